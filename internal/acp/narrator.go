@@ -148,8 +148,7 @@ func (n *narrator) end(end *event.End) []wire.Update {
 func (n *narrator) newCall(e *event.Call, parent string) *wire.Tool {
 	t := wire.Tool{
 		ID: e.ID, New: true, Name: e.Name, Title: n.titleOf(e), Kind: kindOf(e.Kind), Status: wire.Pending,
-		Input: valid(e.Input), Parent: parent,
-		Locations: n.places(e),
+		Input: valid(e.Input), Parent: parent, Locations: n.places(e),
 	}
 	c := &call{Call: *e, since: time.Now()}
 	if e.Kind == event.Shell {
@@ -257,8 +256,7 @@ func (n *narrator) denial(d *event.Denial) []wire.Update {
 	}
 	c.announced, c.rejected = true, true
 	return []wire.Update{{Kind: wire.ToolCall, Tool: &wire.Tool{
-		ID: c.ID, Status: wire.FailedCall,
-		Content: []wire.Content{{Text: "It did not run: " + d.Reason}},
+		ID: c.ID, Status: wire.FailedCall, Content: []wire.Content{{Text: "It did not run: " + d.Reason}},
 	}}}
 }
 

@@ -225,8 +225,7 @@ func (p Past) adopt(ctx context.Context, l ledger, begun bool) (err error) {
 		journal, err = p.Store.Resume(ctx, id)
 	} else {
 		journal, err = p.Store.Create(ctx, session.Begin{
-			ID: id, Agent: l.begin.Agent, Cwd: l.begin.Dir,
-			Created: l.begin.Time, Title: l.title,
+			ID: id, Agent: l.begin.Agent, Cwd: l.begin.Dir, Created: l.begin.Time, Title: l.title,
 		})
 	}
 	if err != nil {

@@ -72,8 +72,7 @@ func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
 		}
 		if listed[i.Begin.ID] = true; i.Begin.Agent == p.Agent {
 			list = append(list, wire.Session{
-				ID: i.Begin.ID, Dir: i.Begin.Cwd, Title: i.Title,
-				Updated: stamp(i.Updated),
+				ID: i.Begin.ID, Dir: i.Begin.Cwd, Title: i.Title, Updated: stamp(i.Updated),
 			})
 		}
 	}
@@ -84,8 +83,7 @@ func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
 	for _, l := range old {
 		if !listed[l.id] {
 			list = append(list, wire.Session{
-				ID: l.id, Dir: l.begin.Dir, Dirs: l.begin.Dirs, Title: l.title,
-				Updated: stamp(l.updated),
+				ID: l.id, Dir: l.begin.Dir, Dirs: l.begin.Dirs, Title: l.title, Updated: stamp(l.updated),
 			})
 		}
 	}
@@ -177,8 +175,7 @@ func (p Past) updates(n *narrator, m model.Message, id string) []wire.Update {
 		case b.Kind == model.Result:
 			updates = append(updates,
 				n.event(event.Event{Kind: event.ToolResult, Result: &event.Result{
-					ID: b.ID, Name: b.Name,
-					Failed: b.Failed, Output: b.Text,
+					ID: b.ID, Name: b.Name, Failed: b.Failed, Output: b.Text,
 				}})...)
 		}
 	}

@@ -117,8 +117,7 @@ func TestProgramsThatOthersMayChange(t *testing.T) {
 	} {
 		g := admission.Gate{Roots: []string{work}}
 		if _, err := g.Admit(admission.Request{
-			Driver: driver("x"), Install: tt.install,
-			Env: env,
+			Driver: driver("x"), Install: tt.install, Env: env,
 		}); (err == nil) != tt.want {
 			t.Errorf("%s: %v", tt.name, err)
 		} else if err != nil && fault.Of(err).Code != fault.Unsafe && fault.Of(err).Code != fault.NotInstalled {

@@ -17,8 +17,7 @@ import (
 // Editor drives a conversation over the Agent Client Protocol, version 1.
 func Editor(built *Built) Host {
 	return Host{
-		Name: "acp", soft: true,
-		queue: map[bool]string{false: "session/cancel drops what waits"},
+		Name: "acp", soft: true, queue: map[bool]string{false: "session/cancel drops what waits"},
 		unsaid: map[int]string{
 			8:  noAbilities,
 			18: "the protocol has no request for steering",

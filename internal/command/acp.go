@@ -35,8 +35,7 @@ func (p Parts) acpCommand() *contract.Command {
 		Params: append([]contract.Param{
 			{Name: "agent", Kind: contract.Text, Default: native.Name, Help: "the agent"},
 			{
-				Name: "provider", Short: "P", Kind: contract.Text,
-				Help: "model API: " + p.apiWords(),
+				Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: " + p.apiWords(),
 			},
 			{
 				Name: "model", Short: "m", Kind: contract.Text,
@@ -45,8 +44,7 @@ func (p Parts) acpCommand() *contract.Command {
 			{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
 			sandboxParam(),
 			{
-				Name: "network", Kind: contract.Text,
-				Help: "what commands can reach: off, on, packages, or hosts",
+				Name: "network", Kind: contract.Text, Help: "what commands can reach: off, on, packages, or hosts",
 			},
 			{
 				Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off",

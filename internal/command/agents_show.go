@@ -58,8 +58,7 @@ func agentsShow(drivers []agent.Driver) *contract.Command {
 		Detail: "The same table translates the flags of a call without a command. Nothing is started.",
 		Scopes: []string{}, Output: contract.TypeOf[agentData](), Volatile: []string{"agent"},
 		Params: []contract.Param{{
-			Name: "name", Kind: contract.ID, Position: 1, Required: true, Stdin: true,
-			Help: "the agent",
+			Name: "name", Kind: contract.ID, Position: 1, Required: true, Stdin: true, Help: "the agent",
 		}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the agent is shown"},

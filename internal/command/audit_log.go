@@ -59,8 +59,7 @@ func auditLog() *contract.Command {
 			from, _ := since(c.String("since"))
 			skipped := 0
 			entries := c.AuditLog().Entries(audit.Filter{
-				Since: from, Command: c.String("command"),
-				TraceID: c.String("trace-id"), Skipped: &skipped,
+				Since: from, Command: c.String("command"), TraceID: c.String("trace-id"), Skipped: &skipped,
 			})
 			var rows iter.Seq[contract.Foreign[audit.Entry]] = func(yield func(contract.Foreign[audit.Entry]) bool) {
 				for entry, err := range entries {

@@ -68,8 +68,7 @@ func changelog() *contract.Command {
 		NoConfig: true, Scopes: []string{}, Output: contract.TypeOf[changelogData](),
 		List: &contract.List{Key: "entries", ID: "version", Order: "given"},
 		Params: []contract.Param{{
-			Name: "since", Kind: contract.ID, Pattern: versionPattern,
-			Help: "only versions after this one",
+			Name: "since", Kind: contract.ID, Pattern: versionPattern, Help: "only versions after this one",
 		}},
 		Exits: []contract.Exit{{Code: contract.Success, When: "the entries are listed, newest first"}},
 		Examples: []contract.Example{

@@ -37,8 +37,7 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 	}
 	hooks := run.Hooks{Notify: c.Config.List("run.notify"), Env: os.Environ()}
 	device, err := terminal.Open(terminal.Options{
-		In: os.Stdin, Out: os.Stdout,
-		State: c.Host.UserState(c.Program.Name),
+		In: os.Stdin, Out: os.Stdout, State: c.Host.UserState(c.Program.Name),
 	})
 	if err != nil {
 		return nil, nil, fault.New(fault.Unsupported, "this terminal cannot be used").Because(err).

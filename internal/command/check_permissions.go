@@ -32,8 +32,7 @@ func checkPermissions() *contract.Command {
 			"scopes lists.",
 		Scopes: []string{}, Output: contract.TypeOf[scopeData](),
 		Params: []contract.Param{{
-			Name: "for", Kind: contract.Text, MaxLen: 100,
-			Help: "only this command, as in the manifest",
+			Name: "for", Kind: contract.Text, MaxLen: 100, Help: "only this command, as in the manifest",
 		}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the rights cover what was asked about"},
@@ -57,8 +56,7 @@ func checkPermissions() *contract.Command {
 				}
 				found = true
 				one := scopeOfOne{
-					Required: command.Scopes, Covered: true,
-					OverPrivileged: len(excess(active, command.Scopes)) > 0,
+					Required: command.Scopes, Covered: true, OverPrivileged: len(excess(active, command.Scopes)) > 0,
 				}
 				for _, scope := range excess(command.Scopes, active) {
 					one.Covered = false

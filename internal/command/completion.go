@@ -23,8 +23,7 @@ func completion() *contract.Command {
 			"agents, providers, models, settings and the ids of sessions and runs.",
 		Script: true, NoConfig: true, Quiet: true, Scopes: []string{}, Output: contract.TypeOf[completionData](),
 		Params: []contract.Param{{
-			Name: "shell", Kind: contract.Enum, Enum: contract.Shells(), Position: 1,
-			Required: true, Help: "the shell",
+			Name: "shell", Kind: contract.Enum, Enum: contract.Shells(), Position: 1, Required: true, Help: "the shell",
 		}},
 		Exits: []contract.Exit{{Code: contract.Success, When: "the script is printed"}},
 		Examples: []contract.Example{

@@ -155,8 +155,7 @@ func configSet() *contract.Command {
 			"trusted before, or is new, is trusted with the new content.",
 		Output: contract.TypeOf[changeData](),
 		Params: []contract.Param{keyParam(true), {
-			Name: "value", Kind: contract.Text, Position: 2, Required: true,
-			MaxLen: 4096, Help: "the value",
+			Name: "value", Kind: contract.Text, Position: 2, Required: true, MaxLen: 4096, Help: "the value",
 		}, globalParam()},
 		Exits: []contract.Exit{{Code: contract.Success, When: "the value is set, or was so already"}},
 		Examples: []contract.Example{

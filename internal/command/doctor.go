@@ -116,8 +116,7 @@ func (p Parts) doctor() *contract.Command {
 			data.Sandbox = sandboxData{report.Tier.String(), report.Privileged, append([]string{}, report.Holes...)}
 			for _, f := range report.Facts {
 				data.Checks = append(data.Checks, check{
-					Name: "kernel:" + f.Name, OK: f.OK, Detail: orNil(f.Detail),
-					Fix: orNil(f.Fix),
+					Name: "kernel:" + f.Name, OK: f.OK, Detail: orNil(f.Detail), Fix: orNil(f.Fix),
 				})
 			}
 			failed := []string{}
@@ -133,8 +132,7 @@ func (p Parts) doctor() *contract.Command {
 			return contract.Result{
 					Data: data,
 					Meta: sandboxMeta(&event.Walls{
-						Name: data.Sandbox.Tier, Network: "off",
-						Holes: data.Sandbox.Holes,
+						Name: data.Sandbox.Tier, Network: "off", Holes: data.Sandbox.Holes,
 					}),
 				},
 				nil

@@ -211,8 +211,7 @@ func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, ch
 	record, state := rehearsals(c).Load(name, s.Install)
 	k := check{Name: "rehearsal:" + name, OK: state == rehearsal.Fresh, Version: orNil(record.Version)}
 	row := rehearsalData{
-		Agent: name, State: string(state), Program: []fingerprint.File{},
-		Findings: []rehearsal.Finding{},
+		Agent: name, State: string(state), Program: []fingerprint.File{}, Findings: []rehearsal.Finding{},
 	}
 	again := "omniagent doctor --rehearse " + name
 	if state == rehearsal.Never {

@@ -29,8 +29,7 @@ func errorsList() *contract.Command {
 		Danger: contract.Safe, Version: "1.0.0",
 		NoConfig: true, Scopes: []string{}, Output: contract.TypeOf[errorsData](),
 		List: &contract.List{
-			Key: "errors", ID: "code", Order: "code",
-			Columns: []string{"code", "exit_code", "summary"},
+			Key: "errors", ID: "code", Order: "code", Columns: []string{"code", "exit_code", "summary"},
 		},
 		Params: []contract.Param{{Name: "code", Kind: contract.ID, Position: 1, Stdin: true, Help: "only this code"}},
 		Exits: []contract.Exit{

@@ -57,8 +57,7 @@ func forkCommand(c contract.Command) *contract.Command {
 
 func forkParam() contract.Param {
 	return contract.Param{
-		Name: "id", Kind: contract.Text, Position: 1, Required: true, MaxLen: 64,
-		Help: "name of the fork",
+		Name: "id", Kind: contract.Text, Position: 1, Required: true, MaxLen: 64, Help: "name of the fork",
 	}
 }
 
@@ -249,8 +248,7 @@ type forkResult struct {
 func forkAppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) forkApplied {
 	d := forkApplied{
 		Name: f.Name, Turn: orNil(out.Turn), Files: foreign[forkResult](nil), Commits: out.Commits,
-		Branch: orNil(out.Branch), InPlace: out.InPlace, Resumed: out.Resumed, dryRun: dryRun,
-		root: f.Workspace,
+		Branch: orNil(out.Branch), InPlace: out.InPlace, Resumed: out.Resumed, dryRun: dryRun, root: f.Workspace,
 	}
 	add := func(path, result, reason string) {
 		path = filepath.Join(f.Workspace, filepath.FromSlash(path))
@@ -378,9 +376,8 @@ func forkDelete() *contract.Command {
 	return forkCommand(contract.Command{
 		Path: "fork delete", Summary: "delete these forks and all changes not yet applied",
 		Danger: contract.Destructive, DryRun: true,
-		Output: contract.TypeOf[forkDeleted](), Volatile: []string{"bytes_freed"},
-		Params: []contract.Param{several},
-		Files:  []contract.FileEffect{forkFiles()},
+		Output: contract.TypeOf[forkDeleted](), Volatile: []string{"bytes_freed"}, Params: []contract.Param{several},
+		Files: []contract.FileEffect{forkFiles()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "they are deleted"},
 			noFork(),

@@ -47,9 +47,8 @@ func (p Parts) login() *contract.Command {
 			"a file that only you can read otherwise. A key in the environment is used before a stored one.\n" +
 			"Installed agents have logins of their own.",
 		Auth: p.modelKey(), Interactive: true,
-		DryRun: true, Reversible: true, Scopes: []string{}, LooseConfig: true, LongRunning: true,
-		Timeout: loginTime,
-		Output:  contract.TypeOf[loginData](), Children: keyHelpers(), Files: keyFile(),
+		DryRun: true, Reversible: true, Scopes: []string{}, LooseConfig: true, LongRunning: true, Timeout: loginTime,
+		Output: contract.TypeOf[loginData](), Children: keyHelpers(), Files: keyFile(),
 		Params: []contract.Param{accountParam(), {Name: "key", Secret: true, Kind: contract.Text, Help: "the key"}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the key is stored"},

@@ -38,8 +38,7 @@ func (p Parts) mcpServer() *contract.Command {
 				Help: "where agents may work; default: where it works itself",
 			},
 			{
-				Name: "provider", Short: "P", Kind: contract.Text,
-				Help: "model API: " + p.apiWords(),
+				Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: " + p.apiWords(),
 			},
 			{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
 			sandboxParam(),
@@ -51,8 +50,7 @@ func (p Parts) mcpServer() *contract.Command {
 		Children: p.agentPrograms(),
 		Network:  modelAPI(),
 		Files: []contract.FileEffect{{
-			Path: "~/.yume/sessions", Type: "state",
-			ClearableWith: "omniagent session delete",
+			Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete",
 		}, wallsRecord(), heldWalls(), startedFile(), undoFiles()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the input has ended"},
@@ -99,8 +97,7 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 		Name: c.Program.Name, Version: Version, Open: o.converse, Undo: undoFor(c),
 		Agents:  func() ([]delegate.Agent, error) { return askable(c, p.Agents, reads) },
 		Ceiling: ceiling, Sandbox: setting.Sandbox(c.String("sandbox")), Reads: reads, Roots: roots,
-		Env: os.Environ(), Depth: depthOf(c),
-		Timeout: timeout, Most: turn, Connect: connect,
+		Env: os.Environ(), Depth: depthOf(c), Timeout: timeout, Most: turn, Connect: connect,
 	})
 	if code, is := ended(); is {
 		return code, nil

@@ -61,9 +61,8 @@ func (o opener) env() opening.Env {
 			},
 		},
 		Own: opening.Own{
-			Rules: rules, Tools: o.parts.Tools, Known: o.parts.guarded(c),
-			Variables: c.Config.List("native.env"),
-			Memory:    c.Config.Int("native.memory"), Read: c.Config.List("native.read"),
+			Rules: rules, Tools: o.parts.Tools, Known: o.parts.guarded(c), Variables: c.Config.List("native.env"),
+			Memory: c.Config.Int("native.memory"), Read: c.Config.List("native.read"),
 			Sandbox: c.Config.String("native.sandbox"),
 			Network: c.Config.String("native.network"), Via: forkProxy(c), First: firstByte(c),
 			Idle:         c.Config.Duration("native.idle"),

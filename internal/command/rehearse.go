@@ -33,8 +33,7 @@ func rehearse(script, usual, home string) (agent.Rehearsal, func(), error) {
 		return agent.Rehearsal{}, nil, err
 	}
 	return agent.Rehearsal{
-		URL: server.URL(), Key: options.Key, Model: "rehearsal",
-		Home: home,
+		URL: server.URL(), Key: options.Key, Model: "rehearsal", Home: home,
 	}, func() { _ = server.Close() }, nil
 }
 

@@ -35,13 +35,11 @@ func (p Parts) run() *contract.Command {
 		Params: append(append([]contract.Param{
 			{Name: "task", Short: "p", Kind: contract.Text, MaxLen: maxTask, Help: "what to do; else standard input"},
 			{
-				Name: "agent", Kind: contract.Text,
-				Help: "agent; claude,codex: the second if the first cannot start",
+				Name: "agent", Kind: contract.Text, Help: "agent; claude,codex: the second if the first cannot start",
 			},
 			{Name: "model", Short: "m", Kind: contract.Text, Help: "model, in the agent's own words"},
 			{
-				Name: "require", Kind: contract.Text, Repeat: true,
-				Help: "KEY=QUESTION: what it has to know",
+				Name: "require", Kind: contract.Text, Repeat: true, Help: "KEY=QUESTION: what it has to know",
 			},
 			{Name: "answer", Kind: contract.Text, Repeat: true, Help: "KEY=TEXT: what is known"},
 			{Name: "answer-from", Kind: contract.Text, Repeat: true, Help: "KEY=FILE: the same"},
@@ -54,8 +52,7 @@ func (p Parts) run() *contract.Command {
 			},
 			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
 			{
-				Name: "wait-quota", Kind: contract.Bool,
-				Help: "wait until a limit of the service is lifted",
+				Name: "wait-quota", Kind: contract.Bool, Help: "wait until a limit of the service is lifted",
 			},
 			{
 				Name: "idle-timeout", Kind: contract.Duration,
@@ -144,13 +141,11 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.Exits = append(c.Exits,
 		contract.Exit{Code: contract.GeneralError, When: "it failed, or nobody saw the end", Changed: some},
 		contract.Exit{
-			Code: contract.PreconditionFailed, When: "a person has to answer data.questions",
-			Changed: some,
+			Code: contract.PreconditionFailed, When: "a person has to answer data.questions", Changed: some,
 		},
 		contract.Exit{Code: contract.Conflict, When: "it is over, or another process has it"},
 		contract.Exit{
-			Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed",
-			Changed: some,
+			Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed", Changed: some,
 		},
 		contract.Exit{Code: contract.AuthRequired, When: "not logged in", Changed: some},
 		contract.Exit{Code: contract.PaymentRequired, When: "the quota is used up", Changed: some},
@@ -182,8 +177,7 @@ func validateRun(c *contract.Call) []fault.Problem {
 	}
 	if _, _, err := approvalOf(c); err != nil {
 		problems = append(problems, fault.Problem{
-			Param: "approval", Code: fault.ArgError,
-			Message: fault.Of(err).Message,
+			Param: "approval", Code: fault.ArgError, Message: fault.Of(err).Message,
 		})
 	}
 	return problems

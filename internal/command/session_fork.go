@@ -17,11 +17,9 @@ type sessionForked struct {
 func sessionFork() *contract.Command {
 	return sessionCommand(contract.Command{
 		Path: "session fork", Summary: "begin a conversation with the past of another", Danger: contract.Mutating,
-		DryRun: true, Reversible: true,
-		Output: contract.TypeOf[sessionForked](), Volatile: []string{"id"},
+		DryRun: true, Reversible: true, Output: contract.TypeOf[sessionForked](), Volatile: []string{"id"},
 		Params: []contract.Param{sessionParam(), {
-			Name: "as", Kind: contract.ID, MaxLen: 128,
-			Help: "id of the new one",
+			Name: "as", Kind: contract.ID, MaxLen: 128, Help: "id of the new one",
 		}},
 		Files: []contract.FileEffect{{Path: "~/.yume/sessions", Type: "state"}},
 		Exits: []contract.Exit{
@@ -41,8 +39,7 @@ func sessionFork() *contract.Command {
 					return contract.Result{}, session.IDTaken(*d.ID)
 				}
 				return contract.Result{
-					Data: d, Effect: contract.Created,
-					Target: map[string]any{"session": d.From, "as": d.ID},
+					Data: d, Effect: contract.Created, Target: map[string]any{"session": d.From, "as": d.ID},
 				}, nil
 			}
 			forked, err := store.Fork(ctx, d.From, c.String("as"))

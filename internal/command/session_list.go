@@ -122,8 +122,7 @@ func sessionCommand(c contract.Command) *contract.Command {
 
 func sessionParam() contract.Param {
 	return contract.Param{
-		Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Stdin: true,
-		Help: "the session",
+		Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Stdin: true, Help: "the session",
 	}
 }
 

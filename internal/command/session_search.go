@@ -25,8 +25,7 @@ func (p Parts) sessionSearch() *contract.Command {
 		Path: "session search", Summary: "find conversations by title or words", Danger: contract.Safe,
 		Output: contract.TypeOf[sessionHits](), Volatile: []string{"sessions"},
 		List: &contract.List{
-			Key: "sessions", ID: "id", Order: "given",
-			Columns: []string{"id", "title", "found", "snippet"},
+			Key: "sessions", ID: "id", Order: "given", Columns: []string{"id", "title", "found", "snippet"},
 		},
 		Params: []contract.Param{
 			{Name: "text", Kind: contract.Text, Position: 1, Required: true, MaxLen: 1024, Help: "in any case"},

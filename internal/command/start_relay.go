@@ -56,8 +56,7 @@ func (p Parts) serveRelay(
 		return 0, err
 	}
 	w := relay.Wishes{
-		CanAsk: r.Services.CanAsk, Denied: r.host.Unasked, Forget: r.Forget,
-		Pieces: c.Bool("include-partial-messages"),
+		CanAsk: r.Services.CanAsk, Denied: r.host.Unasked, Forget: r.Forget, Pieces: c.Bool("include-partial-messages"),
 	}
 	return p.openerOf(c, log, detail, r.notes).relay(ctx, r.Request, w, relay.Relay{
 		// as Claude Code, which has no exit code for a denial

@@ -151,8 +151,7 @@ func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, e
 		return contract.Result{Data: data}, first
 	}
 	return contract.Result{
-		Data: data, Effect: effect, Failed: data.Summary.Failed,
-		Target: map[string]any{"files": files},
+		Data: data, Effect: effect, Failed: data.Summary.Failed, Target: map[string]any{"files": files},
 	}, nil
 }
 
@@ -260,8 +259,7 @@ type trustListData struct {
 func trustList() *contract.Command {
 	return &contract.Command{
 		Path: "trust list", Summary: "list what is trusted", Class: contract.Envelope, Danger: contract.Safe,
-		Version: "1.0.0", LooseConfig: true,
-		Scopes: []string{}, Output: contract.TypeOf[trustListData](),
+		Version: "1.0.0", LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[trustListData](),
 		List: &contract.List{
 			Key: "trusted", ID: "path", Order: "path", Columns: []string{"path", "state", "at"},
 			None: "nothing is trusted yet; omniagent trust records what a repository brings, as it is now",

@@ -309,8 +309,7 @@ func undoCommand(c contract.Command) *contract.Command {
 	c.Params = append(c.Params,
 		contract.Param{Name: "list", Kind: contract.Bool, Help: "list the turns of this workspace and change nothing"},
 		contract.Param{
-			Name: "keep-mine", Kind: contract.Bool,
-			Help: "keep what was changed after the turn; the default",
+			Name: "keep-mine", Kind: contract.Bool, Help: "keep what was changed after the turn; the default",
 		},
 		contract.Param{Name: "take-old", Kind: contract.Bool, Help: "restore also what was changed after the turn"},
 	)
@@ -353,8 +352,7 @@ func undoLast() *contract.Command {
 		},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			return takeBack(ctx, c, undo.Request{
-				ID: c.String("turn"), Session: c.String("session"),
-				Run: c.String("run"),
+				ID: c.String("turn"), Session: c.String("session"), Run: c.String("run"),
 			})
 		},
 	})

@@ -41,8 +41,7 @@ type usageData struct {
 // usage declares the command that adds up what agents used.
 func (p Parts) usage() *contract.Command {
 	return sessionCommand(contract.Command{
-		Path: "usage", Summary: "show tokens and cost by day, agent and model",
-		Danger: contract.Safe,
+		Path: "usage", Summary: "show tokens and cost by day, agent and model", Danger: contract.Safe,
 		Detail: "Sums over the conversations and runs that are kept here, as the agents told them turn by turn. What " +
 			"an agent does not tell is unknown, and no sum guesses it.",
 		Output: contract.TypeOf[usageData](), Volatile: []string{"usage", "total"},
@@ -58,8 +57,7 @@ func (p Parts) usage() *contract.Command {
 				Help: "what a row is for; all: all three",
 			},
 			{
-				Name: "since", Kind: contract.Text, MaxLen: 40,
-				Help: "a time, or a span such as 30d",
+				Name: "since", Kind: contract.Text, MaxLen: 40, Help: "a time, or a span such as 30d",
 			},
 			agentParam(), hereParam(), allParam(),
 		},

@@ -106,8 +106,7 @@ func TestHigherLayersWinAndShadow(t *testing.T) {
 	}
 	want := map[string]Value{
 		"output": {
-			Raw: "human", Text: "human", Source: "flag:--format",
-			Shadowed: []string{"file:" + p.user + ":1:10"},
+			Raw: "human", Text: "human", Source: "flag:--format", Shadowed: []string{"file:" + p.user + ":1:10"},
 		},
 		"audit.max_size": {Raw: int64(1 << 20), Text: "1048576", Source: "default"},
 		"color":          {Source: "default"}, "model": {Source: "default"}, "scopes": {Source: "default"},

@@ -25,8 +25,7 @@ func TestMain(m *testing.M) {
 	if job := os.Getenv(writerVariable); job != "" {
 		file, key, _ := strings.Cut(job, "|")
 		_, changed, err := Write(context.Background(), Edit{
-			File: file, Key: key, Keys: manyKeys(), Value: "1",
-			Wait: 50 * time.Millisecond,
+			File: file, Key: key, Keys: manyKeys(), Value: "1", Wait: 50 * time.Millisecond,
 		})
 		fmt.Println(outcome(changed, err))
 		return
@@ -61,8 +60,7 @@ func TestManyWritersAtOnce(t *testing.T) {
 	for name, write := range map[string]func(file, key string) string{
 		"goroutines": func(file, key string) string {
 			_, changed, err := Write(context.Background(), Edit{
-				File: file, Key: key, Keys: manyKeys(), Value: "1",
-				Wait: 50 * time.Millisecond,
+				File: file, Key: key, Keys: manyKeys(), Value: "1", Wait: 50 * time.Millisecond,
 			})
 			return outcome(changed, err)
 		},
@@ -210,8 +208,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 	defer held.Unlock()
 	_, _, err = Write(context.Background(), Edit{
-		File: p.user, Key: "model", Keys: testKeys(), Value: "x",
-		Wait: 5 * time.Millisecond,
+		File: p.user, Key: "model", Keys: testKeys(), Value: "x", Wait: 5 * time.Millisecond,
 	})
 	if f := fault.Of(err); outcome(false, err) != "busy" || !f.Retryable() || f.Detail["holder_pid"] != os.Getpid() {
 		t.Errorf("got %v", err)

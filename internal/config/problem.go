@@ -74,8 +74,7 @@ func (p *problems) context(origin, name string, in Value, message, near string) 
 		p.inFile(in.File, in.Pos, message, name)
 	} else {
 		f := p.add(fault.Problem{
-			Param: origin, Code: fault.ConfigInvalid, Value: name,
-			Message: origin + ": " + message,
+			Param: origin, Code: fault.ConfigInvalid, Value: name, Message: origin + ": " + message,
 		})
 		f.With("source",
 			origin).Hint("omniagent config path shows the files; a context is a table [context.NAME] in one of them")

@@ -195,8 +195,7 @@ func (t *Trust) Add(path string, content []byte) error {
 	err := t.change(func(entries []TrustEntry) []TrustEntry {
 		entries = slices.DeleteFunc(entries, func(e TrustEntry) bool { return e.Path == path })
 		return append(entries, TrustEntry{
-			Path: path, SHA256: hashOf(content),
-			At: time.Now().UTC().Truncate(time.Second),
+			Path: path, SHA256: hashOf(content), At: time.Now().UTC().Truncate(time.Second),
 		})
 	})
 	if err == nil {

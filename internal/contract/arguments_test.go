@@ -113,20 +113,17 @@ func misbehavingArguments() []*Command {
 				var found []fault.Problem
 				if call.String("text") == "wrong" {
 					found = append(found, fault.Problem{
-						Param: "text", Code: fault.ArgError, Value: "wrong",
-						Message: "the command does not like it",
+						Param: "text", Code: fault.ArgError, Value: "wrong", Message: "the command does not like it",
 					})
 				}
 				return append(found, fault.Problem{
-					Param: "id", Code: fault.ArgError,
-					Message: "the command dislikes every id",
+					Param: "id", Code: fault.ArgError, Message: "the command dislikes every id",
 				})
 			}
 		}),
 		with("pick", func(c *Command) {
 			c.Params = []Param{{
-				Name: "id", Kind: ID, Help: "which", Required: true, Position: 1, Variadic: true,
-				Stdin: true,
+				Name: "id", Kind: ID, Help: "which", Required: true, Position: 1, Variadic: true, Stdin: true,
 			}}
 		}),
 		quick(Command{
@@ -153,8 +150,7 @@ func misbehavingArguments() []*Command {
 				{Name: "own-file", Kind: File, Help: "stays here"},
 			}
 			c.Children = []Subprocess{{
-				Binary: "git", FixedArgs: []string{"log"},
-				CallerArgs: []string{"id", "file", "text"},
+				Binary: "git", FixedArgs: []string{"log"}, CallerArgs: []string{"id", "file", "text"},
 			}}
 		}),
 		with("listed", func(c *Command) {
@@ -165,8 +161,7 @@ func misbehavingArguments() []*Command {
 		}),
 		with("flowing", func(c *Command) {
 			c.Output, c.List, c.Streaming, c.StreamsRows = TypeOf[itemData](), &List{
-				Key: "items", ID: "name",
-				Order: "name",
+				Key: "items", ID: "name", Order: "name",
 			}, true, true
 			c.Run = func(context.Context, *Call) (Result, error) {
 				return Result{Data: itemData{RowsOf([]item{{"a", 1}})}}, nil
@@ -215,12 +210,10 @@ func everything() *Command {
 	return quick(changing(Command{
 		Path: "everything", Danger: Destructive, DryRun: true, SafeDefault: true, Params: append(kinds(),
 			Param{Name: "key", Kind: Text, Secret: true, Help: "the key"}),
-		LongRunning: true, Timeout: time.Minute, Steps: []string{"one", "two"}, Resumable: true,
-		Recursive: true,
-		Stdin:     &Stdin{Format: "text"}, Network: &Network{Timeout: 5 * time.Second, Connect: time.Second},
+		LongRunning: true, Timeout: time.Minute, Steps: []string{"one", "two"}, Resumable: true, Recursive: true,
+		Stdin: &Stdin{Format: "text"}, Network: &Network{Timeout: 5 * time.Second, Connect: time.Second},
 		Children: []Subprocess{{
-			Binary: "git", FixedArgs: []string{"log"}, CallerArgs: []string{"id"},
-			PreserveLocale: true,
+			Binary: "git", FixedArgs: []string{"log"}, CallerArgs: []string{"id"}, PreserveLocale: true,
 		}},
 		Background: &Background{CleanupCommand: "oatest wipe", MaxLifetime: time.Hour},
 		Job:        &Job{Descriptor: TypeOf[jobData]()},
@@ -228,8 +221,7 @@ func everything() *Command {
 		Interactive: true, Reversible: true, ConfigScope: "local",
 		Files: []FileEffect{{Path: "~/.cache/oatest", Type: "cache", TTLSeconds: 60, ClearableWith: "oatest wipe"}},
 		Tools: map[string]string{"git": "2.20"}, Rules: []Rule{{
-			If: "level", Is: "high",
-			Then: []string{"text"},
+			If: "level", Is: "high", Then: []string{"text"},
 		}},
 		Volatile: []string{"values"},
 	}, Deleted))
@@ -249,8 +241,7 @@ func (w *world) inside(t *testing.T, p *Program, args []string, edit ...func(*Ho
 	}
 	var stdout, stderr bytes.Buffer
 	h := Host{
-		Args: args, Lookup: w.lookup, Stdin: strings.NewReader(w.stdin), Stdout: &stdout, Stderr: &stderr,
-		Dir: w.dir,
+		Args: args, Lookup: w.lookup, Stdin: strings.NewReader(w.stdin), Stdout: &stdout, Stderr: &stderr, Dir: w.dir,
 	}
 	for _, f := range edit {
 		f(&h)

@@ -78,8 +78,7 @@ func (p *Program) complete(call *Call) int {
 // cobra returns the whole tree with all flags. Only completion needs it: a call builds only its own command.
 func (p *Program) cobra(call *Call) *cobra.Command {
 	root := &cobra.Command{
-		Use: p.Name, Short: p.Summary, SilenceErrors: true, SilenceUsage: true,
-		Run: func(*cobra.Command, []string) {},
+		Use: p.Name, Short: p.Summary, SilenceErrors: true, SilenceUsage: true, Run: func(*cobra.Command, []string) {},
 	}
 	nodes := map[string]*cobra.Command{"": root}
 	for _, c := range p.Commands {
@@ -88,8 +87,7 @@ func (p *Program) cobra(call *Call) *cobra.Command {
 			path := strings.Join(words[:i+1], " ")
 			if nodes[path] == nil {
 				nodes[path] = &cobra.Command{
-					Use: words[i], Short: p.Groups[path],
-					Run: func(*cobra.Command, []string) {},
+					Use: words[i], Short: p.Groups[path], Run: func(*cobra.Command, []string) {},
 				}
 				nodes[parent].AddCommand(nodes[path])
 			}

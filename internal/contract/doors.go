@@ -55,13 +55,11 @@ func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...
 	c.Debug("spawn %s", appendJSON(nil, (&walker{}).tree(argv)))
 	if env == nil {
 		env = process.Environment(os.Environ(), process.EnvOptions{
-			Interactive: false, PreserveLocale: declared.PreserveLocale, NoColor: true,
-			TraceID: c.trace(),
+			Interactive: false, PreserveLocale: declared.PreserveLocale, NoColor: true, TraceID: c.trace(),
 		})
 	}
 	return process.Run(ctx, process.Spec{
-		Argv: argv, Dir: dir, Grace: c.Config.Duration("grace"), Register: register,
-		Env: env,
+		Argv: argv, Dir: dir, Grace: c.Config.Duration("grace"), Register: register, Env: env,
 	})
 }
 

@@ -202,8 +202,7 @@ func (c *Call) LockDir() string { return inDir(c.Host.UserState(c.Program.Name),
 
 func emptyConfig() *config.Set {
 	set, _ := config.Load(config.Options{
-		Keys: Keys(), Getenv: func(string) (string, bool) { return "", false },
-		None: true,
+		Keys: Keys(), Getenv: func(string) (string, bool) { return "", false }, None: true,
 	})
 	return set
 }

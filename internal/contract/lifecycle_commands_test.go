@@ -59,12 +59,10 @@ func endingCommands() []*Command {
 			Exits: []Exit{{Code: Success, When: "it returns"}, {Code: NotFound, When: "it fails"}},
 		}),
 		quick(Command{
-			Path: "stuck", Params: []Param{choice("how", "read", "spin", "all")}, Run: runStuck,
-			Danger: Safe,
+			Path: "stuck", Params: []Param{choice("how", "read", "spin", "all")}, Run: runStuck, Danger: Safe,
 		}),
 		quick(Command{
-			Path: "stuck-change", Danger: Mutating,
-			Run: func(context.Context, *Call) (Result, error) { select {} },
+			Path: "stuck-change", Danger: Mutating, Run: func(context.Context, *Call) (Result, error) { select {} },
 		}),
 		quick(Command{Path: "hooks", Params: []Param{choice("how", "hang", "panic", "slow")}, Run: runHooks}),
 		quick(Command{
@@ -85,8 +83,7 @@ func endingCommands() []*Command {
 		}),
 		quick(Command{
 			Path: "change", Danger: Mutating, Params: []Param{{
-				Name: "how", Kind: Enum,
-				Enum: []string{"well", "silently", "badly"}, Default: "well", Help: "how",
+				Name: "how", Kind: Enum, Enum: []string{"well", "silently", "badly"}, Default: "well", Help: "how",
 			}},
 			Exits: []Exit{{Code: Success, When: "done"}, {Code: Conflict, When: "it is there"}},
 			Run: func(_ context.Context, c *Call) (Result, error) {
@@ -221,8 +218,7 @@ func failingCommands() []*Command {
 		}),
 		quick(Command{
 			Path: "batch", Batch: true, Output: TypeOf[batchData](), Params: []Param{{
-				Name: "broken", Kind: Int, Max: 3,
-				Help: "how many fail",
+				Name: "broken", Kind: Int, Max: 3, Help: "how many fail",
 			}}, Run: runBatch,
 			Exits: []Exit{{Code: Success, When: "all is done"}, {Code: PartialFailure, When: "an item failed"}},
 		}),
@@ -302,8 +298,7 @@ func printingCommands() []*Command {
 		quick(rows),
 		quick(byDefault),
 		quick(Command{
-			Path: "stray", Params: []Param{choice("how", "print", "descriptor", "json", "forever")},
-			Run: runStray,
+			Path: "stray", Params: []Param{choice("how", "print", "descriptor", "json", "forever")}, Run: runStray,
 		}),
 		quick(Command{Path: "long", LongRunning: true, Run: func(ctx context.Context, c *Call) (Result, error) {
 			ctx, stop := context.WithTimeout(ctx, 25*time.Second)

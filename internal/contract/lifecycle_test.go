@@ -409,8 +409,7 @@ func insideApp(t *testing.T, app App, home string, seen func(string), stdout, st
 		return "", false
 	}
 	return p.Run(context.Background(), Host{
-		Args: args, Lookup: lookup, Stdin: strings.NewReader(""), Stdout: stdout,
-		Stderr: stderr, Dir: home,
+		Args: args, Lookup: lookup, Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, Dir: home,
 	}, nil)
 }
 

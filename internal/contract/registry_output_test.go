@@ -80,8 +80,7 @@ func misbehavingOutput() []*Command {
 			List: &List{Key: "items", ID: "name", Order: "name"}, Params: listParams(), Run: runNumbered,
 		}),
 		quick(Command{Path: "few", Output: TypeOf[numberedData](), List: &List{
-			Key: "items", ID: "name", Order: "name",
-			Limit: 5,
+			Key: "items", ID: "name", Order: "name", Limit: 5,
 		}, Params: listParams(), Run: runNumbered}),
 		quick(Command{Path: "lengthy", Output: TypeOf[textData](), Params: []Param{
 			{Name: "chars", Kind: Int, Max: 1 << 30, Default: "1000", Help: "length of the text"},
@@ -93,8 +92,7 @@ func misbehavingOutput() []*Command {
 			Run:    runShowing,
 		}),
 		quick(Command{
-			Path: "tell", Params: []Param{text, {Name: "fail", Kind: Bool, Help: "end with a fault"}},
-			Run: runTell,
+			Path: "tell", Params: []Param{text, {Name: "fail", Kind: Bool, Help: "end with a fault"}}, Run: runTell,
 		}),
 		quick(Command{
 			Path: "foreign", Output: TypeOf[foreignData](),
@@ -118,8 +116,7 @@ func misbehavingOutput() []*Command {
 		}),
 		quick(Command{Path: "exec", Stdin: &Stdin{Format: "jsonl", Required: true, Lines: true}, Params: []Param{
 			{Name: "ignore-errors", Kind: Bool, Help: "go on after a failure"}, {
-				Name: "preview", Kind: Bool,
-				Help: "only try the lines",
+				Name: "preview", Kind: Bool, Help: "only try the lines",
 			},
 		}, Exits: []Exit{
 			{Code: Success, When: "all lines succeeded"},

@@ -155,8 +155,7 @@ func (p *Program) noCommand(call *Call, words []string, word string, rest []stri
 	f := fault.New(fault.UnknownCommand, "there is no command %q%s", redact.String(typed),
 		didYouMean(cmp.Or(near, text.Either(ends))))
 	f.Problems = []fault.Problem{{
-		Param: "command", Code: fault.UnknownCommand, Value: redact.String(typed),
-		Message: f.Message, Corrected: near,
+		Param: "command", Code: fault.UnknownCommand, Value: redact.String(typed), Message: f.Message, Corrected: near,
 	}}
 	f.FixBy("name a command that --help lists", "").With("input_value", redact.String(typed))
 	better := p.suggestion(word)

@@ -16,8 +16,7 @@ func stalling() []*Command {
 	return []*Command{
 		quick(Command{
 			Path: "flood", Output: TypeOf[itemData](), Streaming: true, List: &List{
-				Key: "items", ID: "name",
-				Order: "given",
+				Key: "items", ID: "name", Order: "given",
 			},
 			Run: func(_ context.Context, c *Call) (Result, error) {
 				rows := func(yield func(item) bool) {

@@ -14,8 +14,7 @@ import (
 
 func steppedCommands() []*Command {
 	stepped := Command{
-		Path: "steps", Danger: Mutating, Steps: []string{"fetch", "build", "publish"}, Resumable: true,
-		Run: runSteps,
+		Path: "steps", Danger: Mutating, Steps: []string{"fetch", "build", "publish"}, Resumable: true, Run: runSteps,
 		Exits: []Exit{
 			{Code: Success, When: "all steps are done"},
 			{Code: PartialFailure, When: "a step failed"},
@@ -64,8 +63,7 @@ func runSteps(ctx context.Context, c *Call) (Result, error) {
 func doorCommands() []*Command {
 	return []*Command{
 		quick(Command{
-			Path: "door", Params: []Param{choice("which", "spawn", "network", "stdin", "step")},
-			Run: runDoor,
+			Path: "door", Params: []Param{choice("which", "spawn", "network", "stdin", "step")}, Run: runDoor,
 		}),
 		quick(Command{
 			Path: "door-listed", Params: []Param{choice("which", "spawn", "step", "twice")}, Run: runDoor,

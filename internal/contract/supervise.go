@@ -118,8 +118,7 @@ const handlerGrace = 500 * time.Millisecond
 func (c *Call) handle(ctx context.Context) answer {
 	result, err := c.Command.Run(ctx, c)
 	a := answer{
-		exit: result.Exit, effect: result.Effect, target: result.Target,
-		fault: c.halfDone(systemFault(fault.Of(err))),
+		exit: result.Exit, effect: result.Effect, target: result.Target, fault: c.halfDone(systemFault(fault.Of(err))),
 	}
 	for _, name := range slices.Sorted(maps.Keys(result.Meta)) {
 		a.meta = a.meta.set(name, (&walker{unmask: true}).tree(result.Meta[name]))

@@ -77,8 +77,7 @@ func (b *bench) open(ctx context.Context, _ string, s agent.Spec, sv agent.Servi
 		return nil, err
 	}
 	client := anthropic.New(anthropic.Options{
-		Base: b.model.URL(), Key: "k", Model: "m",
-		Profile: model.Profile{Window: 200_000},
+		Base: b.model.URL(), Key: "k", Model: "m", Profile: model.Profile{Window: 200_000},
 	})
 	sv.Grace = 500 * time.Millisecond
 	return conversation.Open(ctx, conversation.Options{

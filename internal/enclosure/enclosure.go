@@ -54,8 +54,7 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 	}
 	p := sandbox.Policy{
 		Root: root, Write: sandbox.GitDirs(root), Protected: w.Agents.Protected(),
-		Hidden: Credentials(w.Agents, w.Home), GitConfig: GitConfig(w.Home, w.Lookup),
-		Temp:   w.Temp,
+		Hidden: Credentials(w.Agents, w.Home), GitConfig: GitConfig(w.Home, w.Lookup), Temp: w.Temp,
 		Limits: sandbox.Limits{Memory: w.Memory},
 	}
 	for _, dir := range w.Roots {
@@ -285,8 +284,7 @@ func (e *Enclosure) Whole() bool { return e != nil && e.Claim().Tier != sandbox.
 func (e *Enclosure) Told() *event.Walls {
 	if e == nil {
 		return &event.Walls{
-			Name: sandbox.None.String(), Network: "on",
-			Holes: []string{"everything: commands do what the user can do"},
+			Name: sandbox.None.String(), Network: "on", Holes: []string{"everything: commands do what the user can do"},
 		}
 	}
 	claim := e.Claim()

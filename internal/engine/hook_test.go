@@ -444,8 +444,7 @@ func TestHooksAtAShortening(t *testing.T) {
 		}}
 		s := begin(t, engine.Options{
 			Client: canned{client, model.Answer{
-				Blocks: []model.Block{{Kind: model.Text, Text: "x"}},
-				Usage:  model.Usage{Input: 150_000},
+				Blocks: []model.Block{{Kind: model.Text, Text: "x"}}, Usage: model.Usage{Input: 150_000},
 			}, asked}, Services: hooked(h.hook),
 		})
 		compacted := 0

@@ -32,8 +32,7 @@ type policyOf struct {
 func (p policyOf) word(name string, a tool.Action) int {
 	what := engine.OutcomeHeard(p.host, p.mode, guard.Judge{
 		Known: tool.Ours().Specs(),
-		Rules: p.rules, Memory: p.memory,
-		Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u", Ground: p.ground},
+		Rules: p.rules, Memory: p.memory, Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u", Ground: p.ground},
 	}, p.walls, name, a, p.canAsk)
 	return slices.Index([]string{engine.Runs, engine.Asks, engine.Denied}, what)
 }

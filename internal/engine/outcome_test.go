@@ -55,8 +55,7 @@ func TestAllowRulesForFiles(t *testing.T) {
 			rules = append(rules, r)
 		}
 		what, why := engine.Outcome(c.mode, guard.Judge{
-			Known: tool.Ours().Specs(), Rules: rules, Memory: c.memory,
-			Place: place,
+			Known: tool.Ours().Specs(), Rules: rules, Memory: c.memory, Place: place,
 		}, engine.Whole,
 			"Write", write(c.path), true)
 		if what != c.want {

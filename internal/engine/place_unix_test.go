@@ -60,8 +60,7 @@ func (p place) run(t *testing.T, o engine.Options, see func(*mind, event.Event),
 	client, _ := scripted(t, script+`{"say":"ok"}]`)
 	o.Client = client
 	o.Rules = guard.Judge{
-		Known: tool.Ours().Specs(), Rules: o.Rules.Rules,
-		Place: guard.Place{Root: p.root, Dir: p.root},
+		Known: tool.Ours().Specs(), Rules: o.Rules.Rules, Place: guard.Place{Root: p.root, Dir: p.root},
 	}
 	s := begin(t, o, tool.Bash(&tool.Env{Shell: p.shell}))
 	return turn(t, s, "go", func(e event.Event) {

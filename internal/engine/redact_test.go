@@ -59,8 +59,7 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 	call := model.Answer{Stop: model.Calls, Blocks: []model.Block{
 		{Kind: model.Text, Text: "I have " + hiddenKey + ", c"}, {
-			Kind: model.Call, ID: "1", Name: "Look",
-			Input: json.RawMessage(`{"q":"` + hiddenKey + `"}`),
+			Kind: model.Call, ID: "1", Name: "Look", Input: json.RawMessage(`{"q":"` + hiddenKey + `"}`),
 		},
 	}}
 	client := &parrot{answers: []model.Answer{call}, fail: &model.Error{Trouble: model.NoLogin, Message: "wrong key " +

@@ -37,8 +37,7 @@ func newGround(t testing.TB) *ground {
 	g := &ground{t: t, dir: filepath.Join(top, "project")}
 	g.snapshots = undo.Store{Dir: filepath.Join(top, "undo"), Home: top}
 	g.store = fork.Store{
-		Dir: filepath.Join(top, "state", "forks"), Root: g.snapshots.Root,
-		Undone: g.snapshots.TakenBack,
+		Dir: filepath.Join(top, "state", "forks"), Root: g.snapshots.Root, Undone: g.snapshots.TakenBack,
 	}
 	g.sh(top, "mkdir project")
 	t.Cleanup(func() { // the kernel has made directories that nobody may enter

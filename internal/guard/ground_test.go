@@ -111,8 +111,7 @@ func TestBeyond(t *testing.T) {
 		"./prog hub": Allow, "apt-cache show hub": Allow,
 	} {
 		if v := (Judge{Known: known(), Place: open}).Call(Call{
-			Tool: "Bash", Kind: "command",
-			Command: line,
+			Tool: "Bash", Kind: "command", Command: line,
 		}); v.Decision != want {
 			t.Errorf("%s with a network: %s: %+v", line, v.Decision, v.Reasons)
 		}

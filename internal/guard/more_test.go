@@ -49,8 +49,7 @@ func TestFurtherDirectories(t *testing.T) {
 	} {
 		for i, place := range []Place{alone, with} {
 			if v := (Judge{Known: known(), Place: place}).Call(Call{
-				Tool: "Bash", Kind: "command",
-				Command: line,
+				Tool: "Bash", Kind: "command", Command: line,
 			}); v.Decision != want[i] {
 				t.Errorf("%s with %v: %s", line, place.More, v.Decision)
 			}

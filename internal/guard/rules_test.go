@@ -65,8 +65,7 @@ func TestStricter(t *testing.T) {
 			t.Errorf("%q: a broken allow rule counts", text)
 		}
 		if v := (Judge{Known: known(), Rules: Rules{r}, Place: here()}).Call(Call{
-			Tool: "Bash", Kind: "command",
-			Command: "ls",
+			Tool: "Bash", Kind: "command", Command: "ls",
 		}); (v.Decision == Deny) != (tool == "*" || tool == "Bash") {
 			t.Errorf("%q: ls is %s", text, v.Decision)
 		}
@@ -329,8 +328,7 @@ func TestLattice(t *testing.T) {
 	}
 	calls = append(calls, Call{Tool: "Write", Kind: "write", Paths: []string{"src/a"}},
 		Call{Tool: "Read", Kind: "read", Paths: []string{"src/a"}}, Call{
-			Tool: "Edit", Kind: "write",
-			Paths: []string{".git/config"},
+			Tool: "Edit", Kind: "write", Paths: []string{".git/config"},
 		},
 		Call{Tool: "WebFetch", Kind: "web", URL: "https://example.com"}, Call{Tool: "mcp__a__b", Kind: "mcp"},
 		Call{Tool: "TodoWrite", Kind: "other"}, Call{Tool: "What", Kind: "other"})

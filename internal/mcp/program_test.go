@@ -46,8 +46,7 @@ func as(t *testing.T, role string) Server {
 		t.Fatal(err)
 	}
 	return Server{
-		Name: "test", Command: []string{exe},
-		Env: map[string]string{roleVariable: role, "GORACE": "atexit_sleep_ms=0"},
+		Name: "test", Command: []string{exe}, Env: map[string]string{roleVariable: role, "GORACE": "atexit_sleep_ms=0"},
 	}
 }
 
@@ -495,8 +494,7 @@ func TestNoChangeOfAListIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
 		c := &Conn{
-			options: Options{Changed: func(*Conn) { told++ }}, pending: map[int64]*call{},
-			stop: make(chan struct{}),
+			options: Options{Changed: func(*Conn) { told++ }}, pending: map[int64]*call{}, stop: make(chan struct{}),
 		}
 		c.wire = &restless{c: c, changes: 100}
 		c.busy = maxAnswers // a flood of something else

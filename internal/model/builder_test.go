@@ -135,8 +135,7 @@ func TestEstimate(t *testing.T) {
 			Messages: []model.Message{{Blocks: []model.Block{{Kind: model.Text, Text: "five5"}}}},
 		},
 		1502: {Messages: []model.Message{{Blocks: []model.Block{{
-			Kind: model.Result, Text: "result",
-			Parts: []model.Block{{Kind: model.Image, Data: make([]byte, 99)}},
+			Kind: model.Result, Text: "result", Parts: []model.Block{{Kind: model.Image, Data: make([]byte, 99)}},
 		}}}}},
 	} {
 		if got := model.Estimate(q); got != want {

@@ -43,8 +43,7 @@ func parseChat(body []byte) (*Request, error) {
 			name, description = t.Custom.Name, t.Custom.Description
 		}
 		r.Tools = append(r.Tools, Tool{
-			Name: name, Kind: t.Type, Description: description,
-			Schema: t.Function.Parameters,
+			Name: name, Kind: t.Type, Description: description, Schema: t.Function.Parameters,
 		})
 	}
 	var choice struct {

@@ -36,8 +36,7 @@ func fuzz(f *testing.F, w Wire, recordings ...string) {
 			}
 			o := Options{name: randomName, now: time.Now}
 			a := &answer{
-				ctx: context.Background(), w: httptest.NewRecorder(), r: r, enc: w.encoder(r, o),
-				name: randomName,
+				ctx: context.Background(), w: httptest.NewRecorder(), r: r, enc: w.encoder(r, o), name: randomName,
 			}
 			if err := s.Answer(context.Background(), r, a); err != nil {
 				t.Fatal(err)

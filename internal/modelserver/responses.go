@@ -77,8 +77,7 @@ func addTools(r *Request, namespace string, tools []responsesTool, depth int) {
 			name = t.Type
 		}
 		r.Tools = append(r.Tools, Tool{
-			Name: name, Namespace: namespace, Kind: t.Type, Description: t.Description,
-			Schema: t.Parameters,
+			Name: name, Namespace: namespace, Kind: t.Type, Description: t.Description, Schema: t.Parameters,
 		})
 	}
 }

@@ -29,8 +29,7 @@ func (e Env) Bench(s agent.Spec) (b *workbench.Bench, close func(), err error) {
 	if cmp.Or(string(s.Shared.Sandbox.Value), e.Own.Sandbox) != "off" {
 		o.Walls = &enclosure.Wanted{
 			Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory,
-			Network: cmp.Or(s.Terms.Network, e.Own.Network), Read: e.Own.Read, Lookup: e.Lookup,
-			Via: e.Own.Via,
+			Network: cmp.Or(s.Terms.Network, e.Own.Network), Read: e.Own.Read, Lookup: e.Lookup, Via: e.Own.Via,
 		}
 	}
 	if b, err = workbench.Open(o); err != nil {

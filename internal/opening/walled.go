@@ -65,11 +65,10 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) enclosure.AgentWanted {
 			Root: s.Dir, Roots: s.Terms.Dirs, Home: e.Home, Agents: e.Own.Known, State: e.State, Read: e.Own.Read,
 			Lookup: e.Lookup,
 		},
-		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns),
-		Programs: []string{s.Install.Path, s.Install.Program},
-		Caches:   about.Caches,
-		Parts:    append(slices.Clone(about.Parts), servedBy(s.Terms.Servers)...),
-		Veiled:   append(slices.Clone(about.Settings), about.RepoFiles...), OwnSettings: about.OwnSettings,
+		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns), Programs: []string{s.Install.Path, s.Install.Program},
+		Caches: about.Caches,
+		Parts:  append(slices.Clone(about.Parts), servedBy(s.Terms.Servers)...),
+		Veiled: append(slices.Clone(about.Settings), about.RepoFiles...), OwnSettings: about.OwnSettings,
 	}
 	w.Keeps = func(env []string) (dirs, files []string) {
 		if about.Keeps != nil {

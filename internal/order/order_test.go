@@ -133,8 +133,7 @@ func TestQuestions(t *testing.T) {
 	}
 	ask := func(id string) event.Event {
 		return event.Event{Kind: event.Question, Ask: &event.Ask{
-			ID: "w" + id, Text: "may it?",
-			Options: []string{"allow", "deny"}, Tool: &event.Call{ID: id, Name: "n"},
+			ID: "w" + id, Text: "may it?", Options: []string{"allow", "deny"}, Tool: &event.Call{ID: id, Name: "n"},
 		}}
 	}
 	ended := event.Event{Kind: event.Ended, End: &event.End{OK: true}}

@@ -116,8 +116,7 @@ func start(p Plan) (*Child, error) {
 		p.Grace = defaultGrace
 	}
 	c := &Child{
-		plan: p, began: time.Now(),
-		done: make(chan struct{}), asked: make(chan struct{}), hurry: make(chan struct{}),
+		plan: p, began: time.Now(), done: make(chan struct{}), asked: make(chan struct{}), hurry: make(chan struct{}),
 		listed: make(chan struct{}),
 	}
 	var err error

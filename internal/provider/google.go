@@ -71,9 +71,8 @@ func (g *google) bearer(ctx context.Context) (string, error) {
 		trouble = model.Expired
 	}
 	return "", &model.Error{
-		Trouble: trouble, Cause: cause,
-		Message: "no login of Google gave a token: " + joined(failed),
-		Next:    "set GEMINI_API_KEY, or run gcloud auth login",
+		Trouble: trouble, Cause: cause, Message: "no login of Google gave a token: " + joined(failed),
+		Next: "set GEMINI_API_KEY, or run gcloud auth login",
 	}
 }
 
@@ -90,8 +89,7 @@ func (g *google) fromGcloud(ctx context.Context) (string, time.Duration, error) 
 		return "", 0, nil
 	}
 	r, err := process.Run(ctx, process.Spec{
-		Argv: []string{g.gcloud, "auth", "print-access-token"}, MaxOutput: 64 << 10,
-		Grace: time.Second,
+		Argv: []string{g.gcloud, "auth", "print-access-token"}, MaxOutput: 64 << 10, Grace: time.Second,
 	})
 	token := strings.TrimSpace(string(r.Stdout))
 	switch {

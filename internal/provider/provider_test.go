@@ -92,8 +92,7 @@ func TestChoose(t *testing.T) {
 		},
 		"claude": {
 			Options{
-				Provider: "claude", Model: "claude-x",
-				Lookup: env("ANTHROPIC_API_KEY"+key, "OPENAI_API_KEY=x"),
+				Provider: "claude", Model: "claude-x", Lookup: env("ANTHROPIC_API_KEY"+key, "OPENAI_API_KEY=x"),
 			},
 			Anthropic, "claude-x",
 			"https://api.anthropic.com", "--provider", "the key in ANTHROPIC_API_KEY",

@@ -150,8 +150,7 @@ func newStage(s Subject, o Options, places *places) *stage {
 	}
 	lookup := func(name string) (string, bool) { return cli.Lookup(o.Env, name) }
 	st.machine = agent.Machine{
-		Root: os.Geteuid() == 0, OS: runtime.GOOS,
-		Has: func(p string) bool { return process.Find(p, lookup) != "" },
+		Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(p string) bool { return process.Find(p, lookup) != "" },
 	}
 	return st
 }

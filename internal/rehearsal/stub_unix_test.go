@@ -59,8 +59,7 @@ type driver struct {
 
 func newDriver(name, kind string) driver {
 	return driver{Program: cli.Program{ID: name, About: agent.About{
-		Title: name, Binary: stubName,
-		InstallCommand: "none",
+		Title: name, Binary: stubName, InstallCommand: "none",
 	}}, kind: kind}
 }
 

@@ -25,8 +25,7 @@ func everyAgent() []agent.Driver {
 func TestTraps(t *testing.T) {
 	t.Parallel()
 	b := bench{
-		work: t.TempDir(), marks: filepath.Join(t.TempDir(), `a "marks" directory`),
-		agents: everyAgent(),
+		work: t.TempDir(), marks: filepath.Join(t.TempDir(), `a "marks" directory`), agents: everyAgent(),
 	}
 	if err := trap(b); err != nil {
 		t.Fatal(err)

@@ -75,8 +75,7 @@ func (r Relay) Run(ctx context.Context) (int, error) {
 	depth, _ := process.Value(r.Launch.Env, agent.DepthVariable)
 	p := process.Plan{
 		Path: r.Launch.Path, Argv: append([]string{r.Name}, r.Launch.Args...), Dir: r.Launch.Dir, Env: r.Launch.Env,
-		Stdin: in, Stdout: watch, Stderr: tail{r.Log}, Grace: r.Grace,
-		Register: r.Register, Note: depth,
+		Stdin: in, Stdout: watch, Stderr: tail{r.Log}, Grace: r.Grace, Register: r.Register, Note: depth,
 	}
 	var err error
 	if r.Around != nil {

@@ -280,8 +280,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	r := o.Run
 	prompt, resume := r.prompt(name)
 	r.Attempts = append(r.Attempts, Attempt{
-		Agent: name, Began: time.Now().UTC(), Session: resume,
-		Resumed: resume != "",
+		Agent: name, Began: time.Now().UTC(), Session: resume, Resumed: resume != "",
 	})
 	a := &r.Attempts[len(r.Attempts)-1]
 	if err := o.enter(Starting); err != nil {

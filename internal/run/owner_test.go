@@ -56,8 +56,7 @@ func TestIdleEnds(t *testing.T) {
 func TestOwnWhileOthersLook(t *testing.T) {
 	b := newBench(t, `[{"say":"ok"}]`, engine.Options{})
 	made, err := b.store.Create(t.Context(), run.Task{
-		Text: "go", Agents: []string{"inner"}, Dir: b.dir,
-		Detached: true,
+		Text: "go", Agents: []string{"inner"}, Dir: b.dir, Detached: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -130,8 +130,7 @@ func asked(e Ending) Verdict {
 	if p := e.Prompt; p != nil && p.Kind.Sensitive() {
 		words := cmp.Or(p.Question, p.Text)
 		v := Verdict{
-			State: Failed, Reason: NotLoggedIn,
-			Evidence: []string{"prompt " + p.Signature + " on " + string(p.Source)},
+			State: Failed, Reason: NotLoggedIn, Evidence: []string{"prompt " + p.Signature + " on " + string(p.Source)},
 		}
 		v.Fault = fault.New(fault.AuthRequired, "the agent needs a login: %s", words)
 		if p.Kind == prompt.Trust {
@@ -144,8 +143,7 @@ func asked(e Ending) Verdict {
 	}
 	q := e.question()
 	v := Verdict{
-		State: NeedsInput, Reason: Asked, Fault: fault.New(fault.NeedsInput, "the agent asks: %s", q.Text),
-		Question: q,
+		State: NeedsInput, Reason: Asked, Fault: fault.New(fault.NeedsInput, "the agent asks: %s", q.Text), Question: q,
 	}
 	if p := e.Prompt; p != nil {
 		v.Evidence = []string{"prompt " + p.Signature + " on " + string(p.Source)}

@@ -159,8 +159,7 @@ func TestJudge(t *testing.T) {
 func TestRetryable(t *testing.T) {
 	idle := Ending{End: &event.End{}, Session: "s"}
 	worked := Ending{
-		End: &event.End{}, Session: "s",
-		Tools: map[string]*ToolCall{"1": {Kind: event.Shell, Ended: true}},
+		End: &event.End{}, Session: "s", Tools: map[string]*ToolCall{"1": {Kind: event.Shell, Ended: true}},
 	}
 	for _, r := range []Reason{RateLimited, Unreachable, Crashed, NoOutput} {
 		if v := (Verdict{Reason: r}); !retryable(v, idle) || retryable(v, worked) {

@@ -120,8 +120,7 @@ func TestAsked(t *testing.T) {
 				ours, theirs, err := os.Pipe()
 				must(t, err)
 				p, err := w.Plan(process.Plan{
-					Argv: []string{"bash", "-c", c.line}, Path: "/bin/bash", Dir: g.root,
-					Stdout: theirs, Grace: grace,
+					Argv: []string{"bash", "-c", c.line}, Path: "/bin/bash", Dir: g.root, Stdout: theirs, Grace: grace,
 				})
 				must(t, err)
 				child, err := process.Start(p)

@@ -40,8 +40,7 @@ func veil(o *order) error {
 		return install(agentFilter(false))
 	}
 	v := &veiled{
-		reviewed: o.Reviewed, readers: o.Readers,
-		own: slices.Concat(o.Mine, o.Files, o.Readers),
+		reviewed: o.Reviewed, readers: o.Readers, own: slices.Concat(o.Mine, o.Files, o.Readers),
 	}
 	for _, name := range o.Veiled {
 		v.names = append(v.names, strings.Split(name, "/"))

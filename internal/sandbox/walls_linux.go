@@ -157,8 +157,7 @@ func (w *Walls) try() (trial, error) {
 	var result trial
 	said := ""
 	plan, err := w.wrap(process.Plan{
-		Argv: []string{"trial"}, Path: "/", Dir: w.policy.Root, Env: []string{},
-		Name: "the trial of the walls",
+		Argv: []string{"trial"}, Path: "/", Dir: w.policy.Root, Env: []string{}, Name: "the trial of the walls",
 	}, w.policy.Network, true, func(text string) {
 		said = text
 	})
@@ -290,8 +289,7 @@ func stageEnvironment(env []string) []string {
 func (w *Walls) order(p process.Plan, network Network) order {
 	o := order{
 		Tier: w.claim.Tier, Root: w.policy.Root, Write: w.policy.Write, Read: w.policy.Read, All: w.policy.Read == nil,
-		Hidden: w.policy.Hidden, Temp: w.policy.Temp, Network: network.name(), Limits: w.policy.Limits,
-		Program: p.Path,
+		Hidden: w.policy.Hidden, Temp: w.policy.Temp, Network: network.name(), Limits: w.policy.Limits, Program: p.Path,
 	}
 	temp := w.policy.Temp
 	if w.claim.Tier == Namespaces {

@@ -390,8 +390,7 @@ func TestWhatNewerVersionsWrite(t *testing.T) {
 	f, err := os.OpenFile(s.file("x", journalEnding), os.O_APPEND|os.O_WRONLY, 0)
 	check(t, err)
 	strange := Entry{
-		Number: 3, Parent: first,
-		Record: Unknown{Kind: "hologram", Data: []byte(`{"seq":1,"kind":"end","b":1}`)},
+		Number: 3, Parent: first, Record: Unknown{Kind: "hologram", Data: []byte(`{"seq":1,"kind":"end","b":1}`)},
 	}
 	line, err := strange.line()
 	check(t, err)
@@ -414,8 +413,7 @@ func TestWhatNewerVersionsWrite(t *testing.T) {
 	data, err := os.ReadFile(s.file("x", journalEnding))
 	check(t, err)
 	begin, err := Entry{Number: 1, Record: Begin{
-		Version: version + 1, ID: "new", Provider: "p",
-		Created: own.State().Begin.Created,
+		Version: version + 1, ID: "new", Provider: "p", Created: own.State().Begin.Created,
 	}}.line()
 	check(t, err)
 	newer := append(begin, data[bytes.IndexByte(data, '\n')+1:]...)

@@ -58,8 +58,7 @@ func TestListReadsLittle(t *testing.T) {
 			user("later"),
 		} {
 			line, err := Entry{
-				Number: int64(i + 1), Parent: int64(i), Time: at.Add(time.Duration(n) * time.Hour),
-				Record: r,
+				Number: int64(i + 1), Parent: int64(i), Time: at.Add(time.Duration(n) * time.Hour), Record: r,
 			}.line()
 			check(t, err)
 			file = append(file, line...)

@@ -81,8 +81,7 @@ func store(t testing.TB) Store {
 func create(t testing.TB, s Store, id string) *Session {
 	t.Helper()
 	own, err := s.Create(context.Background(), Begin{
-		ID: id, Provider: "gemini", Model: "m1", Cwd: "/w",
-		Mode: "default",
+		ID: id, Provider: "gemini", Model: "m1", Cwd: "/w", Mode: "default",
 	})
 	check(t, err)
 	t.Cleanup(func() { _ = own.Close() })
@@ -112,8 +111,7 @@ func assistant(words string, calls ...string) Message {
 	m := model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Text, Text: words}}}
 	for _, id := range calls {
 		m.Blocks = append(m.Blocks, model.Block{
-			Kind: model.Call, ID: id, Name: "Read",
-			Input: []byte(`{"file_path":"a.txt"}`),
+			Kind: model.Call, ID: id, Name: "Read", Input: []byte(`{"file_path":"a.txt"}`),
 		})
 	}
 	return Message{Message: m, Answer: "msg_1", Usage: &model.Usage{Input: 10, CacheRead: 5, Output: 3}, Cost: 0.25}

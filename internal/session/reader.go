@@ -99,8 +99,7 @@ func (s Store) Reader(id string, from int64, follow bool) (*Reader, error) {
 		return nil, err
 	}
 	return &Reader{
-		file: share(f), blobs: s.blobs(id), lock: s.file(id, lockEnding), follow: follow,
-		from: max(1, from),
+		file: share(f), blobs: s.blobs(id), lock: s.file(id, lockEnding), follow: follow, from: max(1, from),
 	}, nil
 }
 

@@ -33,8 +33,7 @@ func prompted(words string, turn int64) Logged {
 
 func ended(turn int64) End {
 	return End{Subtype: "success", OK: true, Event: &event.Event{
-		Kind: event.Ended, Turn: turn,
-		End: &event.End{OK: true, Reason: "success"},
+		Kind: event.Ended, Turn: turn, End: &event.End{OK: true, Reason: "success"},
 	}}
 }
 
@@ -56,13 +55,11 @@ func anyRecord(t *rapid.T, n int) Record {
 		return ended(turn)
 	case 2:
 		return Logged{&event.Event{
-			Kind: event.ToolCall, Turn: turn,
-			Call: &event.Call{ID: words, Name: words, Input: []byte(words)},
+			Kind: event.ToolCall, Turn: turn, Call: &event.Call{ID: words, Name: words, Input: []byte(words)},
 		}}
 	case 3:
 		return Logged{&event.Event{
-			Kind: event.Question, Turn: turn,
-			Ask: &event.Ask{ID: "q" + itoa(int64(n)), Text: words},
+			Kind: event.Question, Turn: turn, Ask: &event.Ask{ID: "q" + itoa(int64(n)), Text: words},
 		}}
 	case 4:
 		return Changed{

@@ -273,8 +273,7 @@ func TestRecordsThatAreNoJSON(t *testing.T) {
 	own := create(t, s, "x")
 	bad := user("bad \xff")
 	bad.Blocks = append(bad.Blocks, model.Block{
-		Kind: model.Call, ID: "c", Input: []byte("{half"), Opaque: []byte("no"),
-		Wire: "w",
+		Kind: model.Call, ID: "c", Input: []byte("{half"), Opaque: []byte("no"), Wire: "w",
 	},
 		model.Block{Kind: model.Call, ID: "d", Input: []byte("{\"a\":\n\"\xff\"}")}, model.Block{
 			Kind:  model.Result,
@@ -413,8 +412,7 @@ func TestWhatComesInIsNotChanged(t *testing.T) {
 
 func TestLineHasTheFormThatIsReadFast(t *testing.T) {
 	e := Entry{
-		Number: 12, Parent: 7, Time: time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.FixedZone("", 3600)),
-		Record: user("hi"),
+		Number: 12, Parent: 7, Time: time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.FixedZone("", 3600)), Record: user("hi"),
 	}
 	line, err := e.line()
 	check(t, err)

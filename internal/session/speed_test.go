@@ -147,8 +147,7 @@ func conversed(t testing.TB, s Store, messages int) (path string) {
 		put(Logged{&event.Event{Kind: event.ToolCall, Turn: turn, Call: call}})
 		put(assistant(strings.Repeat("a few words of it ", 12), call.ID))
 		put(Logged{&event.Event{
-			Kind: event.ToolResult, Turn: turn,
-			Result: &event.Result{ID: call.ID, Output: output},
+			Kind: event.ToolResult, Turn: turn, Result: &event.Result{ID: call.ID, Output: output},
 		}})
 		put(result(call.ID, output))
 		for range 12 {

@@ -130,8 +130,7 @@ func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 			return err
 		}
 		c := copying{
-			w: w, from: v.fold.journal.blobs, to: s.blobs(newID), last: 1, moved: map[int64]int64{1: 1},
-			parent: 1,
+			w: w, from: v.fold.journal.blobs, to: s.blobs(newID), last: 1, moved: map[int64]int64{1: 1}, parent: 1,
 		}
 		return v.lines(ctx, c.put)
 	})

@@ -59,8 +59,7 @@ func (s *Shell) Start(c Command) (Job, error) {
 	s.mu.Lock()
 	s.begun--
 	j := &job{
-		id: fmt.Sprintf("bash_%d", len(s.jobs)+1), line: c.Line, record: r, stop: stop,
-		ended: make(chan struct{}),
+		id: fmt.Sprintf("bash_%d", len(s.jobs)+1), line: c.Line, record: r, stop: stop, ended: make(chan struct{}),
 	}
 	s.jobs = append(s.jobs, j)
 	s.forget()

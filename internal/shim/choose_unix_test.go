@@ -193,8 +193,7 @@ func TestPlacesAreClean(t *testing.T) {
 	f := fault.New(fault.ConfigInvalid, "it is wrong")
 	for _, message := range []string{"no such key.", "/a\x1b[31m:1:2: no such key."} {
 		f.Problems = append(f.Problems, fault.Problem{
-			Param: "/a\x1b[31m:1:2", Code: fault.ConfigInvalid,
-			Message: message,
+			Param: "/a\x1b[31m:1:2", Code: fault.ConfigInvalid, Message: message,
 		})
 	}
 	file := w.file(nil)

@@ -171,8 +171,7 @@ func (w *world) agent(name string, with func(*fake)) fake {
 	}
 	d := fake{
 		Program: cli.Program{ID: name, About: agent.About{
-			Title: strings.ToUpper(name), Binary: stubName,
-			InstallCommand: "install " + name,
+			Title: strings.ToUpper(name), Binary: stubName, InstallCommand: "install " + name,
 		}},
 		dir: w.dir, path: self,
 	}
@@ -207,8 +206,7 @@ func (w *world) shim() *Shim {
 			host := Host{Env: w.env}
 			set, err := config.Load(config.Options{Keys: Keys(), Getenv: host.lookup, Dir: dir})
 			return Settings{
-				Set: set, Err: err, Trust: w.trust, Temp: w.temp, State: w.dir, Custom: w.custom,
-				Targets: w.targets,
+				Set: set, Err: err, Trust: w.trust, Temp: w.temp, State: w.dir, Custom: w.custom, Targets: w.targets,
 			}
 		},
 	}

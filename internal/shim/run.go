@@ -126,8 +126,7 @@ func (c *call) spec() (agent.Spec, error) {
 		env = append(slices.Clip(env), "OMNIAGENT_UNDO_SNAPSHOTS="+c.args.Undo)
 	}
 	s := agent.Spec{
-		Install: c.install, Mode: c.mode, Shared: c.shared, Passthrough: c.args.Passthrough, Dir: c.dir,
-		Env:     env,
+		Install: c.install, Mode: c.mode, Shared: c.shared, Passthrough: c.args.Passthrough, Dir: c.dir, Env: env,
 		Machine: c.machine(), Fresh: ident.UUID(), Temp: c.temp.path(c.settings.Temp),
 		Resume: c.args.Resume, Newest: c.args.Continue, Provider: c.args.Provider, Base: c.args.Base,
 		Walled: c.args.Walls,
@@ -174,8 +173,7 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 		Path: launch.Path, Argv: append([]string{c.driver.Describe().Binary}, launch.Args...), Dir: launch.Dir,
 		Env: launch.Env,
 		// 0 means no grace, not the default
-		Stdout: out, Stderr: c.host.Stderr, Grace: max(1, c.settings.Set.Duration("grace")),
-		Standby: c.standby,
+		Stdout: out, Stderr: c.host.Stderr, Grace: max(1, c.settings.Set.Duration("grace")), Standby: c.standby,
 	}
 	err := c.streams(&plan, launch, tail)
 	for anew := true; anew && err == nil; {

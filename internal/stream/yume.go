@@ -65,8 +65,7 @@ func (y *Yume) Read(line []byte) (Frame, error) {
 		return Frame{Do: func(ctx context.Context) {
 			a := f.Approval
 			if err := h.answer(ctx, event.Reply{
-				Question: a.ID, Option: a.Option,
-				Text: a.Reason,
+				Question: a.ID, Option: a.Option, Text: a.Reason,
 			}); err != nil {
 				h.Log("an approval was passed over: %v", err)
 			}

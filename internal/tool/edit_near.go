@@ -88,8 +88,7 @@ type near struct {
 func newNear(ctx context.Context, old string) *near {
 	const most = 200 // lines of old to compare
 	n := &near{
-		ctx: ctx, until: time.Now().Add(searchTime), seed: maphash.MakeSeed(), hashes: map[uint64][]int{},
-		at: -1,
+		ctx: ctx, until: time.Now().Add(searchTime), seed: maphash.MakeSeed(), hashes: map[uint64][]int{}, at: -1,
 	}
 	n.lines = strings.Split(strings.ReplaceAll(strings.Trim(old, "\n"), "\r\n", "\n"), "\n")
 	n.lines = n.lines[:min(len(n.lines), most)]

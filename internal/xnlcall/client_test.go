@@ -96,8 +96,7 @@ func TestConversation(t *testing.T) {
 			"<tool_call id=\"x\" lang=\"javascript\" #>\nSysBuiltIn.nope({})\n</#>\n!unquote_end"
 		c, server := clientOf(t, api, says(readCall), says(second), says("!unquote_start\nSorry."), says("Done."))
 		q := model.Request{
-			System: []string{"Who you are."}, Tools: tools(),
-			Messages: []model.Message{userSays("Do it.")},
+			System: []string{"Who you are."}, Tools: tools(), Messages: []model.Message{userSays("Do it.")},
 		}
 		var heard strings.Builder
 		ask := func() *model.Answer {

@@ -186,8 +186,7 @@ func (b *bench) start(stdin []byte, args ...string) outcome {
 		b.t.Fatal(err)
 	}
 	o := outcome{
-		code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errOut.String(),
-		took: time.Since(began),
+		code: cmd.ProcessState.ExitCode(), stdout: out.String(), stderr: errOut.String(), took: time.Since(began),
 	}
 	if data, err := os.ReadFile(record); err == nil {
 		if err := json.Unmarshal(data, &o.report); err != nil {

@@ -93,8 +93,7 @@ func copilotPage(t *testing.T) string {
 // not see is left to the sandbox.
 func copilotPairs() []scenario {
 	nothing, onlyWrites, inside := effect{code: 3}, effect{code: 3, write: true}, effect{
-		code: 3, shell: true,
-		write: true,
+		code: 3, shell: true, write: true,
 	}
 	boxed, all := effect{shell: true, write: true}, effect{shell: true, write: true, outside: true}
 	return []scenario{

@@ -54,8 +54,7 @@ func (b *bench) wanted(d agent.Driver, m *modelserver.Server) agent.Spec {
 	return agent.Spec{
 		Install: install, Dir: b.work, Env: env, Temp: filepath.Join(b.base, "private"),
 		Machine: agent.Machine{
-			Root: true, OS: runtime.GOOS,
-			Has: func(p string) bool { return process.Find(p, lookup) != "" },
+			Root: true, OS: runtime.GOOS, Has: func(p string) bool { return process.Find(p, lookup) != "" },
 		},
 		Rehearsal: &agent.Rehearsal{URL: m.URL(), Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: b.home},
 	}

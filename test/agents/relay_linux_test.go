@@ -55,8 +55,7 @@ func TestClaudeRelayed(t *testing.T) {
 			}
 			record := recording.New(conversation.Record(journal, t.Errorf), claude.New().Decode(setting.StreamJSON))
 			code, err := relay.Relay{
-				Launch: launch, Name: "claude", In: in, Out: host, Grace: 5 * time.Second,
-				Log: t.Logf, Record: record,
+				Launch: launch, Name: "claude", In: in, Out: host, Grace: 5 * time.Second, Log: t.Logf, Record: record,
 			}.Run(t.Context())
 			kinds := recorded(t, journal, record)
 			if kinds[event.Prompted] != 1 || kinds[event.Ended] != 1 ||

@@ -135,8 +135,7 @@ func endings() []ending {
 			name: "cut", script: `[{"say":"I will look","cut":"middle"}]`, args: yolo, status: "failed", code: -1,
 		},
 		{
-			name: "hang", script: `[{"stall":"headers"}]`, args: hangs,
-			status: "stalled", reason: "idle", code: 10,
+			name: "hang", script: `[{"stall":"headers"}]`, args: hangs, status: "stalled", reason: "idle", code: 10,
 		},
 		{
 			name: "killed", script: `[{"stall":"headers"}]`, args: hangs, kill: syscall.SIGKILL,

@@ -185,8 +185,7 @@ func races(p *probe) {
 	for i := range answers {
 		wait.Go(func() {
 			answers[i] = p.do(call{
-				args: []string{"config", "set", "grace", fmt.Sprintf("%ds", i+1)}, secret: true,
-				limit: 8 * time.Second,
+				args: []string{"config", "set", "grace", fmt.Sprintf("%ds", i+1)}, secret: true, limit: 8 * time.Second,
 			})
 		})
 	}

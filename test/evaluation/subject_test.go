@@ -38,8 +38,7 @@ type subject struct {
 
 func newSubject(name string, env []string, argv ...string) *subject {
 	s := &subject{
-		name: name, argv: argv, env: env, limit: 3 * time.Second, slots: max(2, runtime.NumCPU()),
-		patient: true,
+		name: name, argv: argv, env: env, limit: 3 * time.Second, slots: max(2, runtime.NumCPU()), patient: true,
 	}
 	s.schema = sync.OnceValue(func() *result {
 		dir, err := os.MkdirTemp("", "evaluation-schema-")

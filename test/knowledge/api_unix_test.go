@@ -77,8 +77,7 @@ func (f *fifth) Ask(ctx context.Context, q model.Request, hear func(model.Piece)
 	if said.Tool != "" {
 		a.Stop = model.Calls
 		a.Blocks = []model.Block{{
-			Kind: model.Call, ID: "c" + string(rune('a'+len(r.Done))), Name: said.Tool,
-			Input: said.With,
+			Kind: model.Call, ID: "c" + string(rune('a'+len(r.Done))), Name: said.Tool, Input: said.With,
 		}}
 		return a, nil
 	}

@@ -25,8 +25,7 @@ func TestOwnClient(t *testing.T) {
 	p := newPlace(t, `[{"read":"note.txt"},{"say":"it says ${result}"}]`)
 	p.write(t, "note.txt", "hello\n")
 	conn, err := client2.Open(t.Context(), client2.Server{
-		Name: "omniagent", Command: []string{program, "mcp"},
-		Dir: p.work,
+		Name: "omniagent", Command: []string{program, "mcp"}, Dir: p.work,
 	}, client2.Options{Environ: p.env, Version: "1"})
 	if err != nil {
 		t.Fatal(err)

@@ -80,8 +80,7 @@ func newPlace(t *testing.T) *place {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
 	p := &place{
-		t: t, home: filepath.Join(base, "home"), work: filepath.Join(base, "work"),
-		bin: filepath.Join(base, "bin"),
+		t: t, home: filepath.Join(base, "home"), work: filepath.Join(base, "work"), bin: filepath.Join(base, "bin"),
 	}
 	for _, dir := range []string{p.home, p.work, p.bin, filepath.Join(base, "tmp")} {
 		if err := os.Mkdir(dir, 0o755); err != nil {

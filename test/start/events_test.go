@@ -24,8 +24,7 @@ import (
 func conversationOf(t *testing.T, p place, id string, records int) *session.Session {
 	t.Helper()
 	own, err := session.Default(p.home).Create(t.Context(), session.Begin{
-		ID: id, Agent: "claude", Model: "m",
-		Cwd: p.work,
+		ID: id, Agent: "claude", Model: "m", Cwd: p.work,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -23,8 +23,7 @@ func TestWhatGitNames(t *testing.T) {
 		git                  []string
 	}{
 		"hooks path": {
-			before: "git config core.hooksPath .githooks; mkdir .githooks", attack: hooked(".githooks"),
-			git: commit,
+			before: "git config core.hooksPath .githooks; mkdir .githooks", attack: hooked(".githooks"), git: commit,
 		},
 		"hooks path that is absent": {
 			before: "git config core.hooksPath tools/hooks", attack: "mkdir -p tools/hooks; " +

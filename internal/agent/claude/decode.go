@@ -128,8 +128,7 @@ func (d *decoder) system(l *wire.Line) []event.Event {
 		var text string
 		_ = json.Unmarshal(l.Message, &text)
 		return d.deny(l.Session, event.Denial{
-			CallID: l.ToolUse, Tool: l.Tool,
-			Reason: cli.FirstLine(cmp.Or(l.Reason, text, l.Why)),
+			CallID: l.ToolUse, Tool: l.Tool, Reason: cli.FirstLine(cmp.Or(l.Reason, text, l.Why)),
 		})
 	case "api_retry":
 		var word string
@@ -210,8 +209,7 @@ func (d *decoder) user(l *wire.Line) []event.Event {
 			continue
 		}
 		r := &event.Result{
-			ID: b.ToolUseID, Name: d.calls[b.ToolUseID], Failed: b.IsError,
-			Output: wire.Plain(b.Content),
+			ID: b.ToolUseID, Name: d.calls[b.ToolUseID], Failed: b.IsError, Output: wire.Plain(b.Content),
 		}
 		delete(d.calls, b.ToolUseID)
 		if b.IsError && kind(r.Name) == event.Shell {
@@ -301,8 +299,7 @@ func (d *decoder) result(l *wire.Line, raw []byte) []event.Event {
 	}
 	if r.IsError {
 		out = append(out, event.Event{
-			Kind: event.Failed, Session: l.Session, Fault: d.failure(l, r, text),
-			Terminal: true,
+			Kind: event.Failed, Session: l.Session, Fault: d.failure(l, r, text), Terminal: true,
 		})
 	}
 	d.pending = nil

@@ -98,8 +98,7 @@ func newTalk(o options) *talk {
 		o.id = ident.UUID
 	}
 	t := &talk{
-		decoder: newDecoder(), o: o, mode: o.mode,
-		requests: map[string]request{}, needs: map[string]need{},
+		decoder: newDecoder(), o: o, mode: o.mode, requests: map[string]request{}, needs: map[string]need{},
 	}
 	t.decoder.talk = t
 	return t

@@ -32,8 +32,7 @@ func (t *talk) hook(id string, raw []byte) {
 		m.Call = call(wire.Block{ID: in.ToolUse, Name: in.Tool, Input: in.Input})
 		if len(in.Response) > 0 || in.Error != "" {
 			m.Result = &event.Result{
-				ID: in.ToolUse, Name: in.Tool, Failed: in.Error != "",
-				Output: cmp.Or(in.Error, outputOf(in.Response)),
+				ID: in.ToolUse, Name: in.Tool, Failed: in.Error != "", Output: cmp.Or(in.Error, outputOf(in.Response)),
 			}
 		}
 	}

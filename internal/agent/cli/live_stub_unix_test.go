@@ -276,8 +276,7 @@ func (w *wire) End(agent.Exit) []event.Event {
 	events := w.lines.Feed([]byte("\n"))
 	if open {
 		events = append(events, event.Event{
-			Kind: event.Ended, Synthetic: true,
-			End: &event.End{Reason: event.FailedTurn},
+			Kind: event.Ended, Synthetic: true, End: &event.End{Reason: event.FailedTurn},
 		})
 	}
 	return events

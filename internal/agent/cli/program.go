@@ -37,8 +37,7 @@ func (p Program) Launch(s agent.Spec, t Translation) agent.Launch {
 	return agent.Launch{
 		Path: s.Install.Path, Args: append(args, s.Passthrough...), Translated: len(args),
 		Env: Environ(s.Env, t.Env, t.Unset...), Files: t.Files, Dir: s.Dir,
-		Policies: t.Policies, Spec: s, Interactive: s.Mode == setting.Interactive,
-		UsageCodes: p.UsageCodes,
+		Policies: t.Policies, Spec: s, Interactive: s.Mode == setting.Interactive, UsageCodes: p.UsageCodes,
 	}
 }
 

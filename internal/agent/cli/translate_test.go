@@ -18,16 +18,14 @@ func chosen[T any](v T, from setting.Origin) setting.Chosen[T] {
 func rowsOf(approval, sandbox agent.Cell) agent.Matrix {
 	return agent.Matrix{Rows: []agent.Row{
 		agent.Both(agent.Approval, "prompt", agent.Cell{
-			Level: agent.Full, Args: []string{"--ask"},
-			Weak: []string{"-c", "ask=1"}, Env: []string{"A=1"},
+			Level: agent.Full, Args: []string{"--ask"}, Weak: []string{"-c", "ask=1"}, Env: []string{"A=1"},
 		}),
 		agent.Both(agent.Approval, "auto-edit", approval),
 		agent.Both(agent.Sandbox, "workspace-write", sandbox),
 		agent.Both(agent.Output, "text", agent.Cell{Level: agent.Full, Args: []string{"--text"}, Weak: []string{}}),
 		agent.Both(agent.Model, "", agent.Cell{Level: agent.Full, Args: []string{"--model"}}),
 		{Feature: agent.Web, Value: "on", OneShot: agent.Cell{
-			Level: agent.Full, Args: []string{"--web"},
-			Needs: []string{"curl", "docker|podman"},
+			Level: agent.Full, Args: []string{"--web"}, Needs: []string{"curl", "docker|podman"},
 		}},
 	}}
 }

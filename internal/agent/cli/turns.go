@@ -174,8 +174,7 @@ func (m *turns) start(message []event.Block) (*run, error) {
 	r.child, err = startAround(m.services, process.Plan{
 		Path: launch.Path, Argv: append([]string{m.driver.Describe().Binary}, launch.Args...),
 		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace,
-		Apart: m.services.Apart, Standby: m.services.Standby, Register: m.services.Register,
-		Note:  depthOf(launch.Env),
+		Apart: m.services.Apart, Standby: m.services.Standby, Register: m.services.Register, Note: depthOf(launch.Env),
 		Stdin: strings.NewReader(prompt), Stdout: stdout, Stderr: stderr,
 	})
 	if err != nil {

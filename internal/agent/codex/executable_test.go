@@ -83,8 +83,7 @@ func TestTheExecutableBehindTheScript(t *testing.T) {
 		}
 		in.Program = want
 		launch, err := New().(driver).live(agent.Spec{
-			Install: in, Env: []string{"CODEX_MANAGED_BY_PNPM=1"},
-			Mode: setting.OneShot, Dir: root,
+			Install: in, Env: []string{"CODEX_MANAGED_BY_PNPM=1"}, Mode: setting.OneShot, Dir: root,
 		}, true)
 		if err != nil || launch.Path != want || !slices.Equal(launch.Env, []string{
 			"CODEX_MANAGED_PACKAGE_ROOT=" + root + "/node_modules/@openai/codex", "CODEX_MANAGED_BY_NPM=1",

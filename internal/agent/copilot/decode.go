@@ -156,8 +156,7 @@ func (d *reader) retry(r record) []event.Event {
 	r.into(&v)
 	d.retries++
 	return one(event.Event{Kind: event.Retry, Retry: &event.Again{
-		Attempt: d.retries, Status: d.last.Status,
-		Reason: v.Reason,
+		Attempt: d.retries, Status: d.last.Status, Reason: v.Reason,
 	}})
 }
 

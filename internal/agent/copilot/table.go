@@ -53,8 +53,7 @@ func sandboxed(system string) agent.Cell {
 	case "darwin": // Seatbelt is part of the system
 	default:
 		c = agent.Cell{
-			Level: agent.Nearest, Args: []string{sandboxFlag}, Weak: []string{},
-			Note: "not measured on this system",
+			Level: agent.Nearest, Args: []string{sandboxFlag}, Weak: []string{}, Note: "not measured on this system",
 		}
 	}
 	return c

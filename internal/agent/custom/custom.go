@@ -293,8 +293,7 @@ func matrix(c agentsdir.CLI) agent.Matrix {
 			return agent.Cell{Level: agent.Full, Args: list, Note: "as your file of agents says"}
 		}
 		m.Rows = append(m.Rows, agent.Row{
-			Feature: feature, Value: value, Interactive: cell(agentsdir.Interactive),
-			OneShot: cell(agentsdir.OneShot),
+			Feature: feature, Value: value, Interactive: cell(agentsdir.Interactive), OneShot: cell(agentsdir.OneShot),
 		})
 	}
 	flag := func(feature, value string, f agentsdir.Flag) {

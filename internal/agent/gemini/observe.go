@@ -245,8 +245,7 @@ func (t *tally) add(r record, subagent bool) {
 		var m message
 		if r.Tokens != nil {
 			m.usage = event.Usage{
-				Input: r.Tokens.Input, Output: r.Tokens.Output, Cached: r.Tokens.Cached,
-				Reasoning: r.Tokens.Thoughts,
+				Input: r.Tokens.Input, Output: r.Tokens.Output, Cached: r.Tokens.Cached, Reasoning: r.Tokens.Thoughts,
 			}
 		}
 		for _, c := range r.ToolCalls {

@@ -177,7 +177,6 @@ func wallsOf(h session.Confinement) *event.Walls {
 		return nil
 	}
 	return &event.Walls{
-		Name: h.Walls, Network: h.Network,
-		Holes: strings.FieldsFunc(h.Holes, func(r rune) bool { return r == '\n' }),
+		Name: h.Walls, Network: h.Network, Holes: strings.FieldsFunc(h.Holes, func(r rune) bool { return r == '\n' }),
 	}
 }

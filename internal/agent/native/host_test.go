@@ -380,8 +380,7 @@ func TestFormAndModel(t *testing.T) {
 	c := d.open(t, func(o *native.Options) {
 		o.Schema = []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
 		o.Terms.Helpers = []agent.Helper{{
-			Name: "finder", Description: "finds things", Prompt: "You find.",
-			Tools: []string{"Read"}, Model: "haiku",
+			Name: "finder", Description: "finds things", Prompt: "You find.", Tools: []string{"Read"}, Model: "haiku",
 		}, {Name: "same", Prompt: "p", Model: "inherit"}}
 	})
 	if f := c.Facts(); f.Model != "claude-sonnet-5-5" || f.Window != 1_000_000 ||

@@ -152,8 +152,7 @@ func TestNamedSession(t *testing.T) {
 	dir := home(t, unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz"))
 	r := runs()[0]
 	o := observer{
-		launch: agent.Launch{Env: []string{"HOME=" + dir}, Session: r.session},
-		began:  time.UnixMilli(r.began),
+		launch: agent.Launch{Env: []string{"HOME=" + dir}, Session: r.session}, began: time.UnixMilli(r.began),
 	}
 	if e := o.After(agent.Exit{}); len(e.Denials) != 1 {
 		t.Errorf("%+v", e)
@@ -223,8 +222,7 @@ func TestOvercome(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	take(&e, message{
-		Role: "assistant", ProviderID: "p", ModelID: "n", Finish: "stop", Cost: 0.5,
-		Tokens: &tokens{Input: 1},
+		Role: "assistant", ProviderID: "p", ModelID: "n", Finish: "stop", Cost: 0.5, Tokens: &tokens{Input: 1},
 	})
 	if e.Fault != nil || e.Model != "p/n" || e.Usage.Input != 1 || *e.Usage.CostUSD != 0.5 {
 		t.Errorf("%+v", e)

@@ -83,8 +83,7 @@ func (u *usage) later(l usage) {
 
 func (u usage) usage() model.Usage {
 	return model.Usage{
-		Input: u.Input, CacheRead: u.Read, CacheWrite: u.Write, Output: u.Output,
-		Searches: u.Server.Searches,
+		Input: u.Input, CacheRead: u.Read, CacheWrite: u.Write, Output: u.Output, Searches: u.Server.Searches,
 	}
 }
 

@@ -191,8 +191,7 @@ func TestLimitsOfTheRequest(t *testing.T) {
 func TestThinkingWithinCalls(t *testing.T) {
 	calling := []model.Block{{Kind: model.Call, ID: "a", Name: "n"}}
 	thought := append([]model.Block{{
-		Kind: model.Thinking, Text: "x", Opaque: json.RawMessage(`{"signature":"s"}`),
-		Wire: Wire,
+		Kind: model.Thinking, Text: "x", Opaque: json.RawMessage(`{"signature":"s"}`), Wire: Wire,
 	}}, calling...)
 	result := model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Result, ID: "a", Text: "r"}}}
 	for _, c := range []struct {

@@ -189,8 +189,7 @@ func TestDividedAtEveryByte(t *testing.T) {
 	stream := []byte(everything(t))
 	for i := range len(stream) + 1 {
 		c := New(Options{
-			Key: "k", Model: "m",
-			HTTP: &http.Client{Transport: &pieces{[][]byte{stream[:i], stream[i:]}, io.EOF}},
+			Key: "k", Model: "m", HTTP: &http.Client{Transport: &pieces{[][]byte{stream[:i], stream[i:]}, io.EOF}},
 		})
 		a, err := c.Ask(t.Context(), hello(), nil)
 		if err != nil {
@@ -280,8 +279,7 @@ func TestCutOnTheNetwork(t *testing.T) {
 	for i := 0; i < len(stream)-1; i += step {
 		ask := func(what string) (*model.Answer, error) {
 			return New(Options{
-				Base: fmt.Sprint(s.URL, "/", what, "/", i), Key: "k",
-				HTTP: &http.Client{Transport: transport},
+				Base: fmt.Sprint(s.URL, "/", what, "/", i), Key: "k", HTTP: &http.Client{Transport: transport},
 			}).Ask(t.Context(), hello(), nil)
 		}
 		a, err := ask("flush")

@@ -248,8 +248,7 @@ func serve(t *testing.T, script string) *modelserver.Server {
 
 func at(s *modelserver.Server) model.Client {
 	return New(Options{
-		Base: s.URL(), Key: "secret-key", Model: "gemini-3-flash", First: 5 * time.Second,
-		Idle: 150 * time.Millisecond,
+		Base: s.URL(), Key: "secret-key", Model: "gemini-3-flash", First: 5 * time.Second, Idle: 150 * time.Millisecond,
 	})
 }
 
@@ -276,8 +275,7 @@ func TestAScript(t *testing.T) {
 	results := model.Message{Role: model.User}
 	for i, call := range calls {
 		results.Blocks = append(results.Blocks, model.Block{
-			Kind: model.Result, ID: call.ID, Name: call.Name,
-			Text: "result", Failed: i == 0,
+			Kind: model.Result, ID: call.ID, Name: call.Name, Text: "result", Failed: i == 0,
 		})
 	}
 	q.Messages = append(q.Messages, model.Message{Role: model.Assistant, Blocks: a.Blocks}, results)
@@ -364,8 +362,7 @@ func TestCount(t *testing.T) {
 		c := New(Options{
 			Model: "gemini-3-pro",
 			HTTP: &http.Client{Transport: canned{
-				status: status, body: []byte(answer),
-				asked: func(_ *http.Request, b []byte) { body = string(b) },
+				status: status, body: []byte(answer), asked: func(_ *http.Request, b []byte) { body = string(b) },
 			}},
 		})
 		return c.Count(t.Context(), hello())

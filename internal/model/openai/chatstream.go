@@ -236,8 +236,7 @@ func (r *chatReader) end(err error) (*model.Answer, error) {
 		model.Unfinished(r.a.Blocks)
 	case "error", "insufficient_system_resource":
 		return nil, r.b.Failure(&model.Error{
-			Trouble: model.Overloaded, Code: r.reason,
-			Message: "the API ended the answer early: " + r.reason,
+			Trouble: model.Overloaded, Code: r.reason, Message: "the API ended the answer early: " + r.reason,
 		}, r.a.Usage)
 	default: // some servers say stop when they wait for tools
 		r.a.Stop = model.Done

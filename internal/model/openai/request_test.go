@@ -82,8 +82,7 @@ func conversation(own string) model.Request {
 			{
 				Role: model.Assistant,
 				Blocks: []model.Block{{
-					Kind: model.Thinking, Text: "cut off", Opaque: json.RawMessage(opaque),
-					Wire: own,
+					Kind: model.Thinking, Text: "cut off", Opaque: json.RawMessage(opaque), Wire: own,
 				}},
 			},
 		},

@@ -107,8 +107,7 @@ func (c *responses) request(q model.Request) responsesRequest {
 	loose := false // otherwise the API requires every member of a tool's input
 	for _, t := range q.Tools {
 		r.Tools = append(r.Tools, responsesTool{
-			Type: "function", Name: t.Name, Description: t.Description,
-			Parameters: schema(t.Input), Strict: &loose,
+			Type: "function", Name: t.Name, Description: t.Description, Parameters: schema(t.Input), Strict: &loose,
 		})
 	}
 	if q.Search && c.profile.Search {
@@ -125,8 +124,7 @@ func responsesAssistant(m model.Message) []any {
 		switch {
 		case b.Kind == model.Text && b.Text != "":
 			said := responsesMessage{
-				Type: "message", Role: "assistant",
-				Content: []responsesPart{textPart("output_text", b.Text)},
+				Type: "message", Role: "assistant", Content: []responsesPart{textPart("output_text", b.Text)},
 			}
 			if own {
 				_ = json.Unmarshal(b.Opaque, &said.Phase)
@@ -140,8 +138,7 @@ func responsesAssistant(m model.Message) []any {
 			items = append(items, opaqueItem{b.Opaque, kind.Type == "reasoning"})
 		case b.Kind == model.Call:
 			items = append(items, responsesCall{
-				Type: "function_call", CallID: b.ID, Name: wire.Identifier(b.Name, 64),
-				Arguments: input(b),
+				Type: "function_call", CallID: b.ID, Name: wire.Identifier(b.Name, 64), Arguments: input(b),
 			})
 		}
 	}
@@ -165,8 +162,7 @@ func responsesUser(m model.Message) []any {
 		switch {
 		case b.Kind == model.Result:
 			items = append(items, responsesOutput{
-				Type: "function_call_output", CallID: b.ID,
-				Output: responsesResult(b),
+				Type: "function_call_output", CallID: b.ID, Output: responsesResult(b),
 			})
 		case b.Kind != model.Text || b.Text != "":
 			said.Content = append(said.Content, responsesContent(b))

@@ -62,8 +62,7 @@ func TestAScript(t *testing.T) {
 		results := model.Message{Role: model.User}
 		for i, call := range a.Calls() {
 			results.Blocks = append(results.Blocks, model.Block{
-				Kind: model.Result, ID: call.ID, Name: call.Name,
-				Text: fmt.Sprint("result ", i),
+				Kind: model.Result, ID: call.ID, Name: call.Name, Text: fmt.Sprint("result ", i),
 			})
 		}
 		q.Messages = append(q.Messages, model.Message{Role: model.Assistant, Blocks: a.Blocks}, results)

@@ -232,8 +232,7 @@ func TestTerminals(t *testing.T) {
 	t.Parallel()
 	out, code := "a\n```\n", 3
 	begun := Update{Kind: ToolCall, Tool: &Tool{
-		ID: "c", New: true, Title: "x", Kind: "execute", Status: Pending,
-		Terminal: &Terminal{Command: "x", Dir: "/w"},
+		ID: "c", New: true, Title: "x", Kind: "execute", Status: Pending, Terminal: &Terminal{Command: "x", Dir: "/w"},
 	}}
 	ended := Update{
 		Kind: ToolCall,

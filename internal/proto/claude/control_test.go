@@ -16,8 +16,7 @@ func question() claude.Question {
 	return claude.NewQuestion(event.Ask{
 		ID: "c1", Text: "why", Options: []string{"allow", "always", "deny"},
 		Tool: &event.Call{
-			ID: "c1", Name: "Bash", Kind: event.Shell, Command: "ls -l",
-			Input: json.RawMessage(`{"command":"ls -l"}`),
+			ID: "c1", Name: "Bash", Kind: event.Shell, Command: "ls -l", Input: json.RawMessage(`{"command":"ls -l"}`),
 		},
 	})
 }
@@ -62,8 +61,7 @@ func TestAnswers(t *testing.T) {
 		t.Error(got)
 	}
 	other := claude.NewQuestion(event.Ask{
-		ID: "q", Options: []string{"accept", "reject"},
-		Tool: &event.Call{ID: "c", Name: "x"},
+		ID: "q", Options: []string{"accept", "reject"}, Tool: &event.Call{ID: "c", Name: "x"},
 	})
 	if a, _, _ := other.Verdict(claude.Reply{Body: json.RawMessage(`{"behavior":"allow"}`)}); a.Option != "accept" {
 		t.Errorf("%+v", a)
@@ -93,8 +91,7 @@ func TestQuestions(t *testing.T) {
 	}
 	write := string(claude.Ask("r2",
 		claude.NewQuestion(event.Ask{ID: "c", Tool: &event.Call{
-			ID: "c", Name: "Write", Kind: event.Write,
-			Path: "/w/f",
+			ID: "c", Name: "Write", Kind: event.Write, Path: "/w/f",
 		}}).Request))
 	if !strings.Contains(write,
 		`"permission_suggestions":[{"type":"setMode","mode":"acceptEdits","destination":"session"}]`) ||

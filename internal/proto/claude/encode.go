@@ -111,8 +111,7 @@ func (e *Encoder) init() [][]byte {
 		Servers: []Server{}, Model: f.Model, Mode: e.mode,
 		Commands: nonNil(f.Commands), KeySource: "none", Version: e.Version, Style: "default",
 		Helpers: nonNil(f.Helpers),
-		Skills:  []string{}, Plugins: []string{},
-		Agent: f.Agent, Provider: f.Provider, Identifier: e.UUID(),
+		Skills:  []string{}, Plugins: []string{}, Agent: f.Agent, Provider: f.Provider, Identifier: e.UUID(),
 	}
 	for _, s := range f.Servers {
 		line.Servers = append(line.Servers, Server(s))

@@ -28,8 +28,7 @@ func encoder() *claude.Encoder {
 		Version: "0.1.0", Limits: claude.Limits{Turns: 3, USD: 0.5},
 	}
 	e.Know("s1", event.Facts{
-		Agent: "native", Model: "m1", Dir: "/w", Mode: setting.Prompt,
-		Tools: []string{"Read", "Bash"}, Window: 1000,
+		Agent: "native", Model: "m1", Dir: "/w", Mode: setting.Prompt, Tools: []string{"Read", "Bash"}, Window: 1000,
 	})
 	return e
 }
@@ -148,8 +147,7 @@ func answered(reason string) event.Event {
 
 func call(id, name string) event.Event {
 	return event.Event{Kind: event.ToolCall, Call: &event.Call{
-		ID: id, Name: name, Kind: event.Shell,
-		Input: json.RawMessage(`{"command":"ls"}`), Command: "ls",
+		ID: id, Name: name, Kind: event.Shell, Input: json.RawMessage(`{"command":"ls"}`), Command: "ls",
 	}}
 }
 
@@ -177,8 +175,7 @@ var began = event.Event{Kind: event.TurnBegan, Session: "s1"}
 func TestLines(t *testing.T) {
 	denied := func(by bool) event.Event {
 		return event.Event{Kind: event.Denied, Denial: &event.Denial{
-			CallID: "c1", Tool: "Bash", Reason: "no",
-			ByUser: by,
+			CallID: "c1", Tool: "Bash", Reason: "no", ByUser: by,
 		}}
 	}
 	for name, c := range map[string]struct {
@@ -394,8 +391,7 @@ func TestTotals(t *testing.T) {
 // TestInitWaits for the model and the tools of an agent that tells them later, and no longer than for the first word.
 func TestInitWaits(t *testing.T) {
 	started := event.Event{
-		Kind: event.Started, Session: "own",
-		Facts: &event.Facts{Model: "mm", Tools: []string{"Read"}},
+		Kind: event.Started, Session: "own", Facts: &event.Facts{Model: "mm", Tools: []string{"Read"}},
 	}
 	for name, c := range map[string]struct {
 		events []event.Event

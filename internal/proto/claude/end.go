@@ -21,8 +21,7 @@ func (e *Encoder) fail(f *fault.Fault) [][]byte {
 	m := &message{id: e.UUID(), model: "<synthetic>"}
 	return append(lines,
 		e.line(messageLine{
-			Type: "assistant", Message: m.line([]any{textBlock{"text", "API Error: " + f.Sentence()}}),
-			Error: kind,
+			Type: "assistant", Message: m.line([]any{textBlock{"text", "API Error: " + f.Sentence()}}), Error: kind,
 		}))
 }
 

@@ -84,8 +84,7 @@ func (m *message) block(e *Encoder, ev event.Event, aborted bool) (lines [][]byt
 	}
 	lines = append(lines,
 		e.line(messageLine{
-			Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{block}),
-			Aborted: aborted,
+			Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{block}), Aborted: aborted,
 		}))
 	if open {
 		m.kind = ""
@@ -101,8 +100,7 @@ func (m *message) sign(e *Encoder) [][]byte {
 	}
 	none := ""
 	return [][]byte{m.streamEvent(e, piece{
-		Type: "content_block_delta", Index: m.at(),
-		Delta: delta{Type: "signature_delta", Signature: &none},
+		Type: "content_block_delta", Index: m.at(), Delta: delta{Type: "signature_delta", Signature: &none},
 	})}
 }
 
@@ -142,8 +140,7 @@ func (m *message) addCall(e *Encoder, c callBlock) [][]byte {
 			}))
 		lines = append(lines,
 			m.streamEvent(e, piece{
-				Type: "content_block_delta", Index: m.at(),
-				Delta: delta{Type: "input_json_delta", Partial: &input},
+				Type: "content_block_delta", Index: m.at(), Delta: delta{Type: "input_json_delta", Partial: &input},
 			}))
 	}
 	lines = append(lines, e.line(messageLine{Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{c})}))

@@ -167,8 +167,7 @@ func (d *Decoder) result(m agentLine, e event.Event) []event.Event {
 	}
 	e.Kind, e.Model = event.Ended, d.model
 	e.End = &event.End{
-		OK: !m.IsError, Text: m.Result, Reason: m.Subtype, Turns: m.Turns, Notes: m.Errors,
-		Structured: m.Answer,
+		OK: !m.IsError, Text: m.Result, Reason: m.Subtype, Turns: m.Turns, Notes: m.Errors, Structured: m.Answer,
 	}
 	if u := m.Usage; u != nil {
 		e.End.Usage = &event.Usage{

@@ -163,8 +163,7 @@ func TestEnds(t *testing.T) {
 		"login": {
 			[]event.Event{
 				{
-					Kind: event.Failed, Terminal: true,
-					Fault: fault.New(fault.AuthRequired, "no key").Hint("set it"),
+					Kind: event.Failed, Terminal: true, Fault: fault.New(fault.AuthRequired, "no key").Hint("set it"),
 				},
 				{Kind: event.Ended, End: &event.End{Reason: "error_during_execution"}},
 			},
@@ -203,8 +202,7 @@ func TestEnds(t *testing.T) {
 			[]event.Event{{
 				Kind: event.Ended,
 				End: &event.End{
-					OK: true, Reason: "success",
-					Usage: &event.Usage{Input: 1, Output: 1, Estimated: true},
+					OK: true, Reason: "success", Usage: &event.Usage{Input: 1, Output: 1, Estimated: true},
 				},
 			}},
 			[]string{`"usage_estimated":true`, `"usage_estimated":true`, "message_stop"},

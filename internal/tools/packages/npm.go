@@ -149,8 +149,7 @@ func (r *release) npmPlatform(target measure.Target) (file, error) {
 	return r.npm(manifest{
 		Name: scope + system + "-" + processor, Version: command.Version,
 		Description: "omniagent for " + system + "-" + processor + ": " + r.program.Summary, License: "MIT",
-		Bin: bin, System: []string{system}, Processor: []string{processor},
-		KeepUnpacked: true,
+		Bin: bin, System: []string{system}, Processor: []string{processor}, KeepUnpacked: true,
 	}, binary)
 }
 

@@ -36,8 +36,7 @@ type notice struct{ what, text string }
 // collect builds the program for every system and gathers what belongs to it.
 func collect(p places, scratch string) (*release, error) {
 	r := &release{
-		places: p, program: command.Program(), binaries: map[measure.Target][]byte{},
-		scripts: map[string][]byte{},
+		places: p, program: command.Program(), binaries: map[measure.Target][]byte{}, scripts: map[string][]byte{},
 	}
 	for _, page := range r.program.ManPages() {
 		r.pages = append(r.pages, file{name: page.Name, data: []byte(page.Text)})
