@@ -49,8 +49,8 @@ func (w Wanted) hosts() ([]string, error) {
 }
 
 // packageHosts asks the package managers that are there, and reads their configuration and their variables. Programs
-// run in the home directory, with the variables that they need and no program of a workspace, so that no workspace has a
-// say or learns a key.
+// run in the home directory, with the variables that they need and no program of a workspace, so that no workspace has
+// a say or learns a key.
 func (w Wanted) packageHosts() []string {
 	var (
 		mu    sync.Mutex

@@ -48,8 +48,8 @@ func TestAliases(t *testing.T) {
 	slices.Sort(got)
 	var want []string
 	for _, name := range []string{
-		"a\\b/hooks", "attr", "common", "made/Makefile", "nd/x.js", "py/mod.py", "tools/absent", "tools/alias.sh", "tools/clean.sh", "tools/gitconfig",
-		"tools/merge",
+		"a\\b/hooks", "attr", "common", "made/Makefile", "nd/x.js", "py/mod.py", "tools/absent",
+		"tools/alias.sh", "tools/clean.sh", "tools/gitconfig", "tools/merge",
 		"u.sh",
 	} {
 		want = append(want, filepath.Join(root, name))

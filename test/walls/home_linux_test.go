@@ -234,8 +234,8 @@ func TestExplainedHome(t *testing.T) {
 		g := newGround(t)
 		g.write(t, g.home+"/.cargo/bin/tool", "")
 		for path, want := range map[string]bool{
-			".cargo/bin/tool": true, ".cargo/credentials": false, "plain": false, ".cache": true, ".cache/secret": false,
-			".unknown/x": false,
+			".cargo/bin/tool": true, ".cargo/credentials": false, "plain": false, ".cache": true,
+			".cache/secret": false, ".unknown/x": false,
 		} {
 			var said struct {
 				Effects []struct {
