@@ -58,14 +58,7 @@ func (w Wanted) packageHosts() []string {
 		list  []string
 		env   = w.askingEnv()
 	)
-	lookup := func(name string) (value string, set bool) {
-		for _, entry := range env {
-			if value, set = strings.CutPrefix(entry, name+"="); set {
-				return value, true
-			}
-		}
-		return "", false
-	}
+	lookup := func(name string) (string, bool) { return process.Value(env, name) }
 	add := func(text string, bare bool) {
 		mu.Lock()
 		defer mu.Unlock()

@@ -96,7 +96,7 @@ func (c *call) eventArgs(lacks map[string]bool) []string {
 	add("--provider", a.Provider)
 	add("--api-base", a.Base)
 	add("--resume", a.Resume)
-	if a.Continue {
+	if a.Continue && !lacks[agent.Continue] {
 		args = append(args, "--continue")
 	}
 	if a.Dir != "" {

@@ -3,6 +3,7 @@ package agents
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,6 +46,13 @@ func resumedByFlags(b *bench) {
 	knows("the second words", "heard the first words of it")
 	ask("the third words", "--resume", id)
 	knows("the third words", "heard the first words of it")
+
+	// what was denied before is not of a later run
+	denied := scripted(b.t, `[{"write":{"path":"`+filepath.Join(b.home, "elsewhere")+`","content":"x"}},{"say":"no"}]`)
+	cmd := exec.Command(program, "--agent", b.agent, "-p", "the fourth words")
+	cmd.Dir, cmd.Env = b.work, b.wired(denied.URL())
+	_ = cmd.Run() // 3 where the agent tells
+	ask("the fifth words", "--continue")
 
 	i := slices.IndexFunc(subjects(), func(s subject) bool { return s.driver.Name() == b.agent })
 	matrix := subjects()[i].driver.Matrix("")

@@ -34,10 +34,13 @@ func (driver) Observe(l agent.Launch) agent.Observer {
 	if home := codexHome(l.Env); home != "" {
 		o.sessions = filepath.Join(home, sessionsDir)
 	}
-	if l.Session != "" {
+	switch {
+	case l.Session != "":
 		if path := o.byID(l.Session, o.start); path != "" {
 			o.sizes[path] = cli.Size(path)
 		}
+	case l.Spec.Resume != "" || l.Spec.Newest: // by its name, or the newest
+		o.sizes = cli.Sizes(o.files(o.start.AddDate(0, 0, 2-maxDays), o.start))
 	}
 	return o
 }
@@ -59,11 +62,14 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	if path == "" {
 		return agent.Evidence{Fault: refused(x, o.launch)}
 	}
+	id := idOf(path)
+	isNew := !createdAt(id).Before(o.start.Truncate(time.Millisecond))
+	if _, known := o.sizes[path]; !known && !isNew {
+		return agent.Evidence{Session: id} // what the run added to it cannot be told from what was there
+	}
 	e := readRollout(path, o.sizes[path])
-	e.Session = idOf(path)
-	e.Records = []string{path}
+	e.Session, e.Records = id, []string{path}
 	named := o.launch.Spec.Resume
-	isNew := !createdAt(e.Session).Before(o.start.Truncate(time.Millisecond))
 	if named != "" && o.launch.Session == "" && isNew {
 		e.Fault = fault.New(fault.NotFoundCode, "codex knows no session %q, and began a new one", named).
 			Hint("omniagent session list --all --agent codex lists the sessions")
