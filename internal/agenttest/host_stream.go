@@ -20,7 +20,7 @@ const noAbilities = "abilities are asked for directly; through a host, the laws 
 // Flat drives a conversation with the flat lines of `omniagent start`.
 func Flat(built *Built) Host {
 	return Host{
-		Name: "flat lines", soft: true, freer: setting.Yolo, tight: setting.Default,
+		Name: "flat lines", soft: true, holds: true, freer: setting.Yolo, tight: setting.Default,
 		queue: map[bool]string{false: "its interrupt drops what waits"},
 		unsaid: map[int]string{
 			7:  "its modes are taken live, and it has no frame for a model",
@@ -109,7 +109,7 @@ func (f *flat) said(int64) string {
 // Nested drives a conversation with the nested lines of `omniagent start --dialect claude`.
 func Nested(built *Built) Host {
 	return Host{
-		Name: "nested lines", soft: true,
+		Name: "nested lines", soft: true, holds: true,
 		passes: "the agent speaks these lines itself, so they pass as they are: test/agents looks at that",
 		freer:  setting.AutoEdit,
 		queue:  map[bool]string{true: "its interrupt keeps what waits", false: "its interrupt drops what waits"},

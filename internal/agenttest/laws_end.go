@@ -34,7 +34,7 @@ func limits(t *testing.T, s Subject) {
 	k.when("64 messages", func([]event.Event) bool { return len(k.prompts("say")) >= conversation.MostWaiting })
 	k.stopTurn(true)
 	k.endOf(first)
-	if len(k.prompts("too many")) != 0 {
+	if !s.Host.holds && len(k.prompts("too many")) != 0 {
 		t.Error("a message too many was accepted")
 	}
 	if s.Host.queue[true] == "" {

@@ -38,6 +38,7 @@ type Host struct {
 	idle   string           // what an interruption means while nothing runs; empty: nothing
 	passes string           // why it holds no conversation with the live stub; empty: it does
 	soft   bool             // a change that fails is not told to its client
+	holds  bool             // a message beyond the limit waits in it for room
 	queue  map[bool]string  // why messages that wait cannot be dropped (true) or kept (false) by an interruption
 	freer  setting.Approval // a mode of it in which files are written unasked; empty: auto-edit
 	tight  setting.Approval // a mode of it in which they are asked about or denied; empty: prompt

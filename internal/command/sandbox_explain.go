@@ -164,12 +164,12 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 		for _, e := range policy.Explain(path, report) {
 			data.Effects = append(data.Effects, effectRow{e.Access, e.Allowed, e.Why})
 		}
+		data.judge(judge, strength, "Read", tool.Action{Kind: event.Read, Paths: []string{path}})
+		data.judge(judge, strength, "Edit", tool.Action{Kind: event.Write, Changes: true, Paths: []string{path}})
 		if err := beyond(policy.Root, path); err != nil {
-			data.refuse("Read", err)
-			data.refuse("Edit", err)
-		} else {
-			data.judge(judge, strength, "Read", tool.Action{Kind: event.Read, Paths: []string{path}})
-			data.judge(judge, strength, "Edit", tool.Action{Kind: event.Write, Changes: true, Paths: []string{path}})
+			for i := range data.Calls {
+				data.Calls[i].refuse(err)
+			}
 		}
 		return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
 	}
@@ -283,14 +283,16 @@ func beyond(root, path string) error {
 	return err
 }
 
-// refuse fills in a call that never runs.
-func (d *explained) refuse(name string, why error) {
+// refuse makes a call one that never runs.
+func (r *callRow) refuse(why error) {
 	word := guard.Deny.String()
-	row := callRow{Tool: name, Word: word, Reasons: []guardReason{{word, fault.Of(why).Message, "", "workspace"}}}
-	for _, m := range setting.Approvals() {
-		row.Modes = append(row.Modes, modeRow{string(m), engine.Denied, engine.Denied})
+	if r.Word != word {
+		r.Word = word
+		r.Reasons = slices.Insert(r.Reasons, 0, guardReason{word, fault.Of(why).Message, "", "workspace"})
 	}
-	d.Calls = append(d.Calls, row)
+	for i := range r.Modes {
+		r.Modes[i].Person, r.Modes[i].Nobody = engine.Denied, engine.Denied
+	}
 }
 
 // judge fills in what the rules and the modes decide about a call.

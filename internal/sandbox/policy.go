@@ -213,7 +213,7 @@ func (p Policy) writes(path string, t Tier) Effect {
 			return Effect{"write", why == usable, why}
 		}
 		own := first(append(temporaryDirs(), "/dev/shm"), path)
-		if own != "" && t == Namespaces {
+		if own != "" && t == Namespaces && first(p.Homes, path) == "" {
 			return Effect{"write", true, fmt.Sprintf("commands have a directory of their own in place of %s", own)}
 		}
 		e.Why = fmt.Sprintf("it is neither in the workspace %s nor in another directory that may be written", p.Root)
