@@ -137,9 +137,8 @@ func TestInterruptAtOnce(t *testing.T) {
 			t.Error(got)
 		}
 	}
-	if left := sleepers(t, p.work); strings.Contains(strings.Join(left, " "), "sleep") {
-		t.Errorf("still there: %v", left)
-	}
+	// a process that was killed may still be ending
+	until(t, func() bool { return !strings.Contains(strings.Join(sleepers(t, p.work), " "), "sleep") })
 	c.end()
 }
 

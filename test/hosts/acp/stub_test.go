@@ -197,6 +197,7 @@ func (s *stub) take(message string) {
 		s.ask("w", "Bash", object{"command": "ls"})
 		s.say(object{"type": "control_cancel_request", "request_id": "w"})
 		s.asked = nil
+		s.text("Never mind.")
 	case "wait":
 		s.text("I")
 		return
