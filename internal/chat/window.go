@@ -81,6 +81,8 @@ const (
 	mostTasks = 6
 	// settling is how long after a question letters still belong to what was being typed.
 	settling = 300 * time.Millisecond
+	// reasons is how long a letter has to stand alone to be an answer, and not the beginning of a reason.
+	reasons = 700 * time.Millisecond
 	// longTurn is one whose end is told to a person who looks elsewhere.
 	longTurn = 10 * time.Second
 	twice    = 2 * time.Second
@@ -99,10 +101,11 @@ func NewWindow(o WindowOptions) *Window {
 	}
 	w.room = sync.NewCond(&w.mu)
 	w.screen = screen.New(screen.Options{Out: o.Terminal, Size: o.Terminal.Size, Reader: o.Reader, Plain: o.Plain})
-	w.editor = lineedit.New(lineedit.Options{
-		Prompt: w.style.bold("> "), History: o.History, Complete: o.Complete,
-		Hint: w.style.dim("a message, /help, @file:"),
-	})
+	edit := lineedit.Options{Prompt: w.style.bold("> "), History: o.History, Complete: o.Complete}
+	if !o.Reader { // for which it would be text
+		edit.Hint = w.style.dim("a message, /help, @file:")
+	}
+	w.editor = lineedit.New(edit)
 	w.live.Input = w.editor.View(w.screen.Width())
 	w.kick <- struct{}{}
 	go w.paint()
@@ -197,18 +200,30 @@ func (w *Window) Run(ctx context.Context, typed chan<- Input) {
 	defer w.editor.Close()
 	ticks := time.NewTicker(tick)
 	defer ticks.Stop()
-	h := hand{w: w, ctx: ctx, typed: typed}
+	h := hand{w: w, alone: time.NewTimer(reasons)}
+	h.alone.Stop()
 	h.show()
-	for {
+	for keys := w.term.Input(); keys != nil || len(h.unsent) > 0; {
 		var ticking <-chan time.Time
 		if w.working() {
 			ticking = ticks.C
 		}
+		var out chan<- Input
+		var first Input
+		if len(h.unsent) > 0 {
+			out, first = typed, h.unsent[0]
+		}
 		select {
-		case k, more := <-w.term.Input():
-			if !more || !h.key(k) {
-				return
+		case k, more := <-keys:
+			if more {
+				h.key(k)
+			} else {
+				keys = nil
 			}
+		case out <- first:
+			h.unsent = h.unsent[1:]
+		case <-h.alone.C:
+			h.letter()
 		case <-w.editor.Changed():
 			h.show()
 		case <-ticking:

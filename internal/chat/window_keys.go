@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"context"
 	"os"
 	"strings"
 	"time"
@@ -14,14 +13,14 @@ import (
 // hand is the person's hands on the keys.
 type hand struct {
 	w      *Window
-	ctx    context.Context
-	typed  chan<- Input
-	before int64     // questions shown when the first letter of the line was typed
-	ctrlC  time.Time // Ctrl-C with nothing to interrupt
+	unsent []Input     // what the chat has not taken yet: it may run a command, and the keys must not wait for that
+	before int64       // questions shown when the first letter of the line was typed
+	alone  *time.Timer // runs out when a letter that may be an answer has stayed the only one
+	ctrlC  time.Time   // Ctrl-C with nothing to interrupt
 }
 
-// key handles a key, and reports whether there may be more.
-func (h *hand) key(k keys.Key) (more bool) {
+// key handles a key.
+func (h *hand) key(k keys.Key) {
 	w := h.w
 	switch {
 	case k.Code == keys.Resize:
@@ -33,32 +32,38 @@ func (h *hand) key(k keys.Key) (more bool) {
 		})
 		w.screen.Resize()
 		h.show()
-		return true
+		return
 	case k.Code == keys.Position:
 		w.screen.Position(k.Row, k.Column)
-		return true
+		return
 	case k.Code == keys.Continue:
 		w.screen.Restart()
 		h.show()
-		return true
-	case h.picks(k), h.letter(k):
-		return true
+		return
+	case h.picks(k):
+		return
 	case k.Is(keys.Escape) && h.busy():
 		h.interrupt()
-		return true
+		return
 	case k == keys.C("g") && !w.editor.Empty():
-		return h.send(Input{Steer: true})
+		h.send(Input{Steer: true})
+		return
 	}
-	if w.editor.Empty() {
+	begins := w.editor.Empty() && !w.editor.Searching()
+	if begins {
 		h.before = h.questions()
 	}
+	h.alone.Stop()
 	switch w.editor.Key(k) {
 	case lineedit.Submit:
-		return h.send(Input{})
+		h.send(Input{})
+		return
 	case lineedit.Interrupt:
-		return h.stop()
+		h.stop()
+		return
 	case lineedit.EndInput:
-		return h.give(Input{Leave: true})
+		h.give(Input{Leave: true})
+		return
 	case lineedit.Suspend:
 		if err := w.aside(w.term.Suspend); err != nil {
 			w.Notice("the terminal cannot be given back: " + err.Error())
@@ -66,27 +71,41 @@ func (h *hand) key(k keys.Key) (more bool) {
 	case lineedit.Redraw:
 		w.screen.Restart()
 	}
+	if begins && k.Code == keys.Text {
+		h.begun()
+	}
 	h.show()
-	return true
 }
 
-// letter answers a question with one letter, and reports whether it did. What was being typed when the question
-// came does not answer it.
-func (h *hand) letter(k keys.Key) bool {
-	if k.Code != keys.Text || k.Mod != 0 || !h.w.editor.Empty() {
-		return false
-	}
+// begun starts the clock of a letter that may be a whole answer. It may also be the first of a reason, so it has to
+// stay alone for a while. What was being typed when the question came does not answer it.
+func (h *hand) begun() {
 	h.w.mu.Lock()
 	q, asked, at := h.w.question, h.w.asked, h.w.at
 	h.w.mu.Unlock()
-	if q == nil || len(k.Text) != 1 || !strings.Contains(q.Keys, k.Text) || time.Since(at) < settling {
-		return false
+	letter := h.w.editor.Text()
+	settled := h.before == asked && time.Since(at) >= settling
+	if q != nil && settled && len(letter) == 1 && strings.Contains(q.Keys, letter) {
+		h.alone.Reset(reasons)
 	}
+}
+
+// letter answers a question with the only letter that was typed.
+func (h *hand) letter() {
+	h.w.mu.Lock()
+	q, asked := h.w.question, h.w.asked
+	h.w.mu.Unlock()
+	letter := h.w.editor.Text()
+	if q == nil || asked != h.before {
+		return
+	}
+	h.w.editor.Set("")
+	h.show()
 	h.w.locked(func() {
-		h.w.say(h.w.style.bold("> " + k.Text))
+		h.w.say(h.w.style.bold("> " + letter))
 		h.w.answered()
 	})
-	return h.give(Input{Text: k.Text, Asked: asked})
+	h.give(Input{Text: letter, Asked: asked})
 }
 
 // picks hands a key to the list of which something is chosen, and reports whether there is one.
@@ -109,7 +128,8 @@ func (h *hand) picks(k keys.Key) bool {
 	}
 	h.w.locked(func() { h.w.picker = nil })
 	h.show()
-	return h.give(answer)
+	h.give(answer)
+	return true
 }
 
 // show has the screen show the editor as it is now.
@@ -129,7 +149,7 @@ func (h *hand) show() {
 }
 
 // send sends what was typed.
-func (h *hand) send(in Input) bool {
+func (h *hand) send(in Input) {
 	w := h.w
 	in.Text, in.Asked = w.editor.Take(), h.before
 	h.show()
@@ -143,33 +163,25 @@ func (h *hand) send(in Input) bool {
 			w.answered()
 		}
 	})
-	return h.give(in)
+	h.give(in)
 }
 
-func (h *hand) give(in Input) bool {
-	select {
-	case h.typed <- in:
-		return true
-	case <-h.ctx.Done():
-		return false
-	}
-}
+func (h *hand) give(in Input) { h.unsent = append(h.unsent, in) }
 
 // stop is Ctrl-C: it empties the line, or ends what runs, or, twice, leaves.
-func (h *hand) stop() bool {
+func (h *hand) stop() {
 	switch {
-	case !h.w.editor.Empty():
+	case !h.w.editor.Empty() || h.w.editor.Searching():
 		h.w.editor.Set("")
 		h.show()
 	case h.busy(), h.opening():
 		h.interrupt()
 	case time.Since(h.ctrlC) < twice:
-		return h.give(Input{Leave: true})
+		h.give(Input{Leave: true})
 	default:
 		h.ctrlC = time.Now()
 		h.w.Notice("Ctrl-C again leaves.")
 	}
-	return true
 }
 
 func (h *hand) interrupt() {

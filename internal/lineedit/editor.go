@@ -81,6 +81,9 @@ func (e *Editor) Text() string { return join(e.buffer) }
 // Empty reports whether there is no text.
 func (e *Editor) Empty() bool { return len(e.buffer) == 0 }
 
+// Searching reports whether a search in the history runs.
+func (e *Editor) Searching() bool { return e.search != nil }
+
 // Take returns the text, records it in the history and empties the buffer.
 func (e *Editor) Take() string {
 	text := e.Text()
