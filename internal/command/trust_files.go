@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
+	"omniagent/internal/eidolon"
 	"omniagent/internal/literal"
 	"omniagent/internal/provider"
 )
@@ -106,8 +107,8 @@ func partOf(file string) string {
 		case !found || !isPage:
 		case strings.HasPrefix(name, "agents/"):
 			return "the agent @agent:" + filepath.Base(name) + ", whose prompt a conversation gets"
-		case strings.HasPrefix(name, "commands/"):
-			return "the command /" + strings.ReplaceAll(strings.TrimPrefix(name, "commands/"), "/", ":")
+		case strings.HasPrefix(name, "commands/"), top == eidolon.Folder && !strings.HasPrefix(name, "projects/"):
+			return "the command /" + eidolon.CommandName(beneath)
 		}
 	}
 	return ""

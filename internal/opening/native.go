@@ -29,6 +29,7 @@ func (e Env) Provider(ctx context.Context, r Request) (provider.Choice, error) {
 		o.Wishes = append(o.Wishes, w)
 	}
 	o.Wishes = append(o.Wishes, e.Own.Wishes...)
+	o.Notes = profiles.Notices
 	if w := profiles.Wish(); w != nil {
 		o.Wishes = append(o.Wishes, *w)
 	}
@@ -59,14 +60,14 @@ func (e Env) recorded(ctx context.Context, r Request, profiles provider.Profiles
 func (p *Plan) own(ctx context.Context) error {
 	e, r := p.env, p.request
 	choice, err := e.Provider(ctx, r)
+	for _, note := range choice.Notes {
+		e.Log("%s", note)
+	}
 	if err != nil {
 		return err
 	}
 	e.Detail("the model is %s of %s at %s, because of %s, with %s", choice.Model, choice.Provider, choice.Endpoint.URL,
 		choice.How, choice.Login)
-	for _, note := range choice.Notes {
-		e.Log("%s", note)
-	}
 	if e.Own.Problem != nil {
 		return e.Own.Problem
 	}

@@ -223,13 +223,12 @@ func (p Profile) Wish() Wish {
 	return w
 }
 
-// Wish returns the active profile as a wish with the notices, or nil.
+// Wish returns the active profile as a wish, or nil.
 func (p Profiles) Wish() *Wish {
 	if p.Chosen < 0 {
 		return nil
 	}
 	w := p.Active().Wish()
-	w.Notes = p.Notices
 	return &w
 }
 

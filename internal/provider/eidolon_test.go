@@ -117,8 +117,11 @@ func TestNoticesOfProfiles(t *testing.T) {
 	write(t, filepath.Join(home, ".eidolon.json"),
 		`{"models":{"active":"zz","profiles":[{"name":"a","apiKey":"`+canary+`"}]}}`)
 	all := ReadProfiles(home, home, nil)
-	c, err := Choose(Options{Wishes: []Wish{*all.Wish()}})
+	c, err := Choose(Options{Wishes: []Wish{*all.Wish()}, Notes: all.Notices})
 	if err != nil || len(c.Notes) != 1 || c.Profile != "a" || c.Protocol != "xnl" || c.Known.Output != eidolonLimit {
 		t.Errorf("got %+v, %v", c, err)
+	}
+	if c, err = Choose(Options{Notes: all.Notices}); err == nil || len(c.Notes) != 1 {
+		t.Errorf("without a model: %q, %v", c.Notes, err)
 	}
 }

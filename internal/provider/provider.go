@@ -89,8 +89,9 @@ func account(api model.API) string { return cmp.Or(api.Account, api.Name) }
 
 // Options holds everything that the choice depends on.
 type Options struct {
-	Provider, Model, Base string // as typed, or empty
-	Wishes                []Wish // other sources that name a model, the strongest first
+	Provider, Model, Base string   // as typed, or empty
+	Wishes                []Wish   // other sources that name a model, the strongest first
+	Notes                 []string // what a person should know of these sources, unless they typed the provider
 
 	APIs   []model.API // nil for APIs
 	Agents []string    // programs that a caller may drive instead of a model API; Choose refuses them
@@ -132,30 +133,34 @@ func (o Options) list() list {
 	return o.APIs
 }
 
-// Choose chooses a model.
+// Choose chooses a model. With an error the choice has only the notes.
 func Choose(o Options) (Choice, error) {
 	if o.Lookup == nil {
 		o.Lookup = func(string) (string, bool) { return "", false }
 	}
 	c := Choice{options: o}
+	if o.Provider == "" {
+		c.Notes = slices.Clone(o.Notes)
+	}
+	none := Choice{Notes: c.Notes}
 	api, w, how, err := o.provider()
 	if err != nil {
-		return Choice{}, err
+		return none, err
 	}
 	c.api, c.wish, c.How, c.Provider = api, w, how, api.Name
 	if c.Endpoint, err = o.endpoint(api, w); err != nil {
-		return Choice{}, err
+		return none, err
 	}
 	if c.Model, err = o.model(c); err != nil {
-		return Choice{}, err
+		return none, err
 	}
 	if c.credential, err = o.credential(c); err != nil {
-		return Choice{}, err
+		return none, err
 	}
 	c.Login, c.Unsure = c.credential.Source, c.credential.unsure
 	c.Known = o.known(c)
 	if w != nil {
-		c.Profile, c.Vendor, c.Protocol, c.Notes = w.Profile, w.Vendor, w.Protocol, slices.Clone(w.Notes)
+		c.Profile, c.Vendor, c.Protocol = w.Profile, w.Vendor, w.Protocol
 	}
 	if api.Advice != nil && c.Endpoint.Layer == Builtin {
 		if note := api.Advice(c.Model); note != "" {

@@ -26,7 +26,6 @@ type Wish struct {
 	Instead  []string // variables that replace Key
 	Output   int64    // most tokens of an answer; 0 for the model's limit
 	Protocol string   // how the model calls tools: xnl, native, or empty
-	Notes    []string // what a person should know
 }
 
 // wish returns the first wish that is compatible with the command line, or nil.
