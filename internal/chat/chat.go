@@ -14,6 +14,7 @@ package chat
 import (
 	"context"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -55,10 +56,10 @@ type Chat struct {
 	open    []*Question // the first is shown
 	shown   int64       // questions shown so far
 	before  []event.Block
-	agent   string // the agent whose prompt the conversation has, as @agent: names it
+	agent   applied
 	results []kept // what tools gave back, for /show
 	spent   Spent
-	failed  bool // a turn failed
+	failed  bool // a turn failed, or a message was not sent
 
 	messages int      // of the person, in this conversation
 	counted  int64    // the last turn whose message is among them
@@ -70,6 +71,12 @@ type turns struct {
 	texts    map[int64]string // with the text of those that wait
 	prompted int64            // the last message that listen has seen
 	sending  bool             // a message is being sent to the conversation
+}
+
+// applied is the agent that @agent: has named last.
+type applied struct {
+	name, text string
+	known      bool // its prompt is in the conversation
 }
 
 // kept is what a tool gave back: a record of the conversation, or the text itself.
@@ -237,15 +244,16 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 				c.Conversation().NobodyAnswers()
 				typed, leaves = nil, true
 			case in.Leave:
-				if !leaves && c.busy.Load() {
-					c.notice("Chat ends when everything is answered.")
-				}
-				leaves = true
+				c.leaves(&leaves)
 			case in.Long:
 				c.notice("A line of more than 64 MiB was passed over.")
-			case c.answers(ctx, in) || leaves:
-			default:
-				leaves = c.enter(ctx, in)
+			case c.answers(ctx, in):
+			case leaves:
+				if strings.TrimSpace(in.Text) != "" {
+					c.notice("Chat is ending, so this was not sent.")
+				}
+			case c.enter(ctx, in):
+				c.leaves(&leaves)
 			}
 		case <-c.changed:
 			c.catchUp()
@@ -253,6 +261,14 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 			return
 		}
 	}
+}
+
+// leaves has chat end when everything is answered, and says so.
+func (c *Chat) leaves(already *bool) {
+	if !*already && c.busy.Load() {
+		c.notice("Chat ends when everything is answered.")
+	}
+	*already = true
 }
 
 // idle does something now, or behind what runs and what was postponed before.

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -198,10 +199,10 @@ func (c *Chat) status(context.Context, string) {
 }
 
 func modelOf(f event.Facts) string {
-	if f.Provider == "" {
-		return f.Model
+	if of := cmp.Or(f.Vendor, f.Provider); of != "" {
+		return f.Model + " of " + of
 	}
-	return f.Model + " of " + f.Provider
+	return f.Model
 }
 
 func (c *Chat) model(ctx context.Context, rest string) {

@@ -90,6 +90,10 @@ func (c *Chat) event(e event.Event, past bool) {
 		if e.Answer.Usage != nil && e.Parent == "" {
 			c.spent.Context = e.Answer.Usage.Input
 		}
+	case event.Compacted:
+		if e.Parent == "" {
+			c.agent.known = false // the prompt may be gone
+		}
 	case event.Ended:
 		c.View.Event(e, 0)
 		c.ended(e, past)

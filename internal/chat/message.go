@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"strings"
+	"unicode"
 
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
@@ -28,9 +29,12 @@ func (c *Chat) enter(ctx context.Context, in Input) (leaves bool) {
 
 // commandIn returns the command of a line, if it is one, and not a message that begins with a path, and what follows.
 func commandIn(words string) (name, rest string, is bool) {
-	first, rest, _ := strings.Cut(words, " ")
+	first := words
+	if i := strings.IndexFunc(words, unicode.IsSpace); i >= 0 {
+		first, rest = words[:i], words[i:]
+	}
 	name, is = strings.CutPrefix(first, "/")
-	return name, strings.TrimSpace(rest), is && !strings.ContainsAny(name, "/\n")
+	return name, strings.TrimSpace(rest), is && !strings.Contains(name, "/")
 }
 
 func isCommand(words string) bool {
@@ -59,6 +63,7 @@ func (c *Chat) say(ctx context.Context, text string, steers bool) {
 func (c *Chat) send(ctx context.Context, text string, steers bool) {
 	blocks, agent, ok := c.references(ctx, text)
 	if !ok {
+		c.unsent()
 		c.ready()
 		return
 	}
@@ -69,9 +74,7 @@ func (c *Chat) send(ctx context.Context, text string, steers bool) {
 		if c.deliver(ctx, blocks, text, steers) {
 			c.mu.Lock()
 			c.before = nil
-			if agent != "" {
-				c.agent = agent
-			}
+			c.agent = agent
 			c.mu.Unlock()
 		}
 	}
@@ -82,6 +85,7 @@ func (c *Chat) send(ctx context.Context, text string, steers bool) {
 			answer: func(_ context.Context, words string) error {
 				if !yes(words) {
 					c.notice("· nothing was sent")
+					c.unsent()
 					return nil
 				}
 				send()
@@ -91,6 +95,13 @@ func (c *Chat) send(ctx context.Context, text string, steers bool) {
 		return
 	}
 	send()
+}
+
+// unsent records that a message was not sent.
+func (c *Chat) unsent() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = true
 }
 
 // deliver hands a message to the conversation, and says what becomes of it. It reports whether the message was taken.
@@ -122,6 +133,7 @@ func (c *Chat) deliver(ctx context.Context, blocks []event.Block, text string, s
 	switch able := with.Abilities().Steer; {
 	case err != nil:
 		c.View.Notice("the message was not taken: " + err.Error())
+		c.failed = true
 		return false
 	case steered:
 		c.View.Notice("· the turn that runs hears it")

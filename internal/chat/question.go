@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
 	"omniagent/internal/screen"
 	"omniagent/internal/text"
@@ -288,7 +289,7 @@ func (c *Chat) replaced(change *event.Change) (problem string) {
 	if change.Old != nil || c.World.Load == nil || c.World.Exists == nil || !c.World.Exists(path) {
 		return ""
 	}
-	data, err := c.World.Load(path)
+	data, err := c.World.Load(eidolon.File{Path: path})
 	switch {
 	case err != nil:
 		return "The file exists, and what is lost of it cannot be shown: " + text.Visible(err.Error())

@@ -3,6 +3,7 @@ package chat
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -11,28 +12,35 @@ import (
 
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
 	"omniagent/internal/text"
 )
 
-// references returns the blocks of a message: the files and the agent's prompt that it names, then its text, with
-// absolute paths. agent is the agent, if its prompt is among them. ok is false if the person has to change the message.
-func (c *Chat) references(ctx context.Context, message string) (blocks []event.Block, agent string, ok bool) {
+// references returns the blocks of a message: the prompt of the agent that applies, unless the conversation has it, the
+// files that the message names, then its text, with absolute paths. ok is false if the person has to change it.
+func (c *Chat) references(ctx context.Context, message string) (blocks []event.Block, agent applied, ok bool) {
+	c.mu.Lock()
+	agent = c.agent
+	c.mu.Unlock()
 	if name := eidolon.AgentNamed(message); name != "" {
 		prompt, problem := c.agentPrompt(ctx, name)
 		if problem != "" {
 			c.notice(problem)
-			return nil, "", false
+			return nil, agent, false
 		}
-		if agent = prompt.Name; agent != c.agent {
-			blocks = append(blocks, blockOf(eidolon.AgentWord+agent, prompt.Text))
+		if prompt.Name != agent.name || prompt.Text != agent.text {
+			agent = applied{name: prompt.Name, text: prompt.Text}
 		}
+	}
+	if agent.name != "" && !agent.known {
+		blocks, agent.known = append(blocks, blockOf(eidolon.AgentWord+agent.name, agent.text)), true
 	}
 	absolute, files := eidolon.FilesNamed(message, c.World.Dir, c.World.Exists)
 	for _, f := range files {
-		block, problem := c.file(f)
+		block, problem := c.file(&f)
 		if f.Outside {
 			c.notice(problem)
-			return nil, "", false
+			return nil, agent, false
 		}
 		if problem != "" {
 			c.notice("· " + problem)
@@ -71,7 +79,7 @@ func untrusted(kind string, p eidolon.Prompt) string {
 }
 
 // file reads a file that a message names, or says why it does not travel with it.
-func (c *Chat) file(f eidolon.File) (event.Block, string) {
+func (c *Chat) file(f *eidolon.File) (event.Block, string) {
 	name := text.Name(f.Written)
 	if f.Outside {
 		return event.Block{}, fmt.Sprintf("%s leads out of this workspace. Nothing was sent. "+
@@ -83,8 +91,12 @@ func (c *Chat) file(f eidolon.File) (event.Block, string) {
 	if c.World.Exists != nil && !c.World.Exists(f.Path) {
 		return event.Block{}, "there is no file " + name + "; only its name is sent"
 	}
-	content, err := c.World.Load(f.Path)
-	if err != nil {
+	content, err := c.World.Load(*f)
+	switch {
+	case f.Inside != "" && errors.Is(err, fault.Unsafe):
+		f.Outside = true
+		return c.file(f)
+	case err != nil:
 		return event.Block{}, "only the name of " + name + " is sent: " + err.Error()
 	}
 	media, _, _ := strings.Cut(http.DetectContentType(content), ";")

@@ -84,7 +84,7 @@ func (c *Chat) goTo(ctx context.Context, n Next, handed string) {
 		c.notice("the conversation " + old.ID() + " did not end well: " + err.Error())
 	}
 	c.mu.Lock()
-	c.agent = ""
+	c.agent = applied{}
 	c.before = slices.DeleteFunc(c.before, func(b event.Block) bool { // results of commands go on with the person
 		return b.Name == handedOver && (handed != "" || n.Agent == "")
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"omniagent/internal/conversation"
+	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 )
@@ -44,7 +45,8 @@ func TestAQuestionShowsWhatIsLost(t *testing.T) {
 		}
 	}
 	c := &Chat{World: World{
-		Dir: dir, Load: os.ReadFile, Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
+		Dir: dir, Load: func(f eidolon.File) ([]byte, error) { return os.ReadFile(f.Path) },
+		Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
 	}}
 	for path, want := range map[string]string{
 		"a.go":                      "a.go\n@@ -1 +1 @@\n-package a\n+package b\n",

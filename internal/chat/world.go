@@ -27,8 +27,8 @@ type World struct {
 	Prompts func(ctx context.Context) eidolon.Prompts
 	// Shell runs a command of the person's, and returns what it printed and its exit code.
 	Shell func(ctx context.Context, command string) (output string, code int, err error)
-	// Load reads a file that a person named: a name in the workspace, or an absolute path.
-	Load func(path string) ([]byte, error)
+	// Load reads a file that a person named. Below the workspace it does not follow links out of it.
+	Load func(f eidolon.File) ([]byte, error)
 	// List hands over the names in a directory, in pieces and in no order, until more is false. Directories end in a
 	// slash.
 	List func(ctx context.Context, dir string, take func(names []string) (more bool))

@@ -52,11 +52,19 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 		Shell: func(ctx context.Context, command string) (string, int, error) {
 			return chatShell(ctx, env, first.Spec, command)
 		},
-		Load: func(path string) ([]byte, error) {
-			if info, err := os.Stat(path); err == nil && info.IsDir() {
+		Load: func(f eidolon.File) ([]byte, error) {
+			if info, err := os.Stat(f.Path); err == nil && info.IsDir() {
 				return nil, fault.New(fault.ArgError, "it is a directory")
 			}
-			return workspace.ReadFile(path, mostPreloaded)
+			if f.Inside == "" {
+				return workspace.ReadFile(f.Path, mostPreloaded)
+			}
+			files, err := workspace.OpenDir(dir)
+			if err != nil {
+				return nil, err
+			}
+			defer files.Close()
+			return files.ReadFile(f.Inside, mostPreloaded)
 		},
 		Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
 		List:   listNames,

@@ -39,6 +39,7 @@ func word(s string) string {
 type File struct {
 	Written string // as the person wrote it
 	Path    string // absolute
+	Inside  string // its name in the workspace, if it was written relative to that; it must not lead out by links
 	Outside bool   // it was written relative to the workspace, and leads out of it
 }
 
@@ -66,9 +67,9 @@ func FilesNamed(message, workspace string, exists func(path string) bool) (absol
 func fileAt(written, workspace string) File {
 	f := File{Written: written, Path: filepath.FromSlash(written)}
 	if !filepath.IsAbs(f.Path) {
+		f.Inside = filepath.Clean(f.Path)
 		f.Path = filepath.Join(workspace, f.Path)
-		inside, err := filepath.Rel(workspace, f.Path)
-		f.Outside = err != nil || inside == ".." || strings.HasPrefix(inside, ".."+string(filepath.Separator))
+		f.Outside = !filepath.IsLocal(f.Inside)
 	}
 	return f
 }

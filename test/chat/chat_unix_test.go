@@ -130,6 +130,17 @@ func TestFilesInMessages(t *testing.T) {
 	w.await("test-model")
 	w.enters("see @file:../x please")
 	w.await("leads out of this workspace")
+	for link, to := range map[string]string{"link.txt": outside, "etc": filepath.Dir(outside), "notes/b.txt": "a.txt"} {
+		if err := os.Symlink(to, filepath.Join(p.work, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.enters("see @file:link.txt")
+	w.await("leads out of this workspace")
+	w.enters("see @file:etc/out.txt")
+	w.await("leads out of this workspace")
+	w.enters("/nosuch\x1b\rwith a second line")
+	w.await("There is no command /nosuch")
 	w.enters("see @file:notes/a.txt, @file:" + outside + " and @file:none.txt")
 	w.await("there is no file none.txt")
 	w.await("\nok")
@@ -226,6 +237,37 @@ func TestAgentsOfFiles(t *testing.T) {
 	}
 	if !strings.Contains(all, "You review.") || !strings.Contains(said(requests[2]), "You obey.") {
 		t.Errorf("%s", all)
+	}
+}
+
+// TestAgentAfterCompaction: when the conversation is shortened, the prompt of the agent comes into it again, and so
+// does one that has changed.
+func TestAgentAfterCompaction(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	file := filepath.Join(p.home, ".eidolon/agents/rev.md")
+	p.write(file, "You review.\n")
+	w := p.open()
+	w.await("test-model")
+	w.enters("@agent:rev one")
+	w.await("\nok")
+	w.enters("two")
+	w.await("\nok")
+	w.enters("/compact")
+	w.await("was shortened")
+	w.enters("three")
+	w.await("\nok")
+	p.write(file, "You review twice.\n")
+	w.enters("@agent:rev four")
+	w.await("\nok")
+	w.quits()
+	requests := p.requests()
+	last := requests[len(requests)-2:]
+	if got := said(last[0]); !strings.Contains(got, "You review.") || !strings.Contains(got, "three") {
+		t.Errorf("behind the compaction: %q", got)
+	}
+	if got := said(last[1]); !strings.Contains(got, "You review twice.") {
+		t.Errorf("with another prompt: %q", got)
 	}
 }
 

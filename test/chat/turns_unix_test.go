@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"omniagent/internal/modelserver"
 	"omniagent/internal/xnl"
@@ -71,17 +72,77 @@ func TestALetterAnswers(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(p.work, "made")); err == nil {
 		t.Fatal("a letter that was typed before the question has answered it")
 	}
-	w.types("\x7f") // and is text
-	for range 100 {
-		w.types("n")
+	w.types("\x7fn") // and is text; a letter that comes as fast is text too
+	w.types("\x12y") // a search for one does not answer
+	time.Sleep(time.Second)
+	if _, err := os.Stat(filepath.Join(p.work, "made")); err == nil {
+		t.Fatal("a letter of a search has answered it")
+	}
+	w.types("\x07")
+	for range 100 { // one that stands alone for a while is
+		w.types("\x7f\x7f\x7fn")
+		time.Sleep(time.Second)
 		if strings.Contains(w.text(), "the user refused") {
 			break
 		}
 	}
-	w.types("\r")
 	w.await("the user refused")
 	w.await("Said.")
+	w.types("\x15") // what was typed while the answer was on its way
 	w.quits()
+}
+
+// TestAReasonIsNoLetter: what is typed key by key is a reason, although its first letter alone would be an answer.
+func TestAReasonIsNoLetter(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"touch made"},{"say":"Said."}]`)
+	w := p.open("--approval", "prompt")
+	w.await("test-model")
+	w.enters("first")
+	w.await("y yes")
+	time.Sleep(time.Second) // letters count from now on
+	for _, letter := range "you must not" {
+		w.types(string(letter))
+		time.Sleep(20 * time.Millisecond) // a person's fingers
+	}
+	w.types("\r")
+	w.await("the user refused: you must not")
+	w.await("Said.")
+	w.quits()
+	if _, err := os.Stat(filepath.Join(p.work, "made")); err == nil {
+		t.Error("the first letter was taken for an answer")
+	}
+}
+
+// TestKeysWhileACommandRuns: however many keys wait, Ctrl-C ends the command.
+func TestKeysWhileACommandRuns(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	w := p.open()
+	w.await("test-model")
+	w.enters("@!echo yes > begun; sleep 1000")
+	p.comes(filepath.Join(p.work, "begun"), "yes")
+	w.types(strings.Repeat("\r", 500) + "\x03")
+	w.await("exit code")
+	w.quits()
+}
+
+// TestQuittingInATurn: a line behind /quit is not lost in silence.
+func TestQuittingInATurn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"while ! test -e go; do sleep 0.05; done"},{"say":"Said."}]`)
+	w := p.open("--yolo")
+	w.await("test-model")
+	w.enters("first")
+	w.await("⏺ Bash")
+	w.enters("/quit")
+	w.await("Chat ends when everything is answered.")
+	w.enters("one more thing")
+	w.await("so this was not sent")
+	p.write("go", "")
+	if code := w.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
 }
 
 // TestLeavingWhileAsked: Ctrl-D at a question says that chat leaves behind the answer.
