@@ -14,6 +14,7 @@ package chat
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,6 +44,7 @@ type Chat struct {
 
 	busy    atomic.Bool                        // something runs or was postponed
 	command atomic.Pointer[context.CancelFunc] // ends the person's command that runs
+	beside  sync.WaitGroup                     // for that command
 
 	changed  chan struct{} // a question is shown, or nothing runs any more; handle waits for it
 	switched chan struct{} // the person is with another conversation now
@@ -60,6 +62,7 @@ type Chat struct {
 	results []kept // what tools gave back, for /show
 	spent   Spent
 	failed  bool // a turn failed, or a message was not sent
+	nobody  bool // the input has ended: nobody answers any more
 
 	messages int      // of the person, in this conversation
 	counted  int64    // the last turn whose message is among them
@@ -164,7 +167,7 @@ func (c *Chat) unseen(ctx context.Context) (int, error) {
 	return 1, fault.New(fault.OutputFailed, "standard output cannot be written").Because(c.View.Err())
 }
 
-// interrupt ends what runs, and reports whether anything did.
+// interrupt ends what runs, or drops what was postponed, and reports whether there was anything.
 func (c *Chat) interrupt() bool {
 	if stop := c.command.Load(); stop != nil {
 		(*stop)()
@@ -174,7 +177,19 @@ func (c *Chat) interrupt() bool {
 		return false
 	}
 	c.Conversation().Interrupt(false)
+	go c.drop()
 	return true
+}
+
+// drop drops what was postponed, if nothing runs whose end would bring it.
+func (c *Chat) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.runs() && len(c.later) > 0 {
+		c.later = nil
+		c.View.Notice("· what waited was dropped")
+		c.update()
+	}
 }
 
 // Conversation returns the one that the person talks with now; nil while the first is opened.
@@ -191,9 +206,15 @@ func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from i
 	c.stop = stop
 	c.turns = turns{texts: map[int64]string{}}
 	c.open, c.results, c.messages, c.counted = nil, nil, 0, 0
+	if c.nobody {
+		with.NobodyAnswers()
+	}
 	c.mu.Unlock()
 	if c.World.Joined != nil {
-		c.joined = c.World.Joined(ctx, with)
+		joined := c.World.Joined(ctx, with)
+		c.mu.Lock()
+		c.joined = joined
+		c.mu.Unlock()
 	}
 	go c.listen(life, with, from)
 }
@@ -201,8 +222,11 @@ func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from i
 // leave says how to go on, and closes the conversation.
 func (c *Chat) leave(ctx context.Context) error {
 	err := c.close(ctx)
-	if c.joined != nil {
-		c.joined()
+	c.mu.Lock()
+	joined := c.joined
+	c.mu.Unlock()
+	if joined != nil {
+		joined()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,6 +237,10 @@ func (c *Chat) leave(ctx context.Context) error {
 }
 
 func (c *Chat) close(ctx context.Context) error {
+	if stop := c.command.Load(); stop != nil {
+		(*stop)()
+	}
+	c.beside.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
 	_, err := c.Conversation().Close(ctx)
@@ -241,7 +269,7 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 			}
 			switch {
 			case !more:
-				c.Conversation().NobodyAnswers()
+				c.unattended(ctx)
 				typed, leaves = nil, true
 			case in.Leave:
 				c.leaves(&leaves)
@@ -255,11 +283,38 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 			case c.enter(ctx, in):
 				c.leaves(&leaves)
 			}
+			c.unanswered(ctx)
 		case <-c.changed:
 			c.catchUp()
+			c.unanswered(ctx)
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// unattended is for an input that has ended: our questions have no answer, and neither have the agent's.
+func (c *Chat) unattended(ctx context.Context) {
+	c.mu.Lock()
+	c.nobody = true
+	c.mu.Unlock()
+	c.Conversation().NobodyAnswers()
+	c.unanswered(ctx)
+}
+
+// unanswered gives our open questions the empty answer, if nobody answers.
+func (c *Chat) unanswered(ctx context.Context) {
+	for {
+		c.mu.Lock()
+		i := slices.IndexFunc(c.open, func(q *Question) bool { return q.id == "" })
+		if !c.nobody || i < 0 {
+			c.mu.Unlock()
+			return
+		}
+		q := c.open[i]
+		c.remove(i)
+		c.mu.Unlock()
+		c.answer(ctx, q, "")
 	}
 }
 
@@ -285,7 +340,11 @@ func (c *Chat) idle(what string, do func()) {
 		return
 	}
 	c.later = append(c.later, do)
-	c.View.Notice("· " + what + " waits for the end of the turn")
+	of := "turn"
+	if c.command.Load() != nil {
+		of = "command"
+	}
+	c.View.Notice("· " + what + " waits for the end of the " + of)
 	c.update()
 }
 
@@ -302,7 +361,9 @@ func (c *Chat) catchUp() {
 	do()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.later = c.later[1:]
+	if len(c.later) > 0 { // else it was dropped
+		c.later = c.later[1:]
+	}
 	c.refresh(true)
 }
 

@@ -23,9 +23,8 @@ func (c *Chat) Complete(ctx context.Context, before string, offer func(lineedit.
 		offer(lineedit.Offer{From: 0, Candidates: c.completeCommand(ctx, typed)})
 		return
 	}
-	if at := strings.LastIndex(written, eidolon.FileWord); at >= 0 {
-		from := start + at + len(eidolon.FileWord)
-		c.completeFile(ctx, before[from:], func(found []lineedit.Candidate) {
+	if typed, from, ok := eidolon.FileBegun(before); ok {
+		c.completeFile(ctx, typed, func(found []lineedit.Candidate) {
 			offer(lineedit.Offer{From: from, Candidates: found})
 		})
 		return
@@ -89,12 +88,13 @@ func (c *Chat) completeFile(ctx context.Context, typed string, offer func([]line
 	c.World.List(ctx, where, func(names []string) bool {
 		for _, name := range names {
 			hidden := strings.HasPrefix(name, ".") && !strings.HasPrefix(prefix, ".")
-			if hidden || !strings.HasPrefix(strings.ToLower(name), folded) || strings.ContainsAny(name, " \t") ||
-				text.Name(name) != name {
+			if hidden || !strings.HasPrefix(strings.ToLower(name), folded) || text.Name(name) != name {
 				continue
 			}
-			one := lineedit.Candidate{Text: dir + name}
-			if !strings.HasSuffix(name, "/") {
+			one := lineedit.Candidate{Text: eidolon.Quoted(dir + name)}
+			if strings.HasSuffix(name, "/") {
+				one.Text = strings.TrimSuffix(one.Text, `"`) // the path goes on
+			} else {
 				one.Text += " "
 			}
 			found = append(found, one)

@@ -37,15 +37,16 @@ func commandIn(words string) (name, rest string, is bool) {
 	return name, strings.TrimSpace(rest), is && !strings.Contains(name, "/")
 }
 
+// isCommand reports whether a line is for us, and neither a message nor an answer.
 func isCommand(words string) bool {
 	_, _, is := commandIn(words)
-	return is
+	return is || strings.HasPrefix(words, eidolon.ShellWord)
 }
 
-// say sends a message. What was typed behind something that was postponed waits for that.
+// say sends a message. What was typed behind something that was postponed, or behind a command, waits for that.
 func (c *Chat) say(ctx context.Context, text string, steers bool) {
 	c.mu.Lock()
-	behind := len(c.later) > 0
+	behind := len(c.later) > 0 || c.command.Load() != nil
 	c.mu.Unlock()
 	if steers || !behind {
 		c.send(ctx, text, steers)

@@ -77,18 +77,25 @@ func (c *Chat) answers(ctx context.Context, in Input) bool {
 		return false
 	}
 	q := c.open[0]
-	c.View.Ask(nil)
-	c.drop(0)
+	c.remove(0)
 	c.mu.Unlock()
-	if err := q.answer(ctx, strings.TrimSpace(in.Text)); err != nil {
-		c.notice("the answer was not taken: " + err.Error())
-	}
-	c.ready()
+	c.answer(ctx, q, strings.TrimSpace(in.Text))
 	return true
 }
 
-// drop closes a question, and shows the next one if it was the one shown. The caller holds the lock.
-func (c *Chat) drop(i int) {
+// answer answers a question that is closed.
+func (c *Chat) answer(ctx context.Context, q *Question, words string) {
+	if err := q.answer(ctx, words); err != nil {
+		c.notice("the answer was not taken: " + err.Error())
+	}
+	c.ready()
+}
+
+// remove closes a question, and shows the next one if it was the one shown. The caller holds the lock.
+func (c *Chat) remove(i int) {
+	if i == 0 {
+		c.View.Ask(nil)
+	}
 	c.open = slices.Delete(c.open, i, i+1)
 	if i == 0 && len(c.open) > 0 {
 		c.present(c.open[0])
@@ -101,10 +108,7 @@ func (c *Chat) forget(id string) bool {
 	if i < 0 {
 		return false
 	}
-	if i == 0 {
-		c.View.Ask(nil)
-	}
-	c.drop(i)
+	c.remove(i)
 	return true
 }
 

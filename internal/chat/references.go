@@ -55,7 +55,7 @@ func (c *Chat) references(ctx context.Context, message string) (blocks []event.B
 func (c *Chat) agentPrompt(ctx context.Context, name string) (found eidolon.Prompt, problem string) {
 	var names []string
 	for _, p := range c.World.prompts(ctx).Agents {
-		if p.Name == name {
+		if p.Name == name || found.Name == "" && p.Name == strings.TrimRight(name, eidolon.Punctuation) {
 			found = p
 		}
 		names = append(names, p.Name)
@@ -121,7 +121,8 @@ func (c *Chat) secret(blocks []event.Block) string {
 	return ""
 }
 
-// shell runs a command that the person typed. The agent sees it with the next message.
+// shell runs a command that the person typed, beside what is typed next: it may answer a question of the turn that
+// runs. The agent sees the result with the next message.
 func (c *Chat) shell(ctx context.Context, command string) {
 	switch {
 	case command == "":
@@ -130,9 +131,11 @@ func (c *Chat) shell(ctx context.Context, command string) {
 	case c.World.Shell == nil:
 		c.notice(notHere)
 		return
+	case c.command.Load() != nil:
+		c.idle(eidolon.ShellWord+text.OneLine(command, 40), func() { c.shell(ctx, command) })
+		return
 	}
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	c.command.Store(&stop)
 	c.mu.Lock()
 	c.update()
@@ -140,19 +143,27 @@ func (c *Chat) shell(ctx context.Context, command string) {
 		ID: eidolon.ShellWord, Name: "SysBuiltIn.bash", Kind: event.Shell, Command: command,
 	}}, 0)
 	c.mu.Unlock()
-	output, code, err := c.World.Shell(ctx, command)
-	c.command.Store(nil)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.update()
-	if err != nil {
-		c.View.Notice("failed: " + err.Error())
-		return
-	}
+	c.beside.Go(func() {
+		defer stop()
+		output, code, err := c.World.Shell(ctx, command)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.command.Store(nil)
+		defer c.refresh(true)
+		if err != nil {
+			c.View.Notice("failed: " + err.Error())
+			return
+		}
+		c.ran(command, output, code)
+	})
+}
+
+// ran shows the result of the person's command, and keeps it for the next message. The caller holds the lock.
+func (c *Chat) ran(command, output string, code int) {
 	if output == "" {
 		output = "(no output)"
 	}
-	if code != 0 {
+	if code > 0 { // else it succeeded, or was killed, as the output says
 		output = strings.TrimSuffix(output, "\n") + fmt.Sprintf("\n[exit code %d]", code)
 	}
 	c.results = append(c.results, kept{text: output})

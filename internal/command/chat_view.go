@@ -25,8 +25,12 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 		return chat.NewPlain(c.Host.Stdin, c.Host.Stdout, c.Host.StdinTerminal), signals, nil
 	}
 	all := make(chan os.Signal, 8)
+	paging, stop := context.WithCancel(context.Background())
 	go func() {
 		for s := range signals {
+			if s != os.Interrupt { // which the pager gets too
+				stop()
+			}
 			all <- s
 		}
 	}()
@@ -47,7 +51,7 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 		Terminal: device, Out: c.Host.Stdout, Signals: all, History: history, Complete: with.Complete,
 		Plain: !screen.Colour(lookup), Reader: c.Bool("screen-reader"),
 		Pager: func(text string) error {
-			return screen.Page(context.Background(), device, os.Environ(), c.Paths.Temp, text)
+			return screen.Page(paging, device, os.Environ(), c.Paths.Temp, text)
 		},
 		Notify: func(what string) {
 			if len(hooks.Notify) > 0 {

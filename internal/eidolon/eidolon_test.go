@@ -198,6 +198,10 @@ func TestReferences(t *testing.T) {
 	if want := "(@file:/w/a.txt), @file:/w/odd, and @file:/w/none. and @file:/x"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	got, quoted := FilesNamed(`see @file:"my notes.txt", @file:"a.txt"`, "/w", there)
+	if want := `see @file:"/w/my notes.txt", @file:/w/a.txt`; got != want || quoted[0].Inside != "my notes.txt" {
+		t.Errorf("%q, %+v", got, quoted)
+	}
 	if files[0].Path != "/w/a.txt" || files[0].Outside || files[3].Path != "/x" || !files[3].Outside {
 		t.Errorf("%+v", files)
 	}

@@ -97,7 +97,12 @@ type reader struct {
 func (r *reader) agents(ctx context.Context, dir string, project bool) {
 	r.walk(ctx, dir, "agents", 1, func(p Prompt, _ string, head map[string]string) {
 		p.Name = cmp.Or(head["name"], strings.TrimSuffix(filepath.Base(p.Path), filepath.Ext(p.Path)))
-		if p.Project = project; p.Text != "" {
+		switch p.Project = project; {
+		case p.Text == "":
+			r.problem(p.Path, errors.New("the agent has no prompt"))
+		case word(p.Name) != p.Name:
+			r.problem(p.Path, errors.New("the name of an agent cannot have blanks"))
+		default:
 			r.found.Agents = append(r.found.Agents, p)
 		}
 	}, project)
@@ -105,7 +110,11 @@ func (r *reader) agents(ctx context.Context, dir string, project bool) {
 
 func (r *reader) commands(ctx context.Context, dir, below string, project bool) {
 	r.walk(ctx, dir, below, deepest, func(p Prompt, name string, _ map[string]string) {
-		if p.Name, p.Project = CommandName(name), project; p.Name != "" {
+		switch p.Name, p.Project = CommandName(name), project; {
+		case p.Name == "":
+		case word(p.Name) != p.Name:
+			r.problem(p.Path, errors.New("the name of a command cannot have blanks"))
+		default:
 			r.found.Commands = append(r.found.Commands, p)
 		}
 	}, project)
@@ -119,8 +128,7 @@ func CommandName(file string) string {
 	}
 	parts := strings.Split(file[:len(file)-len(".md")], "/")
 	parts = slices.DeleteFunc(parts, func(part string) bool {
-		return part == "commands" || part == Folder ||
-			part == ""
+		return part == "commands" || part == Folder || part == ""
 	})
 	if strings.HasSuffix(file, "/.md") || file == ".md" {
 		return ""

@@ -44,6 +44,7 @@ type Record struct {
 	thought  string          // what an agent thought that does not keep it in its messages
 	thinks   bool            // its messages have it
 	adopted  int             // messages that come from elsewhere
+	asks     time.Time       // results were there, and the model is asked again unless the turn ends; else zero
 	ended    [][]byte        // messages of the turn, as JSON
 	messages int
 	seq      int64 // of the last event
@@ -154,7 +155,14 @@ func (r *Record) Add(entry session.Entry) error {
 	case session.Adopted:
 		r.adopted = record.Messages
 	case session.Message:
+		if record.Message.Role == model.Assistant {
+			r.asked()
+		}
+		before := r.messages
 		r.message(record.Message)
+		if record.Message.Role == model.User && r.messages > before && r.adopted == 0 {
+			r.asks = cmp.Or(entry.Time, time.Now())
+		}
 	}
 	if e := entry.Event(); e != nil && e.Parent == "" && !e.Delta && r.failed == nil { // a sub-agent's are its own
 		r.event(*e)
@@ -175,13 +183,15 @@ func (r *Record) event(e event.Event) {
 	case event.Changed:
 		r.facts.Merge(*e.Facts)
 	case event.Failed:
+		r.asked()
 		r.line(e.Time, "error %s", e.Fault.Error())
 	case event.Denied:
 		r.line(e.Time, "denied %s: %s", e.Denial.Tool, e.Denial.Reason)
 	case event.TurnBegan:
-		r.line(e.Time, "request provider=%s apiKind=%s model=%s messages=%d", r.provider(), r.kind, r.facts.Model,
-			r.messages)
+		r.asks = cmp.Or(e.Time, time.Now())
+		r.asked()
 	case event.Ended:
+		r.asks = time.Time{}
 		if u := e.End.Usage; u != nil {
 			r.line(e.Time, "usage prompt=%d completion=%d", u.Input, u.Output)
 		}
@@ -189,6 +199,15 @@ func (r *Record) event(e event.Event) {
 		r.fail(r.flush())
 		r.fail(r.mark())
 	}
+}
+
+// asked notes a request to the model, if there was one.
+func (r *Record) asked() {
+	if !r.asks.IsZero() {
+		r.line(r.asks, "request provider=%s apiKind=%s model=%s messages=%d", r.provider(), r.kind, r.facts.Model,
+			r.messages)
+	}
+	r.asks = time.Time{}
 }
 
 // mark notes how far the record has come.

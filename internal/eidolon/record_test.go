@@ -102,9 +102,14 @@ func TestRecord(t *testing.T) {
 		!strings.Contains(got, `"content": "a"`) {
 		t.Error(got)
 	}
-	if got := file(t, dir, "app.log"); !strings.Contains(got,
-		"request provider=v apiKind=anthropic model=m messages=4") {
-		t.Error(got)
+	log := file(t, dir, "app.log")
+	for _, want := range []string{"messages=4\n", "messages=6\n"} { // one for each answer
+		if !strings.Contains(log, "request provider=v apiKind=anthropic model=m "+want) {
+			t.Errorf("%q is missing in\n%s", want, log)
+		}
+	}
+	if n := strings.Count(log, "] request "); n != 2 {
+		t.Errorf("%d requests in\n%s", n, log)
 	}
 }
 

@@ -43,25 +43,55 @@ type File struct {
 	Outside bool   // it was written relative to the workspace, and leads out of it
 }
 
-const punctuation = ".,;:!?)]}'\"`"
+// Punctuation may follow a name in a sentence.
+const Punctuation = ".,;:!?)]}'\"`"
 
-// FilesNamed returns the message with absolute paths, and the files to which it refers. exists reports whether there is
-// a file: punctuation behind a name belongs to it only if there is such a file. nil: it always belongs to it.
+// FilesNamed returns the message with absolute paths, and the files to which it refers. A name with blanks stands in
+// double quotes. exists reports whether there is a file: punctuation behind a name belongs to it only if there is such
+// a file. nil: it always belongs to it.
 func FilesNamed(message, workspace string, exists func(path string) bool) (absolute string, files []File) {
-	absolute = regexp.MustCompile(`@file:\S+`).ReplaceAllStringFunc(message, func(found string) string {
-		written := found[len(FileWord):]
+	namedFile := regexp.MustCompile(`@file:(?:"([^"\n]+)"|(\S+))`)
+	absolute = namedFile.ReplaceAllStringFunc(message, func(found string) string {
+		parts := namedFile.FindStringSubmatch(found)
+		if quoted := parts[1]; quoted != "" {
+			files = append(files, fileAt(quoted, workspace))
+			return FileWord + Quoted(files[len(files)-1].Path)
+		}
+		written := parts[2]
 		f, cut := fileAt(written, workspace), len(written)
 		for exists != nil && !exists(f.Path) {
-			if cut--; cut == 0 || !strings.ContainsRune(punctuation, rune(written[cut])) {
+			if cut--; cut == 0 || !strings.ContainsRune(Punctuation, rune(written[cut])) {
 				f, cut = fileAt(written, workspace), len(written) // say under its whole name that it is missing
 				break
 			}
 			f = fileAt(written[:cut], workspace)
 		}
 		files = append(files, f)
-		return FileWord + f.Path + written[cut:]
+		return FileWord + Quoted(f.Path) + written[cut:]
 	})
 	return absolute, files
+}
+
+// Quoted returns a path as it is written behind FileWord.
+func Quoted(path string) string {
+	if word(path) == path {
+		return path
+	}
+	return `"` + path + `"`
+}
+
+// FileBegun returns the path that is being typed behind the last FileWord of a text, and where what was typed begins.
+func FileBegun(before string) (typed string, from int, ok bool) {
+	at := strings.LastIndex(before, FileWord)
+	if at < 0 {
+		return "", 0, false
+	}
+	from = at + len(FileWord)
+	typed = before[from:]
+	if inside, quoted := strings.CutPrefix(typed, `"`); quoted {
+		return inside, from, !strings.ContainsAny(inside, "\"\n")
+	}
+	return typed, from, word(typed) == typed
 }
 
 func fileAt(written, workspace string) File {

@@ -77,7 +77,7 @@ func pager(env []string) (argv []string, path string, err error) {
 		if len(words) == 0 {
 			continue
 		}
-		if path := process.Find(words[0], process.In(env)); path != "" {
+		if path, err := process.Locate(words, "", env); err == nil {
 			return words, path, nil
 		}
 	}

@@ -340,6 +340,7 @@ func TestFileCompletion(t *testing.T) {
 		p.write(fmt.Sprintf("many/%04d.txt", i), "")
 	}
 	p.write("many/.rare.txt", "")
+	p.write("my first/no tes.txt", "blanks too")
 	w := p.open()
 	w.await("test-model")
 	w.types("see @file:do\t")
@@ -353,6 +354,10 @@ func TestFileCompletion(t *testing.T) {
 	w.await(".rare") // the candidate
 	w.types("\t")
 	w.await(".txt ")
+	w.types("@file:my\t") // a name with blanks is put into quotes
+	w.await("first/")
+	w.types("no\t")
+	w.await("tes.txt")
 	w.types("\r")
 	w.await("\nok")
 	w.quits()
@@ -361,5 +366,8 @@ func TestFileCompletion(t *testing.T) {
 		if !strings.Contains(got, "@file:"+filepath.Join(p.work, name)) {
 			t.Errorf("%s is missing in %q", name, got)
 		}
+	}
+	if !strings.Contains(got, "blanks too") || !strings.Contains(got, `"`+filepath.Join(p.work, "my first/no tes.txt")) {
+		t.Errorf("the file with blanks is missing in %q", got)
 	}
 }

@@ -114,37 +114,6 @@ func TestAReasonIsNoLetter(t *testing.T) {
 	}
 }
 
-// TestKeysWhileACommandRuns: however many keys wait, Ctrl-C ends the command.
-func TestKeysWhileACommandRuns(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t, `[{"say":"ok"}]`)
-	w := p.open()
-	w.await("test-model")
-	w.enters("@!echo yes > begun; sleep 1000")
-	p.comes(filepath.Join(p.work, "begun"), "yes")
-	w.types(strings.Repeat("\r", 500) + "\x03")
-	w.await("exit code")
-	w.quits()
-}
-
-// TestQuittingInATurn: a line behind /quit is not lost in silence.
-func TestQuittingInATurn(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t, `[{"shell":"while ! test -e go; do sleep 0.05; done"},{"say":"Said."}]`)
-	w := p.open("--yolo")
-	w.await("test-model")
-	w.enters("first")
-	w.await("⏺ Bash")
-	w.enters("/quit")
-	w.await("Chat ends when everything is answered.")
-	w.enters("one more thing")
-	w.await("so this was not sent")
-	p.write("go", "")
-	if code := w.leaves(); code != 0 {
-		t.Errorf("exit %d", code)
-	}
-}
-
 // TestLeavingWhileAsked: Ctrl-D at a question says that chat leaves behind the answer.
 func TestLeavingWhileAsked(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,111 @@
+//go:build unix
+
+package chat
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestKeysWhileACommandRuns: however many keys wait, Ctrl-C ends the command.
+func TestKeysWhileACommandRuns(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	w := p.open()
+	w.await("test-model")
+	w.enters("@!echo yes > begun; sleep 1000")
+	p.comes(filepath.Join(p.work, "begun"), "yes")
+	w.types(strings.Repeat("\r", 500) + "\x03")
+	w.await("Command was interrupted")
+	w.quits()
+}
+
+// TestAnsweringBesideACommand: a command of the person does not hold back the answer to a question of the turn, and a
+// message behind it waits for its result.
+func TestAnsweringBesideACommand(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"touch made"},{"say":"Said."}]`)
+	w := p.open("--approval", "prompt")
+	w.await("test-model")
+	w.enters("first")
+	w.await("y yes")
+	w.enters("@!echo yes > begun; while ! test -e go; do sleep 0.05; done; echo seen")
+	p.comes(filepath.Join(p.work, "begun"), "yes")
+	w.enters("y")
+	w.await("Said.")
+	w.enters("and then?")
+	w.await("the message waits for the end of the command")
+	p.write("go", "")
+	w.await("seen")
+	w.await("y yes")
+	w.enters("n")
+	w.await("Said.")
+	w.quits()
+	requests := p.requests()
+	if got := said(requests[len(requests)-2]); !strings.Contains(got, "seen") || !strings.Contains(got, "and then?") {
+		t.Errorf("the result of the command is missing in %q", got)
+	}
+}
+
+// TestNobodyAnswersOurs: where the input ends at a question of ours, it counts as no, and chat ends.
+func TestNobodyAnswersOurs(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	key := p.write(filepath.Join(p.home, ".ssh", "id_ed25519"), "very secret\n")
+	w := p.open("--plain")
+	w.await("test-model")
+	w.enters("look at @file:" + key)
+	w.await("where logins and keys are kept")
+	w.types("\x04")
+	w.await("nothing was sent")
+	if code := w.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if n := len(p.requests()); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// TestTerminatedInThePager: SIGTERM ends the pager too.
+func TestTerminatedInThePager(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	pager := p.write(filepath.Join(p.home, "pager"), "#!/bin/sh\necho paging\nexec sleep 1000\n")
+	if err := os.Chmod(pager, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.env = append(p.env, "PAGER="+pager)
+	w := p.open()
+	w.await("test-model")
+	w.enters("@!seq 1 20")
+	w.await("/show 1")
+	w.enters("/show 1")
+	w.await("paging")
+	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := w.leaves(); code != 143 {
+		t.Errorf("exit %d, want 143", code)
+	}
+}
+
+// TestQuittingInATurn: a line behind /quit is not lost in silence.
+func TestQuittingInATurn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"while ! test -e go; do sleep 0.05; done"},{"say":"Said."}]`)
+	w := p.open("--yolo")
+	w.await("test-model")
+	w.enters("first")
+	w.await("⏺ Bash")
+	w.enters("/quit")
+	w.await("Chat ends when everything is answered.")
+	w.enters("one more thing")
+	w.await("so this was not sent")
+	p.write("go", "")
+	if code := w.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
