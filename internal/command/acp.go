@@ -78,9 +78,8 @@ func (p Parts) acpCommand() *contract.Command {
 
 func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	if c.Host.Stdin == nil || c.Host.StdinTerminal {
-		return 0, fault.New(fault.StdinRequired, "an editor speaks to this command; there is none on standard input").
-			Hint(
-				"docs/acp.md has the settings of editors; omniagent chat talks to a person")
+		return 0, fault.New(fault.StdinRequired, "omniagent acp is started by an editor, which talks to it on stdin").
+			Hint("see docs/acp.md for the settings of editors, or use omniagent chat to talk to an agent yourself")
 	}
 	log := logger(c)
 	detail := func(string, ...any) {}

@@ -57,7 +57,10 @@ func (p Parts) chat() *contract.Command {
 		Scopes: []string{}, Params: params, Children: like.Children, Network: like.Network, Auth: like.Auth,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
-			{Code: contract.GeneralError, When: "what the agent says cannot be written; in a pipe also: a turn failed"},
+			{
+				Code: contract.GeneralError,
+				When: "what the agent says cannot be written; in a pipe also: a turn failed or a message was not sent",
+			},
 			{Code: contract.AuthRequired, When: "no model was chosen, and there is no key that would"},
 			{Code: contract.PreconditionFailed, When: "there is no terminal, and --plain was not given"},
 		},

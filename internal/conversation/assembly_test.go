@@ -45,7 +45,11 @@ func TestAssembly(t *testing.T) {
 			[]event.Event{text("a", true), text("xyz", false), ended(true, "")},
 			"text a+; text a*; text xyz+; text xyz; end success xyz",
 		},
-		{"an empty piece", []event.Event{text("", true), text("", false), ended(true, "")}, "failed NO_ANSWER*; end error_during_execution "},
+		{
+			"an empty piece",
+			[]event.Event{text("", true), text("", false), ended(true, "")},
+			"failed NO_ANSWER*; end error_during_execution ",
+		},
 		{"no whole", []event.Event{text("a", true), ended(true, "")}, "text a+; text a*; end success a"},
 		{"no whole in front of a call", []event.Event{
 			text("a", true), call("1"), result("1"), text("b", true),

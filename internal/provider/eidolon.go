@@ -157,11 +157,20 @@ const (
 // profile reads one profile and fills in the defaults.
 func (r *profileReader) profile(v literal.Value, layer Layer, path string) Profile {
 	limit := func(name string) int64 {
-		at, _ := v.Lookup(name)
-		if n, ok := at.Int(); ok && n > 0 {
+		at, given := v.Lookup(name)
+		n, ok := at.Int()
+		switch {
+		case ok && n > 0:
 			return n
+		case given && at.Kind != literal.Null:
+			r.notice("%s:%d: %s does not count: it has to be a whole number above 0", path, at.Pos.Line, name)
 		}
 		return eidolonLimit
+	}
+	for _, name := range []string{"name", "provider", "model", "baseUrl", "apiKey", "toolProtocol", "apiKind"} {
+		if at, ok := v.Lookup(name); ok && at.Kind != literal.String && at.Kind != literal.Null {
+			r.notice("%s:%d: %s does not count: it has to be a text", path, at.Pos.Line, name)
+		}
 	}
 	p := Profile{
 		Name: member(v, "name"), Vendor: cmp.Or(member(v, "provider"), eidolonVendor),
@@ -192,6 +201,9 @@ func (r *profileReader) end() Profiles {
 		return r.Profiles
 	}
 	r.Chosen = max(0, slices.IndexFunc(r.All, func(p Profile) bool { return p.Name == r.active }))
+	if r.active == "" && len(r.All) > 1 {
+		r.notice("no file of profiles names the active one; %s is used", r.All[r.Chosen].Title())
+	}
 	if r.active != "" && r.All[r.Chosen].Name != r.active {
 		r.notice("%s names the profile %s, which does not exist; %s is used", r.from, r.active, r.All[r.Chosen].Title())
 	}

@@ -102,6 +102,9 @@ func TestNoticesOfProfiles(t *testing.T) {
 		`{nope`: "config.json does not count",
 		`{"models":{"active":"zz","profiles":[{"name":"a"}]}}`: "the profile zz, which does " +
 			"not exist",
+		`{"models":{"profiles":[{"name":"a"}, {"name":"b"}]}}`:                   "no file of profiles names the active one",
+		`{"models":{"profiles":[{"name":"b", "model":["m"]}]}}`:                  "config.json:1: model does not count",
+		`{"models":{"profiles":[{"name":"b", "maxOutputTokens":"many"}]}}`:       "maxOutputTokens does not count",
 		`{"models":{"profiles":[{"model":"m"}, {"name":"b"}]}}`:                  "config.json:1 has a profile without",
 		`{"models":{"profiles":[{"name":"b", "apiKind":"antropic"}]}}`:           "no apiKind antropic",
 		`{"models":{"profiles":[{"name":"b", "apiKind":"anthropic"}]}, "x": [}}`: "config.json does not count",

@@ -37,7 +37,8 @@ func TestAliases(t *testing.T) {
 			"common\n[filter \"u\"] clean = \"./u.sh\" %f\n",
 		".git/config": "[core] hooksPath = \"a\\\\b/hooks\" ; why\n[Include]\n\tPath=../tools/gitconfig\n" +
 			"[filter \"x.y\"]\n\tclean = sh -c 'tools/clean.sh \\\"$1\\\"' --\n[remote \"o\"]\n\turl = src/file\n" +
-			"[alias]\n\tx = !tools/ali\\\nas.sh\n\ty = !make -C made && node nd/x && python3 -m py.mod\n[user]\n\tname = src\n[core]\n\tfsmonitor = true\n",
+			"[alias]\n\tx = !tools/ali\\\nas.sh\n\ty = !make -C made && node nd/x && python3 -m py.mod\n" +
+			"[user]\n\tname = src\n[core]\n\tfsmonitor = true\n",
 		"tools/gitconfig": "[merge \"m\"]\n\tdriver = tools/merge %A\n[include]\n\tpath = absent\n[include]\n\tpath " +
 			"= gitconfig\n",
 		"tools/clean.sh": "", "tools/alias.sh": "", "tools/merge": "", "src/file": "", "u.sh": "", "true/x": "",

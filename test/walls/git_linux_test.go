@@ -40,7 +40,8 @@ func TestWhatGitNames(t *testing.T) {
 			before: `git config core.hooksPath "~root/..$PWD/hk"`, attack: "mkdir -p hk; " + hooked("hk"), git: commit,
 		},
 		"hooks path beside git": {
-			before: `git config core.hooksPath "%(prefix)/..$PWD/hk"`, attack: "mkdir -p hk; " + hooked("hk"), git: commit,
+			before: `git config core.hooksPath "%(prefix)/..$PWD/hk"`,
+			attack: "mkdir -p hk; " + hooked("hk"), git: commit,
 		},
 		"hooks path behind a byte order mark": {
 			before: `printf '\357\273\277[core]\nrepositoryformatversion = 0\nhooksPath = hk\n' > .git/config`,
