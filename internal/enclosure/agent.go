@@ -56,12 +56,12 @@ func (w AgentWanted) policy() (policy sandbox.AgentPolicy, files []string, err e
 	w.Network = "on"
 	p, err := w.Policy()
 	if err == nil {
-		err = checkHomes(p, w.Home, accountHome("/etc/passwd", os.Getuid()))
+		err = checkHomes(p, w.Home, accountHome())
 	}
 	if err != nil {
 		return policy, nil, err
 	}
-	if err := w.checkOwn(accountHome("/etc/passwd", os.Getuid())); err != nil {
+	if err := w.checkOwn(accountHome()); err != nil {
 		return policy, nil, err
 	}
 	own, files := w.belongings(w.Env)
@@ -157,7 +157,7 @@ func (w AgentWanted) needs(path string, env []string) (n sandbox.AgentNeeds) {
 		show, reads := program(path, env)
 		n.Show, n.Readers = append(n.Show, show...), append(n.Readers, reads...)
 	}
-	account := accountHome("/etc/passwd", os.Getuid())
+	account := accountHome()
 	sight := w.sight(account)
 	for _, path := range w.Parts {
 		for _, path := range []string{path, filepath.Dir(path)} {

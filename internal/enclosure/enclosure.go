@@ -68,7 +68,7 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 		trees, whole := sandbox.Repositories(dir)
 		p.Repositories, p.Unseen = append(p.Repositories, trees...), p.Unseen || !whole
 	}
-	if err := w.furnish(&p, accountHome("/etc/passwd", os.Getuid())); err != nil {
+	if err := w.furnish(&p, accountHome()); err != nil {
 		return p, err
 	}
 	p.Hidden = append(p.Hidden, w.Hide...)
@@ -180,7 +180,7 @@ func (e *Enclosure) Weaker() error {
 func Open(w Wanted) (*Enclosure, error) {
 	p, err := w.Policy()
 	if err == nil {
-		err = checkHomes(p, w.Home, accountHome("/etc/passwd", os.Getuid()))
+		err = checkHomes(p, w.Home, accountHome())
 	}
 	if err != nil {
 		return nil, err

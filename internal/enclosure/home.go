@@ -2,14 +2,13 @@ package enclosure
 
 import (
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
-	"omniagent/internal/lines"
 	"omniagent/internal/sandbox"
 )
 
@@ -17,7 +16,7 @@ import (
 // because HOME may be set to another one.
 func Credentials(agents guard.Agents, home string) []string {
 	all := agents.Credentials(home)
-	if account := accountHome("/etc/passwd", os.Getuid()); account != "" && account != filepath.Clean(home) {
+	if account := accountHome(); account != "" && account != filepath.Clean(home) {
 		all = append(all, agents.Credentials(account)...)
 	}
 	return all
@@ -67,23 +66,14 @@ func checkHomes(p sandbox.Policy, homes ...string) error {
 	return nil
 }
 
-// accountHome returns the home directory of a user in the passwd file, or "". It does not find a user that only a
-// directory service knows.
-func accountHome(list string, uid int) string {
-	f, err := os.Open(list)
+// accountHome returns the home directory of this user's account, whatever HOME says, or "".
+func accountHome() string {
+	account, err := user.LookupId(strconv.Itoa(os.Getuid()))
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	for in := lines.NewReader(f, 64<<10); in.Next(); {
-		fields := strings.Split(string(in.Text), ":")
-		if len(fields) < 7 || fields[2] != strconv.Itoa(uid) {
-			continue
-		}
-		if home := filepath.Clean(fields[5]); filepath.IsAbs(home) && home != "/" {
-			return home
-		}
-		return ""
+	if home := filepath.Clean(account.HomeDir); filepath.IsAbs(home) && home != "/" {
+		return home
 	}
 	return ""
 }

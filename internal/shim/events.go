@@ -49,14 +49,7 @@ func (c *call) events() int {
 // lacks warns about flags that the agent does not support, and returns their features: start would refuse them. What
 // becomes of the approval is for start, where an agent may ask.
 func (c *call) lacks() (features map[string]bool, err error) {
-	rehearse := c.args.Rehearse
-	c.args.Rehearse = nil // nothing is started here
-	spec, err := c.spec()
-	c.args.Rehearse = rehearse
-	if err != nil {
-		return nil, err
-	}
-	launch, warnings, err := c.driver.Command(spec)
+	launch, warnings, err := c.driver.Command(c.spec())
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (c *call) strictEnough(launch agent.Launch) error {
 
 // start translates the call and runs the agent.
 func (c *call) start() int {
-	spec, err := c.spec()
+	spec, err := c.rehearsed()
 	if err != nil {
 		return c.shim.fail(c.host, err)
 	}
@@ -116,7 +116,7 @@ func (c *call) tell(warnings []agent.Warning) error {
 }
 
 // spec returns the spec for the driver.
-func (c *call) spec() (agent.Spec, error) {
+func (c *call) spec() agent.Spec {
 	env := c.host.Env
 	switch {
 	case !c.driver.Describe().BuiltIn:
@@ -135,6 +135,12 @@ func (c *call) spec() (agent.Spec, error) {
 		s.Schema = c.schema.compact
 		s.Shared.Output = setting.Chosen[setting.Output]{Value: cli.Readable(c.driver), Origin: setting.Derived}
 	}
+	return s
+}
+
+// rehearsed returns the spec with the model of a rehearsal, if there is one.
+func (c *call) rehearsed() (agent.Spec, error) {
+	s := c.spec()
 	if c.args.Rehearse == nil {
 		return s, nil
 	}
