@@ -19,8 +19,9 @@ import (
 )
 
 // aside are the rooms that serve tests alone.
-var aside = [...]string{"agenttest", "archtest", "conformance", "budget", "measure", "order", "tools", "hermetic",
-	"emulator"}
+var aside = [...]string{
+	"agenttest", "archtest", "conformance", "budget", "emulator", "hermetic", "measure", "order", "tools",
+}
 
 func main() {
 	wide := flag.Int("wide", 120, "a line is too wide above so many columns, where a tab counts as four")
