@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"omniagent/internal/event"
+	"omniagent/internal/pathname"
 	wire "omniagent/internal/proto/acp"
 	"omniagent/internal/text"
 )
@@ -315,7 +316,7 @@ func (n *narrator) titleOf(e *event.Call) string {
 	name := cmp.Or(e.Name, "A tool")
 	if e.Path != "" {
 		path := e.Path
-		if rel, err := filepath.Rel(n.dir, path); err == nil && filepath.IsAbs(path) && filepath.IsLocal(rel) {
+		if rel, within := pathname.In(n.dir, path); within {
 			path = rel
 		}
 		return text.OneLine(name+" "+path, 200)

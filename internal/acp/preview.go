@@ -3,12 +3,12 @@ package acp
 import (
 	"encoding/json"
 	"errors"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	wire "omniagent/internal/proto/acp"
 	"omniagent/internal/workspace"
 )
@@ -104,8 +104,7 @@ func (n *narrator) diff(path string, old *string, new string, part bool) []wire.
 
 // file returns the content of a file. It only reads text files of the workspace.
 func (n *narrator) file(path string) (content string, there, readable bool) {
-	rel, err := filepath.Rel(n.dir, path)
-	if err != nil || !filepath.IsLocal(rel) || n.past {
+	if !pathname.Within(n.dir, path) || n.past {
 		return "", false, false
 	}
 	data, err := workspace.ReadFile(path, longestShown)

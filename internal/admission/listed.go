@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/allowlist"
 	"omniagent/internal/fault"
 	"omniagent/internal/fingerprint"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 )
 
@@ -191,8 +192,7 @@ func within(dir, root string) bool {
 	if err != nil {
 		return false
 	}
-	rel, err := filepath.Rel(base, real)
-	return err == nil && filepath.IsLocal(rel)
+	return pathname.Within(base, real)
 }
 
 // passed returns the first argument that a pattern refuses. A pattern is a flag, and perhaps its value behind a space;

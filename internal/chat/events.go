@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"path/filepath"
 
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
+	"omniagent/internal/pathname"
 	"omniagent/internal/text"
 )
 
@@ -120,7 +120,7 @@ func (c *Chat) local(e event.Event) event.Event {
 
 // near returns a path that lies in the workspace as it is seen from there.
 func (c *Chat) near(path string) string {
-	if rel, err := filepath.Rel(c.World.Dir, path); err == nil && filepath.IsAbs(path) && filepath.IsLocal(rel) {
+	if rel, within := pathname.In(c.World.Dir, path); within {
 		return rel
 	}
 	return path

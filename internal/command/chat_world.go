@@ -23,6 +23,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/fsapi"
 	"omniagent/internal/opening"
+	"omniagent/internal/pathname"
 	"omniagent/internal/session"
 	"omniagent/internal/text"
 	"omniagent/internal/workspace"
@@ -71,11 +72,11 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 		Private: func(path string) bool {
 			real := cli.Real(path)
 			info, err := os.Stat(real)
-			if err == nil && info.Mode().Perm()&0o004 == 0 && !cli.Beneath(real, cli.Real(dir)) {
+			if err == nil && info.Mode().Perm()&0o004 == 0 && !pathname.Within(cli.Real(dir), real) {
 				return true // outside the workspace, and not for everybody
 			}
 			return slices.ContainsFunc(private, func(place string) bool {
-				return cli.Beneath(path, place) || cli.Beneath(real, cli.Real(place))
+				return pathname.Within(place, path) || pathname.Within(cli.Real(place), real)
 			})
 		},
 		Reminder: func(with *conversation.Conversation, messages int) string {

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/eidolon"
 	"omniagent/internal/literal"
+	"omniagent/internal/pathname"
 	"omniagent/internal/provider"
 )
 
@@ -84,7 +85,7 @@ func recordedBeneath(record *config.Trust, dir string) []string {
 	}
 	files := []string{}
 	for _, e := range record.List() {
-		if rel, err := filepath.Rel(root, e.Path); err == nil && filepath.IsLocal(rel) {
+		if pathname.Within(root, e.Path) {
 			files = append(files, e.Path)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
+	"omniagent/internal/pathname"
 	"omniagent/internal/workspace"
 )
 
@@ -141,8 +142,7 @@ func beneath(path, root string) bool {
 	if err != nil {
 		return false
 	}
-	below, err := filepath.Rel(real, canonical(path))
-	return err == nil && filepath.IsLocal(below)
+	return pathname.Within(real, canonical(path))
 }
 
 // knows reports whether any content has been trusted at the path.

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"omniagent/internal/pathname"
 	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
 )
@@ -368,7 +369,7 @@ func (s *server) place(r *request) error {
 	}
 	for _, root := range s.o.Roots {
 		if resolved, err := filepath.EvalSymlinks(root); err == nil {
-			if rel, err := filepath.Rel(resolved, real); err == nil && (rel == "." || filepath.IsLocal(rel)) {
+			if pathname.Within(resolved, real) {
 				r.Dir = real
 				return nil
 			}

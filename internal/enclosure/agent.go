@@ -10,6 +10,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 )
@@ -67,7 +68,7 @@ func (w AgentWanted) policy() (policy sandbox.AgentPolicy, files []string, err e
 	own, files := w.belongings(w.Env)
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(secret string) bool {
 		return slices.ContainsFunc(append(own, files...), func(path string) bool {
-			return beneath(path, secret) || beneath(secret, path)
+			return pathname.Within(path, secret) || pathname.Within(secret, path)
 		})
 	})
 	for _, name := range w.Caches {
@@ -100,7 +101,8 @@ func (w AgentWanted) checkOwn(account string) error {
 	}
 	dirs, _ := w.Keeps(w.Env)
 	for _, dir := range dirs {
-		if i := slices.IndexFunc(s.homes, func(home string) bool { return beneath(s.named(dir), home) }); i >= 0 {
+		holds := func(home string) bool { return pathname.Within(s.named(dir), home) }
+		if i := slices.IndexFunc(s.homes, holds); i >= 0 {
 			return fault.New(fault.Unsafe, "the agent's own directory is said to be %s, and with it all of the home "+
 				"directory %s", dir, s.homes[i]).With("path", dir).
 				Hint("Change the variable that names it, such as CODEX_HOME or CLAUDE_CONFIG_DIR.")

@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/gate"
 	"omniagent/internal/guard"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/shell"
@@ -255,7 +256,7 @@ func (w Wanted) hidesWritable(p sandbox.Policy) bool {
 			path = real
 		}
 		for _, dir := range append([]string{p.Root}, p.Write...) {
-			if beneath(dir, path) || beneath(path, dir) {
+			if pathname.Within(dir, path) || pathname.Within(path, dir) {
 				return true
 			}
 		}

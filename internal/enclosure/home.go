@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
+	"omniagent/internal/pathname"
 	"omniagent/internal/sandbox"
 )
 
@@ -46,7 +47,7 @@ func checkHomes(p sandbox.Policy, homes ...string) error {
 			continue
 		}
 		for _, dir := range append([]string{p.Root}, p.Write...) {
-			if rel, err := filepath.Rel(dir, real); err != nil || !filepath.IsLocal(rel) {
+			if !pathname.Within(dir, real) {
 				continue
 			}
 			what := "is the home directory"

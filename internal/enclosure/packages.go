@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 )
 
@@ -130,7 +131,7 @@ func (w Wanted) ofWorkspace(program string) bool {
 	real, err := filepath.EvalSymlinks(program)
 	return err != nil || slices.ContainsFunc(append([]string{w.Root}, w.Roots...), func(dir string) bool {
 		at, err := filepath.EvalSymlinks(dir)
-		return err != nil || beneath(at, real)
+		return err != nil || pathname.Within(at, real)
 	})
 }
 

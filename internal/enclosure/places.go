@@ -10,6 +10,7 @@ import (
 
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/sandbox"
 )
 
@@ -58,19 +59,13 @@ func covered(homes ...string) (list []string) {
 		}
 		if err != nil || !filepath.IsAbs(real) || slices.Contains(list, real) ||
 			slices.ContainsFunc(append(system, "/var/lib", "/opt"),
-				func(dir string) bool { return beneath(real, dir) }) ||
-			slices.ContainsFunc(system, func(dir string) bool { return beneath(dir, real) }) {
+				func(dir string) bool { return pathname.Within(real, dir) }) ||
+			slices.ContainsFunc(system, func(dir string) bool { return pathname.Within(dir, real) }) {
 			continue
 		}
 		list = append(list, real)
 	}
 	return list
-}
-
-// beneath reports whether path is dir or beneath it.
-func beneath(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // sight decides what commands see of home directories.
@@ -111,7 +106,7 @@ func (w Wanted) furnish(p *sandbox.Policy, account string) error {
 	p.Identity = sandbox.GitIdentity(gitOf(w.Home, w.variable("XDG_CONFIG_HOME")))
 	slices.SortStableFunc(p.Places, func(a, b sandbox.Place) int { return strings.Compare(a.Path, b.Path) })
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(secret string) bool {
-		at := func(dir string) bool { return beneath(dir, secret) }
+		at := func(dir string) bool { return pathname.Within(dir, secret) }
 		return slices.ContainsFunc(s.homes, at) && !slices.ContainsFunc(append([]string{p.Root}, p.Write...), at)
 	})
 	return nil
@@ -144,12 +139,12 @@ func (s *sight) opens(path string) string {
 	}
 	for _, path := range paths {
 		for _, home := range s.homes {
-			if beneath(path, home) {
+			if pathname.Within(path, home) {
 				return "all of the home directory " + home + " would be seen"
 			}
 		}
 		for _, secret := range s.secrets {
-			if beneath(path, secret) || beneath(secret, path) {
+			if pathname.Within(path, secret) || pathname.Within(secret, path) {
 				return "credentials are kept in " + secret
 			}
 		}
@@ -160,7 +155,7 @@ func (s *sight) opens(path string) string {
 // show adds a place, unless it is there already.
 func (s *sight) show(how sandbox.Sight, path, why string) {
 	again := slices.ContainsFunc(s.places, func(p sandbox.Place) bool {
-		return p.Path == path || p.Sight != sandbox.Owned && how == sandbox.Shown && beneath(p.Path, path)
+		return p.Path == path || p.Sight != sandbox.Owned && how == sandbox.Shown && pathname.Within(p.Path, path)
 	})
 	if !again && (how == sandbox.Owned || s.opens(path) == "") {
 		s.places = append(s.places, sandbox.Place{Path: path, Sight: how, Why: why})
@@ -179,7 +174,7 @@ func (s *sight) repository(root string) {
 }
 
 func (s *sight) inside(path string) bool {
-	return slices.ContainsFunc(s.homes, func(home string) bool { return beneath(home, path) })
+	return slices.ContainsFunc(s.homes, func(home string) bool { return pathname.Within(home, path) })
 }
 
 // listed shows the places of the table. In the home directory of the account, where HOME is another one, nothing is
@@ -248,8 +243,7 @@ func (s *sight) moved(path string, moved map[string]string) string {
 // named returns a path beneath the home directory by the name of that directory without links.
 func (s *sight) named(path string) string {
 	real, err := filepath.EvalSymlinks(s.w.Home)
-	if rel, errRel := filepath.Rel(s.w.Home, filepath.Clean(path)); err == nil && errRel == nil &&
-		filepath.IsLocal(rel) {
+	if rel, within := pathname.In(s.w.Home, filepath.Clean(path)); err == nil && within {
 		return filepath.Join(real, rel)
 	}
 	return filepath.Clean(path)
@@ -271,7 +265,7 @@ func (s *sight) wanted() error {
 		if err != nil {
 			return err
 		}
-		covered := beneath("/tmp", path) || beneath("/var/tmp", path) || beneath("/run", path)
+		covered := pathname.Within("/tmp", path) || pathname.Within("/var/tmp", path) || pathname.Within("/run", path)
 		if s.inside(path) || covered { // all else is seen anyway
 			s.show(sandbox.Shown, path, "native.read names it")
 		}

@@ -10,6 +10,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
+	"omniagent/internal/pathname"
 	"omniagent/internal/sandbox"
 )
 
@@ -47,13 +48,14 @@ func TestTable(t *testing.T) {
 		}
 		seen[r.path] = true
 		for _, secret := range secrets {
-			if path := "/h/" + r.path; r.sight != sandbox.Owned && (beneath(path, secret) || beneath(secret, path)) {
+			path := "/h/" + r.path
+			if r.sight != sandbox.Owned && (pathname.Within(path, secret) || pathname.Within(secret, path)) {
 				t.Errorf("%s shows %s", r.path, secret)
 			}
 		}
 	}
 	for dir := range moved {
-		if !slices.ContainsFunc(rows, func(r row) bool { return beneath(dir, r.path) }) {
+		if !slices.ContainsFunc(rows, func(r row) bool { return pathname.Within(dir, r.path) }) {
 			t.Errorf("nothing lies in %s", dir)
 		}
 	}

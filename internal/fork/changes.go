@@ -13,6 +13,7 @@ import (
 
 	"omniagent/internal/diff"
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/tree"
 )
 
@@ -39,9 +40,9 @@ func (f *Fork) touched(ctx context.Context) (map[string]string, error) {
 	for _, l := range f.Layers {
 		at := l.Lower
 		switch {
-		case within(l.Lower, f.Workspace):
+		case pathname.Within(l.Lower, f.Workspace):
 			at = f.Workspace // the layer may cover more than that
-		case !within(f.Workspace, l.Lower):
+		case !pathname.Within(f.Workspace, l.Lower):
 			continue
 		}
 		up, real := f.upper(at), f.Real(at)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"omniagent/internal/git"
+	"omniagent/internal/pathname"
 	"omniagent/internal/workspace"
 )
 
@@ -91,14 +92,14 @@ func (f *Fork) copied(top string) error {
 	at := filepath.Join(top, ".git")
 	links := []string{at}
 	for _, dir := range d.dirs {
-		if !within(f.Workspace, dir) {
+		if !pathname.Within(f.Workspace, dir) {
 			return fmt.Errorf("its repository is outside of it, in %s", dir)
 		}
 		links = append(links, linksIn(dir)...)
 	}
 	for _, link := range links {
 		to, err := os.Readlink(link)
-		if err == nil && (filepath.IsAbs(to) || !within(f.Workspace, resolved(link))) {
+		if err == nil && (filepath.IsAbs(to) || !pathname.Within(f.Workspace, resolved(link))) {
 			return fmt.Errorf("%s leads to %s, which a copy would use too", link, to)
 		}
 	}

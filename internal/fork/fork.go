@@ -48,6 +48,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
 	"omniagent/internal/ident"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/tree"
@@ -174,9 +175,9 @@ func (s Store) Around(dir string) *Fork {
 	if err != nil {
 		return nil
 	}
-	if rel, err := filepath.Rel(s.Dir, real); err == nil && filepath.IsLocal(rel) {
+	if rel, within := pathname.In(s.Dir, real); within {
 		name, _, _ := strings.Cut(rel, string(filepath.Separator))
-		if f, err := s.Open(name); err == nil && within(f.tree(), real) {
+		if f, err := s.Open(name); err == nil && pathname.Within(f.tree(), real) {
 			return f
 		}
 	}
@@ -207,8 +208,8 @@ func (f *Fork) Place(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	rel, err := filepath.Rel(f.Workspace, dir)
-	if f.Tier == Overlay || err != nil || !filepath.IsLocal(rel) {
+	rel, within := pathname.In(f.Workspace, dir)
+	if f.Tier == Overlay || !within {
 		return dir
 	}
 	return filepath.Join(f.tree(), rel)
@@ -227,7 +228,7 @@ func (f *Fork) Roots() (dirs []string) {
 
 // Covers reports whether programs of the fork have a directory of their own at a path.
 func (f *Fork) Covers(dir string) bool {
-	return slices.ContainsFunc(f.Roots(), func(root string) bool { return within(root, dir) })
+	return slices.ContainsFunc(f.Roots(), func(root string) bool { return pathname.Within(root, dir) })
 }
 
 // Make makes a fork. If no tier works, the fault says why for each.
@@ -245,7 +246,7 @@ func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 		return nil, fault.New(fault.Conflicting, "this is the fork %s, and a fork cannot have forks", in.Name).
 			Hint("run it outside of the fork, in %s", in.Workspace)
 	}
-	if within(root, s.Dir) {
+	if pathname.Within(root, s.Dir) {
 		return nil, fault.New(fault.Unsafe, "forks of %s would lie in it, in %s", root, s.Dir).
 			Hint("work in a directory inside it, or set XDG_STATE_HOME to a directory outside")
 	}
@@ -410,12 +411,6 @@ func purge(dir string) error {
 // absent reports whether an error means that a path does not exist, or a parent is a file.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) || errors.Is(err, syscall.ENOTDIR)
-}
-
-// within reports whether a path is dir or below it.
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 func readJSON(path string, to any) error {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"omniagent/internal/pathname"
 )
 
 // Own is something of git that only the fork has, and that is lost with it.
@@ -57,7 +59,7 @@ func (f *Fork) places() (all []layer) {
 		return []layer{{f.Workspace, f.tree()}}
 	}
 	for _, l := range f.Layers {
-		if within(f.Workspace, l.Lower) {
+		if pathname.Within(f.Workspace, l.Lower) {
 			all = append(all, layer{l.Lower, l.Upper})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/workspace"
@@ -37,7 +38,7 @@ func (f *Fork) Start(ctx context.Context, p process.Plan, n Net) (*Work, error) 
 	w := &Work{fork: f, over: make(chan struct{}), based: make(chan error, 1)}
 	p.Dir = f.Place(p.Dir)
 	if f.Tier != Overlay {
-		if !within(f.tree(), p.Dir) {
+		if !pathname.Within(f.tree(), p.Dir) {
 			return nil, fault.New(fault.Conflicting, "%s does not lie in the fork %s", p.Dir, f.Name).
 				Hint("run it in %s", f.Workspace)
 		}

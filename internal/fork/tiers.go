@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
@@ -99,8 +100,8 @@ func (f *Fork) layersIn(dir string) (list []sandbox.Layer) {
 	}
 	over := []string{f.Workspace}
 	for _, at := range f.data.dirs {
-		if !slices.ContainsFunc(over, func(o string) bool { return within(o, at) }) {
-			over = append(slices.DeleteFunc(over, func(o string) bool { return within(at, o) }), at)
+		if !slices.ContainsFunc(over, func(o string) bool { return pathname.Within(o, at) }) {
+			over = append(slices.DeleteFunc(over, func(o string) bool { return pathname.Within(at, o) }), at)
 		}
 	}
 	for _, top := range slices.Clone(over) {
@@ -138,7 +139,7 @@ func (f *Fork) kindOfLayers() string {
 func (f *Fork) upper(path string) string {
 	best := -1
 	for i, l := range f.Layers {
-		if within(l.Lower, path) && (best < 0 || len(l.Lower) > len(f.Layers[best].Lower)) {
+		if pathname.Within(l.Lower, path) && (best < 0 || len(l.Lower) > len(f.Layers[best].Lower)) {
 			best = i
 		}
 	}
@@ -222,7 +223,7 @@ func likeDir(dir, to string) error {
 
 // copy copies the workspace file by file.
 func (f *Fork) copy(ctx context.Context, t Tier) error {
-	if f.GitDir != "" && (!within(f.Workspace, f.GitDir) || !within(f.Workspace, f.Common)) {
+	if f.GitDir != "" && (!pathname.Within(f.Workspace, f.GitDir) || !pathname.Within(f.Workspace, f.Common)) {
 		return fmt.Errorf("its repository is outside of it, in %s", f.Common)
 	}
 	if t == Reflink {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"omniagent/internal/pathname"
 )
 
 // closed returns why a simple command is not approved by itself, or "". It adds to the piece which files the command
@@ -249,7 +251,7 @@ func (p Place) leads(path string) []string {
 			if to := p.Leads(root); len(to) == 1 {
 				at = to[0]
 			}
-			if rel, err := filepath.Rel(at, real); err == nil && filepath.IsLocal(rel) {
+			if rel, within := pathname.In(at, real); within {
 				real = filepath.Join(root, rel)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"omniagent/internal/pathname"
 )
 
 // Ground is what limits the effects of a call, whatever its text is: walls contain it, and a snapshot can undo it.
@@ -460,7 +462,7 @@ func (c Cover) gap(path string) (Gap, bool) {
 // lacks says that a snapshot does not have a gap.
 func (p Place) lacks(g Gap) string {
 	name := g.Path
-	if rel, err := filepath.Rel(p.Root, g.Path); err == nil && filepath.IsLocal(rel) {
+	if rel, within := pathname.In(p.Root, g.Path); within {
 		name = rel
 	}
 	return "undo does not cover " + name + ": " + g.Why

@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/modelserver"
+	"omniagent/internal/pathname"
 	"omniagent/internal/setting"
 )
 
@@ -195,7 +196,7 @@ func (s *stage) wallsUntried() string {
 			}
 		}
 	}
-	if cli.Beneath(s.base, systemTemp()) {
+	if pathname.Within(systemTemp(), s.base) {
 		return "the state directory lies in the system's temporary directory, where sandboxes let commands write"
 	}
 	return ""

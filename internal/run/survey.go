@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/tree"
 )
 
@@ -18,8 +19,7 @@ func (r *Run) survey(ctx context.Context) error {
 		return nil
 	}
 	for _, dir := range r.store.Ours {
-		rel, err := filepath.Rel(r.Dir, dir)
-		if err != nil || !filepath.IsLocal(rel) {
+		if !pathname.Within(r.Dir, dir) {
 			continue
 		}
 		// It lies in the workspace. Made before the index, neither it nor a directory above it is a change.

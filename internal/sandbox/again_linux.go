@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"omniagent/internal/pathname"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -30,7 +32,7 @@ func inodeOf(path string) (inode, error) {
 type spotOfDisk struct{ device, path string }
 
 func (s spotOfDisk) holds(other spotOfDisk) bool {
-	return s.device == other.device && within(s.path, other.path)
+	return s.device == other.device && pathname.Within(s.path, other.path)
 }
 
 // mounted is one line of the table of mounts.
@@ -87,7 +89,7 @@ func (t table) spot(path string) (spotOfDisk, error) {
 			continue
 		}
 		m, found := t[s.Mnt_id]
-		if err != nil || s.Mask&unix.STATX_MNT_ID == 0 || !found || !within(m.at, at) {
+		if err != nil || s.Mask&unix.STATX_MNT_ID == 0 || !found || !pathname.Within(m.at, at) {
 			return spotOfDisk{}, errors.Join(fmt.Errorf("on which mount %s lies is not known", path), err)
 		}
 		rel, _ := filepath.Rel(m.at, path)

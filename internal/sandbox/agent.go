@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"omniagent/internal/pathname"
 )
 
 // AgentPolicy says what an agent may do that is another's program. Mounts hold it, and no Landlock, because it may
@@ -70,7 +72,7 @@ func (p AgentPolicy) Explain(path string, n AgentNeeds) []Effect {
 		read.Why = fmt.Sprintf("%s is hidden", first(p.Hidden, path))
 	case program != "":
 		read.Allowed, read.Why = true, fmt.Sprintf("%s is a part of its program, or named by its environment", program)
-	case within("/dev", path):
+	case pathname.Within("/dev", path):
 		return own("the agent has the usual devices")
 	default:
 		if e, inHome := p.readsHome(path, Namespaces); inHome {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 )
 
@@ -50,7 +51,7 @@ func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 	}}
 	// A directory of the machine in the place of /tmp would show in the table of mounts by its name outside, from which
 	// codex concludes where its own files are.
-	holds := func(dir string) bool { return within(dir, "/tmp") }
+	holds := func(dir string) bool { return pathname.Within(dir, "/tmp") }
 	if !slices.ContainsFunc(append([]string{p.Root}, p.Write...), holds) {
 		w.homes.policy.Homes = append(slices.Clip(p.Homes), "/tmp")
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"omniagent/internal/pathname"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -74,7 +76,7 @@ func furnish(o *order) (list []placed, homes furnished, err error) {
 // owns reports whether a path lies in a directory of the command's own.
 func (o *order) owns(path string) bool {
 	for pair := range slices.Chunk(o.Own, 2) {
-		if pair[1] != path && within(pair[1], path) {
+		if pair[1] != path && pathname.Within(pair[1], path) {
 			return true
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"omniagent/internal/pathname"
 )
 
 // GitDirs returns the directories outside root that git has to write when root is a linked worktree: the git directory
@@ -38,7 +40,7 @@ func GitDirs(root string) []string {
 	common, worktrees := filepath.Dir(filepath.Dir(own)), filepath.Dir(own)
 	named, ok := lineOf(filepath.Join(own, "commondir"), "")
 	if !ok || filepath.Base(worktrees) != "worktrees" || absolute(named, own) != common || !isGitDir(common) ||
-		within(root, common) {
+		pathname.Within(root, common) {
 		return nil
 	}
 	return []string{common, own}
@@ -52,7 +54,7 @@ func SubmoduleDir(root string) string {
 		return ""
 	}
 	dir, err := filepath.EvalSymlinks(absolute(named, root))
-	if err != nil || within(root, dir) || !isGitDir(dir) {
+	if err != nil || pathname.Within(root, dir) || !isGitDir(dir) {
 		return ""
 	}
 	for _, s := range gitSettings(filepath.Join(dir, "config")) {
@@ -158,7 +160,7 @@ func (p Policy) protectedPaths() (paths []string) {
 		paths = append(paths, k.path())
 		for _, link := range append(linksIn(k.path(), deepLinks), k.path()) {
 			real, err := filepath.EvalSymlinks(link)
-			holds := func(root string) bool { return within(real, root) }
+			holds := func(root string) bool { return pathname.Within(real, root) }
 			if err == nil && !slices.ContainsFunc(append([]string{p.Root}, p.Write...), holds) {
 				paths = append(paths, real)
 			}
@@ -209,7 +211,7 @@ func (p Policy) git(tree string) (all []kept) {
 // locate returns the writable directory in which a path lies.
 func (p Policy) locate(path string) (base, rel string, ok bool) {
 	for _, base := range append([]string{p.Root}, p.Write...) {
-		if rel, err := filepath.Rel(base, path); err == nil && filepath.IsLocal(rel) {
+		if rel, within := pathname.In(base, path); within {
 			return base, rel, true
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"omniagent/internal/pathname"
 )
 
 // A command finds its home directories empty but for Policy.Places, so that a file there that nobody thought of, or
@@ -40,7 +42,7 @@ func (s Sight) String() string {
 // owned returns the directory of Sight Owned that holds a place, or "".
 func (p Policy) owned(place string) string {
 	for _, other := range p.Places {
-		if other.Sight == Owned && other.Path != place && within(other.Path, place) {
+		if other.Sight == Owned && other.Path != place && pathname.Within(other.Path, place) {
 			return other.Path
 		}
 	}
@@ -50,7 +52,7 @@ func (p Policy) owned(place string) string {
 // place returns the innermost place that a path is in.
 func (p Policy) place(path string) (found Place, ok bool) {
 	for _, place := range p.Places {
-		if within(place.Path, path) && (!ok || len(place.Path) > len(found.Path)) {
+		if pathname.Within(place.Path, path) && (!ok || len(place.Path) > len(found.Path)) {
 			found, ok = place, true
 		}
 	}
@@ -77,7 +79,7 @@ func (p Policy) readsHome(path string, t Tier) (e Effect, ok bool) {
 		return Effect{"read", true, fmt.Sprintf("%s is on the list: %s", place.Path, place.Why)}, true
 	}
 	for _, other := range p.Places {
-		if within(path, other.Path) && path != home {
+		if pathname.Within(path, other.Path) && path != home {
 			why := fmt.Sprintf("of it commands see only what is on the list, such as %s", other.Path)
 			return Effect{"read", true, why}, true
 		}
@@ -106,7 +108,7 @@ func (p Policy) fills(path string, t Tier) bool {
 		return true
 	}
 	if t == Landlock {
-		return within(p.Homes[0], path) // their home directory is another one
+		return pathname.Within(p.Homes[0], path) // their home directory is another one
 	}
 	place, listed := p.place(path)
 	return listed && place.Sight != Shown
@@ -179,7 +181,7 @@ func gitQuoted(s string) string {
 // exposes reports whether showing a path would show a whole home directory.
 func (p Policy) exposes(path string) bool {
 	for _, home := range p.Homes {
-		if within(path, home) {
+		if pathname.Within(path, home) {
 			return true
 		}
 	}

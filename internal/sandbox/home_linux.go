@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 )
 
@@ -54,7 +55,7 @@ func (w *Walls) openHomes(state string) error {
 	}
 	switch dir := w.policy.writable(record); {
 	case dir == "":
-	case w.claim.Tier == Landlock || within(w.policy.Temp, record) || within(record, dir):
+	case w.claim.Tier == Landlock || pathname.Within(w.policy.Temp, record) || pathname.Within(record, dir):
 		return fault.New(fault.Unsafe, "commands could change their home directory: %s lies in %s", record, dir).
 			With("path", record)
 	default:
@@ -282,10 +283,10 @@ func (p Policy) lower(real string) string {
 	scratch, home := p.Scratch, p.Homes[0]
 	var a, b unix.Stat_t
 	switch {
-	case scratch == "" || within(real, scratch):
+	case scratch == "" || pathname.Within(real, scratch):
 		return ""
-	case within(home, real) && !within(home, scratch) && unix.Stat(home, &a) == nil && unix.Stat(real, &b) == nil &&
-		a.Dev == b.Dev:
+	case pathname.Within(home, real) && !pathname.Within(home, scratch) && unix.Stat(home, &a) == nil &&
+		unix.Stat(real, &b) == nil && a.Dev == b.Dev:
 		return home
 	}
 	return real
@@ -316,12 +317,12 @@ type farm struct {
 // add makes a link for a place. In an owned directory, which commands write, it makes one only at the top: a name
 // deeper down may lead elsewhere by now.
 func (f *farm) add(place, real string, sight Sight) error {
-	rel, err := filepath.Rel(f.home, place)
-	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+	rel, within := pathname.In(f.home, place)
+	if !within || rel == "." {
 		return nil // it is seen by its own name
 	}
 	for owned, dir := range f.own {
-		if owned == place || !within(owned, place) {
+		if owned == place || !pathname.Within(owned, place) {
 			continue
 		}
 		if filepath.Dir(place) != owned {
@@ -371,12 +372,12 @@ func (p Policy) moved(env []string, to string) []string {
 		switch {
 		case name == "HOME":
 			continue
-		case !filepath.IsAbs(value) || from == "" || p.shadows(value) || within(p.Temp, value):
+		case !filepath.IsAbs(value) || from == "" || p.shadows(value) || pathname.Within(p.Temp, value):
 		default:
 			rel, _ := filepath.Rel(from, value)
 			there := filepath.Join(p.Homes[0], rel)
 			if _, listed := p.place(there); listed || slices.ContainsFunc(p.Places, func(place Place) bool {
-				return within(there, place.Path)
+				return pathname.Within(there, place.Path)
 			}) {
 				entry = name + "=" + filepath.Join(to, rel)
 			}

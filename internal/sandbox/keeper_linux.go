@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 )
 
@@ -31,7 +32,8 @@ type keeper struct {
 // outermost returns the home directories that lie in no other one.
 func outermost(homes []string) (list []string) {
 	for _, home := range homes {
-		if !slices.ContainsFunc(homes, func(other string) bool { return other != home && within(other, home) }) {
+		holds := func(other string) bool { return other != home && pathname.Within(other, home) }
+		if !slices.ContainsFunc(homes, holds) {
 			list = append(list, home)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 )
 
@@ -242,8 +243,8 @@ func (r rules) readable(o *order) error {
 // around grants the right to read everything beneath top except what is hidden. Landlock can only grant, so on the way
 // to a hidden path it grants each sibling. Names can be listed everywhere.
 func (r rules) around(top string, hidden []string) error {
-	beneath := slices.ContainsFunc(hidden, func(path string) bool { return within(top, path) })
-	if slices.ContainsFunc(hidden, func(path string) bool { return within(path, top) }) {
+	beneath := slices.ContainsFunc(hidden, func(path string) bool { return pathname.Within(top, path) })
+	if slices.ContainsFunc(hidden, func(path string) bool { return pathname.Within(path, top) }) {
 		return r.allow(top, rightsToList)
 	}
 	if !beneath {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/pathname"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -34,10 +36,10 @@ func MountsBeneath(dir string) (at []string, in string) {
 			continue
 		}
 		path := unescaped(fields[4])
-		if path != dir && within(dir, path) {
+		if path != dir && pathname.Within(dir, path) {
 			at = append(at, path)
 		}
-		if within(path, dir) && len(path) >= depth {
+		if pathname.Within(path, dir) && len(path) >= depth {
 			in, depth = unescaped(fields[rest+2]), len(path)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"omniagent/internal/pathname"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -107,7 +109,7 @@ func aside(o *order) (list []placed, err error) {
 			return nil, err
 		}
 	}
-	if !within("/tmp", o.Temp) && !within("/var/tmp", o.Temp) {
+	if !pathname.Within("/tmp", o.Temp) && !pathname.Within("/var/tmp", o.Temp) {
 		if err := add(o.Temp, o.Temp, 0); err != nil {
 			return nil, err
 		}
@@ -124,7 +126,7 @@ func aside(o *order) (list []placed, err error) {
 		}
 	}
 	for _, path := range read {
-		if first(append(runDirs(), temporaryDirs()...), path) == "" || within(o.Root, path) {
+		if first(append(runDirs(), temporaryDirs()...), path) == "" || pathname.Within(o.Root, path) {
 			continue
 		}
 		if err := add(path, path, unix.MOUNT_ATTR_RDONLY); err != nil && !errors.Is(err, unix.ENOENT) {

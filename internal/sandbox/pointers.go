@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"omniagent/internal/pathname"
 )
 
 // Git's configuration names further files from which git runs something: a directory of hooks, included configuration,
@@ -89,7 +91,7 @@ func Aliases(root string, protected, user []string) (paths []string) {
 	}
 	named := filepath.Join(root, ".git")
 	for _, k := range all {
-		if path := k.path(); !within(named, path) {
+		if path := k.path(); !pathname.Within(named, path) {
 			paths = append(paths, path)
 		}
 	}
@@ -98,7 +100,7 @@ func Aliases(root string, protected, user []string) (paths []string) {
 	}
 	for _, k := range all {
 		for _, link := range linksIn(k.path(), deepLinks) {
-			if real, err := filepath.EvalSymlinks(link); err == nil && real != root && within(root, real) {
+			if real, err := filepath.EvalSymlinks(link); err == nil && real != root && pathname.Within(root, real) {
 				paths = append(paths, real)
 			}
 		}
@@ -131,8 +133,8 @@ func (p Policy) many() bool { return len(p.Repositories) > fewRepositories }
 // nested returns the names that commands cannot change in a repository beneath a workspace: what git runs there, and
 // the protected names.
 func (p Policy) nested(root, tree string) (all []kept) {
-	rel, err := filepath.Rel(root, tree)
-	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+	rel, within := pathname.In(root, tree)
+	if !within || rel == "." {
 		return nil
 	}
 	if info, err := os.Lstat(filepath.Join(tree, ".git")); err == nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 )
 
 // Policy says what commands may do. All paths except those in Protected are absolute and clean.
@@ -102,7 +103,7 @@ func (p Policy) check() error {
 			p.Temp).With("path", p.Temp).
 			Hint("Make one with: mktemp -d").Because(err)
 	}
-	if within(p.Temp, p.Root) {
+	if pathname.Within(p.Temp, p.Root) {
 		return fault.New(fault.Unsafe, "the workspace %s lies in the temporary directory of its commands", p.Root).
 			With("path", p.Temp)
 	}
@@ -127,12 +128,6 @@ func plainDirectory(dir string) error {
 		return fault.New(fault.FileMissing, "%s is not a directory", dir).With("path", dir).Because(err)
 	}
 	return nil
-}
-
-// within reports whether path is dir or beneath it.
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // Effect is what commands may do with a path.
@@ -219,7 +214,7 @@ func (p Policy) writes(path string, t Tier) Effect {
 		e.Why = fmt.Sprintf("it is neither in the workspace %s nor in another directory that may be written", p.Root)
 		return e
 	}
-	if within(p.Temp, path) {
+	if pathname.Within(p.Temp, path) {
 		return Effect{"write", true, "the temporary directory may be written"}
 	}
 	if hidden := first(p.Hidden, path); hidden != "" && t != Landlock {
@@ -229,7 +224,7 @@ func (p Policy) writes(path string, t Tier) Effect {
 	for _, name := range p.protectedPaths() {
 		folded := strings.EqualFold(name, path) || len(path) > len(name) &&
 			strings.EqualFold(name+string(filepath.Separator), path[:len(name)+1])
-		if !folded && !within(path, name) {
+		if !folded && !pathname.Within(path, name) {
 			continue
 		}
 		e.Why = fmt.Sprintf("%s is protected", name)
@@ -272,7 +267,7 @@ func (p Policy) writable(path string) string {
 
 func first(dirs []string, path string) string {
 	for _, dir := range dirs {
-		if within(dir, path) {
+		if pathname.Within(dir, path) {
 			return dir
 		}
 	}

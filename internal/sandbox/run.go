@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"omniagent/internal/pathname"
 )
 
 // runDirs are where services keep their sockets, and logins for as long as the machine runs.
@@ -37,7 +39,7 @@ func stayInRun(path string) (shown []string, links map[string]string) {
 	for _, dir := range filepath.SplitList(path) {
 		real, err := filepath.EvalSymlinks(dir)
 		switch {
-		case err != nil || !filepath.IsAbs(dir) || within(real, "/run"):
+		case err != nil || !filepath.IsAbs(dir) || pathname.Within(real, "/run"):
 			continue
 		case inRun(real):
 			shown = append(shown, real)

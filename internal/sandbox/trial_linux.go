@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"omniagent/internal/pathname"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -104,7 +106,7 @@ func triesOutside(o order, t *trial) error {
 
 func triesHidden(o order, _ *trial) error {
 	for _, path := range o.Hidden {
-		if o.Tier == Landlock && (within(o.Root, path) || first(o.Write, path) != "") {
+		if o.Tier == Landlock && (pathname.Within(o.Root, path) || first(o.Write, path) != "") {
 			continue
 		}
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unsafe"
 
+	"omniagent/internal/pathname"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -229,7 +231,7 @@ func (v *veiled) isMade(elements []string) bool {
 func (v *veiled) isReviewed(path string) bool {
 	for file, sum := range v.reviewed {
 		if file != path {
-			if within(path, file) {
+			if pathname.Within(path, file) {
 				return true
 			}
 			continue

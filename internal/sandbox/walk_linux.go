@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 )
 
 // walk finds out where protected names lead.
@@ -132,7 +133,7 @@ func (w *walk) visitLinks(dir string) {
 	w.searched[dir] = true
 	for _, link := range linksIn(dir, deepLinks) {
 		if real, err := filepath.EvalSymlinks(link); err == nil && slices.ContainsFunc(w.writable,
-			func(root string) bool { return within(real, root) }) {
+			func(root string) bool { return pathname.Within(real, root) }) {
 			continue // what commands have to write cannot be protected
 		}
 		w.visit(kept{base: filepath.Dir(link), name: filepath.Base(link)})

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 )
 
@@ -36,8 +37,8 @@ func newGround(t testing.TB) ground {
 	home, _ := os.UserHomeDir()
 	dir := ""
 	for _, base := range []string{os.Getenv(groundVariable), here, home, "/var/lib"} {
-		if made, err := os.MkdirTemp(base, ".test-"); base != "" && err == nil && !within("/tmp", made) &&
-			!within("/var/tmp", made) {
+		if made, err := os.MkdirTemp(base, ".test-"); base != "" && err == nil && !pathname.Within("/tmp", made) &&
+			!pathname.Within("/var/tmp", made) {
 			dir = made
 			break
 		} else if err == nil {

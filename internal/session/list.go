@@ -6,11 +6,11 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/text"
 )
 
@@ -73,8 +73,7 @@ func (s Store) List(ctx context.Context, filter Filter) (page []Info, total int,
 
 // Dropped reports whether a directory is outside the filter's directory.
 func (f Filter) Dropped(dir string) bool {
-	rel, err := filepath.Rel(f.Dir, dir)
-	return f.Dir != "" && (err != nil || !filepath.IsLocal(rel))
+	return f.Dir != "" && !pathname.Within(f.Dir, dir)
 }
 
 func (f Filter) passes(i Info) bool {

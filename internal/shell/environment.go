@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 )
 
@@ -121,11 +122,7 @@ func (i Inheritance) fromWorkspace(path string, homes []string) bool {
 
 // within reports whether a directory is root or beneath it, by its name or by its links.
 func within(dir, root string) bool {
-	beneath := func(a, b string) bool {
-		rel, err := filepath.Rel(b, a)
-		return err == nil && filepath.IsLocal(rel)
-	}
-	return beneath(filepath.Clean(dir), filepath.Clean(root)) || beneath(real(dir), real(root))
+	return pathname.Within(filepath.Clean(root), filepath.Clean(dir)) || pathname.Within(real(root), real(dir))
 }
 
 // real returns a path without links, as far as it exists. It does not clean first: link/.. is not the directory of

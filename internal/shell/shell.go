@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 	"omniagent/internal/redact"
 )
@@ -255,8 +256,7 @@ func (s *Shell) beneath(dir string) bool {
 	if err != nil || !filepath.IsAbs(real) || !isDirectory(real) {
 		return false
 	}
-	rel, err := filepath.Rel(s.root, real)
-	return err == nil && real == dir && filepath.IsLocal(rel)
+	return real == dir && pathname.Within(s.root, real)
 }
 
 // Close ends all commands, including those in the background, and returns when none is left. It removes the temporary

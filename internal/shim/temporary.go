@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
+	"omniagent/internal/pathname"
 )
 
 // temporary holds the temporary files of a call.
@@ -71,7 +72,7 @@ func (t *temporary) put(f agent.File) error {
 // inside returns our directory that contains a path.
 func (t *temporary) inside(path string) (dir, name string, ok bool) {
 	for _, dir := range t.named {
-		if name, err := filepath.Rel(dir, path); err == nil && name != "." && filepath.IsLocal(name) {
+		if name, within := pathname.In(dir, path); within && name != "." {
 			return dir, name, true
 		}
 	}

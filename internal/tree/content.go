@@ -11,6 +11,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
+	"omniagent/internal/pathname"
 	"omniagent/internal/workspace"
 )
 
@@ -365,8 +366,8 @@ func (w *walk) tracked() map[*repository]*tracked {
 
 // sameIndex reports whether the file of a repository's index is the one that Since has.
 func (w *walk) sameIndex(r *repository) bool {
-	rel, err := filepath.Rel(w.index.Root, filepath.Join(r.dir, "index"))
-	if err != nil || !filepath.IsLocal(rel) || !w.options.Whole || w.options.Since == nil {
+	rel, within := pathname.In(w.index.Root, filepath.Join(r.dir, "index"))
+	if !within || !w.options.Whole || w.options.Since == nil {
 		return false
 	}
 	old, is := w.options.Since.Find(filepath.ToSlash(rel)), w.index.Find(filepath.ToSlash(rel))

@@ -37,6 +37,7 @@ import (
 
 	"omniagent/internal/git"
 	"omniagent/internal/ignore"
+	"omniagent/internal/pathname"
 	"omniagent/internal/workspace"
 )
 
@@ -82,7 +83,7 @@ func (o Options) withDefaults() Options {
 func Except(root string, paths []string) func(dir, name string) bool {
 	names := map[string]bool{}
 	for _, full := range paths {
-		if rel, err := filepath.Rel(root, full); err == nil && filepath.IsLocal(rel) {
+		if rel, within := pathname.In(root, full); within {
 			names[filepath.ToSlash(rel)] = true
 		}
 	}

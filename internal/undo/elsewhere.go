@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/pathname"
 	"omniagent/internal/tree"
 )
 
@@ -66,7 +67,7 @@ func (c *comparison) workedIn(dir, own string) (e *elsewhere, is bool) {
 	if real, err := filepath.EvalSymlinks(e.top); err == nil {
 		e.top = real
 	}
-	if link == "" || beneath(c.workspace, e.top) || !exists(link) {
+	if link == "" || pathname.Within(c.workspace, e.top) || !exists(link) {
 		return e, false
 	}
 	for _, name := range []string{"HEAD", "index", "gitdir", "reftable/tables.list"} {

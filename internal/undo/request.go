@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
@@ -146,7 +147,7 @@ func (p *place) neighbour() (*place, Record) {
 			if other.dir == p.dir || err != nil || len(r.Roots) == 0 || !underWay(r) || other.died(r) {
 				continue
 			}
-			if other.root = r.Roots[0]; beneath(p.root, other.root) || beneath(other.root, p.root) {
+			if other.root = r.Roots[0]; pathname.Within(p.root, other.root) || pathname.Within(other.root, p.root) {
 				return other, r
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"omniagent/internal/pathname"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
@@ -70,7 +71,7 @@ func (p *place) noteShared(commons []string, x *tree.Index) {
 			continue
 		}
 		name := objects
-		if rel, err := filepath.Rel(x.Root, objects); err == nil && filepath.IsLocal(rel) {
+		if rel, within := pathname.In(x.Root, objects); within {
 			name = filepath.ToSlash(rel)
 		}
 		x.Beyond = append(x.Beyond, tree.Gap{Path: name, Reason: reason})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"omniagent/internal/git"
+	"omniagent/internal/pathname"
 	"omniagent/internal/tree"
 )
 
@@ -75,7 +76,7 @@ func worthKeeping(old, is *tree.Index) bool {
 // outside returns the repositories that are not beneath the root of an index.
 func outside(x *tree.Index) (dirs []string) {
 	for _, dir := range x.GitDirs() {
-		if beneath(x.Root, dir) {
+		if pathname.Within(x.Root, dir) {
 			continue
 		}
 		if opened, err := git.At(dir); err == nil && opened.Common() == dir {
@@ -85,15 +86,11 @@ func outside(x *tree.Index) (dirs []string) {
 	return dirs
 }
 
-func beneath(root, path string) bool {
-	rel, err := filepath.Rel(root, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
 // linked are the gaps of working trees whose repository is outside of the root and has other working trees too.
 func linked(x *tree.Index) (gaps []tree.Gap) {
 	for _, dir := range x.GitDirs() {
-		if opened, err := git.At(dir); err == nil && opened.Common() != dir && !beneath(x.Root, opened.Common()) {
+		opened, err := git.At(dir)
+		if err == nil && opened.Common() != dir && !pathname.Within(x.Root, opened.Common()) {
 			gaps = append(gaps, tree.Gap{Path: dir, Reason: "it is the state of git of a linked worktree"})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
 	"omniagent/internal/ident"
+	"omniagent/internal/pathname"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
@@ -166,7 +167,7 @@ func (t *Turn) Cover() event.Cover {
 	}
 	c := event.Cover{Roots: t.record.Roots}
 	top := t.record.Roots[0]
-	if r, err := git.Open(top); err == nil && r.Common() != r.Dir() && !beneath(top, r.Common()) {
+	if r, err := git.Open(top); err == nil && r.Common() != r.Dir() && !pathname.Within(top, r.Common()) {
 		// Commands can write there. It is not restored, because what other working trees did meanwhile is there too.
 		c.Gaps = append(c.Gaps, event.Gap{Path: top, Why: "it is a linked worktree, so commands can change its " +
 			"repository, " + r.Common()})

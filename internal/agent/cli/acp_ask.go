@@ -3,11 +3,11 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"omniagent/internal/event"
+	"omniagent/internal/pathname"
 	"omniagent/internal/proto/acp"
 	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
@@ -99,8 +99,7 @@ func (t *acpTalk) judge(c *event.Call) (allowed, decided bool) {
 	case setting.Plan:
 		return false, c.Kind != event.Read && c.Kind != event.Search
 	case setting.AutoEdit:
-		rel, err := filepath.Rel(t.o.dir, c.Path)
-		return true, c.Kind == event.Write && c.Path != "" && err == nil && filepath.IsLocal(rel)
+		return true, c.Kind == event.Write && c.Path != "" && pathname.Within(t.o.dir, c.Path)
 	case setting.Yolo:
 		return true, true
 	}

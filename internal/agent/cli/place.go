@@ -77,12 +77,6 @@ func Real(path string) string {
 	return filepath.Clean(path)
 }
 
-// Beneath reports whether path is dir or lies in it, judging by their names.
-func Beneath(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
 // IsUUID reports whether s is a UUID, as the ids of most agents are.
 func IsUUID(s string) bool {
 	for i, c := range []byte(s) {

@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 )
 
 // refusals returns the known reasons why Codex fails.
@@ -27,7 +28,7 @@ func refusals(l agent.Launch, p passed) []agent.Refusal {
 	if !l.Interactive && !skips && !inRepository(workDir(l, p)) {
 		out = append(out, outsideRepository(l, p))
 	}
-	if temp := tempDir(l.Env); home != "" && cli.Beneath(cli.Real(home), cli.Real(temp)) && !p.bypass() &&
+	if temp := tempDir(l.Env); home != "" && pathname.Within(cli.Real(temp), cli.Real(home)) && !p.bypass() &&
 		!sendsFullAccess(l) {
 		names := "HOME and CODEX_HOME"
 		if l.Spec.Rehearsal != nil {

@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/literal"
+	"omniagent/internal/pathname"
 	"omniagent/internal/setting"
 )
 
@@ -110,7 +111,7 @@ func trustListed(file, dir string) bool {
 		if rule.Value.Str == "TRUST_PARENT" {
 			path = filepath.Dir(path)
 		}
-		if len(rule.Key) > longest && cli.Beneath(cli.Real(dir), cli.Real(path)) {
+		if len(rule.Key) > longest && pathname.Within(cli.Real(path), cli.Real(dir)) {
 			longest, trust = len(rule.Key), rule.Value.Str != "DO_NOT_TRUST"
 		}
 	}

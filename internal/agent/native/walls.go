@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
+	"omniagent/internal/pathname"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
@@ -89,7 +90,7 @@ func (r *refusals) take() []string {
 // command must not replace it with a link.
 func privateDirIn(roots []string, private string) []string {
 	mine := cli.Real(private)
-	if slices.ContainsFunc(roots, func(root string) bool { return cli.Beneath(mine, cli.Real(root)) }) {
+	if slices.ContainsFunc(roots, func(root string) bool { return pathname.Within(cli.Real(root), mine) }) {
 		return []string{mine}
 	}
 	return nil
@@ -148,7 +149,7 @@ func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.
 		for _, dir := range append([]string{place.Root}, place.More...) {
 			real := cli.Real(dir)
 			named := func(path string) string {
-				if rel, err := filepath.Rel(real, path); err == nil && filepath.IsLocal(rel) {
+				if rel, within := pathname.In(real, path); within {
 					return filepath.Join(dir, rel)
 				}
 				return path
@@ -158,13 +159,13 @@ func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.
 				g.Trees = append(g.Trees, named(tree))
 			}
 			for _, root := range taken.Roots {
-				if cli.Beneath(real, root) {
+				if pathname.Within(root, real) {
 					g.Cover.Roots = append(g.Cover.Roots, dir)
 				}
 			}
 			for _, gap := range taken.Gaps {
 				at := named(gap.Path)
-				if cli.Beneath(real, gap.Path) {
+				if pathname.Within(gap.Path, real) {
 					at = dir // nothing here is covered
 				}
 				g.Cover.Gaps = append(g.Cover.Gaps, guard.Gap{Path: at, Why: gap.Why, Loose: gap.Loose})
