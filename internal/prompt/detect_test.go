@@ -116,7 +116,7 @@ func TestSensitive(t *testing.T) {
 // TestLongLinesAreNoPrompts: however long a line is, little of it is read, and none of it is a prompt.
 func TestLongLinesAreNoPrompts(t *testing.T) {
 	t.Parallel()
-	for line, times := range map[string]int{"a? ": 1 << 18, "[y/": 1 << 18, "\x1b]": 1 << 18, "in your browser ": 100} {
+	for line, times := range map[string]int{"a? ": 1 << 18, "[y/": 1 << 18, "\x1b]": 1 << 18, "in your browser ": 400} {
 		hermetic.Linear(t, line, times, func(n int) {
 			tail := []byte(strings.Repeat(line, n) + "Overwrite? [y/N] ")
 			found := prompt.Detect(prompt.Program{
