@@ -108,18 +108,11 @@ type Env struct {
 	Printed func(program string) string
 }
 
-// Where the version of an Install was read.
-const (
-	FromPackageJSON = "package.json"
-	FromProgram     = "program" // it printed its version when it was asked
-)
-
 // Install is one installed agent.
 type Install struct {
-	Path        string // as found in PATH; this is what is started
-	RealPath    string // Path without symbolic links
-	Version     string // empty: unknown
-	VersionFrom string // FromPackageJSON, FromProgram, or empty
+	Path     string // as found in PATH; this is what is started
+	RealPath string // Path without symbolic links
+	Version  string // empty: unknown
 	// Program is the executable that the script at RealPath would start. Conversations start it directly. If it is not
 	// certain, Program is empty, and they start Path.
 	Program string

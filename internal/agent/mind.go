@@ -48,12 +48,11 @@ type Instructed interface {
 
 // Abilities are what a Mind can do.
 type Abilities struct {
-	Steer     bool // a message can reach the current turn
-	Mode      bool // its mode can change at any time
-	Model     bool // its model can change at any time
-	Images    bool // a message may have images
-	Questions bool // it can ask before a tool runs, and wait for the answer
-	Resume    bool // it can be restarted and resume the conversation
+	Steer  bool // a message can reach the current turn
+	Mode   bool // its mode can change at any time
+	Model  bool // its model can change at any time
+	Images bool // a message may have images
+	Resume bool // it can be restarted and resume the conversation
 }
 
 // ErrRestart is returned by Set if the agent accepts the change only at its start.

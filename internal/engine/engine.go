@@ -126,7 +126,7 @@ func New(o Options) *Mind {
 // Abilities returns what the engine can do.
 func (m *Mind) Abilities() agent.Abilities {
 	return agent.Abilities{
-		Steer: true, Mode: true, Model: m.o.Other != nil, Images: true, Questions: true, Resume: m.o.Journal != nil,
+		Steer: true, Mode: true, Model: m.o.Other != nil, Images: true, Resume: m.o.Journal != nil,
 	}
 }
 

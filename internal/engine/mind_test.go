@@ -204,7 +204,7 @@ func told(events []event.Event) string {
 // TestAbilities are true of what a Mind was made of.
 func TestAbilities(t *testing.T) {
 	client, _ := scripted(t, `[]`)
-	want := agent.Abilities{Steer: true, Mode: true, Images: true, Questions: true}
+	want := agent.Abilities{Steer: true, Mode: true, Images: true}
 	if got := begin(t, engine.Options{Client: client}).Abilities(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}

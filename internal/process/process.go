@@ -53,12 +53,10 @@ type Spec struct {
 type Result struct {
 	Stdout, Stderr  []byte        // the first MaxOutput bytes
 	StdoutBytes     int64         // written, kept or not
-	StderrBytes     int64         //
 	ExitCode        int           // -1 if a signal ended it
 	Signal          string        // that signal, such as SIGKILL
 	Duration        time.Duration //
 	OutputTruncated bool          // Stdout or Stderr is not complete
-	PID             int           //
 }
 
 // Run runs a program to its end. A non-zero exit is a Result, not an error. An error means that the program could not
@@ -93,8 +91,8 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 		err = endedBy(ctx, s.Argv[0])
 	}
 	return Result{
-		Stdout: out.kept, Stderr: errOut.kept, StdoutBytes: out.seen, StderrBytes: errOut.seen,
-		ExitCode: end.ExitCode, Signal: end.Signal, Duration: end.Duration, PID: child.PID(),
+		Stdout: out.kept, Stderr: errOut.kept, StdoutBytes: out.seen,
+		ExitCode: end.ExitCode, Signal: end.Signal, Duration: end.Duration,
 		OutputTruncated: out.truncated() || errOut.truncated() || end.Lost != nil,
 	}, err
 }

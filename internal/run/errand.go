@@ -47,7 +47,6 @@ type Ending struct {
 	Own       string // the agent's own id of the session
 	Facts     event.Facts
 	Turn      int64 // 0 if the message was not accepted
-	Began     bool  // the agent began the turn
 	Last      int64 // record of the session
 	End       *event.End
 	Concluded bool           // we ended the turn, so the agent may not have reported all calls
@@ -67,7 +66,6 @@ type ToolCall struct {
 	Name          string
 	Kind          event.ToolKind
 	Command       string
-	Path          string
 	Ended, Failed bool
 	ExitCode      *int
 }
@@ -294,8 +292,6 @@ func (w *errand) tell(e event.Event) {
 // take records an event. It only records the calls of a sub-agent.
 func (w *errand) take(ctx context.Context, e event.Event) {
 	switch e.Kind {
-	case event.TurnBegan:
-		w.ending.Began = true
 	case event.Text:
 		if e.Parent == "" && !e.Delta {
 			w.ending.Text = e.Text
@@ -303,7 +299,7 @@ func (w *errand) take(ctx context.Context, e event.Event) {
 	case event.ToolCall:
 		c := e.Call
 		w.ending.Tools[c.ID] = &ToolCall{
-			Number: len(w.ending.Tools) + 1, Name: c.Name, Kind: c.Kind, Command: c.Command, Path: c.Path,
+			Number: len(w.ending.Tools) + 1, Name: c.Name, Kind: c.Kind, Command: c.Command,
 		}
 		w.running[c.ID] = true
 	case event.ToolResult:

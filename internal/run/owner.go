@@ -45,9 +45,8 @@ type Owner struct {
 
 // Progress is a report of an owner about its run.
 type Progress struct {
-	State   State        // the state that was entered; empty if Event is set
-	Attempt *Attempt     // the running attempt
-	Event   *event.Event // an event of its conversation
+	State State        // the state that was entered; empty if Event is set
+	Event *event.Event // an event of the running attempt's conversation
 }
 
 // Work carries out the run. It returns when the run is over, or cannot continue without a person. The record then has
@@ -356,7 +355,7 @@ func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 	case event.Withdrawn:
 		o.withdrawn(e.Ask.ID)
 	}
-	o.tell(Progress{Attempt: a, Event: &e})
+	o.tell(Progress{Event: &e})
 }
 
 // replied records an answer. The run continues when no other question is open.

@@ -26,11 +26,11 @@ type Job struct {
 
 // job is the internal state of a Job.
 type job struct {
-	id, line string
-	record   *record
-	stop     context.CancelFunc
-	ended    chan struct{}
-	outcome  Outcome // set when ended is closed
+	id      string
+	record  *record
+	stop    context.CancelFunc
+	ended   chan struct{}
+	outcome Outcome // set when ended is closed
 
 	reading          sync.Mutex
 	outRead, errRead int64 // bytes of its output that were read
@@ -58,9 +58,7 @@ func (s *Shell) Start(c Command) (Job, error) {
 	ctx, stop := context.WithCancel(s.over)
 	s.mu.Lock()
 	s.begun--
-	j := &job{
-		id: fmt.Sprintf("bash_%d", len(s.jobs)+1), line: c.Line, record: r, stop: stop, ended: make(chan struct{}),
-	}
+	j := &job{id: fmt.Sprintf("bash_%d", len(s.jobs)+1), record: r, stop: stop, ended: make(chan struct{})}
 	s.jobs = append(s.jobs, j)
 	s.forget()
 	s.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	return cli.LiveMind(cli.Live{
 		Driver:    d,
-		Abilities: agent.Abilities{Steer: true, Mode: true, Model: true, Images: true, Questions: true, Resume: true},
+		Abilities: agent.Abilities{Steer: true, Mode: true, Model: true, Images: true, Resume: true},
 		Launch:    d.live,
 		Proto: func(s agent.Spec) cli.Proto {
 			inside, _ := servers(s.Terms.Servers)

@@ -75,7 +75,7 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	over.Tell = m.receive
 	live, err := LiveMind(Live{
 		Driver:    a.Driver,
-		Abilities: agent.Abilities{Images: true, Questions: true, Resume: true},
+		Abilities: agent.Abilities{Images: true, Resume: true},
 		Launch: func(s agent.Spec) (agent.Launch, error) {
 			if err := a.keep(&s, sv); err != nil {
 				return agent.Launch{}, err
@@ -284,7 +284,7 @@ func (m *greeting) other(over bool) (stream agent.Mind, why string) {
 
 // Abilities are those over the protocol.
 func (m *greeting) Abilities() agent.Abilities {
-	return agent.Abilities{Images: true, Questions: true, Resume: true}
+	return agent.Abilities{Images: true, Resume: true}
 }
 
 // Facts are the same for both.

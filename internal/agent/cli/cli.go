@@ -58,12 +58,8 @@ func (p Program) Locate(env agent.Env) (agent.Install, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		in.RealPath = real
 	}
-	if in.Version = p.version(in.RealPath); in.Version != "" {
-		in.VersionFrom = agent.FromPackageJSON
-	} else if env.Printed != nil {
-		if in.Version = env.Printed(in.RealPath); in.Version != "" {
-			in.VersionFrom = agent.FromProgram
-		}
+	if in.Version = p.version(in.RealPath); in.Version == "" && env.Printed != nil {
+		in.Version = env.Printed(in.RealPath)
 	}
 	return in, nil
 }

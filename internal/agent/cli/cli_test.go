@@ -125,9 +125,6 @@ func TestInstalledByNpm(t *testing.T) {
 			if want := about.Package + "@" + in.Version; !strings.HasSuffix(about.InstallCommand, want) {
 				t.Errorf("version %q does not fit %q", in.Version, about.InstallCommand)
 			}
-			if in.VersionFrom != agent.FromPackageJSON {
-				t.Errorf("version from %q", in.VersionFrom)
-			}
 		})
 	}
 }
@@ -272,7 +269,7 @@ func TestVersions(t *testing.T) {
 				"package.json": pkg(name, "9.9.9"),
 			}.grow(t)
 			in, err := codex.New().Locate(environ(root + "/p/bin"))
-			if err != nil || in.Version != tt.want || (in.VersionFrom != "") != (tt.want != "") {
+			if err != nil || in.Version != tt.want {
 				t.Errorf("%+v, %v; want %q", in, err, tt.want)
 			}
 		})
@@ -329,8 +326,7 @@ func TestManifests(t *testing.T) {
 	})
 	t.Run("none", func(t *testing.T) {
 		root := tree{"in/opencode*": ""}.grow(t)
-		if in, err := opencode.New().Locate(environ(root + "/in")); err != nil || in.Version != "" ||
-			in.VersionFrom != "" {
+		if in, err := opencode.New().Locate(environ(root + "/in")); err != nil || in.Version != "" {
 			t.Errorf("%+v, %v", in, err)
 		}
 	})

@@ -75,14 +75,14 @@ func TestSaidVersion(t *testing.T) {
 		Lookup:  func(name string) (string, bool) { return dir, name == "PATH" },
 		Printed: func(string) string { return "1.1.1" },
 	}
-	if in, err := p.Locate(env); err != nil || in.Version != "1.1.1" || in.VersionFrom != agent.FromProgram {
+	if in, err := p.Locate(env); err != nil || in.Version != "1.1.1" {
 		t.Errorf("%+v, %v", in, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"name":"the-agent","version":"2.2.2"}`),
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if in, err := p.Locate(env); err != nil || in.Version != "2.2.2" || in.VersionFrom != agent.FromPackageJSON {
+	if in, err := p.Locate(env); err != nil || in.Version != "2.2.2" {
 		t.Errorf("%+v, %v", in, err)
 	}
 }

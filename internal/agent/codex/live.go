@@ -24,7 +24,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 	}
 	return cli.LiveMind(cli.Live{
 		Driver:    d,
-		Abilities: agent.Abilities{Steer: true, Images: true, Questions: true, Resume: true},
+		Abilities: agent.Abilities{Steer: true, Images: true, Resume: true},
 		Launch:    func(s agent.Spec) (agent.Launch, error) { return d.live(s, sv.CanAsk) },
 		Proto: func(s agent.Spec) cli.Proto {
 			o, _ := optionsOf(s, sv.CanAsk) // the launch has checked the error

@@ -51,9 +51,7 @@ func (d driver) Locate(agent.Env) (agent.Install, error) {
 	if err != nil {
 		return agent.Install{}, fault.New(fault.NotInstalled, "cannot find the path of this program").Because(err)
 	}
-	return agent.Install{
-		Path: path, RealPath: cli.Real(path), Version: d.version, VersionFrom: agent.FromProgram,
-	}, nil
+	return agent.Install{Path: path, RealPath: cli.Real(path), Version: d.version}, nil
 }
 
 //go:embed matrix.txt
