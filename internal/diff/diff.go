@@ -53,6 +53,32 @@ func Quote(name string) string {
 	return b.String()
 }
 
+// Count returns how many lines are in only one of two texts.
+func Count(was, is []byte) (removed, added int) {
+	out, in := Lines(Split(was), Split(is))
+	count := func(marks []bool) (n int) {
+		for _, marked := range marks {
+			if marked {
+				n++
+			}
+		}
+		return n
+	}
+	return count(out), count(in)
+}
+
+// Names returns the two lines before the hunks. As git does, it ends a name that has a blank with a tab: for other
+// readers the name would end at the blank.
+func Names(from, to string) string {
+	tabbed := func(name string) string {
+		if strings.Contains(name, " ") {
+			name += "\t"
+		}
+		return name
+	}
+	return "--- " + tabbed(from) + "\n+++ " + tabbed(to) + "\n"
+}
+
 // Write writes what differs between two texts as the hunks of a unified diff.
 func Write(w io.Writer, was, is []byte) error {
 	out := bufio.NewWriter(w)

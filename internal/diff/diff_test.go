@@ -83,3 +83,16 @@ func TestHostileTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestNames: a name with a blank ends with a tab, with quotes or without.
+func TestNames(t *testing.T) {
+	for want, names := range map[string][2]string{
+		"--- a/x\n+++ b/x\n":                               {"a/x", "b/x"},
+		"--- /dev/null\n+++ b/x y\t\n":                     {"/dev/null", "b/x y"},
+		"--- \"a/x \\303\\266\"\t\n+++ \"b/\\303\\266\"\n": {Quote("a/x ö"), Quote("b/ö")},
+	} {
+		if got := Names(names[0], names[1]); got != want {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+}

@@ -256,19 +256,8 @@ func (c *Change) count(b base, t *side) {
 	if c.text = isText(c.was) && isText(c.is); !c.text {
 		return
 	}
-	removed, added := diff.Lines(diff.Split(c.was), diff.Split(c.is))
-	r, a := 0, 0
-	for _, is := range removed {
-		if is {
-			r++
-		}
-	}
-	for _, is := range added {
-		if is {
-			a++
-		}
-	}
-	c.Added, c.Removed = &a, &r
+	removed, added := diff.Count(c.was, c.is)
+	c.Removed, c.Added = &removed, &added
 }
 
 // Patch writes the change as a unified diff.
@@ -291,7 +280,7 @@ func (c Change) Patch(w io.Writer) error {
 	} else {
 		body.WriteString(string(c.Status) + ", and not shown as text\n")
 	}
-	_, err := io.WriteString(w, "--- "+before+"\n+++ "+after+"\n"+body.String())
+	_, err := io.WriteString(w, diff.Names(before, after)+body.String())
 	return err
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"omniagent/internal/diff"
 	"omniagent/internal/fault"
@@ -34,8 +33,8 @@ func (c *Changes) Count(ctx context.Context, store *Store) error {
 		if !ok || isBinary(before) || isBinary(after) {
 			continue
 		}
-		removed, added := diff.Lines(diff.Split(before), diff.Split(after))
-		change.Removed, change.Added = count(removed), count(added)
+		removed, added := diff.Count(before, after)
+		change.Removed, change.Added = &removed, &added
 	}
 	return nil
 }
@@ -45,16 +44,6 @@ func ended(ctx context.Context) error {
 		return fault.New(fault.Interrupted, "comparing files was interrupted").Because(ctx.Err())
 	}
 	return nil
-}
-
-func count(marks []bool) *int {
-	n := 0
-	for _, marked := range marks {
-		if marked {
-			n++
-		}
-	}
-	return &n
 }
 
 func isBinary(text []byte) bool { return bytes.IndexByte(text[:min(len(text), binaryHead)], 0) >= 0 }
@@ -177,7 +166,7 @@ func (r *reader) write(out *bufio.Writer, c *Change) {
 	case !ok:
 		fmt.Fprintf(out, "Binary files %s and %s differ\n", from, to)
 	case !bytes.Equal(before, after):
-		fmt.Fprintf(out, "--- %s\n+++ %s\n", tabbed(from), tabbed(to))
+		_, _ = out.WriteString(diff.Names(from, to))
 		_ = diff.Write(out, before, after) // out keeps its first error
 	}
 }
@@ -194,12 +183,4 @@ func gitMode(e *entry) string {
 		return "100644"
 	}
 	return ""
-}
-
-// tabbed ends a name that has a blank, which would otherwise end there.
-func tabbed(name string) string {
-	if strings.Contains(name, " ") {
-		return name + "\t"
-	}
-	return name
 }

@@ -13,21 +13,16 @@ func patch(d Diff) string {
 	path := strings.TrimPrefix(filepath.ToSlash(d.Path), "/")
 	var b strings.Builder
 	fmt.Fprintf(&b, "diff --git %s %s\n", diff.Quote("a/"+path), diff.Quote("b/"+path))
-	var old string
+	old, from := "", "/dev/null"
 	if d.Old == nil {
-		fmt.Fprintf(&b, "new file mode 100644\n")
+		b.WriteString("new file mode 100644\n")
 	} else {
-		old = *d.Old
+		old, from = *d.Old, diff.Quote("a/"+path)
 	}
 	if old == d.New {
 		return b.String()
 	}
-	if d.Old == nil {
-		b.WriteString("--- /dev/null\n")
-	} else {
-		fmt.Fprintf(&b, "--- %s\n", diff.Quote("a/"+path))
-	}
-	fmt.Fprintf(&b, "+++ %s\n", diff.Quote("b/"+path))
+	b.WriteString(diff.Names(from, diff.Quote("b/"+path)))
 	_ = diff.Write(&b, []byte(old), []byte(d.New)) // a write to memory cannot fail
 	return b.String()
 }
