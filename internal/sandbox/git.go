@@ -1,14 +1,13 @@
 package sandbox
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"omniagent/internal/pathname"
+	"omniagent/internal/workspace"
 )
 
 // GitDirs returns the directories outside root that git has to write when root is a linked worktree: the git directory
@@ -70,15 +69,7 @@ func SubmoduleDir(root string) string {
 
 // lineOf returns the single line of a file, without its prefix.
 func lineOf(path, beginning string) (string, bool) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a command may have put a pipe there
-	if err != nil {
-		return "", false
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > 8192 {
-		return "", false
-	}
-	text, err := io.ReadAll(io.LimitReader(file, 8193))
+	text, err := workspace.ReadFile(path, 8192) // not a pipe, which a command may have put there
 	if err != nil {
 		return "", false
 	}

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"omniagent/internal/pathname"
+	"omniagent/internal/workspace"
 )
 
 // Git's configuration names further files from which git runs something: a directory of hooks, included configuration,
@@ -286,14 +286,11 @@ type setting struct{ key, value string }
 
 // gitSettings returns the settings of a file. What git would not accept is read as well as possible.
 func gitSettings(path string) (all []setting) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a command may have put a pipe there
+	file, _, err := workspace.OpenRegular(path) // not a pipe, which a command may have put there
 	if err != nil {
 		return nil
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
 	data, _ := io.ReadAll(io.LimitReader(file, longestConfig))
 	text := strings.TrimPrefix(string(data), "\uFEFF")
 	section := ""

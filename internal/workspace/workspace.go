@@ -48,31 +48,16 @@ import (
 // ReadFile reads a regular file of up to max bytes. It returns fault.Unsafe for anything else, and fault.FieldTooLarge
 // for a larger file, without reading them.
 func ReadFile(path string, max int64) ([]byte, error) {
-	// The first check avoids opening a FIFO, which would wake its writer. Only the second check, of the opened file, is
-	// reliable.
-	info, err := os.Stat(path)
+	f, size, err := OpenRegular(path)
 	if err != nil {
-		return nil, toFault("read", path, err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, notRegular(path, info)
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openWithoutBlocking, 0)
-	if err != nil {
-		return nil, toFault("read", path, err)
+		return nil, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil {
-		return nil, toFault("read", path, err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, notRegular(path, info)
-	}
-	if info.Size() > max {
-		return nil, tooLarge(path, info.Size(), max)
+	if size > max {
+		return nil, tooLarge(path, size, max)
 	}
 	// The size is a hint: files in /proc say 0, and a file may grow while it is read.
-	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
+	data := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
 	if _, err := data.ReadFrom(io.LimitReader(f, max+1)); err != nil {
 		return nil, toFault("read", path, err)
 	}
@@ -80,6 +65,30 @@ func ReadFile(path string, max int64) ([]byte, error) {
 		return nil, tooLarge(path, int64(data.Len()), max)
 	}
 	return data.Bytes(), nil
+}
+
+// OpenRegular opens a regular file for reading, and returns its size. It returns fault.Unsafe for anything else.
+func OpenRegular(path string) (f *os.File, size int64, err error) {
+	// The first check avoids opening a FIFO, which would wake its writer. Only the second check, of the opened file, is
+	// reliable.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, toFault("read", path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, notRegular(path, info)
+	}
+	if f, err = os.OpenFile(path, os.O_RDONLY|openWithoutBlocking, 0); err != nil {
+		return nil, 0, toFault("read", path, err)
+	}
+	if info, err = f.Stat(); err == nil && info.Mode().IsRegular() {
+		return f, info.Size(), nil
+	}
+	_ = f.Close()
+	if err != nil {
+		return nil, 0, toFault("read", path, err)
+	}
+	return nil, 0, notRegular(path, info)
 }
 
 // MkdirAll creates the directory and its parents. New ones are accessible only to the user; existing ones keep their

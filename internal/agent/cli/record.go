@@ -4,27 +4,10 @@ import (
 	"errors"
 	"io"
 	"os"
-	"syscall"
 
 	"omniagent/internal/lines"
+	"omniagent/internal/workspace"
 )
-
-// openRegular opens a regular file. It refuses pipes, because opening a pipe without a writer blocks forever, and
-// devices. If a pipe replaces the file after the check, O_NONBLOCK keeps the open from blocking.
-func openRegular(path string) (f *os.File, size int64, err error) {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil, 0, os.ErrNotExist
-	}
-	if f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
-		return nil, 0, err
-	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		f.Close()
-		return nil, 0, os.ErrNotExist
-	}
-	return f, info.Size(), nil
-}
 
 // Size returns the size of a regular file, or 0.
 func Size(path string) int64 {
@@ -60,7 +43,7 @@ func Grown(before map[string]int64, now []string) string {
 
 // Head reads up to limit bytes of a regular file. whole reports whether that is the whole file.
 func Head(path string, limit int64) (data []byte, whole bool) {
-	f, size, err := openRegular(path)
+	f, size, err := workspace.OpenRegular(path)
 	if err != nil {
 		return nil, false
 	}
@@ -76,7 +59,7 @@ func Head(path string, limit int64) (data []byte, whole bool) {
 // EachLine passes the lines of a regular file to f, from an offset on, until f returns false. See lines.Line for lines
 // of more than most bytes. It reports whether the file could be read.
 func EachLine(path string, from int64, most int, f func(lines.Line) bool) bool {
-	file, _, err := openRegular(path)
+	file, _, err := workspace.OpenRegular(path)
 	if err != nil {
 		return false
 	}
