@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/session"
+	"omniagent/internal/text"
 )
 
 // Shared by session list and session search: the conversations that agents keep by themselves.
@@ -33,21 +34,9 @@ func resumeWith(name, id, dir string) string {
 	}
 	words = append(words, "--resume", id)
 	if dir != "" {
-		words = append(words, "--cwd", quoted(dir))
+		words = append(words, "--cwd", dir)
 	}
-	return strings.Join(words, " ")
-}
-
-// quoted returns a word as a shell takes it.
-func quoted(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("/._-+:@%", r)
-	}
-	if strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return text.Shell(words...)
 }
 
 // kept is a conversation that an agent keeps by itself.

@@ -212,7 +212,7 @@ func codexOutside(b *bench) {
 	}
 	o := b.run("")
 	if o.code != 1 || o.report.code() != "AGENT_REFUSED" || !strings.Contains(o.stderr, flag) ||
-		!strings.Contains(o.stderr, "git init '"+b.work+"'") {
+		!strings.Contains(o.stderr, "git init "+b.work) {
 		b.t.Errorf("%+v", o)
 	}
 	if o := b.run("", "--", "-m", "x"); o.code != 1 || strings.Contains(o.stderr, flag) ||

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 const (
@@ -354,8 +355,8 @@ func TestRefusedOutside(t *testing.T) {
 		if inRepository(filepath.Dir(dir)) {
 			t.Skip("the temporary directory lies in a repository, so nothing is refused")
 		}
-		if len(l.Refusals) == 0 || !strings.HasPrefix(l.Refusals[0].Fix, flag) || l.Refusals[0].Command != "git init "+
-			quoted(dir) {
+		if len(l.Refusals) == 0 || !strings.HasPrefix(l.Refusals[0].Fix, flag) || l.Refusals[0].Command !=
+			text.Shell("git", "init", dir) {
 			t.Errorf("%q: %+v", passthrough, l.Refusals)
 		}
 		after := func(code int, stderr string) bool {

@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
 	"omniagent/internal/pathname"
+	"omniagent/internal/text"
 )
 
 // refusals returns the known reasons why Codex fails.
@@ -20,7 +21,7 @@ func refusals(l agent.Launch, p passed) []agent.Refusal {
 		if _, err := os.Stat(named); os.IsNotExist(err) {
 			out = append(out, agent.Refusal{
 				Reason: "CODEX_HOME names a directory that does not exist", Fix: "make the directory",
-				Command: "mkdir -p " + quoted(named),
+				Command: text.Shell("mkdir", "-p", named),
 			})
 		}
 	}
@@ -52,7 +53,7 @@ func outsideRepository(l agent.Launch, p passed) agent.Refusal {
 	}
 	return agent.Refusal{
 		Reason: "codex exec works inside a Git repository only", Fix: "add " + flag +
-			" at the end, or make it a repository", Command: "git init " + quoted(workDir(l, p)),
+			" at the end, or make it a repository", Command: text.Shell("git", "init", workDir(l, p)),
 	}
 }
 
@@ -60,8 +61,8 @@ func outsideRepository(l agent.Launch, p passed) agent.Refusal {
 // what to do.
 func refused(x agent.Exit, l agent.Launch) *fault.Fault {
 	const sentence = "Not inside a trusted directory and --skip-git-repo-check was not specified."
-	text := strings.TrimRight(string(x.Stderr), "\r\n")
-	if x.Code != 1 || l.Interactive || text[strings.LastIndexByte(text, '\n')+1:] != sentence {
+	said := strings.TrimRight(string(x.Stderr), "\r\n")
+	if x.Code != 1 || l.Interactive || said[strings.LastIndexByte(said, '\n')+1:] != sentence {
 		return nil
 	}
 	return fault.New(fault.AgentRefused, "it refuses to work outside of a Git repository")
@@ -115,8 +116,4 @@ func tempDir(env []string) string {
 		return filepath.Clean(dir)
 	}
 	return filepath.Clean(os.TempDir())
-}
-
-func quoted(path string) string {
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
