@@ -273,7 +273,7 @@ func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 			Because(err)
 	}
 	if err := f.build(ctx, w); err != nil {
-		_ = purge(f.dir)
+		_ = workspace.Purge(f.dir)
 		return nil, err
 	}
 	return f, nil
@@ -355,7 +355,7 @@ func (f *Fork) Delete(ctx context.Context) (freed int64, err error) {
 		return 0, fault.New(fault.PermissionDenied, "the fork %s cannot be deleted: %s", f.Name, tree.Reason(err)).
 			Because(err)
 	}
-	if err := purge(away); err != nil {
+	if err := workspace.Purge(away); err != nil {
 		return 0, fault.New(fault.PermissionDenied, "not all of the fork %s can be deleted: %s", f.Name,
 			tree.Reason(err)).Because(err)
 	}
@@ -387,25 +387,10 @@ func (s Store) sweep() {
 			}
 			info, err := os.Lstat(dir)
 			if err == nil && (prefix == gone || time.Since(info.ModTime()) > time.Minute) {
-				_ = purge(dir)
+				_ = workspace.Purge(dir)
 			}
 		}
 	}
-}
-
-// purge removes a directory with everything in it, including read-only directories, and those that the kernel makes for
-// overlays.
-func purge(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if e != nil && e.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
 }
 
 // absent reports whether an error means that a path does not exist, or a parent is a file.

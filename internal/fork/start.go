@@ -108,7 +108,7 @@ func (w *Work) enter(p process.Plan, n Net) error {
 // fresh prepares a program in new namespaces with the layers. A layer can only be in one overlay at a time.
 func (f *Fork) fresh(p process.Plan, n sandbox.Network) (*sandbox.Entry, error) {
 	for _, l := range f.Layers {
-		if err := purge(l.Work); err != nil {
+		if err := workspace.Purge(l.Work); err != nil {
 			return nil, err
 		}
 		for _, dir := range []string{l.Work, l.Upper} {

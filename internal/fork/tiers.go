@@ -56,8 +56,8 @@ func (f *Fork) choose(ctx context.Context, wanted Tier) error {
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %s; fix: %s", t, why, fix))
 		failed = failed.With(string(t), why)
-		_ = purge(f.tree())
-		_ = purge(filepath.Join(f.dir, layersDir))
+		_ = workspace.Purge(f.tree())
+		_ = workspace.Purge(filepath.Join(f.dir, layersDir))
 	}
 	failed.Message += ": " + strings.Join(reasons, ". ")
 	return failed.Hint("apply one of the fixes above")

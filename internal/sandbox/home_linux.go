@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/pathname"
 	"omniagent/internal/process"
+	"omniagent/internal/workspace"
 )
 
 // homes prepares home directories for the commands of a sandbox.
@@ -138,7 +139,7 @@ func sweepHomes(record string, before time.Time) {
 				continue
 			}
 			if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil {
-				_ = purge(dir)
+				_ = workspace.Purge(dir)
 			}
 			_ = unix.Close(fd)
 		}
@@ -160,22 +161,7 @@ func (h *homes) close(scratch string) (err error) {
 	if scratch == "" {
 		return err
 	}
-	return errors.Join(err, purge(scratch))
-}
-
-// purge removes a directory with all in it, also directories that nobody may write, such as modules of Go, or enter, as
-// the kernel makes them for overlays. No command may run that could change them.
-func purge(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
+	return errors.Join(err, workspace.Purge(scratch))
 }
 
 // owned makes an owned place.
@@ -300,7 +286,7 @@ func (o *order) layers(dir string) error {
 			continue
 		}
 		upper, work := filepath.Join(dir, "up-"+digest(lower)), filepath.Join(dir, "work-"+digest(lower))
-		if err := errors.Join(purge(work), os.MkdirAll(work, 0o700), os.MkdirAll(upper, 0o700)); err != nil {
+		if err := errors.Join(workspace.Purge(work), os.MkdirAll(work, 0o700), os.MkdirAll(upper, 0o700)); err != nil {
 			return err
 		}
 		o.Layers = append(o.Layers, lower, upper, work)

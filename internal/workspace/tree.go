@@ -64,6 +64,21 @@ func RemoveTree(root, path string, walk Walk) (Removed, error) {
 	return removed, err
 }
 
+// Purge removes a directory with all in it, also directories that nobody may write, such as modules of Go, or enter, as
+// the kernel makes them for overlays. It follows names, so no command may run that could change the tree.
+func Purge(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
 // Usage adds up the regular files below root. It does not follow links. A root that does not exist is empty.
 func Usage(root string, walk Walk) (bytes int64, files int, err error) {
 	top, err := openRoot(root)
