@@ -93,8 +93,7 @@ func logLine(c *contract.Call, format string, args ...any) {
 
 // writeLine writes one line to standard error, whatever the words are.
 func writeLine(c *contract.Call, prefix, words string) {
-	clean, _ := text.Clean(words)
-	_, _ = io.WriteString(c.Host.Stderr, prefix+strings.Join(strings.Fields(clean), " ")+"\n")
+	_, _ = io.WriteString(c.Host.Stderr, prefix+text.Flat(words)+"\n")
 }
 
 func fromFlag[T comparable](v T) setting.Chosen[T] {

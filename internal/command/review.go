@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/review"
 	"omniagent/internal/run"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 	"omniagent/internal/workspace"
 )
 
@@ -50,7 +51,7 @@ func (d reviewData) PlainText() string {
 		if !f.Value.Placed {
 			place = " (the diff does not show this line)"
 		}
-		fmt.Fprintf(&b, "%s:%d: %s: %s%s\n", f.Value.File, f.Value.Line, f.Value.Severity, oneLine(f.Value.Title),
+		fmt.Fprintf(&b, "%s:%d: %s: %s%s\n", f.Value.File, f.Value.Line, f.Value.Severity, text.Flat(f.Value.Title),
 			place)
 		if detail := strings.TrimSpace(f.Value.Detail); detail != "" {
 			b.WriteString("  " + strings.ReplaceAll(detail, "\n", "\n  ") + "\n")
@@ -74,8 +75,6 @@ func (d reviewData) PlainText() string {
 	}
 	return b.String()
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func (p Parts) review() *contract.Command {
 	c := p.runCommand(contract.Command{

@@ -273,8 +273,7 @@ func because(o *outcome) string {
 	for _, r := range slices.Backward(o.requests) {
 		for _, m := range r.Messages {
 			for _, b := range m.Blocks {
-				if clean, _ := text.Clean(b.Text); b.Kind == modelserver.Result && strings.TrimSpace(clean) != "" {
-					clean = strings.Join(strings.Fields(clean), " ")
+				if clean := text.Flat(b.Text); b.Kind == modelserver.Result && clean != "" {
 					return ": " + clean[:min(len(clean), most)]
 				}
 			}

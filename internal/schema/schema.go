@@ -238,7 +238,7 @@ func number(written json.Number) (any, error) {
 	}
 	f, err := written.Float64()
 	if err != nil {
-		return nil, fmt.Errorf("the number %s is out of range", cut(string(written), 100))
+		return nil, fmt.Errorf("the number %s is out of range", text.Cut(string(written), 100))
 	}
 	return f, nil
 }
@@ -258,7 +258,7 @@ func clean(err error) error {
 			places = places[:last] // the longer place includes it
 		}
 		if place != "root" {
-			places = append(places, cut(place, maxMessage/10))
+			places = append(places, text.Cut(place, maxMessage/10))
 		}
 		message = words
 	}
@@ -268,13 +268,5 @@ func clean(err error) error {
 	plainer := strings.NewReplacer("\nvalidating ", "; ", "\n", "; ", "<invalid reflect.Value>", "null", "<nil>",
 		"null")
 	printable, _ := text.Clean(strings.Join(append(places, plainer.Replace(message)), ": "))
-	return errors.New(cut(printable, maxMessage))
-}
-
-// cut keeps at most that many bytes, in whole characters.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return errors.New(text.Cut(printable, maxMessage))
 }

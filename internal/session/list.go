@@ -301,7 +301,7 @@ func Snippet(whole string, at, length int) string {
 	}
 	from, to := max(0, at-around), min(len(whole), at+length+around)
 	cut := strings.ToValidUTF8(whole[from:to], "")
-	clean, _ := text.Clean(strings.Join(strings.Fields(cut), " "))
+	clean := text.Flat(cut)
 	if from > 0 {
 		clean = "…" + clean
 	}

@@ -229,8 +229,7 @@ func brief(s string) string { return line(s, 500) }
 func quote(b []byte) string { return line(string(b[:min(len(b), 4<<10)]), 100) }
 
 func line(s string, most int) string {
-	s, _ = text.Clean(s)
-	s = strings.Join(strings.Fields(s), " ")
+	s = text.Flat(s)
 	if r := []rune(s); len(r) > most {
 		s = string(r[:most]) + "…"
 	}
