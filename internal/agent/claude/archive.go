@@ -12,15 +12,8 @@ import (
 
 // archive finds the transcripts of all projects: projects/DIRECTORY/ID.jsonl. Transcripts of sub-agents do not match.
 func archive(env []string) agent.Archive {
-	home := configHome(env)
 	return cli.Transcripts{
-		Files: func() []string {
-			all, _ := filepath.Glob(filepath.Join(home, "projects", "*", "*.jsonl"))
-			if home == "" {
-				return nil
-			}
-			return all
-		},
+		Dir: configHome(env), Pattern: "projects/*/*.jsonl",
 		Open: func(path string, p *agent.Past) func([]byte) (agent.Said, bool) {
 			if id := strings.TrimSuffix(filepath.Base(path), ".jsonl"); cli.IsUUID(id) {
 				p.ID = id

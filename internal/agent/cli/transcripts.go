@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -24,8 +25,8 @@ const (
 
 // Transcripts is an archive of files of JSON lines, one file a conversation.
 type Transcripts struct {
-	// Files returns the files, in any order.
-	Files func() []string
+	Dir     string // the agent's own directory; empty: there is none
+	Pattern string // of the files beneath it, with slashes
 	// Open returns a function that reads the lines of a file. It fills in p, and returns the message of a line, if any.
 	Open func(path string, p *agent.Past) func(line []byte) (agent.Said, bool)
 }
@@ -36,8 +37,12 @@ func (t Transcripts) List(ctx context.Context, most int) ([]agent.Past, error) {
 		path string
 		info os.FileInfo
 	}
+	var paths []string
+	if t.Dir != "" {
+		paths, _ = filepath.Glob(filepath.Join(t.Dir, filepath.FromSlash(t.Pattern)))
+	}
 	var all []candidate
-	for _, path := range t.Files() {
+	for _, path := range paths {
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && len(all) < mostCandidates {
 			all = append(all, candidate{path, info})
 		}

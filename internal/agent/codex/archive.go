@@ -3,7 +3,6 @@ package codex
 import (
 	"bytes"
 	"encoding/json"
-	"path/filepath"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
@@ -11,15 +10,8 @@ import (
 
 // archive finds the rollouts: sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl.
 func archive(env []string) agent.Archive {
-	home := codexHome(env)
 	return cli.Transcripts{
-		Files: func() []string {
-			all, _ := filepath.Glob(filepath.Join(home, sessionsDir, "*", "*", "*", "rollout-*.jsonl"))
-			if home == "" {
-				return nil
-			}
-			return all
-		},
+		Dir: codexHome(env), Pattern: sessionsDir + "/*/*/*/rollout-*.jsonl",
 		Open: func(path string, p *agent.Past) func([]byte) (agent.Said, bool) {
 			p.ID = idOf(path)
 			return func(line []byte) (agent.Said, bool) { return said(line, p) }

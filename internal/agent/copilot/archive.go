@@ -11,15 +11,8 @@ import (
 
 // archive finds the logs of sessions: session-state/ID/events.jsonl.
 func archive(env []string) agent.Archive {
-	home := configHome(agent.Launch{Env: env})
 	return cli.Transcripts{
-		Files: func() []string {
-			all, _ := filepath.Glob(filepath.Join(home, "session-state", "*", "events.jsonl"))
-			if home == "" {
-				return nil
-			}
-			return all
-		},
+		Dir: configHome(agent.Launch{Env: env}), Pattern: "session-state/*/events.jsonl",
 		Open: func(path string, p *agent.Past) func([]byte) (agent.Said, bool) {
 			p.ID = filepath.Base(filepath.Dir(path))
 			return func(line []byte) (agent.Said, bool) { return said(line, p) }

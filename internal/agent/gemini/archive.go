@@ -14,14 +14,7 @@ import (
 // leaves another file with nothing but a head.
 func archive(env []string) agent.Archive {
 	return cli.Transcripts{
-		Files: func() []string {
-			chats := configPath(env, "tmp", "*", "chats", "session-*.jsonl")
-			if chats == "" {
-				return nil
-			}
-			all, _ := filepath.Glob(chats)
-			return all
-		},
+		Dir: configPath(env), Pattern: "tmp/*/chats/session-*.jsonl",
 		Open: func(path string, p *agent.Past) func([]byte) (agent.Said, bool) {
 			root := filepath.Join(filepath.Dir(filepath.Dir(path)), ".project_root")
 			if data, err := workspace.ReadFile(root, 4<<10); err == nil {
