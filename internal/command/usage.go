@@ -75,7 +75,7 @@ func (p Parts) usage() *contract.Command {
 			}
 			return nil
 		},
-		Run: inStore(p.runUsage),
+		Run: in(sessionStore, p.runUsage),
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -56,12 +55,7 @@ func (v redacting) Count(ctx context.Context, q model.Request) (tokens int64, ex
 }
 
 // Close releases what the model holds, as Retrying does.
-func (v redacting) Close() error {
-	if c, ok := v.Client.(io.Closer); ok {
-		return c.Close()
-	}
-	return nil
-}
+func (v redacting) Close() error { return model.Close(v.Client) }
 
 // pieces passes pieces on. A piece that may be the beginning of a secret waits for the next one.
 func (v redacting) pieces(hear func(model.Piece)) (told func(model.Piece), flush func()) {

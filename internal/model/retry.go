@@ -82,9 +82,12 @@ func (r *retrying) Count(ctx context.Context, q Request) (tokens int64, exact bo
 }
 
 // Close closes the underlying client, if it can be closed.
-func (r *retrying) Close() error {
-	if c, ok := r.Client.(io.Closer); ok {
-		return c.Close()
+func (r *retrying) Close() error { return Close(r.Client) }
+
+// Close closes a client, if it can be closed.
+func Close(c Client) error {
+	if closer, ok := c.(io.Closer); ok {
+		return closer.Close()
 	}
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 
@@ -56,12 +55,7 @@ func (c *client) Count(ctx context.Context, q model.Request) (tokens int64, exac
 }
 
 // Close closes the underlying client, if it can be closed.
-func (c *client) Close() error {
-	if closer, ok := c.Client.(io.Closer); ok {
-		return closer.Close()
-	}
-	return nil
-}
+func (c *client) Close() error { return model.Close(c.Client) }
 
 // Ask sends a request as text, and reads calls from the text of the answer.
 func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
