@@ -121,7 +121,7 @@ func (l *Log) head() head {
 // beforeFirst returns the mark in front of the first entry that is left.
 func (l *Log) beforeFirst() mark {
 	for _, path := range l.Files() {
-		f, err := openRegular(path)
+		f, _, err := workspace.OpenRegular(path)
 		if err != nil {
 			continue
 		}
@@ -137,18 +137,14 @@ func (l *Log) beforeFirst() mark {
 
 // lastMark returns the mark of the last entry of a file that is part of the chain. It reads the end of the file only.
 func lastMark(path string) mark {
-	f, err := openRegular(path)
+	f, size, err := workspace.OpenRegular(path)
 	if err != nil {
 		return mark{}
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return mark{}
-	}
 	for window := int64(4 << 10); ; window *= 8 {
-		begin := max(0, info.Size()-window)
-		text := make([]byte, info.Size()-begin)
+		begin := max(0, size-window)
+		text := make([]byte, size-begin)
 		if n, err := f.ReadAt(text, begin); err != nil && n < len(text) {
 			return mark{}
 		}
@@ -166,18 +162,6 @@ func lastMark(path string) mark {
 			return mark{}
 		}
 	}
-}
-
-// openRegular opens a file without blocking on a FIFO.
-func openRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fault.New(fault.Unsafe, "%s is not a regular file", path).With("path", path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.Open(path)
 }
 
 // Remove removes the oldest rotated file and records where the rest of the chain begins. It refuses any other file,

@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/pathname"
 	"omniagent/internal/process"
+	"omniagent/internal/workspace"
 )
 
 //go:embed packages.txt
@@ -148,11 +149,7 @@ func (w Wanted) ask(argv, env []string) string {
 
 // linesWith returns the lines of a file that have one of the words.
 func linesWith(file string, words []string) string {
-	info, err := os.Stat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > longestSettings {
-		return ""
-	}
-	text, _ := os.ReadFile(file)
+	text, _ := workspace.ReadFile(file, longestSettings)
 	var b strings.Builder
 	for line := range strings.Lines(string(text)) {
 		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
