@@ -40,6 +40,18 @@ func runsCommand(c contract.Command) *contract.Command {
 	return &c
 }
 
+// inRuns runs a command on the store of runs.
+func inRuns(do func(context.Context, *contract.Call, run.Store) (contract.Result, error),
+) func(context.Context, *contract.Call) (contract.Result, error) {
+	return func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+		store, err := runStore(c)
+		if err != nil {
+			return contract.Result{}, err
+		}
+		return do(ctx, c, store)
+	}
+}
+
 type runsData struct {
 	Runs contract.Rows[contract.Foreign[runsRow]] `json:"runs"`
 }
@@ -72,7 +84,7 @@ func runsList() *contract.Command {
 			{Description: "All of them", Command: "omniagent runs list"},
 			{Description: "Those that wait for an answer", Command: "omniagent runs list --status needs_input"},
 		},
-		Run: in(runStore, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 			all, skipped, err := store.List(ctx)
 			if err != nil {
 				return contract.Result{}, err
@@ -114,7 +126,7 @@ func runsCancel() *contract.Command {
 			{Code: contract.Unavailable, When: "the process that carries it out cannot be reached"},
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs cancel run-1a2b3c4d"}},
-		Run: in(runStore, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 			r, err := store.Load(ctx, c.String("id"))
 			under := err == nil && !r.State.Terminal()
 			if err == nil && !c.DryRun() {
@@ -147,7 +159,7 @@ func runsDelete() *contract.Command {
 		Examples: []contract.Example{{
 			Description: "One of them", Command: "omniagent runs delete run-1a2b3c4d --confirm-destructive",
 		}},
-		Run: in(runStore, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 			r, err := store.Load(ctx, c.String("id"))
 			if err == nil && !c.DryRun() {
 				err = store.Delete(ctx, r.ID)

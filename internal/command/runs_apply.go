@@ -71,7 +71,7 @@ func runsApply() *contract.Command {
 				Command:     "omniagent runs apply run-1a2b3c4d --as patch --output plain",
 			},
 		},
-		Run: in(runStore, applyRun),
+		Run: inRuns(applyRun),
 	})
 }
 

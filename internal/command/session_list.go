@@ -68,12 +68,11 @@ func sessionStore(c *contract.Call) (session.Store, error) {
 		Hint("set HOME")
 }
 
-// in runs a command on the store that open returns.
-func in[S any](open func(*contract.Call) (S, error),
-	run func(context.Context, *contract.Call, S) (contract.Result, error),
+// inStore runs a command on the store of sessions.
+func inStore(run func(context.Context, *contract.Call, session.Store) (contract.Result, error),
 ) func(context.Context, *contract.Call) (contract.Result, error) {
 	return func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-		store, err := open(c)
+		store, err := sessionStore(c)
 		if err != nil {
 			return contract.Result{}, err
 		}
@@ -171,7 +170,7 @@ func (p Parts) sessionList() *contract.Command {
 			{Description: "Those with one agent", Command: "omniagent session list --agent claude"},
 			{Description: "Also those that agents keep by themselves", Command: "omniagent session list --all"},
 		},
-		Run: in(sessionStore, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: inStore(func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			filter := sessionFilter(c)
 			page, _, skipped, err := store.List(ctx, filter)
 			if err != nil {

@@ -75,7 +75,7 @@ func (p Parts) usage() *contract.Command {
 			}
 			return nil
 		},
-		Run: in(sessionStore, p.runUsage),
+		Run: inStore(p.runUsage),
 	})
 }
 
