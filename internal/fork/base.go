@@ -31,8 +31,9 @@ const (
 
 // repository is a repository whose index was kept.
 type repository struct {
-	Dir string `json:"dir"`
-	Top string `json:"top"` // top of its working tree, relative to the workspace
+	Dir    string   `json:"dir"`
+	Top    string   `json:"top"`              // top of its working tree, relative to the workspace
+	Absent []string `json:"absent,omitempty"` // tracked files that were not in the workspace
 }
 
 func gitIndex(i int) string { return fmt.Sprintf("index-%d", i) }
@@ -105,7 +106,7 @@ func (f *Fork) takeBase(ctx context.Context, to string) error {
 		}
 		x.MarkLater(f.Made)
 		settledDir := f.olderDirs(x)
-		settled := f.keepIndexes(x)
+		settled := f.keepIndexes(x, settledDir)
 		if !settled && try < attempts {
 			continue
 		}
@@ -143,17 +144,18 @@ func (f *Fork) olderDirs(x *tree.Index) func(dir string) bool {
 // key returns a short name for the workspace.
 func (f *Fork) key() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(f.Workspace)))[:16] }
 
-// keepIndexes keeps the indexes of the repositories. It reports whether they did not change meanwhile.
-func (f *Fork) keepIndexes(x *tree.Index) (settled bool) {
+// keepIndexes keeps the indexes of the repositories. It reports whether they did not change meanwhile. settledDir reports
+// whether a directory is as it was when the fork was made.
+func (f *Fork) keepIndexes(x *tree.Index, settledDir func(dir string) bool) (settled bool) {
 	var repos []repository
 	settled = true
 	x.EachRepository(func(dir, top string) {
 		from, to := filepath.Join(dir, "index"), filepath.Join(f.dir, gitIndex(len(repos)))
 		if len(repos) == 0 && dir != f.GitDir {
-			repos = append(repos, repository{f.GitDir, ""})
+			repos = append(repos, repository{Dir: f.GitDir})
 			to = filepath.Join(f.dir, gitIndex(1))
 		}
-		repos = append(repos, repository{dir, top})
+		repos = append(repos, repository{Dir: dir, Top: top})
 		was, errWas := os.Stat(to)
 		is, errIs := os.Stat(from)
 		switch {
@@ -164,8 +166,40 @@ func (f *Fork) keepIndexes(x *tree.Index) (settled bool) {
 			_ = os.Remove(to)
 			_ = keepFile(from, to)
 		}
+		repos[len(repos)-1].Absent = absentFiles(x, dir, to, top, settledDir)
 	})
 	return writeSoon(filepath.Join(f.dir, reposFile), repos) == nil && settled
+}
+
+// absentFiles returns the tracked files of a repository that a workspace certainly did not have when a fork was made.
+func absentFiles(x *tree.Index, dir, index, top string, settledDir func(dir string) bool) (absent []string) {
+	opened, err := git.At(dir)
+	if err != nil {
+		return nil
+	}
+	defer opened.Close()
+	files, err := opened.IndexAt(index)
+	if err != nil {
+		return nil
+	}
+	unread := x.Unread()
+	for folder, entries := range files {
+		for _, e := range entries {
+			name := path.Join(top, folder, e.Name)
+			if x.Find(name) != nil || unread(name) {
+				continue
+			}
+			from := path.Dir(name)
+			for from != "." && x.Find(from) == nil {
+				from = path.Dir(from)
+			}
+			if settledDir(from) {
+				absent = append(absent, name)
+			}
+		}
+	}
+	slices.Sort(absent)
+	return absent
 }
 
 func sameIndexFile(a, b fs.FileInfo) bool {
@@ -352,6 +386,9 @@ func (b *bases) ofTracked(name string) base {
 				r.opened = opened
 				r.files, _ = opened.IndexAt(r.file)
 			}
+		}
+		if _, missing := slices.BinarySearch(r.Absent, name); missing {
+			return base{known: true}
 		}
 		dir := strings.TrimSuffix(path.Dir(rel), ".")
 		if e, ok := r.files.Find(dir, path.Base(rel)); ok {

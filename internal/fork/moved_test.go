@@ -138,3 +138,22 @@ func TestApplyKeepsWhatUndoCannotRestore(t *testing.T) {
 		}
 	})
 }
+
+// What git tracks and the workspace had lost before the fork began is new in the fork.
+func TestApplyBringsBackWhatWasLost(t *testing.T) {
+	tiers(t, func(t *testing.T, tier fork.Tier) {
+		g := newRepository(t)
+		g.must(g.dir, "rm src/one run; mkdir more; echo x >more/x")
+		g.must(g.dir, "git add more/x; git commit -qm more; rm -r more")
+		g.settle()
+		f := g.make("try", tier)
+		g.run(f, "echo one >src/one; echo other >run; mkdir more; echo x >more/x")
+		out := g.apply(f)
+		if want := []string{"more", "more/x", "run", "src/one"}; !cmp.Equal(out.Applied, want) || len(out.Conflicts) > 0 {
+			t.Errorf("%+v", out)
+		}
+		if got := g.sh(g.dir, "cat src/one run more/x"); got != "one\nother\nx\n" {
+			t.Errorf("%q", got)
+		}
+	})
+}
