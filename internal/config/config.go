@@ -232,7 +232,8 @@ func (l *loader) chooseContext(files []file) {
 			}
 		}
 	}
-	if name == "" || slices.Contains(available, name) {
+	unchecked := l.options.None // there are no files to check it by
+	if name == "" || unchecked || slices.Contains(available, name) {
 		l.set.context = name
 		return
 	}

@@ -222,6 +222,10 @@ func TestContexts(t *testing.T) {
 		err.Error() != `--context: there is no context "wrok"; there is: at home, work` {
 		t.Errorf("got %v", err)
 	}
+	o.None = true // there is nothing to check it by
+	if set, none := Load(o); none != nil || set.ContextName() != "wrok" {
+		t.Errorf("without files: %q, %v", set.ContextName(), none)
+	}
 	if f := fault.Of(err); f.Problems[0].Corrected != "work" || set.String("model") != "small" {
 		t.Errorf("got %+v, model %q", f.Problems, set.String("model"))
 	}

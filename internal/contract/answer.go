@@ -388,7 +388,7 @@ func (c *Call) pageMeta(a *answer) object {
 		return nil
 	}
 	count := func(n int) json.Number { return json.Number(itoa(n)) }
-	next := pg.next()
+	next, more := pg.next(), pg.offset+pg.returned < pg.total
 	var cursor any
 	if next != "" {
 		cursor = next
@@ -398,12 +398,12 @@ func (c *Call) pageMeta(a *answer) object {
 		{"page_size", count(pg.limit)},
 		{"total_count", count(pg.total)},
 		{"returned_count", count(pg.returned)},
-		{"truncated", next != ""},
+		{"truncated", more},
 		{"pagination", object{
 			{"total", count(pg.total)},
 			{"returned", count(pg.returned)},
-			{"truncated", next != ""},
-			{"has_more", next != ""},
+			{"truncated", more},
+			{"has_more", more},
 			{"next_cursor", cursor},
 		}},
 	}

@@ -44,6 +44,9 @@ func TestPagination(t *testing.T) {
 			t.Error("a hint, and nothing is missing")
 		}
 		w.hosted(t, nil, "numbered", "--count", "0").must(t, 0).want(t, "data.items", "[]")
+		// No row has room: more is there, although no cursor leads to it.
+		a = w.with("OMNIAGENT_MAX_OUTPUT_BYTES=300").hosted(t, nil, "numbered", "--count", "25").must(t, 0)
+		a.want(t, "meta.pagination", `{"has_more":true,"next_cursor":null,"returned":0,"total":25,"truncated":true}`)
 		a = w.hosted(t, nil, "numbered", "--limit", "10").must(t, 0)
 		for path, want := range map[string]string{
 			"total": "25", "total_count": "25", "returned_count": "10", "page_size": "10", "truncated": "true",
