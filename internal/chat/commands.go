@@ -80,6 +80,7 @@ func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
 	} else {
 		c.notice(fmt.Sprintf("There is no command %s. /help lists all.", text.Name("/"+name)))
 	}
+	c.unsent()
 	c.ready()
 	return false
 }
@@ -280,7 +281,11 @@ func (c *Chat) show(ctx context.Context, rest string) {
 	_, err := fmt.Sscanf(rest, "%d", &n)
 	c.mu.Lock()
 	if err != nil || n < 1 || n > len(c.results) {
-		c.View.Notice(fmt.Sprintf("/show N: there are results 1 to %d", len(c.results)))
+		there := fmt.Sprintf("/show N: there are results 1 to %d", len(c.results))
+		if len(c.results) == 0 {
+			there = "There is no result to show yet."
+		}
+		c.View.Notice(there)
 		c.mu.Unlock()
 		return
 	}

@@ -208,7 +208,14 @@ func eventLine(e event.Event) string {
 	case event.Compacted:
 		return fmt.Sprintf("· the conversation was shortened; it had %d tokens", e.Compaction.Before)
 	case event.Retry:
-		return fmt.Sprintf("· asking again in %s: %s", e.Retry.After.Round(time.Second), e.Retry.Reason)
+		line := "· asking again"
+		if after := e.Retry.After.Round(time.Second); after > 0 {
+			line += " in " + after.String()
+		}
+		if e.Retry.Reason != "" {
+			line += ": " + e.Retry.Reason
+		}
+		return line
 	case event.Failed:
 		return "failed: " + advised(e.Fault)
 	case event.Ended:

@@ -134,6 +134,14 @@ func nextRequest(ctx context.Context, c *contract.Call, first opening.Request, n
 	r.First, r.History, r.Rejoin = nil, "", false
 	r.Spec.Fresh, r.Spec.Resume, r.Spec.Terms.Continue, r.Spec.Terms.Fork = "", n.Session, false, false
 	other := n.Agent != "" && n.Agent != first.Agent
+	switch {
+	case !c.Bool("rehearse"):
+	case n.Session != "":
+		return r, fault.New(fault.ArgError, "a rehearsal cannot go on with a conversation that is kept")
+	case other:
+		return r, fault.New(fault.ArgError, "a rehearsal stays with its agent, %s", first.Agent).
+			Hint("omniagent chat --rehearse --agent %s rehearses with the other", n.Agent)
+	}
 	if n.Session != "" {
 		store, err := sessionStore(c)
 		if err != nil {

@@ -240,6 +240,12 @@ func TestModelsUse(t *testing.T) {
 		!strings.Contains(out, "Did you mean two?") {
 		t.Errorf("exit %d\n%s", exit, out)
 	}
+	for _, name := range []string{"openai/", "openai/a b"} {
+		out, log, exit := p.call(t, nil, "models", "use", name)
+		if exit != 2 || !strings.Contains(out+log, "names no model") {
+			t.Errorf("%s: exit %d\n%s", name, exit, out)
+		}
+	}
 	// A file that names none yet.
 	plain := fmt.Sprintf("{\"models\": {\n  \"profiles\": [{\"name\":\"a\"},{\"name\":\"b\",\"baseUrl\":\"%s\"}]\n}}\n",
 		a.URL)
@@ -265,6 +271,12 @@ func TestFirstStart(t *testing.T) {
 	p.write(t, "here.txt", "")
 	out, exit := p.chat(t, "hello\n", nil, "--plain", "--rehearse")
 	if exit != 0 || !strings.Contains(out, "here.txt") || !strings.Contains(out, "you said: hello") {
+		t.Errorf("exit %d\n%s", exit, out)
+	}
+	// Another agent would ask its own model.
+	out, exit = p.chat(t, "hello\n/agent codex\nstill there?\n", nil, "--plain", "--rehearse")
+	if !strings.Contains(out, "a rehearsal stays with its agent, native") ||
+		!strings.Contains(out, "you said: still there?") || exit != 0 {
 		t.Errorf("exit %d\n%s", exit, out)
 	}
 	p.write(t, "script.json", `[{"say":"So it goes."}]`)
