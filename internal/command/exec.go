@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
@@ -69,7 +70,7 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 		forward = append(forward, "--dry-run")
 	}
 	in := lines.NewReader(input, maxLine)
-	ran, failed, parsed, number := 0, 0, 0, 0
+	ran, failed, parsed, number, stopped := 0, 0, 0, 0, ""
 	for ctx.Err() == nil && in.Next() && !in.Long {
 		number++
 		line := bytes.TrimSpace(in.Text)
@@ -85,6 +86,7 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			failed++
 		}
 		if status != 0 && !c.Bool("ignore-errors") || c.ReaderGone() {
+			stopped = fmt.Sprintf("; line %d was the last that was carried out", number)
 			break
 		}
 	}
@@ -107,9 +109,9 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	case failed == 0:
 		return contract.Result{Lines: true}, nil
 	case parsed == 0 && failed == ran:
-		return contract.Result{Lines: true}, fault.New(fault.DispatchParse, "no line could be carried out").
-			Hint("each line has an envelope that says why")
+		return contract.Result{Lines: true}, fault.New(fault.DispatchParse, "no line could be carried out%s", stopped).
+			Hint("the envelope of each line says why; --ignore-errors goes on after a failure")
 	}
-	return contract.Result{Lines: true}, fault.New(fault.BatchFailed, "%d of %d lines failed", failed, ran).
-		Hint("each line has an envelope that says why; --ignore-errors goes on after a failure")
+	return contract.Result{Lines: true}, fault.New(fault.BatchFailed, "%d of %d lines failed%s", failed, ran, stopped).
+		Hint("the envelope of each line says why; --ignore-errors goes on after a failure")
 }

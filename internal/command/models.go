@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/config"
@@ -175,7 +176,11 @@ func (p Parts) runModelsUse(ctx context.Context, c *contract.Call) (contract.Res
 	}
 	profiles := profilesOf(c)(c.Dir())
 	u := user{c: c, data: modelUsed{Name: name, Changed: []string{}}}
-	word, model, _ := strings.Cut(name, "/")
+	word, model, slash := strings.Cut(name, "/")
+	if slash && (model == "" || strings.ContainsFunc(model, unicode.IsSpace)) {
+		return contract.Result{}, fault.New(fault.ArgError, "%q names no model behind the slash", name).
+			Hint("omniagent models list lists what can be asked here")
+	}
 	account := slices.Contains(provider.Names(p.APIs), strings.ToLower(word))
 	var err error
 	if one, ok := profiles.Named(name); ok {

@@ -353,7 +353,7 @@ func (c *Call) Ask(ctx context.Context, question string) (answer string, asked b
 		_, _ = io.WriteString(c.Host.Stderr, "\r\n") // ends the line of the question; nothing depends on it
 		f := fault.New(fault.Interrupted, "nothing was typed").With("signal", "SIGINT")
 		f.Phase = fault.Validation
-		return "", true, f.Hint("Nothing was done. It may be called again.")
+		return "", true, f.Hint("Nothing was stored or changed.")
 	}
 	return typed, true, nil
 }

@@ -211,13 +211,20 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 	if near := text.Nearest(name, slices.Sorted(maps.Keys(c.params))); near != "" {
 		problem.Corrected = "--" + near
 	}
-	problem.Message = fmt.Sprintf("%s has no flag %s%s", c.title(), typed, didYouMean(problem.Corrected))
 	var others []string
 	for _, other := range c.Program.Commands {
-		if slices.ContainsFunc(other.Params, func(p Param) bool { return p.Name == name }) {
-			others = append(others, other.Path)
+		i := slices.IndexFunc(other.Params, func(p Param) bool { return p.Name == name })
+		if i < 0 {
+			continue
+		}
+		others = append(others, other.Path)
+		for _, same := range c.Command.Params { // the same letter stands for it here
+			if problem.Corrected == "" && same.Short != "" && same.Short == other.Params[i].Short {
+				problem.Corrected = "--" + same.Name
+			}
 		}
 	}
+	problem.Message = fmt.Sprintf("%s has no flag %s%s", c.title(), typed, didYouMean(problem.Corrected))
 	if problem.Corrected == "" && len(others) > 0 && len(others) <= 5 {
 		problem.Message += " (it is one of " + text.Either(others) + ")"
 	}

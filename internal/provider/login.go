@@ -106,7 +106,7 @@ func (o Options) missing(api model.API, e Endpoint) error {
 		return f.Hint("Set %s to the key for %s. A server on this machine (127.0.0.1) needs none.",
 			strings.Join(names, " or "), e.URL)
 	}
-	return f.Hint("Store one with omniagent login %s, set %s, or choose another provider with --provider %s.",
+	return f.Hint("Store one with omniagent login %s, set %s, or ask another provider with its own key: --provider %s.",
 		account(api), strings.Join(names, " or "), strings.Join(o.list().others(api), ", "))
 }
 
