@@ -144,8 +144,8 @@ func (f *Fork) olderDirs(x *tree.Index) func(dir string) bool {
 // key returns a short name for the workspace.
 func (f *Fork) key() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(f.Workspace)))[:16] }
 
-// keepIndexes keeps the indexes of the repositories. It reports whether they did not change meanwhile. settledDir reports
-// whether a directory is as it was when the fork was made.
+// keepIndexes keeps the indexes of the repositories. It reports whether they did not change meanwhile. settledDir
+// reports whether a directory is as it was when the fork was made.
 func (f *Fork) keepIndexes(x *tree.Index, settledDir func(dir string) bool) (settled bool) {
 	var repos []repository
 	settled = true

@@ -149,7 +149,8 @@ func TestApplyBringsBackWhatWasLost(t *testing.T) {
 		f := g.make("try", tier)
 		g.run(f, "echo one >src/one; echo other >run; mkdir more; echo x >more/x")
 		out := g.apply(f)
-		if want := []string{"more", "more/x", "run", "src/one"}; !cmp.Equal(out.Applied, want) || len(out.Conflicts) > 0 {
+		want := []string{"more", "more/x", "run", "src/one"}
+		if !cmp.Equal(out.Applied, want) || len(out.Conflicts) > 0 {
 			t.Errorf("%+v", out)
 		}
 		if got := g.sh(g.dir, "cat src/one run more/x"); got != "one\nother\nx\n" {
