@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
 	"omniagent/internal/literal"
+	"omniagent/internal/text"
 )
 
 // Dispatch carries out one line of a batch in this process: a JSON object with the command in _cmd, flags in _opts and
@@ -77,7 +78,13 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 	case v.Kind != literal.Object || name == "":
 		return bad("the line has no _cmd")
 	case !known || strings.Contains(name, " "):
-		return bad("there is no command %q", name)
+		var names []string
+		for _, c := range p.Commands {
+			names = append(names, strings.ReplaceAll(c.Path, " ", "."))
+		}
+		near := text.Nearest(strings.ReplaceAll(name, " ", "."), names)
+		_, _, f := bad("there is no command %q%s", name, didYouMean(near))
+		return nil, name, f.FixBy("name a command that the manifest lists", p.Name+" manifest")
 	case notInBatch(command):
 		return bad("%s cannot be part of a batch", name)
 	}
