@@ -171,7 +171,7 @@ func (p Policy) reads(path string, t Tier) Effect {
 		return e
 	}
 	if dir := p.writable(path); dir != "" {
-		e.Why = fmt.Sprintf("%s may be written", dir)
+		e.Why = fmt.Sprintf("it lies in %s, which commands may read and write", dir)
 		return e
 	}
 	if e, ok := p.readsHome(path, t); ok {
@@ -237,7 +237,7 @@ func (p Policy) writes(path string, t Tier) Effect {
 		}
 	}
 	if e.Why == "" {
-		e.Allowed, e.Why = true, fmt.Sprintf("%s may be written", dir)
+		e.Allowed, e.Why = true, fmt.Sprintf("it lies in %s, which commands may write", dir)
 	}
 	return e
 }
