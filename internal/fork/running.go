@@ -34,7 +34,7 @@ func (f *Fork) Idle() error {
 type member struct {
 	PID     int    `json:"pid"`
 	Net     string `json:"net"`               // the requested network
-	User    uint64 `json:"user,omitempty"`    // descriptors of its namespaces
+	User    uint64 `json:"user,omitempty"`    // descriptors of its namespaces, unless it is just starting
 	Mount   uint64 `json:"mount,omitempty"`   //
 	Network uint64 `json:"network,omitempty"` // 0 for that of the machine
 	Proxy   int    `json:"proxy,omitempty"`

@@ -46,19 +46,22 @@ func (f *Fork) Start(ctx context.Context, p process.Plan, n Net) (*Work, error) 
 			return strings.HasPrefix(entry, "PWD=")
 		}), "PWD="+p.Dir)
 	}
+	if err := w.register(ctx, n); err != nil { // before the program can ask what runs in its fork
+		return nil, err
+	}
 	if f.Tier == Overlay {
 		err = w.enter(p, n)
 	} else {
 		w.Child, err = process.Start(p)
 	}
 	if err == nil {
-		if err = w.register(ctx, n); err != nil {
+		if err = w.describe(n); err != nil {
 			w.End(os.Kill)
 			w.Child.Wait()
 		}
 	}
 	if err != nil {
-		w.spaces.Close()
+		w.leave()
 		return nil, err
 	}
 	go func() { // without delaying the start
@@ -131,13 +134,21 @@ func (w *Work) begin(entry *sandbox.Entry) (err error) {
 	return err
 }
 
-// register lets other processes find the program's namespaces.
+// register lets other processes know that a program runs in the fork.
 func (w *Work) register(ctx context.Context, n Net) (err error) {
 	path := filepath.Join(w.fork.dir, openDir, ident.Hex(8))
 	if w.alive, err = workspace.Lock(ctx, path, 0); err != nil {
 		return err
 	}
 	w.file = path
+	if err = w.describe(n); err != nil {
+		w.leave()
+	}
+	return err
+}
+
+// describe lets other processes find the program's namespaces, once they are there.
+func (w *Work) describe(n Net) error {
 	m := member{PID: os.Getpid(), Net: n.Word, Proxy: w.spaces.Proxy}
 	if w.spaces.User != nil {
 		m.User, m.Mount = uint64(w.spaces.User.Fd()), uint64(w.spaces.Mount.Fd())
@@ -145,11 +156,15 @@ func (w *Work) register(ctx context.Context, n Net) (err error) {
 	if w.spaces.Network != nil {
 		m.Network = uint64(w.spaces.Network.Fd())
 	}
-	if err = writeSoon(path+".json", m); err != nil {
-		_ = os.Remove(path)
-		_ = w.alive.Unlock()
-	}
-	return err
+	return writeSoon(w.file+".json", m)
+}
+
+// leave is for a program that does not run any more.
+func (w *Work) leave() {
+	_ = os.Remove(w.file + ".json")
+	_ = os.Remove(w.file)
+	_ = w.alive.Unlock()
+	w.spaces.Close()
 }
 
 // spaces opens the namespaces of another process.
@@ -179,10 +194,7 @@ func (m member) spaces() (s sandbox.Spaces, err error) {
 func (w *Work) Wait() (ending process.Ending, missing error) {
 	ending = w.Child.Wait()
 	close(w.over)
-	_ = os.Remove(w.file + ".json")
-	_ = os.Remove(w.file)
-	_ = w.alive.Unlock()
-	w.spaces.Close()
+	w.leave()
 	return ending, <-w.based
 }
 
@@ -194,7 +206,7 @@ func (f *Fork) Dial(address string) (*sandbox.Dialer, error) {
 			Hint("omniagent fork run --name %s -- COMMAND", f.Name)
 	}
 	for _, m := range members {
-		if f.Tier != Overlay || m.Network == 0 {
+		if f.Tier != Overlay || m.User != 0 && m.Network == 0 {
 			return nil, fault.New(fault.Conflicting, "the fork %s has the network of this machine", f.Name).
 				Hint("open http://%s itself", address)
 		}
