@@ -256,8 +256,7 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 	}
 	if len(t.Agents) == 0 {
 		return t, fault.New(fault.ArgError, "no agent is named").
-			Hint("name one, such as --agent claude, or one for good: omniagent config set agent claude --global").
-			Hint("omniagent agents list --installed lists them")
+			Hint("name one, such as --agent claude, or one for good: omniagent config set agent claude --global")
 	}
 	return t, nil
 }

@@ -136,7 +136,7 @@ func TestLoginWithoutAKey(t *testing.T) {
 	}
 	_, _ = io.Copy(&shown, terminal) // ends with an error of the terminal
 	if err := cmd.Wait(); err == nil || !strings.Contains(shown.String(), "\nomniagent: nothing was typed") ||
-		!strings.Contains(shown.String(), "Nothing was done") {
+		!strings.Contains(shown.String(), "Nothing was stored") {
 		t.Errorf("%v\n%s", err, shown.String())
 	}
 }
