@@ -29,7 +29,7 @@ import (
 // Chat is a person in front of an agent.
 //
 // Three goroutines share it: Run handles signals, listen shows events, and handle handles what is typed. So a signal
-// works even if the screen blocks or a message is still being written to disk.
+// works even if the screen blocks or a message is still being written to disk. A fourth runs the person's command.
 //
 //	idle ── message ──▶ busy ── Question ──▶ asking ── answer, Withdrawn ──▶ busy
 //	 ▲                   │                     │
@@ -43,6 +43,7 @@ type Chat struct {
 	Picks   bool // the person chooses an earlier conversation first
 
 	busy    atomic.Bool                        // something runs or was postponed
+	running atomic.Bool                        // something runs
 	command atomic.Pointer[context.CancelFunc] // ends the person's command that runs
 	beside  sync.WaitGroup                     // for that command
 
@@ -173,21 +174,24 @@ func (c *Chat) interrupt() bool {
 		(*stop)()
 		return true
 	}
-	if !c.busy.Load() {
+	switch {
+	case c.running.Load():
+		c.Conversation().Interrupt(false)
+	case c.busy.Load():
+		go c.drop() // without waiting for the screen
+	default:
 		return false
 	}
-	c.Conversation().Interrupt(false)
-	go c.drop()
 	return true
 }
 
-// drop drops what was postponed, if nothing runs whose end would bring it.
+// drop drops what was postponed.
 func (c *Chat) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.runs() && len(c.later) > 0 {
+	if len(c.later) > 0 {
 		c.later = nil
-		c.View.Notice("· what waited was dropped")
+		c.View.Notice("· what was waiting is dropped")
 		c.update()
 	}
 }
@@ -269,10 +273,10 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 			}
 			switch {
 			case !more:
-				c.unattended(ctx)
+				c.unattended()
 				typed, leaves = nil, true
 			case in.Leave:
-				c.leaves(&leaves)
+				leaves = leaves || c.leaving()
 			case in.Long:
 				c.notice("A line of more than 64 MiB was passed over.")
 			case c.answers(ctx, in):
@@ -281,7 +285,7 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 					c.notice("Chat is ending, so this was not sent.")
 				}
 			case c.enter(ctx, in):
-				c.leaves(&leaves)
+				leaves = c.leaving()
 			}
 			c.unanswered(ctx)
 		case <-c.changed:
@@ -293,13 +297,12 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 	}
 }
 
-// unattended is for an input that has ended: our questions have no answer, and neither have the agent's.
-func (c *Chat) unattended(ctx context.Context) {
+// unattended is for an input that has ended: no question is answered any more.
+func (c *Chat) unattended() {
 	c.mu.Lock()
 	c.nobody = true
 	c.mu.Unlock()
 	c.Conversation().NobodyAnswers()
-	c.unanswered(ctx)
 }
 
 // unanswered gives our open questions the empty answer, if nobody answers.
@@ -318,12 +321,12 @@ func (c *Chat) unanswered(ctx context.Context) {
 	}
 }
 
-// leaves has chat end when everything is answered, and says so.
-func (c *Chat) leaves(already *bool) {
-	if !*already && c.busy.Load() {
+// leaving says what chat waits for before it ends. It returns true.
+func (c *Chat) leaving() bool {
+	if c.busy.Load() {
 		c.notice("Chat ends when everything is answered.")
 	}
-	*already = true
+	return true
 }
 
 // idle does something now, or behind what runs and what was postponed before.
@@ -387,7 +390,9 @@ func (c *Chat) ready() {
 func (c *Chat) update() { c.refresh(false) }
 
 func (c *Chat) refresh(again bool) {
-	busy := c.runs() || len(c.later) > 0
+	running := c.runs()
+	busy := running || len(c.later) > 0
+	c.running.Store(running)
 	c.busy.Store(busy)
 	c.View.State(State{Busy: busy, Again: again, Spent: c.spent, Waiting: c.waiting()})
 	select {

@@ -92,6 +92,9 @@ func (c *Chat) completeFile(ctx context.Context, typed string, offer func([]line
 				continue
 			}
 			one := lineedit.Candidate{Text: eidolon.Quoted(dir + name)}
+			if one.Text != dir+name && strings.Contains(name, `"`) {
+				continue // it cannot be written
+			}
 			if strings.HasSuffix(name, "/") {
 				one.Text = strings.TrimSuffix(one.Text, `"`) // the path goes on
 			} else {

@@ -3,7 +3,6 @@ package chat
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -12,8 +11,8 @@ import (
 
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
-	"omniagent/internal/fault"
 	"omniagent/internal/text"
+	"omniagent/internal/workspace"
 )
 
 // references returns the blocks of a message: the prompt of the agent that applies, unless the conversation has it, the
@@ -93,7 +92,7 @@ func (c *Chat) file(f *eidolon.File) (event.Block, string) {
 	}
 	content, err := c.World.Load(*f)
 	switch {
-	case f.Inside != "" && errors.Is(err, fault.Unsafe):
+	case workspace.Outside(err):
 		f.Outside = true
 		return c.file(f)
 	case err != nil:

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -192,48 +191,6 @@ func (w *Window) locked(do func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	do()
-}
-
-// Run implements View.
-func (w *Window) Run(ctx context.Context, typed chan<- Input) {
-	defer close(typed)
-	defer w.editor.Close()
-	ticks := time.NewTicker(tick)
-	defer ticks.Stop()
-	h := hand{w: w, alone: time.NewTimer(reasons)}
-	h.alone.Stop()
-	h.show()
-	for keys := w.term.Input(); keys != nil || len(h.unsent) > 0; {
-		var ticking <-chan time.Time
-		if w.working() {
-			ticking = ticks.C
-		}
-		var out chan<- Input
-		var first Input
-		if len(h.unsent) > 0 {
-			out, first = typed, h.unsent[0]
-		}
-		select {
-		case k, more := <-keys:
-			if more {
-				h.key(k)
-			} else {
-				keys = nil
-			}
-		case out <- first:
-			h.unsent = h.unsent[1:]
-		case <-h.alone.C:
-			h.letter()
-		case <-w.editor.Changed():
-			h.show()
-		case <-ticking:
-			w.locked(w.repaint)
-		case <-ctx.Done():
-			return
-		case <-w.closed:
-			return
-		}
-	}
 }
 
 // working reports whether something on the screen changes with time.

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"os"
 	"strings"
 	"time"
@@ -13,10 +14,52 @@ import (
 // hand is the person's hands on the keys.
 type hand struct {
 	w      *Window
-	unsent []Input     // what the chat has not taken yet: it may run a command, and the keys must not wait for that
+	queue  []Input     // what the chat has not taken yet: it may run a command, and the keys must not wait for that
 	before int64       // questions shown when the first letter of the line was typed
 	alone  *time.Timer // runs out when a letter that may be an answer has stayed the only one
 	ctrlC  time.Time   // Ctrl-C with nothing to interrupt
+}
+
+// Run implements View.
+func (w *Window) Run(ctx context.Context, typed chan<- Input) {
+	defer close(typed)
+	defer w.editor.Close()
+	ticks := time.NewTicker(tick)
+	defer ticks.Stop()
+	h := hand{w: w, alone: time.NewTimer(reasons)}
+	h.alone.Stop()
+	h.show()
+	for keys := w.term.Input(); keys != nil || len(h.queue) > 0; {
+		var ticking <-chan time.Time
+		if w.working() {
+			ticking = ticks.C
+		}
+		var out chan<- Input
+		var first Input
+		if len(h.queue) > 0 {
+			out, first = typed, h.queue[0]
+		}
+		select {
+		case k, more := <-keys:
+			if more {
+				h.key(k)
+			} else {
+				keys = nil
+			}
+		case out <- first:
+			h.queue = h.queue[1:]
+		case <-h.alone.C:
+			h.letter()
+		case <-w.editor.Changed():
+			h.show()
+		case <-ticking:
+			w.locked(w.repaint)
+		case <-ctx.Done():
+			return
+		case <-w.closed:
+			return
+		}
+	}
 }
 
 // key handles a key.
@@ -166,7 +209,7 @@ func (h *hand) send(in Input) {
 	h.give(in)
 }
 
-func (h *hand) give(in Input) { h.unsent = append(h.unsent, in) }
+func (h *hand) give(in Input) { h.queue = append(h.queue, in) }
 
 // stop is Ctrl-C: it empties the line, or ends what runs, or, twice, leaves.
 func (h *hand) stop() {

@@ -54,9 +54,6 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 			return chatShell(ctx, env, first.Spec, command)
 		},
 		Load: func(f eidolon.File) ([]byte, error) {
-			if info, err := os.Stat(f.Path); err == nil && info.IsDir() {
-				return nil, fault.New(fault.ArgError, "it is a directory")
-			}
 			if f.Inside == "" {
 				return workspace.ReadFile(f.Path, mostPreloaded)
 			}
@@ -137,7 +134,7 @@ func nextRequest(ctx context.Context, c *contract.Call, first opening.Request, n
 	switch {
 	case !c.Bool("rehearse"):
 	case n.Session != "":
-		return r, fault.New(fault.ArgError, "a rehearsal cannot go on with a conversation that is kept")
+		return r, fault.New(fault.ArgError, "a rehearsal cannot continue a saved conversation")
 	case other:
 		return r, fault.New(fault.ArgError, "a rehearsal stays with its agent, %s", first.Agent).
 			Hint("omniagent chat --rehearse --agent %s rehearses with the other", n.Agent)

@@ -101,7 +101,7 @@ func (r *reader) agents(ctx context.Context, dir string, project bool) {
 		case p.Text == "":
 			r.problem(p.Path, errors.New("the agent has no prompt"))
 		case word(p.Name) != p.Name:
-			r.problem(p.Path, errors.New("the name of an agent cannot have blanks"))
+			r.problem(p.Path, errors.New("the name of an agent cannot contain spaces"))
 		default:
 			r.found.Agents = append(r.found.Agents, p)
 		}
@@ -113,7 +113,7 @@ func (r *reader) commands(ctx context.Context, dir, below string, project bool) 
 		switch p.Name, p.Project = CommandName(name), project; {
 		case p.Name == "":
 		case word(p.Name) != p.Name:
-			r.problem(p.Path, errors.New("the name of a command cannot have blanks"))
+			r.problem(p.Path, errors.New("the name of a command cannot contain spaces"))
 		default:
 			r.found.Commands = append(r.found.Commands, p)
 		}

@@ -44,7 +44,7 @@ type Record struct {
 	thought  string          // what an agent thought that does not keep it in its messages
 	thinks   bool            // its messages have it
 	adopted  int             // messages that come from elsewhere
-	asks     time.Time       // results were there, and the model is asked again unless the turn ends; else zero
+	asks     time.Time       // when the next request began, until it is noted; it is not made if the turn ends
 	ended    [][]byte        // messages of the turn, as JSON
 	messages int
 	seq      int64 // of the last event

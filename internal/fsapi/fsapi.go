@@ -178,7 +178,7 @@ func explained(path string, err error) error {
 		return &Error{Code: IOError, Message: "Input or output failed", Path: path, Cause: err}
 	}
 	switch reason, _ := f.Detail["reason"].(string); {
-	case reason == "outside":
+	case workspace.Outside(err):
 		return &Error{Code: OutsideWorkspace, Message: "Path escapes workspace", Path: path}
 	case reason == "invalid" && errors.Is(err, fault.ArgError):
 		return &Error{Code: InvalidPath, Message: "Path is not valid", Path: path}

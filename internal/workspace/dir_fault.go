@@ -47,6 +47,9 @@ func (d *Dir) outside(written string) error {
 		Hint("Give a path inside %s.", d.path)
 }
 
+// Outside reports whether a name led out of a Dir.
+func Outside(err error) bool { return err != nil && fault.Of(err).Detail["reason"] == "outside" }
+
 func notDirectory(name string, info fs.FileInfo) error {
 	return reasoned(fault.New(fault.Unsafe, "%s is a %s, not a directory", printable(name), typeOf(info.Mode())), name,
 		"not-directory")

@@ -139,6 +139,8 @@ func TestFilesInMessages(t *testing.T) {
 	w.await("leads out of this workspace")
 	w.enters("see @file:etc/out.txt")
 	w.await("leads out of this workspace")
+	w.enters("see @file:etc")
+	w.await("leads out of this workspace")
 	w.enters("/nosuch\x1b\rwith a second line")
 	w.await("There is no command /nosuch")
 	w.enters("see @file:notes/a.txt, @file:" + outside + " and @file:none.txt")

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"omniagent/internal/modelserver"
 	"omniagent/internal/xnl"
@@ -67,29 +66,27 @@ func TestALetterAnswers(t *testing.T) {
 	p := newPlace(t, `[{"shell":"touch made"},{"say":"Said."}]`)
 	w := p.open("--approval", "prompt")
 	w.await("test-model")
-	w.types("first\ry") // it may be read before the question or behind it
+	w.types("y\ry") // the second may be read before the question or behind it
 	w.await("y yes")
 	if _, err := os.Stat(filepath.Join(p.work, "made")); err == nil {
 		t.Fatal("a letter that was typed before the question has answered it")
 	}
-	w.types("\x7fn") // and is text; a letter that comes as fast is text too
-	w.types("\x12y") // a search for one does not answer
-	time.Sleep(time.Second)
+	w.pauses("\x12y") // a letter of a search does not answer
 	if _, err := os.Stat(filepath.Join(p.work, "made")); err == nil {
 		t.Fatal("a letter of a search has answered it")
 	}
-	w.types("\x07")
-	for range 100 { // one that stands alone for a while is
-		w.types("\x7f\x7f\x7fn")
-		time.Sleep(time.Second)
-		if strings.Contains(w.text(), "the user refused") {
-			break
-		}
-	}
+	w.types("\x07\x15n") // one that stands alone does
 	w.await("the user refused")
 	w.await("Said.")
-	w.types("\x15") // what was typed while the answer was on its way
 	w.quits()
+}
+
+// pauses types keys at a question, and waits for as long as letters need to count and to answer: a command that runs
+// beside the question takes the time.
+func (w *window) pauses(keys string) {
+	w.t.Helper()
+	w.types("\x15@!sleep 2; echo pau''sed\r" + keys)
+	w.await("paused")
 }
 
 // TestAReasonIsNoLetter: what is typed key by key is a reason, although its first letter alone would be an answer.
@@ -100,12 +97,8 @@ func TestAReasonIsNoLetter(t *testing.T) {
 	w.await("test-model")
 	w.enters("first")
 	w.await("y yes")
-	time.Sleep(time.Second) // letters count from now on
-	for _, letter := range "you must not" {
-		w.types(string(letter))
-		time.Sleep(20 * time.Millisecond) // a person's fingers
-	}
-	w.types("\r")
+	w.pauses("")
+	w.types("y\x1b[Cou must not\r") // the key between them makes the first letter one by itself
 	w.await("the user refused: you must not")
 	w.await("Said.")
 	w.quits()
