@@ -105,10 +105,16 @@ func (f *Fork) takeBase(ctx context.Context, to string) error {
 			return err
 		}
 		x.MarkLater(f.Made)
-		settledDir := f.olderDirs(x)
-		settled := f.keepIndexes(x, settledDir)
+		repos, settled := f.keepIndexes(x)
 		if !settled && try < attempts {
 			continue
+		}
+		settledDir := f.olderDirs(x)
+		for i := range repos {
+			repos[i].Absent = repos[i].absent(x, filepath.Join(f.dir, gitIndex(i)), settledDir)
+		}
+		if err := writeSoon(filepath.Join(f.dir, reposFile), repos); err != nil {
+			return err
 		}
 		return x.Without(func(name string) bool {
 			file := x.Find(name)
@@ -144,10 +150,8 @@ func (f *Fork) olderDirs(x *tree.Index) func(dir string) bool {
 // key returns a short name for the workspace.
 func (f *Fork) key() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(f.Workspace)))[:16] }
 
-// keepIndexes keeps the indexes of the repositories. It reports whether they did not change meanwhile. settledDir
-// reports whether a directory is as it was when the fork was made.
-func (f *Fork) keepIndexes(x *tree.Index, settledDir func(dir string) bool) (settled bool) {
-	var repos []repository
+// keepIndexes keeps the indexes of the repositories. It reports whether they did not change meanwhile.
+func (f *Fork) keepIndexes(x *tree.Index) (repos []repository, settled bool) {
 	settled = true
 	x.EachRepository(func(dir, top string) {
 		from, to := filepath.Join(dir, "index"), filepath.Join(f.dir, gitIndex(len(repos)))
@@ -166,14 +170,14 @@ func (f *Fork) keepIndexes(x *tree.Index, settledDir func(dir string) bool) (set
 			_ = os.Remove(to)
 			_ = keepFile(from, to)
 		}
-		repos[len(repos)-1].Absent = absentFiles(x, dir, to, top, settledDir)
 	})
-	return writeSoon(filepath.Join(f.dir, reposFile), repos) == nil && settled
+	return repos, settled
 }
 
-// absentFiles returns the tracked files of a repository that a workspace certainly did not have when a fork was made.
-func absentFiles(x *tree.Index, dir, index, top string, settledDir func(dir string) bool) (absent []string) {
-	opened, err := git.At(dir)
+// absent returns the files in a kept index that the workspace certainly did not have when the fork was made. settledDir
+// reports whether a directory is as it was then.
+func (r repository) absent(x *tree.Index, index string, settledDir func(dir string) bool) (absent []string) {
+	opened, err := git.At(r.Dir)
 	if err != nil {
 		return nil
 	}
@@ -185,7 +189,7 @@ func absentFiles(x *tree.Index, dir, index, top string, settledDir func(dir stri
 	unread := x.Unread()
 	for folder, entries := range files {
 		for _, e := range entries {
-			name := path.Join(top, folder, e.Name)
+			name := path.Join(r.Top, folder, e.Name)
 			if x.Find(name) != nil || unread(name) {
 				continue
 			}

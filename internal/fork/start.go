@@ -54,7 +54,7 @@ func (f *Fork) Start(ctx context.Context, p process.Plan, n Net) (*Work, error) 
 	} else {
 		w.Child, err = process.Start(p)
 	}
-	if err == nil {
+	if err == nil && f.Tier == Overlay {
 		if err = w.describe(n); err != nil {
 			w.End(os.Kill)
 			w.Child.Wait()
