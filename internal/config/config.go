@@ -44,6 +44,7 @@ type Options struct {
 	TrustFile string                      // where trust is recorded, "" when nowhere
 	Explicit  string                      // the only file to read, if set
 	None      bool                        // read no file at all; overrides Explicit
+	Unchecked bool                        // there need be no context of the name
 	Context   string                      // overrides current_context
 	Overrides map[string]string           // by name of key, from flags: the highest layer
 }
@@ -232,8 +233,7 @@ func (l *loader) chooseContext(files []file) {
 			}
 		}
 	}
-	unchecked := l.options.None // there are no files to check it by
-	if name == "" || unchecked || slices.Contains(available, name) {
+	if name == "" || l.options.Unchecked || slices.Contains(available, name) {
 		l.set.context = name
 		return
 	}

@@ -222,7 +222,11 @@ func TestContexts(t *testing.T) {
 		err.Error() != `--context: there is no context "wrok"; there is: at home, work` {
 		t.Errorf("got %v", err)
 	}
-	o.None = true // there is nothing to check it by
+	o.None = true
+	if _, none := Load(o); !errors.Is(none, fault.ConfigInvalid) {
+		t.Errorf("without files: %v", none)
+	}
+	o.Unchecked = true
 	if set, none := Load(o); none != nil || set.ContextName() != "wrok" {
 		t.Errorf("without files: %q, %v", set.ContextName(), none)
 	}

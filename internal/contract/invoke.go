@@ -144,7 +144,7 @@ func (c *Call) ProjectAt(dir string) config.Project {
 func (c *Call) configure() *fault.Fault {
 	options := config.Options{
 		Keys: c.Program.keys, Getenv: c.Host.Lookup, Dir: c.dir, Context: c.String("context"),
-		None: c.Bool("no-config") || c.Command.NoConfig, Overrides: map[string]string{},
+		None: c.Bool("no-config") || c.Command.NoConfig, Unchecked: c.Command.NoConfig, Overrides: map[string]string{},
 		UserFile: c.Paths.UserConfig(), TrustFile: c.TrustFile(),
 	}
 	if c.Given("config") {
