@@ -86,7 +86,7 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			failed++
 		}
 		if status != 0 && !c.Bool("ignore-errors") || c.ReaderGone() {
-			stopped = fmt.Sprintf("; line %d was the last that was carried out", number)
+			stopped = fmt.Sprintf("; stopped at line %d", number)
 			break
 		}
 	}

@@ -177,15 +177,14 @@ func (p Parts) runModelsUse(ctx context.Context, c *contract.Call) (contract.Res
 	profiles := profilesOf(c)(c.Dir())
 	u := user{c: c, data: modelUsed{Name: name, Changed: []string{}}}
 	word, model, slash := strings.Cut(name, "/")
-	if slash && (model == "" || strings.ContainsFunc(model, unicode.IsSpace)) {
-		return contract.Result{}, fault.New(fault.ArgError, "%q names no model behind the slash", name).
-			Hint("omniagent models list lists what can be asked here")
-	}
 	account := slices.Contains(provider.Names(p.APIs), strings.ToLower(word))
 	var err error
 	if one, ok := profiles.Named(name); ok {
 		u.data.Provider, u.data.Model = one.Kind, orNil(one.Model)
 		err = u.profile(ctx, home, one)
+	} else if account && slash && (model == "" || strings.ContainsFunc(model, unicode.IsSpace)) {
+		return contract.Result{}, fault.New(fault.ArgError, "%q names no model behind the slash", name).
+			Hint("omniagent models list lists what can be asked here")
 	} else if account {
 		u.data.Provider, u.data.Model = strings.ToLower(word), orNil(model)
 		err = u.provider(ctx)

@@ -78,12 +78,8 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 	case v.Kind != literal.Object || name == "":
 		return bad("the line has no _cmd")
 	case !known || strings.Contains(name, " "):
-		var names []string
-		for _, c := range p.Commands {
-			names = append(names, strings.ReplaceAll(c.Path, " ", "."))
-		}
-		near := text.Nearest(strings.ReplaceAll(name, " ", "."), names)
-		_, _, f := bad("there is no command %q%s", name, didYouMean(near))
+		near := text.Nearest(strings.ReplaceAll(name, ".", " "), p.paths())
+		_, _, f := bad("there is no command %q%s", name, didYouMean(strings.ReplaceAll(near, " ", ".")))
 		return nil, name, f.FixBy("name a command that the manifest lists", p.Name+" manifest")
 	case notInBatch(command):
 		return bad("%s cannot be part of a batch", name)

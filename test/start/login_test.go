@@ -246,6 +246,8 @@ func TestModelsUse(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s", name, exit, out)
 		}
 	}
+	p.atHome(t, ".eidolon/config.json", `{"models":{"profiles":[{"name":"openai/of mine"}]}}`)
+	p.run(t, "models", "use", "openai/of mine")
 	// A file that names none yet.
 	plain := fmt.Sprintf("{\"models\": {\n  \"profiles\": [{\"name\":\"a\"},{\"name\":\"b\",\"baseUrl\":\"%s\"}]\n}}\n",
 		a.URL)
