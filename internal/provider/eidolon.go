@@ -163,13 +163,13 @@ func (r *profileReader) profile(v literal.Value, layer Layer, path string) Profi
 		case ok && n > 0:
 			return n
 		case given && at.Kind != literal.Null:
-			r.notice("%s:%d: %s does not count: it has to be a whole number above 0", path, at.Pos.Line, name)
+			r.notice("%s:%d: %s does not count: it must be a whole number above 0", path, at.Pos.Line, name)
 		}
 		return eidolonLimit
 	}
 	for _, name := range []string{"name", "provider", "model", "baseUrl", "apiKey", "toolProtocol", "apiKind"} {
 		if at, ok := v.Lookup(name); ok && at.Kind != literal.String && at.Kind != literal.Null {
-			r.notice("%s:%d: %s does not count: it has to be a text", path, at.Pos.Line, name)
+			r.notice("%s:%d: %s does not count: it must be a string", path, at.Pos.Line, name)
 		}
 	}
 	p := Profile{

@@ -88,7 +88,7 @@ func headlessAuthentication(p *probe) {
 	x := p.extensions()["start"]
 	p.need(3, x.yes("requires_auth") && len(x.list("token_env_vars")) > 0,
 		"requires_auth and token_env_vars in the schema")
-	p.note("claude, codex, gemini, copilot and opencode log in by themselves")
+	p.note("claude, codex, gemini, copilot and opencode have logins of their own")
 }
 
 func expiry(p *probe) {
