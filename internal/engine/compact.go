@@ -55,7 +55,8 @@ func asksToShorten(message []model.Block) bool {
 // shortenNow shortens the conversation because a person wants it.
 func (l *loop) shortenNow(ctx context.Context) error {
 	if len(l.talk.messages) < 2 {
-		return nil // there is nothing to shorten
+		l.tell(event.Event{Kind: event.Text, Session: l.mind.o.ID, Text: "There is nothing to shorten yet."})
+		return nil
 	}
 	return l.shorten(ctx, "manual")
 }

@@ -251,6 +251,8 @@ func TestAgentAfterCompaction(t *testing.T) {
 	p.write(file, "You review.\n")
 	w := p.open()
 	w.await("test-model")
+	w.enters("/compact")
+	w.await("nothing to shorten yet")
 	w.enters("@agent:rev one")
 	w.await("\nok")
 	w.enters("two")
