@@ -21,6 +21,7 @@ const (
 	baseFile    = "base"  // the index of the workspace at the beginning
 	copyIndex   = "begin" // the index of a copy at the beginning
 	reposFile   = "repositories.json"
+	absentFile  = "absent.json" // tracked files that were not in the workspace at the beginning
 	contentsDir = "contents"
 	appliedFile = "applied.json"
 	baseTime    = time.Minute
@@ -31,9 +32,8 @@ const (
 
 // repository is a repository whose index was kept.
 type repository struct {
-	Dir    string   `json:"dir"`
-	Top    string   `json:"top"`              // top of its working tree, relative to the workspace
-	Absent []string `json:"absent,omitempty"` // tracked files that were not in the workspace
+	Dir string `json:"dir"`
+	Top string `json:"top"` // top of its working tree, relative to the workspace
 }
 
 func gitIndex(i int) string { return fmt.Sprintf("index-%d", i) }
@@ -74,7 +74,7 @@ type walked struct {
 // borrow links the files of another fork's base into this one.
 func (f *Fork) borrow(name string) error {
 	from := f.store.at(name)
-	files := []string{reposFile}
+	files := []string{reposFile, absentFile}
 	for _, pattern := range []string{"index-?", "index-??", "index-???", contentsDir + "/*"} {
 		found, _ := filepath.Glob(filepath.Join(from, filepath.FromSlash(pattern)))
 		for _, path := range found {
@@ -98,22 +98,19 @@ func (f *Fork) borrow(name string) error {
 // takeBase walks through the workspace. The base has all directories, so that one that was moved in later is noticed.
 // It leaves out files that git's index covers, because that index is kept too.
 func (f *Fork) takeBase(ctx context.Context, to string) error {
-	o := tree.Options{Store: f.contents(), FileLimit: 64 << 20, TotalLimit: 1 << 30, CountLimit: 100_000}
+	o := tree.Options{Store: f.contents(), FileLimit: 64 << 20, TotalLimit: 1 << 30, CountLimit: 100_000, Absent: true}
 	for try := 1; ; try++ {
 		x, err := tree.Take(ctx, f.Workspace, o)
 		if err != nil {
 			return err
 		}
 		x.MarkLater(f.Made)
-		repos, settled := f.keepIndexes(x)
+		settledDir := f.olderDirs(x)
+		settled := f.keepIndexes(x)
 		if !settled && try < attempts {
 			continue
 		}
-		settledDir := f.olderDirs(x)
-		for i := range repos {
-			repos[i].Absent = repos[i].absent(x, filepath.Join(f.dir, gitIndex(i)), settledDir)
-		}
-		if err := writeSoon(filepath.Join(f.dir, reposFile), repos); err != nil {
+		if err := writeSoon(filepath.Join(f.dir, absentFile), absentBefore(x, settledDir)); err != nil {
 			return err
 		}
 		return x.Without(func(name string) bool {
@@ -151,7 +148,8 @@ func (f *Fork) olderDirs(x *tree.Index) func(dir string) bool {
 func (f *Fork) key() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(f.Workspace)))[:16] }
 
 // keepIndexes keeps the indexes of the repositories. It reports whether they did not change meanwhile.
-func (f *Fork) keepIndexes(x *tree.Index) (repos []repository, settled bool) {
+func (f *Fork) keepIndexes(x *tree.Index) (settled bool) {
+	var repos []repository
 	settled = true
 	x.EachRepository(func(dir, top string) {
 		from, to := filepath.Join(dir, "index"), filepath.Join(f.dir, gitIndex(len(repos)))
@@ -171,38 +169,22 @@ func (f *Fork) keepIndexes(x *tree.Index) (repos []repository, settled bool) {
 			_ = keepFile(from, to)
 		}
 	})
-	return repos, settled
+	return writeSoon(filepath.Join(f.dir, reposFile), repos) == nil && settled
 }
 
-// absent returns the files in a kept index that the workspace certainly did not have when the fork was made. settledDir
+// absentBefore returns the tracked files that the workspace certainly did not have when the fork was made. settledDir
 // reports whether a directory is as it was then.
-func (r repository) absent(x *tree.Index, index string, settledDir func(dir string) bool) (absent []string) {
-	opened, err := git.At(r.Dir)
-	if err != nil {
-		return nil
-	}
-	defer opened.Close()
-	files, err := opened.IndexAt(index)
-	if err != nil {
-		return nil
-	}
-	unread := x.Unread()
-	for folder, entries := range files {
-		for _, e := range entries {
-			name := path.Join(r.Top, folder, e.Name)
-			if x.Find(name) != nil || unread(name) {
-				continue
-			}
-			from := path.Dir(name)
-			for from != "." && x.Find(from) == nil {
-				from = path.Dir(from)
-			}
-			if settledDir(from) {
-				absent = append(absent, name)
-			}
+func absentBefore(x *tree.Index, settledDir func(dir string) bool) []string {
+	absent := []string{}
+	for _, name := range x.Absent {
+		from := path.Dir(name)
+		for from != "." && x.Find(from) == nil {
+			from = path.Dir(from)
+		}
+		if settledDir(from) {
+			absent = append(absent, name)
 		}
 	}
-	slices.Sort(absent)
 	return absent
 }
 
@@ -217,6 +199,7 @@ type bases struct {
 	contents *tree.Contents
 	store    *tree.Store
 	repos    []*tracked
+	absent   []string // tracked files that were not there; sorted
 	applied  map[string][]appliedFileState
 	placed   map[string]bool // what inPlace found
 }
@@ -257,6 +240,7 @@ func (f *Fork) bases(ctx context.Context) (*bases, error) {
 	}
 	var repos []repository
 	_ = readJSON(filepath.Join(f.dir, reposFile), &repos)
+	_ = readJSON(filepath.Join(f.dir, absentFile), &b.absent) // without it, git's index counts
 	for i, r := range repos {
 		b.repos = append(b.repos, &tracked{repository: r, file: filepath.Join(f.dir, gitIndex(i))})
 	}
@@ -325,6 +309,9 @@ func (b *bases) of(name string, mine *side) base {
 			},
 		}
 	}
+	if _, missing := slices.BinarySearch(b.absent, name); missing {
+		return base{known: true}
+	}
 	return b.ofTracked(name)
 }
 
@@ -390,9 +377,6 @@ func (b *bases) ofTracked(name string) base {
 				r.opened = opened
 				r.files, _ = opened.IndexAt(r.file)
 			}
-		}
-		if _, missing := slices.BinarySearch(r.Absent, name); missing {
-			return base{known: true}
 		}
 		dir := strings.TrimSuffix(path.Dir(rel), ".")
 		if e, ok := r.files.Find(dir, path.Base(rel)); ok {

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -73,6 +75,9 @@ func (w *walk) readContents(ctx context.Context) error {
 	}()
 	for _, f := range w.index.folders {
 		r.classifyAll(f, w.since[f.path], known[f.repository])
+	}
+	if w.options.Absent {
+		w.findAbsent(known)
 	}
 	var group sync.WaitGroup
 	for range min(workspace.Workers(), len(r.tasks)) {
@@ -391,6 +396,23 @@ func (k *tracked) load() {
 	if k.files, err = opened.Index(); err != nil {
 		k.walk.gap(k.at.top+".git", "git's index cannot be used: "+err.Error(), false)
 	}
+}
+
+// findAbsent compares what git tracks with what is there.
+func (w *walk) findAbsent(known map[*repository]*tracked) {
+	folders, unread := w.index.files(), w.index.Unread()
+	for r, k := range known {
+		k.load()
+		for dir, entries := range k.files {
+			at, beneath := r.folder(dir)
+			for _, e := range entries {
+				if beneath && folders[at].find(e.Name) == nil && !unread(path.Join(at, e.Name)) {
+					w.index.Absent = append(w.index.Absent, path.Join(at, e.Name))
+				}
+			}
+		}
+	}
+	slices.Sort(w.index.Absent)
 }
 
 func (k *tracked) close() {

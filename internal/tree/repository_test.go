@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -192,5 +193,31 @@ func TestConvertedFilesAreKept(t *testing.T) {
 	_, patch := difference(t, root, func() { write(t, root, "w.txt", "one\r\n2\r\n") })
 	if !strings.Contains(patch, "-two\r\n+2\r\n") {
 		t.Errorf("the diff is\n%s", patch)
+	}
+}
+
+// TestAbsent: tracked files that are gone, in the repository of the root, in one beneath it, and where the root is
+// itself beneath the top of its repository.
+func TestAbsent(t *testing.T) {
+	needGit(t)
+	root := t.TempDir()
+	repository(t, root, map[string]string{"a": "a", "b": "b", "d/c": "c", "d/e/f": "f", "other/g": "g"})
+	repository(t, filepath.Join(root, "sub"), map[string]string{"h": "h", "i/j": "j"})
+	for _, name := range []string{"b", "d/e", "other", "sub/i"} {
+		if err := os.RemoveAll(filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := tree.Options{Store: openStore(t, t.TempDir()), Absent: true}
+	if got, want := take(t, root, o).Absent, []string{"b", "d/e/f", "other/g", "sub/i/j"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	o.Store = openStore(t, t.TempDir())
+	if got, want := take(t, filepath.Join(root, "d"), o).Absent, []string{"e/f"}; !slices.Equal(got, want) {
+		t.Errorf("beneath the top: %q, want %q", got, want)
+	}
+	o.Absent, o.Store = false, openStore(t, t.TempDir())
+	if got := take(t, root, o).Absent; got != nil {
+		t.Errorf("unasked: %q", got)
 	}
 }

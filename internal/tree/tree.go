@@ -55,6 +55,8 @@ type Options struct {
 	Except func(dir, name string) bool
 	// Whole asks for what it takes to restore the root: also ignored files, and all of .git but its objects.
 	Whole bool
+	// Absent asks for Index.Absent.
+	Absent bool
 	// GitDir says that the root is itself what is usually called .git.
 	GitDir bool
 	// IgnoredLimit is how many bytes of ignored files Take keeps with Whole, the smaller directories first.
@@ -99,6 +101,10 @@ type Index struct {
 	// names outside of the root, and those that are neither files, directories nor links. Of ignored ones it is the
 	// topmost ignored directory. They are sorted by path.
 	Beyond []Gap
+
+	// Absent are the files that git tracks and that are not there, if they were asked for. They are sorted, and known
+	// only of an index that was just taken.
+	Absent []string
 
 	folders []*folder // sorted by path
 	// top is the root itself, whose path is "."; nil: it is a .git, or not there, or of an earlier version.
@@ -172,6 +178,20 @@ type repository struct {
 // path returns how the repository calls a folder of the index.
 func (r *repository) path(folder string) string {
 	return path.Join(r.prefix, strings.TrimPrefix(strings.TrimPrefix(folder, r.top), "/"))
+}
+
+// folder is the inverse of path. It reports whether the folder is the root or beneath it.
+func (r *repository) folder(dir string) (at string, beneath bool) {
+	switch {
+	case r.prefix == "":
+	case dir == r.prefix:
+		dir = ""
+	default:
+		if dir, beneath = strings.CutPrefix(dir, r.prefix+"/"); !beneath {
+			return "", false
+		}
+	}
+	return path.Join(r.top, dir), true
 }
 
 func (f *folder) join(name string) string {
