@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -62,6 +63,10 @@ func (c *Chat) say(ctx context.Context, text string, steers bool) {
 
 // send sends a message, with what it refers to and what waits to travel with it.
 func (c *Chat) send(ctx context.Context, text string, steers bool) {
+	if c.ofAgent(text) { // with anything before it, it would be a message
+		c.deliver(ctx, []event.Block{{Text: text}}, text, steers)
+		return
+	}
 	blocks, agent, ok := c.references(ctx, text)
 	if !ok {
 		c.unsent()
@@ -96,6 +101,12 @@ func (c *Chat) send(ctx context.Context, text string, steers bool) {
 		return
 	}
 	send()
+}
+
+// ofAgent reports whether a text is a command of the agent.
+func (c *Chat) ofAgent(text string) bool {
+	name, _, is := commandIn(text)
+	return is && slices.Contains(c.Conversation().Facts().Commands, name)
 }
 
 // unsent records that a message was not sent.
