@@ -79,6 +79,8 @@ func (p *person) leaves() int {
 	case code := <-p.ended:
 		return code
 	case <-time.After(hermetic.Patience):
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		p.t.Fatalf("it does not end:\n%s", p.text.String())
 		return 0
 	}
@@ -199,8 +201,8 @@ func TestCtrlCIsHeard(t *testing.T) {
 		t.Fatal("nobody hears it")
 	}
 	close(free)
-	p.await(t, "interrupted")
-	p.signals <- os.Interrupt // there is no turn
+	p.await(t, "interrupted\n> ") // the person is asked again: there is no turn
+	p.signals <- os.Interrupt
 	if code := p.leaves(); code != 130 {
 		t.Errorf("exit %d", code)
 	}
@@ -217,5 +219,5 @@ func TestCtrlCTwice(t *testing.T) {
 	p.await(t, "⏺ Look")
 	p.signals <- os.Interrupt
 	p.signals <- os.Interrupt
-	p.await(t, "interrupted")
+	p.await(t, "interrupted\n> ")
 }
