@@ -21,6 +21,7 @@ var placesText string
 type row struct {
 	sight     sandbox.Sight
 	path, why string
+	parts     []sandbox.Part
 }
 
 // table returns the rows of places.txt, which variables move which directories, and which of these are for caches.
@@ -30,10 +31,16 @@ func table() (rows []row, moved map[string]string, caches []string) {
 	for line := range strings.Lines(placesText) {
 		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		path, why, _ := strings.Cut(rest, "  ")
-		if sight, ok := sights[kind]; ok {
-			rows = append(rows, row{sight, filepath.FromSlash(path), why})
-		} else if kind == "moved" || kind == "cache" {
-			moved[filepath.FromSlash(path)] = why
+		path = filepath.FromSlash(path)
+		sight, ok := sights[kind]
+		switch {
+		case ok:
+			rows = append(rows, row{sight: sight, path: path, why: why})
+		case kind == "links" || kind == "files":
+			of := &rows[len(rows)-1]
+			of.parts = append(of.parts, sandbox.Part{Path: filepath.ToSlash(path), Changes: kind == "files"})
+		case kind == "moved" || kind == "cache":
+			moved[path] = why
 			if kind == "cache" {
 				caches = append(caches, why)
 			}
@@ -200,7 +207,7 @@ func (s *sight) listed() {
 				paths, _ = filepath.Glob(path)
 			}
 			for _, path := range paths {
-				s.list(r.sight, path, r.why)
+				s.list(sandbox.Place{Path: path, Sight: r.sight, Why: r.why, Parts: r.parts})
 			}
 		}
 	}
@@ -208,19 +215,19 @@ func (s *sight) listed() {
 
 // list adds a place of the table. By its name it opens nothing; it may be a link to something that does. Only home
 // directories are made anew for commands, so what a variable moves elsewhere stays as it is, and is read-only.
-func (s *sight) list(how sandbox.Sight, path, why string) {
-	if !s.inside(path) {
-		how = sandbox.Shown
+func (s *sight) list(place sandbox.Place) {
+	if !s.inside(place.Path) {
+		place.Sight = sandbox.Shown
 	}
-	if how != sandbox.Owned {
-		if real, err := filepath.EvalSymlinks(path); err == nil && real != path && s.opens(real) != "" {
+	if place.Sight != sandbox.Owned {
+		if real, err := filepath.EvalSymlinks(place.Path); err == nil && real != place.Path && s.opens(real) != "" {
 			return
 		}
 	}
-	if slices.ContainsFunc(s.places, func(p sandbox.Place) bool { return p.Path == path }) {
+	if slices.ContainsFunc(s.places, func(p sandbox.Place) bool { return p.Path == place.Path }) {
 		return // a variable of the environment has put it there
 	}
-	s.places = append(s.places, sandbox.Place{Path: path, Sight: how, Why: why})
+	s.places = append(s.places, place)
 }
 
 // moved returns where a path of the table is, by the variables that say so.

@@ -23,8 +23,20 @@ func TestTable(t *testing.T) {
 			lines++
 		}
 	}
-	if len(rows)+len(moved) != lines {
-		t.Errorf("%d lines, %d rows, %d variables", lines, len(rows), len(moved))
+	parts := 0
+	for _, r := range rows {
+		holds := func(o row) bool { return o.sight == sandbox.Owned && pathname.Within(o.path, r.path) }
+		if parts += len(r.parts); len(r.parts) > 0 && (r.sight != sandbox.Copied || !slices.ContainsFunc(rows, holds)) {
+			t.Errorf("%s has parts, but is not copied or lies beneath no directory of the command's own", r.path)
+		}
+		for _, part := range r.parts {
+			if !filepath.IsLocal(part.Path) || filepath.Clean(part.Path) != part.Path {
+				t.Errorf("%+v", part)
+			}
+		}
+	}
+	if len(rows)+len(moved)+parts != lines {
+		t.Errorf("%d lines, %d rows, %d variables, %d parts", lines, len(rows), len(moved), parts)
 	}
 	secrets := guard.Agents(nil).Credentials("/h")
 	for _, name := range []string{

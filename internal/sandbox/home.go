@@ -2,7 +2,9 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"omniagent/internal/pathname"
@@ -26,6 +28,13 @@ type Place struct {
 	Path  string // absolute and clean; it need not exist
 	Sight Sight
 	Why   string // what it is for, as a phrase
+	Parts []Part // of a Copied place beneath an Owned one
+}
+
+// Part is what commands find of a Copied place where nothing can be mounted.
+type Part struct {
+	Path    string // beneath the place, with slashes; "*" is every name that does not begin with a dot
+	Changes bool   // programs write into such a file, so it is copied; else a link leads to it
 }
 
 // String says what commands may do there.
@@ -49,6 +58,33 @@ func (p Policy) owned(place string) string {
 	return ""
 }
 
+// brought reports whether commands find a path in a place where nothing can be mounted, and whether by a link.
+func (place Place) brought(path string) (found, linked bool) {
+	rel, _ := pathname.In(place.Path, path)
+	names := strings.Split(filepath.ToSlash(rel), "/")
+	for _, part := range place.Parts {
+		pattern := strings.Split(part.Path, "/")
+		n := min(len(names), len(pattern))
+		switch {
+		case rel == ".":
+			return true, false
+		case !slices.EqualFunc(pattern[:n], names[:n], matches):
+		case n < len(pattern):
+			found = true
+		case !part.Changes:
+			return true, true
+		case n == len(names):
+			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+				return true, false
+			}
+		}
+	}
+	return found, false
+}
+
+// matches reports whether a part of a path is meant: a star is every name that does not begin with a dot.
+func matches(pattern, name string) bool { return pattern == name || pattern == "*" && name[0] != '.' }
+
 // place returns the innermost place that a path is in.
 func (p Policy) place(path string) (found Place, ok bool) {
 	for _, place := range p.Places {
@@ -63,13 +99,15 @@ func (p Policy) place(path string) (found Place, ok bool) {
 func (p Policy) readsHome(path string, t Tier) (e Effect, ok bool) {
 	home := first(p.Homes, path)
 	place, listed := p.place(path)
+	found, _ := place.brought(path)
 	switch {
 	case t == Seatbelt || home == "" && !listed:
 		return e, false
-	case listed && (place.Sight == Owned || place.Sight == Copied && t == Landlock && p.owned(place.Path) != ""):
+	case listed && (place.Sight == Owned ||
+		t == Landlock && place.Sight == Copied && p.owned(place.Path) != "" && !found):
 		why := fmt.Sprintf("commands have a directory of their own in place of %s", place.Path)
 		if path != place.Path {
-			why += ", and nothing of yours is in it"
+			why += ", and this is not brought there"
 		}
 		return Effect{"read", path == place.Path, why}, true
 	case t == Namespaces && p.Identity != "" && home != "" && home == p.Homes[0] &&
@@ -95,7 +133,8 @@ func (p Policy) writesHome(path string, t Tier) (e Effect, ok bool) {
 	if !listed || t == Seatbelt || place.Sight == Shown {
 		return e, false
 	}
-	if place.Sight == Copied && t == Landlock && p.owned(place.Path) == "" {
+	_, linked := place.brought(path)
+	if place.Sight == Copied && t == Landlock && (linked || p.owned(place.Path) == "") {
 		return e, false
 	}
 	return Effect{"write", true, fmt.Sprintf("%s: %s, and yours does not change", place.Path, place.Sight)}, true

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/pathname"
-	"omniagent/internal/process"
 	"omniagent/internal/workspace"
 )
 
@@ -237,7 +235,12 @@ func (h *homes) add(p Policy, place Place) error {
 		}
 	}
 	if sight == Copied && farm != nil && beneath {
-		return nil // what holds it is the command's own
+		if len(place.Parts) == 0 {
+			return nil // what holds it is the command's own
+		}
+		o.Seen = append(o.Seen, real, place.Path)
+		farm.fill(place, real)
+		return nil
 	}
 	lower := p.lower(real)
 	if sight == Copied && (farm != nil || !isDir || lower == "") {
@@ -292,83 +295,4 @@ func (o *order) layers(dir string) error {
 		o.Layers = append(o.Layers, lower, upper, work)
 	}
 	return nil
-}
-
-// farm is the home directory of commands where nothing can be mounted: links to places. Commands cannot write it.
-type farm struct {
-	home, dir string
-	own       map[string]string // owned places, and what they are
-}
-
-// add makes a link for a place. In an owned directory, which commands write, it makes one only at the top: a name
-// deeper down may lead elsewhere by now.
-func (f *farm) add(place, real string, sight Sight) error {
-	rel, within := pathname.In(f.home, place)
-	if !within || rel == "." {
-		return nil // it is seen by its own name
-	}
-	for owned, dir := range f.own {
-		if owned == place || !pathname.Within(owned, place) {
-			continue
-		}
-		if filepath.Dir(place) != owned {
-			return nil
-		}
-		at, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(at)
-		if err := unix.Symlinkat(real, at, filepath.Base(place)); err != nil && err != unix.EEXIST {
-			return err
-		}
-		return nil
-	}
-	if sight == Owned {
-		f.own[place] = real
-	}
-	path := filepath.Join(f.dir, rel)
-	if err := os.Symlink(real, path); !errors.Is(err, fs.ErrNotExist) {
-		return unlessThere(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return unlessThere(os.Symlink(real, path))
-}
-
-func unlessThere(err error) error {
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
-}
-
-// moved returns an environment in which HOME and what names places there lead to another directory.
-func (p Policy) moved(env []string, to string) []string {
-	names := []string{p.Homes[0]}
-	home, _ := process.Value(env, "HOME")
-	if real, err := filepath.EvalSymlinks(home); err == nil && real == p.Homes[0] && real != home {
-		names = append(names, filepath.Clean(home))
-	}
-	var list []string
-	for _, entry := range env {
-		name, value, _ := strings.Cut(entry, "=")
-		from := first(names, value)
-		switch {
-		case name == "HOME":
-			continue
-		case !filepath.IsAbs(value) || from == "" || p.shadows(value) || pathname.Within(p.Temp, value):
-		default:
-			rel, _ := filepath.Rel(from, value)
-			there := filepath.Join(p.Homes[0], rel)
-			if _, listed := p.place(there); listed || slices.ContainsFunc(p.Places, func(place Place) bool {
-				return pathname.Within(there, place.Path)
-			}) {
-				entry = name + "=" + filepath.Join(to, rel)
-			}
-		}
-		list = append(list, entry)
-	}
-	return append(list, "HOME="+to)
 }

@@ -55,9 +55,17 @@ func (h house) inhabit(p *Policy) {
 	for path, sight := range map[string]Sight{
 		".tool/bin": Shown, ".cache": Owned, ".cache/build": Copied, ".store": Copied, ".absent": Copied, ".own": Owned,
 	} {
-		p.Places = append(p.Places, Place{filepath.Join(h.home, path), sight, "the test"})
+		p.Places = append(p.Places, Place{Path: filepath.Join(h.home, path), Sight: sight, Why: "the test"})
 	}
 	slices.SortFunc(p.Places, func(a, b Place) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// parts gives a policy the home directory with a place that is brought in parts.
+func (h house) parts(p *Policy) {
+	h.inhabit(p)
+	p.Places = append(p.Places, Place{
+		Path: h.home + "/.cache/parts", Sight: Copied, Parts: []Part{{"v1/*", true}, {"v1/*", false}}, Why: "the test",
+	})
 }
 
 // line runs a command with the home directory.
@@ -74,6 +82,55 @@ func (h house) line(t *testing.T, w *Walls, line string) result {
 	must(t, err)
 	e := c.Wait()
 	return result{out.String(), e}
+}
+
+// TestBrought: where nothing can be mounted, a cache beneath a directory of the command's own has links to what is in
+// the person's, and copies of what programs write into; the next conversation brings what is new and takes back links
+// to what is gone. A command that puts links in our way gains nothing.
+func TestBrought(t *testing.T) {
+	if !slices.Contains(tiers(t), Landlock) {
+		t.Skip("there is no Landlock here")
+	}
+	h := newHouse(t)
+	h.write(t, ".cache/parts/v1/one/a", "one")
+	h.write(t, ".cache/parts/v1/.tmp/a", "temporary")
+	h.write(t, ".cache/parts/v1/index", "index\n")
+	h.write(t, ".cache/parts/other", "secret")
+	w := h.walls(t, Landlock, h.parts)
+	r := h.line(t, w, "cd ~/.cache/parts && find . | sort && cat v1/one/a v1/index && echo more >> v1/index && "+
+		"mkdir -p v1/mine v1/two/empty && rm v1/one && ! echo x > $REAL/.cache/parts/v1/one/a")
+	if !strings.HasPrefix(r.out, ".\n./v1\n./v1/index\n./v1/one\noneindex\n") || r.ending.ExitCode != 0 {
+		t.Errorf("%+v", r)
+	}
+	if h.read(".cache/parts/v1/one/a") != "one" || h.read(".cache/parts/v1/index") != "index\n" {
+		t.Error("what is the user's has changed")
+	}
+	must(t, w.Close())
+
+	h.write(t, ".cache/parts/v1/two/a", "two")
+	w = h.walls(t, Landlock, h.parts)
+	const all = "cd ~/.cache/parts/v1 && echo * && cat */a index"
+	if r := h.line(t, w, all); r.out != "index mine one two\nonetwoindex\nmore\n" {
+		t.Errorf("%+v", r)
+	}
+	must(t, w.Close())
+
+	must(t, os.RemoveAll(h.home+"/.cache/parts/v1/one"))
+	w = h.walls(t, Landlock, h.parts)
+	if r := h.line(t, w, all); r.out != "index mine two\ntwoindex\nmore\n" {
+		t.Errorf("%+v", r)
+	}
+	if r := h.line(t, w, "cd ~/.cache && rm -r parts && ln -s "+h.home+" parts"); r.ending.ExitCode != 0 {
+		t.Errorf("%+v", r)
+	}
+	must(t, w.Close())
+	w = h.walls(t, Landlock, h.parts)
+	if _, err := os.Lstat(h.home + "/v1"); err == nil {
+		t.Error("it follows a link that a command has made")
+	}
+	if r := h.line(t, w, "rm ~/.cache/parts"); r.ending.ExitCode != 0 {
+		t.Errorf("%+v", r)
+	}
 }
 
 // TestHomeIsEmpty: what is not on the list cannot be read, whether nobody thought of it, it lies beside what is on the
@@ -343,18 +400,25 @@ func TestExplainHome(t *testing.T) {
 	hermetic.Long(t)
 	for _, tier := range tiers(t) {
 		h := newHouse(t)
-		h.write(t, ".own/a", "")
+		for _, path := range []string{
+			".own/a", ".cache/parts/v1/one/a", ".cache/parts/v1/two", ".cache/parts/v1/.tmp/a", ".cache/parts/other/a",
+		} {
+			h.write(t, path, "x")
+		}
 		p := h.policy()
-		h.inhabit(&p)
-		w := h.walls(t, tier, h.inhabit)
+		h.parts(&p)
+		w := h.walls(t, tier, h.parts)
 		for _, path := range []string{
 			".tool", ".tool/bin", ".tool/bin/run", ".tool/credentials", "notes", ".store", ".nobody-knows", ".own",
+			".cache/parts", ".cache/parts/v1", ".cache/parts/v1/one", ".cache/parts/v1/one/a", ".cache/parts/v1/two",
+			".cache/parts/v1/.tmp", ".cache/parts/other",
 		} {
 			e := p.Explain(filepath.Join(h.home, path), Report{Tier: tier})
 			t.Logf("%s %s: %+v", tier, path, e)
 			r := h.line(t, w,
 				"f=~/"+path+"; test -e $f && head -c 1 -- $f > /dev/null 2>&1 || ls -- $f >/dev/null 2>&1 && "+
-					"echo read; echo x 2>/dev/null > $f/new && echo write; true")
+					"echo read; if test -f $f; then echo x 2>/dev/null >> $f; else mkdir -p $f 2>/dev/null; "+
+					"echo x 2>/dev/null > $f/new; fi && echo write; true")
 			if strings.Contains(r.out, "read") != e[0].Allowed || strings.Contains(r.out, "write") != e[1].Allowed {
 				t.Errorf("%s %s: %q, %+v", tier, path, r.out, e)
 			}

@@ -1,0 +1,189 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"omniagent/internal/pathname"
+	"omniagent/internal/process"
+)
+
+// farm is the home directory of commands where nothing can be mounted: links to places. Commands cannot write it.
+type farm struct {
+	home, dir string
+	own       map[string]string // owned places, and what they are
+}
+
+// add makes a link for a place. In an owned directory, which commands write, it makes one only at the top: a name
+// deeper down may lead elsewhere by now.
+func (f *farm) add(place, real string, sight Sight) error {
+	rel, within := pathname.In(f.home, place)
+	if !within || rel == "." {
+		return nil // it is seen by its own name
+	}
+	for owned, dir := range f.own {
+		if owned == place || !pathname.Within(owned, place) {
+			continue
+		}
+		if filepath.Dir(place) != owned {
+			return nil
+		}
+		at, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(at)
+		if err := unix.Symlinkat(real, at, filepath.Base(place)); err != nil && err != unix.EEXIST {
+			return err
+		}
+		return nil
+	}
+	if sight == Owned {
+		f.own[place] = real
+	}
+	path := filepath.Join(f.dir, rel)
+	if err := os.Symlink(real, path); !errors.Is(err, fs.ErrNotExist) {
+		return unlessThere(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return unlessThere(os.Symlink(real, path))
+}
+
+// fill brings what is in a copied place into the owned directory that holds it, as its parts say, and removes links to
+// what is there no more. Commands write that directory while it works, so it reaches nothing outside of it, and what
+// stands in its way stays. It is a cache: what cannot be brought is missing.
+func (f *farm) fill(place Place, real string) {
+	for owned, dir := range f.own {
+		rel, within := pathname.In(owned, place.Path)
+		if !within {
+			continue
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return
+		}
+		defer root.Close()
+		if root.MkdirAll(rel, 0o700) != nil {
+			return
+		}
+		at, err := root.OpenRoot(rel)
+		if err != nil {
+			return
+		}
+		defer at.Close()
+		for _, part := range place.Parts {
+			bring(at, real, strings.Split(part.Path, "/"), part.Changes)
+		}
+	}
+}
+
+// bring brings what matches a path from one directory into another.
+func bring(to *os.Root, from string, path []string, changes bool) {
+	there, err := os.ReadDir(from)
+	if err != nil {
+		return
+	}
+	if len(path) == 1 {
+		bringAll(to, from, path[0], there, changes)
+		return
+	}
+	for _, e := range there {
+		if !e.IsDir() || !matches(path[0], e.Name()) || unlessThere(to.Mkdir(e.Name(), 0o700)) != nil {
+			continue
+		}
+		if sub, err := to.OpenRoot(e.Name()); err == nil {
+			bring(sub, filepath.Join(from, e.Name()), path[1:], changes)
+			_ = sub.Close()
+		}
+	}
+}
+
+// bringAll brings what is in a directory into another.
+func bringAll(to *os.Root, from, pattern string, there []fs.DirEntry, changes bool) {
+	dir, err := to.Open(".")
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(-1)
+	here := make(map[string]fs.FileMode, len(entries))
+	for _, e := range entries {
+		here[e.Name()] = e.Type()
+	}
+	for _, e := range there {
+		name := e.Name()
+		kind, stands := here[name]
+		if delete(here, name); !matches(pattern, name) {
+			continue
+		}
+		if stands && !(!changes && kind.IsDir() && e.IsDir() && hollow(to, name) && to.RemoveAll(name) == nil) {
+			continue
+		}
+		if !changes {
+			_ = to.Symlink(filepath.Join(from, name), name)
+		} else if e.Type().IsRegular() {
+			if data, err := os.ReadFile(filepath.Join(from, name)); err == nil {
+				_ = to.WriteFile(name, data, 0o600)
+			}
+		}
+	}
+	for name, kind := range here {
+		if kind&fs.ModeSymlink != 0 && matches(pattern, name) {
+			_ = to.Remove(name)
+		}
+	}
+}
+
+// hollow reports whether a directory has nothing but directories. Programs leave such when they fetch in vain.
+func hollow(root *os.Root, name string) bool {
+	return fs.WalkDir(root.FS(), name, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			err = fs.ErrExist
+		}
+		return err
+	}) == nil
+}
+
+func unlessThere(err error) error {
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// moved returns an environment in which HOME and what names places there lead to another directory.
+func (p Policy) moved(env []string, to string) []string {
+	names := []string{p.Homes[0]}
+	home, _ := process.Value(env, "HOME")
+	if real, err := filepath.EvalSymlinks(home); err == nil && real == p.Homes[0] && real != home {
+		names = append(names, filepath.Clean(home))
+	}
+	var list []string
+	for _, entry := range env {
+		name, value, _ := strings.Cut(entry, "=")
+		from := first(names, value)
+		switch {
+		case name == "HOME":
+			continue
+		case !filepath.IsAbs(value) || from == "" || p.shadows(value) || pathname.Within(p.Temp, value):
+		default:
+			rel, _ := filepath.Rel(from, value)
+			there := filepath.Join(p.Homes[0], rel)
+			if _, listed := p.place(there); listed || slices.ContainsFunc(p.Places, func(place Place) bool {
+				return pathname.Within(there, place.Path)
+			}) {
+				entry = name + "=" + filepath.Join(to, rel)
+			}
+		}
+		list = append(list, entry)
+	}
+	return append(list, "HOME="+to)
+}
