@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/text"
 )
 
 // knownAgent is an agent and the file that defines it, if it is not built in.
@@ -79,10 +80,18 @@ func repositoryFile(c *contract.Call) (*agentsdir.File, error) {
 // named returns the agent that answers to a name.
 func named(known []knownAgent, name string) (knownAgent, error) {
 	i := slices.IndexFunc(known, func(k knownAgent) bool { return k.answersTo(strings.ToLower(name)) })
-	if i < 0 {
-		return knownAgent{}, fault.New(fault.NotFoundCode, "there is no agent %q", name).Hint("omniagent agents list")
+	if i >= 0 {
+		return known[i], nil
 	}
-	return known[i], nil
+	f := fault.New(fault.NotFoundCode, "there is no agent %q", name).Hint("omniagent agents list")
+	var names []string
+	for _, k := range known {
+		names = append(names, k.Name())
+	}
+	if near := text.Nearest(name, names); near != "" {
+		f.With("did_you_mean", near)
+	}
+	return knownAgent{}, f
 }
 
 // checkAgent returns an error if no agent answers to a name.

@@ -8,6 +8,7 @@ import (
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/provider"
 	"omniagent/internal/redact"
 )
 
@@ -60,6 +61,24 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	}
 	near, _ := f.Detail["did_you_mean"].(string)
 	return []fault.Problem{{Param: "key", Code: f.Code, Value: key, Message: f.Message, Corrected: near}}
+}
+
+// checkNamed checks the name of an agent or of a model API that is set.
+func (p Parts) checkNamed(c *contract.Call) []fault.Problem {
+	value := c.String("value")
+	var err error
+	switch c.String("key") {
+	case "agent":
+		err = p.checkAgent(c, value)
+	case "native.provider":
+		err = provider.Options{APIs: p.APIs}.Check(value)
+	}
+	if err == nil {
+		return nil
+	}
+	f := fault.Of(err)
+	near, _ := f.Detail["did_you_mean"].(string)
+	return []fault.Problem{{Param: "value", Code: f.Code, Value: value, Message: f.Message, Corrected: near}}
 }
 
 // target returns the file that is written, its scope, and its trust.
@@ -147,7 +166,7 @@ func configEdit(c contract.Command) *contract.Command {
 	return configCommand(c)
 }
 
-func configSet() *contract.Command {
+func (p Parts) configSet() *contract.Command {
 	return configEdit(contract.Command{
 		Path: "config set", Summary: "set a configuration value",
 		Detail: "Writes .omniagent/config.toml of the project, or with --global your own. Comments and order stay. A " +
@@ -162,8 +181,13 @@ func configSet() *contract.Command {
 			{Description: "Results as text in this project", Command: "omniagent config set output plain"},
 			{Description: "Keep more audit logs, everywhere", Command: "omniagent config set audit.keep 10 --global"},
 		},
-		Validate: func(c *contract.Call) []fault.Problem { return checkEdit(c, true) },
-		Run:      runConfigSet,
+		Validate: func(c *contract.Call) []fault.Problem {
+			if problems := checkEdit(c, true); len(problems) > 0 {
+				return problems
+			}
+			return p.checkNamed(c)
+		},
+		Run: runConfigSet,
 	})
 }
 

@@ -87,7 +87,7 @@ func (p Parts) app() contract.App {
 			configGet(),
 			configList(),
 			configPath(),
-			configSet(),
+			p.configSet(),
 			configUnset(),
 			p.demonstration(),
 			p.doctor(),

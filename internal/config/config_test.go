@@ -259,8 +259,8 @@ func TestEverythingWrongIsReportedAndTheRestHolds(t *testing.T) {
 	want := []string{
 		`--audit-keep: audit.keep must be a duration with its unit, such as 90s, 1h30m or 30d, not "soon"`,
 		`there is no key "nonsense"`,
-		`OMNIAGENT_RETRIES: retries must be a whole number, not "many"`,
-		`FILE:1:11: retries must be a whole number, not a string`,
+		`OMNIAGENT_RETRIES: retries must be a whole number of at least 0, not "many"`,
+		`FILE:1:11: retries must be a whole number of at least 0, not a string`,
 		`FILE:3:10: output must be one of json, human, not "jsno"`,
 		`FILE:5:8: audit.keep must be a duration with its unit, in quotes, such as "90s", not a number`,
 		`FILE:6:12: audit.max_size must be a number of bytes, such as 4096 or "4KiB", not a number`,
@@ -375,13 +375,25 @@ func TestTextReadsBack(t *testing.T) {
 		}
 	})
 	for text, want := range map[string]time.Duration{"30d": 720 * time.Hour, "1d12h": 36 * time.Hour, "0": 0} {
-		if got, err := parseDuration(text); err != nil || got != want {
+		if got, err := (Key{}).parseDuration(text); err != nil || got != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", "30", "d", "-1s", "1.5d", "-1d", "1d-2h", "999999999d", "106751d999h"} {
-		if got, err := parseDuration(text); err == nil {
+		if got, err := (Key{}).parseDuration(text); err == nil {
 			t.Errorf("%s: %v", text, got)
+		}
+	}
+	short := Key{Name: "wait", Type: Duration, Max: "10m"}
+	if got, err := short.parse("10m"); err != nil || got != 10*time.Minute {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := short.parse("11m"); err == nil || !strings.Contains(err.Error(), "at most 10m") {
+		t.Error(err)
+	}
+	for _, text := range []string{"-1", "1.5", "x", ""} {
+		if got, err := (Key{Type: Int}).parse(text); err == nil {
+			t.Errorf("%q: %v", text, got)
 		}
 	}
 	for text, want := range map[string]int64{"4096": 4096, "4 KiB": 4096, "1MB": 1e6, "2GiB": 2 << 30, "5B": 5} {

@@ -185,7 +185,7 @@ func TestWriteRefuses(t *testing.T) {
 		{"", "modle", "x", fault.ConfigKeyUnknown, `there is no key "modle"; did you mean model?`},
 		{"", "audit", "x", fault.ConfigKeyUnknown, `there is no key "audit"`},
 		{"", "output", "jsno", fault.ArgError, `output must be one of json, human, not "jsno"`},
-		{"", "retries", "1.5", fault.ArgError, `retries must be a whole number, not "1.5"`},
+		{"", "retries", "1.5", fault.ArgError, `retries must be a whole number of at least 0, not "1.5"`},
 		{"", "model", "\xff", fault.ArgError, `model is not UTF-8`},
 		{"", "model", strings.Repeat("x", maxFile), fault.ConfigInvalid, `the file would be larger than 1 MiB`},
 		{"a = 1\nb = \n", "model", "x", fault.ConfigInvalid, p.user + ":2:5: expected a value, found end of line"},

@@ -21,7 +21,7 @@ type Type uint8
 // The types. In Go they are string, int64, bool, time.Duration, string, []string and int64.
 const (
 	String   Type = iota
-	Int           // a whole number
+	Int           // a whole number, not a negative one
 	Bool          // true or false
 	Duration      // 90s, 1h30m, 30d
 	Enum          // one of Key.Enum
@@ -43,6 +43,7 @@ type Key struct {
 	Type    Type
 	Default string   // as text; "" = unset
 	Enum    []string // the allowed values of an Enum
+	Max     string   // the longest Duration, as text; "" = any
 	Env     string   // variable that sets it; "" = none
 	Flag    string   // flag that sets it, for sources; "" = the name with dashes for dots and underscores
 	Help    string
@@ -71,6 +72,8 @@ func ReadKeys(table string) []Key {
 				k.Personal = true
 			case "default":
 				k.Default = value
+			case "max":
+				k.Max = value
 			case "values":
 				k.Enum = strings.Split(value, ",")
 			case "env":
@@ -112,8 +115,8 @@ func (k Key) parse(text string) (any, error) {
 	switch k.Type {
 	case Int:
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("must be a whole number, not %s", quote(text))
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("must be %s, not %s", k.Type.description(nil), quote(text))
 		}
 		return n, nil
 	case Bool:
@@ -125,7 +128,7 @@ func (k Key) parse(text string) (any, error) {
 		}
 		return nil, fmt.Errorf("must be true or false, not %s", quote(text))
 	case Duration:
-		return parseDuration(text)
+		return k.parseDuration(text)
 	case Enum:
 		if !slices.Contains(k.Enum, text) {
 			return nil, fmt.Errorf("must be one of %s, not %s", strings.Join(k.Enum, ", "), quote(text))
@@ -145,7 +148,7 @@ func (k Key) fromLiteral(v literal.Value) (any, error) {
 	switch {
 	case v.Kind == literal.String && (k.Type == String || k.Type == Enum || k.Type == Duration || k.Type == Bytes):
 		return k.parse(v.Str)
-	case whole && k.Type == Int:
+	case whole && k.Type == Int && n >= 0:
 		return n, nil
 	case whole && k.Type == Bytes && n >= 0:
 		return n, nil
@@ -167,7 +170,7 @@ func (k Key) fromLiteral(v literal.Value) (any, error) {
 func (t Type) description(enum []string) string {
 	switch t {
 	case Int:
-		return "a whole number"
+		return "a whole number of at least 0"
 	case Bool:
 		return "true or false, without quotes"
 	case Duration:
@@ -195,10 +198,13 @@ func describe(v literal.Value) string {
 	return v.Kind.String()
 }
 
-func parseDuration(written string) (any, error) {
+func (k Key) parseDuration(written string) (any, error) {
 	d, ok := text.Duration(written)
 	if !ok {
 		return nil, fmt.Errorf("must be a duration with its unit, such as 90s, 1h30m or 30d, not %s", quote(written))
+	}
+	if most, ok := text.Duration(k.Max); ok && d > most {
+		return nil, fmt.Errorf("must be at most %s, not %s", k.Max, quote(written))
 	}
 	return d, nil
 }

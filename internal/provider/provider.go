@@ -240,6 +240,12 @@ func (o Options) provider() (api model.API, w *Wish, how string, err error) {
 		With("found", variables).With("choices", Names(o.list()))
 }
 
+// Check returns an error if no model API has this name.
+func (o Options) Check(name string) error {
+	_, err := o.word(name, "")
+	return err
+}
+
 // word checks the name of a provider, from --provider or another source.
 func (o Options) word(given, from string) (model.API, error) {
 	word := strings.ToLower(strings.TrimSpace(given))
@@ -256,7 +262,7 @@ func (o Options) word(given, from string) (model.API, error) {
 		f = fault.New(fault.ArgError, "there is no provider %q, which %s names", given, from)
 	}
 	if near := text.Nearest(word, names); near != "" {
-		return model.API{}, f.Hint("Did you mean %s? There are %s.", near, strings.Join(names, ", "))
+		return model.API{}, f.With("did_you_mean", near).Hint("Did you mean %s? There are %s.", near, strings.Join(names, ", "))
 	}
 	return model.API{}, f.Hint("Choose one of %s.", strings.Join(names, ", "))
 }
