@@ -245,9 +245,17 @@ func (c *Chat) close(ctx context.Context) error {
 		(*stop)()
 	}
 	c.beside.Wait()
+	return c.end(ctx, c.Conversation())
+}
+
+// end closes a conversation.
+func (c *Chat) end(ctx context.Context, with *conversation.Conversation) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
-	_, err := c.Conversation().Close(ctx)
+	_, err := with.Close(ctx)
+	if c.World.Closed != nil {
+		c.World.Closed(ctx, with.ID())
+	}
 	return err
 }
 

@@ -78,9 +78,7 @@ func (c *Chat) goTo(ctx context.Context, n Next, handed string) {
 	case c.switched <- struct{}{}:
 	default:
 	}
-	closed, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
-	defer cancel()
-	if _, err := old.Close(closed); err != nil {
+	if err := c.end(ctx, old); err != nil {
 		c.notice("the conversation " + old.ID() + " did not end well: " + err.Error())
 	}
 	c.mu.Lock()

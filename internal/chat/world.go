@@ -19,6 +19,8 @@ type World struct {
 	Open func(ctx context.Context, n Next) (*conversation.Conversation, error)
 	// Joined is called with each conversation that the person begins to talk with. wait is called when it is closed.
 	Joined func(ctx context.Context, with *conversation.Conversation) (wait func())
+	// Closed is called with each of them when it is closed.
+	Closed func(ctx context.Context, id string)
 	// Agents are those that can be talked with here.
 	Agents func() []Agent
 	// Sessions are the conversations about this workspace, the newest first.

@@ -89,6 +89,7 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 	if !env.Keep || first.Forget {
 		return w
 	}
+	w.Closed = func(ctx context.Context, id string) { forgetEmpty(ctx, c, id) }
 	w.Command = func(id string) string { return "omniagent chat --resume " + text.Shell(id) }
 	if home != "" {
 		w.Joined = func(ctx context.Context, with *conversation.Conversation) func() {
@@ -96,6 +97,17 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 		}
 	}
 	return w
+}
+
+// forgetEmpty deletes a conversation in which nobody said anything.
+func forgetEmpty(ctx context.Context, c *contract.Call, id string) {
+	store, err := sessionStore(c)
+	if err != nil {
+		return
+	}
+	if info, err := store.Info(id); err == nil && info.Messages == 0 {
+		_ = store.Delete(ctx, id)
+	}
 }
 
 // listNames reads a directory in pieces.

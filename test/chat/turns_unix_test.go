@@ -459,6 +459,10 @@ func TestPicked(t *testing.T) {
 		!strings.Contains(all, "plums") {
 		t.Errorf("%s", all)
 	}
+	// The one that was opened before the choice is gone: nobody said anything there.
+	if ids := strings.Fields(p.run("session", "list", "--output", "id")); len(ids) != 2 {
+		t.Errorf("%q", ids)
+	}
 }
 
 // TestControlSequences: what a model and a tool say is shown, and obeyed by no terminal.
