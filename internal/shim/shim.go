@@ -188,6 +188,7 @@ func (c *call) run() int {
 // resolve determines everything that can be known before something is started, the cheapest first. It has no side
 // effects.
 func (c *call) resolve() error {
+	defer c.untrusted()
 	c.mode = setting.Interactive
 	if c.args.Prompt != nil || !term.IsTerminal(int(c.host.Stdin.Fd())) {
 		c.mode = setting.OneShot
@@ -241,12 +242,19 @@ func (c *call) configure() error {
 	if c.settings.Err != nil {
 		return c.settings.Err
 	}
+	return c.defaults()
+}
+
+// untrusted warns of configuration that does not count. The native agent, which is this program, does so itself.
+func (c *call) untrusted() {
+	if c.settings.Set == nil || c.driver != nil && c.driver.Describe().BuiltIn && c.args.Trace != "only" {
+		return
+	}
 	for _, w := range c.settings.Set.Warnings() {
 		if w.Code == config.UntrustedConfig {
 			c.warn("%s", w.Message)
 		}
 	}
-	return c.defaults()
 }
 
 // defaults applies the configuration where the command line is silent.
