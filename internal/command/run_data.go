@@ -45,8 +45,9 @@ type runData struct {
 	Timeout  *int64  `json:"timeout_ms,omitempty" doc:"0: none"`
 	PID      *int    `json:"background_pid,omitempty" doc:"the process that carries it out"`
 
-	would string   // what a dry run says
-	hints []string // next steps that an error says too
+	would   string   // what a dry run says
+	hints   []string // next steps that an error says too
+	skipped []string // see run.Record
 }
 
 type runChanges struct {
@@ -86,6 +87,7 @@ func runDataOf(r run.Record) runData {
 	d := runData{
 		ID: r.ID, Status: string(r.State), Attempts: len(r.Attempts), Denials: []contract.Foreign[runDenial]{},
 		Questions: questionsOf(r), Asks: foreign[string](nil), Evidence: foreign[string](nil), Fork: orNil(r.Fork),
+		skipped: r.Skipped(),
 	}
 	worked, waited := r.Times(time.Now())
 	d.DurationMS, d.WaitedMS = worked.Milliseconds(), waited.Milliseconds()
@@ -191,6 +193,9 @@ func (d runData) PlainText() string {
 		}
 	}
 	b.WriteString("\n")
+	for _, line := range d.skipped {
+		fmt.Fprintf(&b, "%s.\n", text.Visible(line))
+	}
 	d.changes(&b)
 	if k := d.Check; k != nil {
 		k.tell(&b)

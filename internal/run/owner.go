@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -145,6 +146,16 @@ func MaySucceedAgain(r Reason) bool {
 // Passes reports whether to try the next agent, because this one could not begin and cannot when it is tried again.
 func Passes(r Reason) bool {
 	return slices.Contains([]Reason{NotInstalled, NotLoggedIn, OutOfQuota, NotAllowed}, r)
+}
+
+// Skipped says of each agent that could not begin, and whose task the next one got, why that was.
+func (r Record) Skipped() (lines []string) {
+	for i, a := range r.Attempts {
+		if i+1 < len(r.Attempts) && a.Agent != r.Attempts[i+1].Agent && Passes(a.Reason) {
+			lines = append(lines, a.Agent+" could not begin: "+strings.ReplaceAll(string(a.Reason), "_", " "))
+		}
+	}
+	return lines
 }
 
 // limited reports whether the service said how long its limit lasts.

@@ -292,7 +292,7 @@ func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 	worked, waited := r.Times(now)
 	out := &Result{
 		State: v.State, Reason: v.Reason, Text: e.Answer(), Changed: changed, Denials: []Denial{},
-		Evidence: append([]string{}, v.Evidence...), Asks: v.Asks, Ended: now, Fault: v.Fault,
+		Evidence: slices.Concat([]string{}, r.Skipped(), v.Evidence), Asks: v.Asks, Ended: now, Fault: v.Fault,
 		DurationMS: worked.Milliseconds(), WaitedMS: waited.Milliseconds(), Tools: tools(e), Checks: checks(e),
 		Tested: v.Tested,
 	}

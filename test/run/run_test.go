@@ -381,7 +381,8 @@ func TestChain(t *testing.T) {
 	p := newPlace(t).agent("scribe", `echo done`).agent("broken", `exit 1`)
 	a := p.run("codex,scribe", "--yolo")
 	a.is(t, 0, "succeeded", "done_unchanged")
-	if a.Data.Agent != "scribe" || a.Data.Attempts != 2 {
+	if a.Data.Agent != "scribe" || a.Data.Attempts != 2 ||
+		!strings.Contains(a.Stdout, "codex could not begin: not installed") {
 		t.Errorf("%s", a)
 	}
 	p.run("codex", "--yolo").is(t, 5, "failed", "not_installed")
@@ -404,7 +405,8 @@ func TestNotAllowed(t *testing.T) {
 	if !strings.Contains(a.Stderr, "omniagent agents allow first") || p.read("again") != "" {
 		t.Errorf("%s", a)
 	}
-	if a := p.run("first,second", "--yolo"); a.Code != 0 || a.Data.Agent != "second" {
+	if a := p.run("first,second", "--yolo"); a.Code != 0 || a.Data.Agent != "second" ||
+		!strings.Contains(a.Stdout, "first could not begin: not allowed") {
 		t.Errorf("%s", a)
 	}
 	if _, err := os.Stat(filepath.Join(p.work, "again")); err == nil {
