@@ -97,6 +97,7 @@ func TestAnsweredOverACP(t *testing.T) {
 // TestNobodyIsAskedOverACP: the stream is used where nobody may be asked, and where somebody says so.
 func TestNobodyIsAskedOverACP(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "gemini")
 	for _, c := range []struct {
 		flags []string

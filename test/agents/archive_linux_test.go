@@ -24,8 +24,10 @@ func (b *bench) command(url string, args ...string) string {
 // TestBegunElsewhere: a conversation that was held without us is listed, found, and resumed by its id.
 func TestBegunElsewhere(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for _, agent := range []string{"claude", "codex", "gemini", "copilot", "opencode"} {
 		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, agent)
 			m := scripted(t, `[{"say":"The needle is here: ${input}"}]`)
 			b.command(m.URL(), "--agent", agent, "-p", "First prompt of the haystack")

@@ -18,6 +18,7 @@ const python = `[{"shell": "python3 -c 'open(\"made\",\"w\")'"}, {"say": "told: 
 
 func TestClaudeConversation(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "claude")
 	c := b.talk(claude.New(), python,
 		func(s *agent.Spec, _ *agent.Services) { s.Fresh = "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" })
@@ -61,6 +62,7 @@ func TestClaudeConversation(t *testing.T) {
 
 func TestClaudeModes(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "claude")
 	c := b.talk(claude.New(), python, nil)
 	set := func(m setting.Approval) {
@@ -105,6 +107,7 @@ func TestClaudeModes(t *testing.T) {
 // affects.
 func TestClaudePlans(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "claude")
 	const script = `[{"call":{"name":"ExitPlanMode","input":{"plan":"do it"}}},
 		{"shell":"python3 -c 'open(\"made\",\"w\")'"}, {"say":"done"}]`
@@ -134,6 +137,7 @@ func TestClaudePlans(t *testing.T) {
 // TestClaudeSteers: what is said while a tool runs, or while the last answer is made, is part of the turn.
 func TestClaudeSteers(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "claude")
 	yolo := func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo }
 	for name, script := range map[string]string{
@@ -168,6 +172,7 @@ func TestClaudeSteers(t *testing.T) {
 // TestClaudeHost: hooks, a server that lives in the host, a form, sub-agents, an image, nobody to ask.
 func TestClaudeHost(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "claude")
 	var moments []string
 	c := b.talk(claude.New(),
@@ -236,6 +241,7 @@ func TestClaudeHost(t *testing.T) {
 // TestClaudeGoesOn: after a death in the middle of a turn, from another session, and in a copy of it.
 func TestClaudeGoesOn(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "claude")
 	c := b.talk(claude.New(), `[{"shell":"kill -9 $PPID"}, {"say":"${input}"}]`,
 		func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })
@@ -271,6 +277,7 @@ func TestClaudeGoesOn(t *testing.T) {
 // TestClaudeWakes: a task in the background ends, and a turn begins that nobody asked for.
 func TestClaudeWakes(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "claude")
 	c := b.talk(claude.New(),
 		`[{"call":{"name":"Bash","input":{"command":"sleep 0.5","run_in_background":true}}}, {"say":"started"}]`,
@@ -291,6 +298,7 @@ func TestClaudeWakes(t *testing.T) {
 // where there is nothing else.
 func TestClaudeWithheld(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "claude")
 	b.put("CLAUDE.md", "REMEMBER-ZEBRA")
 	b.put("evil.sh", "echo x >> "+b.base+"/evil-env\n")

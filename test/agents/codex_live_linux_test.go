@@ -18,6 +18,7 @@ const touch = `[{"shell": "touch made"}, {"say": "told: ${result}"}]`
 
 func TestCodexConversation(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "codex")
 	c := b.talk(codex.New(), touch, nil)
 	end := c.answered("allow", event.Reply{Option: "allow"})
@@ -75,6 +76,7 @@ func TestCodexConversation(t *testing.T) {
 
 func TestCodexTerms(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "codex")
 	c := b.talk(codex.New(), `[{"json":{}}]`, func(s *agent.Spec, _ *agent.Services) {
 		s.Schema = []byte(
@@ -118,6 +120,7 @@ func TestCodexTerms(t *testing.T) {
 // TestCodexSteers: what is said while a tool runs, or while the last answer is made, is part of the turn.
 func TestCodexSteers(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "codex")
 	for _, script := range []string{
 		`[{"shell":"sleep 1.5"}, {"say":"told"}]`,
@@ -137,6 +140,7 @@ func TestCodexSteers(t *testing.T) {
 // TestCodexGoesOn: after a death in the middle of a turn, from another session, in a copy of it, and with the newest.
 func TestCodexGoesOn(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "codex")
 	c := b.talk(codex.New(), `[{"shell":"kill -9 $PPID; sleep 1"}, {"say":"alive"}]`,
 		func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })

@@ -49,6 +49,7 @@ func TestCodexOnce(t *testing.T) {
 // TestCodexOnceGoesOn: the answer to a question goes into the session that asked it.
 func TestCodexOnceGoesOn(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "codex")
 	asked := b.hands(`[{"say":"Which colour do you want?"}]`, "--yolo")
 	if asked.code != 4 {

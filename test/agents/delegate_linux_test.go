@@ -15,6 +15,7 @@ import (
 // native agent, and only what is allowed there happens.
 func TestDelegated(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for behaviour, written := range map[string]bool{"allow": true, "deny": false} {
 		t.Run("claude/"+behaviour, func(t *testing.T) {
 			t.Parallel()

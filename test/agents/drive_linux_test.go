@@ -127,8 +127,10 @@ func (d *driven) ends() int {
 // TestDriven: the same conversation with each agent that can be asked, through the built program.
 func TestDriven(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for agent, script := range map[string]string{"claude": python, "codex": touch} {
 		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, agent)
 			d := b.drives(script, "--permission-mode", "prompt")
 			turn := func(approved bool) map[string]any {
@@ -171,6 +173,7 @@ func TestDriven(t *testing.T) {
 // TestDrivenEnvironment: what is not the agent's stays with us.
 func TestDrivenEnvironment(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "claude")
 	d := b.drives(`[{"shell": "env > seen"}, {"say": "done"}]`, "--permission-mode", "auto")
 	d.say(`{"type":"user","content":"go"}`)

@@ -110,6 +110,7 @@ func TestEditor(t *testing.T) {
 // TestEditorIsAsked by the agents that can.
 func TestEditorIsAsked(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for agent, script := range map[string]string{"claude": python, "codex": touch} {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()

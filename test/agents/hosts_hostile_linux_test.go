@@ -229,6 +229,7 @@ func (b *bench) requested(m *modelserver.Server, word string) bool {
 // place of what a person had trusted, which goes on counting as it was.
 func TestClaudeMidway(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	move := func(t *testing.T, from, to string) {
 		t.Helper()
 		if err := os.Rename(from, to); err != nil {

@@ -21,6 +21,7 @@ func (d overACP) Mind(ctx context.Context, s agent.Spec, sv agent.Services) (age
 // TestLaws tries the laws of a conversation on the real agents.
 func TestLaws(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	var all []agenttest.Subject
 	for _, s := range subjects() {
 		b := newBench(t, s.driver.Name())
@@ -48,6 +49,9 @@ func TestLaws(t *testing.T) {
 		all = agenttest.InTurn(all, "another agent is tried: OMNIAGENT_WHOLE=matrices tries all")
 	}
 	for _, s := range all {
-		t.Run(s.Name(), func(t *testing.T) { agenttest.Laws(t, s) })
+		t.Run(s.Name(), func(t *testing.T) {
+			t.Parallel()
+			agenttest.Laws(t, s)
+		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 // its own.
 func TestAsksThroughUs(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	const secret = "the-word-is-marmalade"
 	ask := map[string]any{"agent": "native", "prompt": "What does note.txt say?", "model": "m"}
 	for agent, row := range map[string]struct {
@@ -70,6 +71,7 @@ func TestAsksThroughUs(t *testing.T) {
 // TestAsked: a real agent is asked through our server. It may read, and does not write.
 func TestAsked(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "claude")
 	model := scripted(t, `[{"write":{"path":"`+filepath.Join(b.work, "new.txt")+
 		`","content":"x"}},{"say":"tried: ${input}"}]`)

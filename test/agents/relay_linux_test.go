@@ -21,6 +21,7 @@ import (
 // TestClaudeRelayed: the CLI's own lines go to the host as they are, and the exit code says how it went.
 func TestClaudeRelayed(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for _, tt := range []struct {
 		name, script string
 		asks         bool
@@ -32,6 +33,7 @@ func TestClaudeRelayed(t *testing.T) {
 		{"fails", `[{"error":400}]`, false, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t, "claude")
 			spec := b.wanted(claude.New(), scripted(t, tt.script))
 			launch, err := claude.New().(relay.Speaker).Relayed(spec, relay.Wishes{CanAsk: tt.asks})

@@ -86,6 +86,7 @@ func (h translated) String() string {
 // TestTranslated: whichever agent works, a GUI hears the lines that it knows, and what they say is what happened.
 func TestTranslated(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	type dialect struct {
 		name, ask, all string // and its words for two modes
 		denied         int    // the exit code where nobody could be asked
@@ -159,6 +160,7 @@ func TestTranslated(t *testing.T) {
 // TestTranslatedQuestion: an agent that asks, asks the host of Claude Code's in that host's own words.
 func TestTranslatedQuestion(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for agent, script := range map[string]string{"claude": python, "codex": touch} {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
@@ -217,6 +219,7 @@ func TestTranslatedCost(t *testing.T) {
 // TestProviderCopilot: for a host that names Copilot as a provider the installed program is driven.
 func TestProviderCopilot(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	b := newBench(t, "copilot")
 	m := scripted(t, `[{"say":"hello from the script"}]`)
 	d := b.runs(m, "start", "--provider", "copilot", "-p", "go")

@@ -12,6 +12,7 @@ import (
 // TestWhatAnAgentDestroysComesBack has the real agents throw work away through their own shells, and takes that back.
 func TestWhatAnAgentDestroysComesBack(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for _, s := range subjects() {
 		agent := s.driver.Name()
 		t.Run(agent, func(t *testing.T) {

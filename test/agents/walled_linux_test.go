@@ -13,6 +13,7 @@ import (
 // TestWalled: what the tools of each agent reach behind our walls, and what they reach without.
 func TestWalled(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for _, s := range subjects() {
 		for _, flag := range []string{"--walls=false", "--walls"} {
 			t.Run(s.driver.Name()+" "+flag, func(t *testing.T) {
@@ -38,6 +39,7 @@ func TestWalled(t *testing.T) {
 // same agent without.
 func TestWalledFromItsRepository(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for _, name := range []string{"claude", "opencode"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,6 +131,7 @@ func TestWalledSettings(t *testing.T) {
 // TestWalledLogin: where a login fails, the message names what walls keep out of reach.
 func TestWalledLogin(t *testing.T) {
 	needAgents(t)
+	t.Parallel()
 	for _, sandbox := range []string{"workspace-write", "off"} {
 		t.Run(sandbox, func(t *testing.T) {
 			t.Parallel()
