@@ -18,6 +18,7 @@ import (
 
 func TestArchives(t *testing.T) {
 	dir := built(t)
+	t.Parallel()
 	for _, target := range measure.Targets() {
 		t.Run(target.OS+"-"+target.Arch, func(t *testing.T) {
 			name := "omniagent-" + version + "-" + target.OS + "-" + target.Arch

@@ -16,6 +16,7 @@ import (
 
 func TestDeb(t *testing.T) {
 	dir := built(t)
+	t.Parallel()
 	for _, arch := range []string{"amd64", "arm64"} {
 		t.Run(arch, func(t *testing.T) {
 			name := filepath.Join(dir, "omniagent_"+version+"-1_"+arch+".deb")

@@ -19,6 +19,7 @@ func TestEmptyDebian(t *testing.T) {
 	if base == "" {
 		t.Skip("OMNIAGENT_TEST_DEBIAN names no archive of an empty Debian, which mmdebstrap makes")
 	}
+	t.Parallel()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" || os.Geteuid() != 0 {
 		t.Skip("it needs Linux on amd64, and root")
 	}

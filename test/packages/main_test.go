@@ -211,6 +211,7 @@ func tree(t *testing.T, dir string) []string {
 // zone.
 func TestSameBytes(t *testing.T) {
 	dir := built(t)
+	t.Parallel()
 	needs(t, "sh")
 	source, again := filepath.Join(t.TempDir(), "elsewhere"), filepath.Join(t.TempDir(), "again")
 	copySource(t, source)

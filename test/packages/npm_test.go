@@ -149,9 +149,11 @@ func (p place) names(t *testing.T, dir string) {
 // TestNpmRegistry installs by name, from a registry of our own.
 func TestNpmRegistry(t *testing.T) {
 	dir := built(t)
+	t.Parallel()
 	needs(t, "npm")
 	registry := "--registry=" + newRegistry(t, dir)
 	t.Run("global", func(t *testing.T) {
+		t.Parallel()
 		p := newPlace(t)
 		prefix := filepath.Join(p.root, "prefix")
 		succeeds(t, p.npm(t, p.root, "install", "--global", "--prefix="+prefix, registry, "omniagent"))
@@ -168,6 +170,7 @@ func TestNpmRegistry(t *testing.T) {
 		}
 	})
 	t.Run("project", func(t *testing.T) {
+		t.Parallel()
 		p := newPlace(t)
 		project := p.project(t)
 		succeeds(t, p.npm(t, project, "install", registry, "omniagent"))
@@ -182,6 +185,7 @@ func TestNpmRegistry(t *testing.T) {
 		p.works(t, link)
 	})
 	t.Run("exec", func(t *testing.T) {
+		t.Parallel()
 		p := newPlace(t)
 		if got := succeeds(t, p.npm(t, p.root, "exec", "--yes", registry, "omniagent", "--",
 			"--version")); !strings.Contains(got, version) {
@@ -189,6 +193,7 @@ func TestNpmRegistry(t *testing.T) {
 		}
 	})
 	t.Run("without_optional", func(t *testing.T) {
+		t.Parallel()
 		p := newPlace(t)
 		project := p.project(t)
 		succeeds(t, p.npm(t, project, "install", registry, "--omit=optional", "omniagent"))
@@ -199,6 +204,7 @@ func TestNpmRegistry(t *testing.T) {
 		}
 	})
 	t.Run("windows", func(t *testing.T) {
+		t.Parallel()
 		p := newPlace(t)
 		project := p.project(t)
 		// npm plays another system for optional packages only.
@@ -208,6 +214,7 @@ func TestNpmRegistry(t *testing.T) {
 			measure.Target{OS: "windows", Arch: "amd64"})
 	})
 	t.Run("mac", func(t *testing.T) {
+		t.Parallel()
 		p := newPlace(t)
 		project := p.project(t)
 		succeeds(t, p.npm(t, project, "install", registry, "--os=darwin", "--cpu=arm64", "omniagent"))
