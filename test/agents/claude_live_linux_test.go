@@ -137,7 +137,6 @@ func TestClaudePlans(t *testing.T) {
 // TestClaudeSteers: what is said while a tool runs, or while the last answer is made, is part of the turn.
 func TestClaudeSteers(t *testing.T) {
 	needAgents(t)
-	t.Parallel()
 	b := newBench(t, "claude")
 	yolo := func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo }
 	for name, script := range map[string]string{

@@ -120,7 +120,6 @@ func TestCodexTerms(t *testing.T) {
 // TestCodexSteers: what is said while a tool runs, or while the last answer is made, is part of the turn.
 func TestCodexSteers(t *testing.T) {
 	needAgents(t)
-	t.Parallel()
 	b := newBench(t, "codex")
 	for _, script := range []string{
 		`[{"shell":"sleep 1.5"}, {"say":"told"}]`,
