@@ -262,7 +262,8 @@ func (o Options) word(given, from string) (model.API, error) {
 		f = fault.New(fault.ArgError, "there is no provider %q, which %s names", given, from)
 	}
 	if near := text.Nearest(word, names); near != "" {
-		return model.API{}, f.With("did_you_mean", near).Hint("Did you mean %s? There are %s.", near, strings.Join(names, ", "))
+		f.With("did_you_mean", near)
+		return model.API{}, f.Hint("Did you mean %s? There are %s.", near, strings.Join(names, ", "))
 	}
 	return model.API{}, f.Hint("Choose one of %s.", strings.Join(names, ", "))
 }
