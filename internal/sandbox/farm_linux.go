@@ -92,7 +92,7 @@ func bring(to *os.Root, from string, path []string, changes bool) {
 		return
 	}
 	if len(path) == 1 {
-		bringAll(to, from, path[0], there, changes)
+		bringLast(to, from, path[0], there, changes)
 		return
 	}
 	for _, e := range there {
@@ -106,8 +106,8 @@ func bring(to *os.Root, from string, path []string, changes bool) {
 	}
 }
 
-// bringAll brings what is in a directory into another.
-func bringAll(to *os.Root, from, pattern string, there []fs.DirEntry, changes bool) {
+// bringLast brings what matches the last part of a path.
+func bringLast(to *os.Root, from, pattern string, there []fs.DirEntry, changes bool) {
 	dir, err := to.Open(".")
 	if err != nil {
 		return
@@ -124,28 +124,34 @@ func bringAll(to *os.Root, from, pattern string, there []fs.DirEntry, changes bo
 		if delete(here, name); !matches(pattern, name) {
 			continue
 		}
-		if stands && !(!changes && kind.IsDir() && e.IsDir() && hollow(to, name) && to.RemoveAll(name) == nil) {
-			continue
+		if replaces := !changes && kind.IsDir() && e.IsDir() && hollow(to, name); replaces && to.RemoveAll(name) == nil {
+			stands = false
 		}
-		if !changes {
+		switch {
+		case stands:
+		case !changes:
 			_ = to.Symlink(filepath.Join(from, name), name)
-		} else if e.Type().IsRegular() {
+		case e.Type().IsRegular():
 			if data, err := os.ReadFile(filepath.Join(from, name)); err == nil {
 				_ = to.WriteFile(name, data, 0o600)
 			}
 		}
 	}
 	for name, kind := range here {
-		if kind&fs.ModeSymlink != 0 && matches(pattern, name) {
+		if kind&fs.ModeSymlink == 0 {
+			continue
+		}
+		if target, err := to.Readlink(name); err == nil && target == filepath.Join(from, name) {
 			_ = to.Remove(name)
 		}
 	}
 }
 
-// hollow reports whether a directory has nothing but directories. Programs leave such when they fetch in vain.
+// hollow reports whether a directory has nothing but a few directories. Programs leave such when they fetch in vain.
 func hollow(root *os.Root, name string) bool {
+	left := 16
 	return fs.WalkDir(root.FS(), name, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
+		if left--; err == nil && (!e.IsDir() || left < 0) {
 			err = fs.ErrExist
 		}
 		return err

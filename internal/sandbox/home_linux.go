@@ -235,7 +235,7 @@ func (h *homes) add(p Policy, place Place) error {
 		}
 	}
 	if sight == Copied && farm != nil && beneath {
-		if len(place.Parts) == 0 {
+		if len(place.Parts) == 0 || !isDir {
 			return nil // what holds it is the command's own
 		}
 		o.Seen = append(o.Seen, real, place.Path)

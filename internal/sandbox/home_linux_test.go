@@ -98,7 +98,7 @@ func TestBrought(t *testing.T) {
 	h.write(t, ".cache/parts/other", "secret")
 	w := h.walls(t, Landlock, h.parts)
 	r := h.line(t, w, "cd ~/.cache/parts && find . | sort && cat v1/one/a v1/index && echo more >> v1/index && "+
-		"mkdir -p v1/mine v1/two/empty && rm v1/one && ! echo x > $REAL/.cache/parts/v1/one/a")
+		"mkdir -p v1/mine v1/two/empty && ln -s mine v1/link && rm v1/one && ! echo x > $REAL/.cache/parts/v1/one/a")
 	if !strings.HasPrefix(r.out, ".\n./v1\n./v1/index\n./v1/one\noneindex\n") || r.ending.ExitCode != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -110,14 +110,14 @@ func TestBrought(t *testing.T) {
 	h.write(t, ".cache/parts/v1/two/a", "two")
 	w = h.walls(t, Landlock, h.parts)
 	const all = "cd ~/.cache/parts/v1 && echo * && cat */a index"
-	if r := h.line(t, w, all); r.out != "index mine one two\nonetwoindex\nmore\n" {
+	if r := h.line(t, w, all); r.out != "index link mine one two\nonetwoindex\nmore\n" {
 		t.Errorf("%+v", r)
 	}
 	must(t, w.Close())
 
 	must(t, os.RemoveAll(h.home+"/.cache/parts/v1/one"))
 	w = h.walls(t, Landlock, h.parts)
-	if r := h.line(t, w, all); r.out != "index mine two\ntwoindex\nmore\n" {
+	if r := h.line(t, w, all); r.out != "index link mine two\ntwoindex\nmore\n" {
 		t.Errorf("%+v", r)
 	}
 	if r := h.line(t, w, "cd ~/.cache && rm -r parts && ln -s "+h.home+" parts"); r.ending.ExitCode != 0 {
