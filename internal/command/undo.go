@@ -213,7 +213,11 @@ func undoWords(out undo.Outcome, dryRun bool) string {
 	files := slices.Clone(out.Restored)
 	slices.SortStableFunc(files, func(a, b string) int { return inGit(a) - inGit(b) })
 	for _, name := range files[:min(len(files), mostPathLines)] {
-		lines = append(lines, "  "+text.Visible(name))
+		line := "  " + text.Visible(name)
+		if inGit(name) == 0 && slices.Contains(out.Removed, name) {
+			line += " (removed)"
+		}
+		lines = append(lines, line)
 	}
 	lines = append(lines, andMore(len(files))...)
 	if len(out.Kept) > 0 {

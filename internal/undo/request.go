@@ -40,6 +40,7 @@ type Outcome struct {
 	Turn     Record   // what was taken back
 	Undo     Record   // the record of the restore; empty with Request.DryRun
 	Restored []string // paths that are as they were before the turn
+	Removed  []string // those of them that were not there
 	Kept     []Kept   // paths that are not
 	Resumed  bool     // an earlier restore, whose process had died, was completed; nothing else was done
 }
@@ -348,7 +349,11 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 		c := compare(then.before[i], then.after[i], is.indexes[at], o, contents)
 		plans[root] = c
 		for _, name := range do(c, then.before[i], contents) {
-			out.Restored = append(out.Restored, nameIn(i, out.Turn.Roots, name))
+			shown := nameIn(i, out.Turn.Roots, name)
+			out.Restored = append(out.Restored, shown)
+			if then.before[i].Find(name) == nil {
+				out.Removed = append(out.Removed, shown)
+			}
 		}
 		for _, o := range c.objects {
 			if o.alone && !c.keptPaths[o.gitDir] {

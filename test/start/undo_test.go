@@ -245,9 +245,9 @@ func TestAPersonReadsSentences(t *testing.T) {
 		{
 			0,
 			[]string{"undo", "--dry-run"},
-			"\nWould restore 2 paths:\n  a.txt\n  c.txt\nWould keep unchanged:\n  b.txt: ",
+			"\nWould restore 2 paths:\n  a.txt\n  c.txt (removed)\nWould keep unchanged:\n  b.txt: ",
 		},
-		{3, []string{"undo"}, took + "\nRestored 2 paths:\n  a.txt\n  c.txt\n" + kept},
+		{3, []string{"undo"}, took + "\nRestored 2 paths:\n  a.txt\n  c.txt (removed)\n" + kept},
 		{0, []string{"redo"}, "Took back the undo of native from "},
 		{0, []string{"undo", "--take-old"}, "Restored 3 paths:\n"},
 	} {
