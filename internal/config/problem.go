@@ -28,7 +28,7 @@ func (p *problems) add(one fault.Problem) *fault.Fault {
 }
 
 // inFile notes a problem with a file; pos may be zero if it concerns the whole file.
-func (p *problems) inFile(path string, pos literal.Pos, message, value string) {
+func (p *problems) inFile(path string, pos literal.Pos, message, value string) *fault.Fault {
 	place := path
 	if pos.Line > 0 {
 		place = fmt.Sprintf("%s:%v", path, pos)
@@ -38,6 +38,7 @@ func (p *problems) inFile(path string, pos literal.Pos, message, value string) {
 	if pos.Line > 0 {
 		f.With("line", pos.Line).With("column", pos.Col)
 	}
+	return f
 }
 
 func inFileHint(f *fault.Fault, path string) {
@@ -71,7 +72,8 @@ func (p *problems) atSource(key Key, where, text string, err error) {
 
 func (p *problems) context(origin, name string, in Value, message, near string) {
 	if in.File != "" {
-		p.inFile(in.File, in.Pos, message, name)
+		p.inFile(in.File, in.Pos, message, name).
+			Hint("omniagent config unset %s removes it; with --global, from your own file", contextKeyName)
 	} else {
 		f := p.add(fault.Problem{
 			Param: origin, Code: fault.ConfigInvalid, Value: name, Message: origin + ": " + message,
