@@ -103,25 +103,31 @@ func ago(d time.Duration, at time.Time) string {
 	return count(int(d/(24*time.Hour)), "day")
 }
 
-// fit narrows the widest columns until a row fits the screen.
-func (v view) fit(widths []int, columns []string) {
+// fit narrows the widest columns until a row fits the screen: first names that are wider than what is below them, then
+// the others too.
+func (v view) fit(widths, below []int, columns []string) {
 	const narrowest = 8
 	total := 2 * (len(widths) - 1)
 	for _, w := range widths {
 		total += w
 	}
-	for v.width > 0 && total > v.width {
+	for names := true; v.width > 0 && total > v.width; {
 		widest := -1
 		for i, w := range widths {
-			if w > narrowest && columns[i] != v.whole && (widest < 0 || w > widths[widest]) {
+			if w > narrowest && (!names || w > below[i]) && columns[i] != v.whole &&
+				(widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}
-		if widest < 0 {
+		switch {
+		case widest >= 0:
+			widths[widest]--
+			total--
+		case names:
+			names = false
+		default:
 			return
 		}
-		widths[widest]--
-		total--
 	}
 }
 
@@ -214,12 +220,16 @@ func writeTable(b *strings.Builder, rows []any, columns []string, screen view) {
 		}
 		table = append(table, line)
 	}
-	for _, line := range table {
+	below := make([]int, len(columns))
+	for n, line := range table {
 		for i, s := range line {
 			widths[i] = max(widths[i], cells.Width(s))
+			if n > 0 {
+				below[i] = max(below[i], cells.Width(s))
+			}
 		}
 	}
-	screen.fit(widths, columns)
+	screen.fit(widths, below, columns)
 	for _, line := range table {
 		row := ""
 		for i, s := range line {

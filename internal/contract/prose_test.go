@@ -35,6 +35,12 @@ func TestTableFits(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, fits.String())
 		}
 	}
+	var names strings.Builder
+	writeTable(&names, []any{object{{"day", "2026-11-22"}, {"a_long_name", number(3)}, {"what", "ten letters"}}}, nil,
+		view{width: 33})
+	if names.String() != "DAY         A_LONG_…  WHAT\n2026-11-22  3         ten letters\n" {
+		t.Errorf("values are cut before a name is:\n%s", names.String())
+	}
 	var told strings.Builder
 	writeTable(&told, []any{object{
 		{"ok", false},
