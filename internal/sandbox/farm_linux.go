@@ -124,8 +124,8 @@ func bringLast(to *os.Root, from, pattern string, there []fs.DirEntry, changes b
 		if delete(here, name); !matches(pattern, name) {
 			continue
 		}
-		if replaces := !changes && kind.IsDir() && e.IsDir() && hollow(to, name); replaces && to.RemoveAll(name) == nil {
-			stands = false
+		if !changes && kind.IsDir() && e.IsDir() && hollow(to, name) {
+			stands = to.RemoveAll(name) != nil
 		}
 		switch {
 		case stands:
