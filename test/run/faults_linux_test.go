@@ -124,6 +124,7 @@ func TestSuspended(t *testing.T) {
 while [ ! -e enough ]; do i=$((i+1)); echo "line $i"; sleep 0.05; done; echo done`)
 		a := p.run("busy", "--yolo", "--detach", "--idle-timeout", "1s")
 		p.reaches(a.Data.ID, "running")
+		p.exists("starts")
 		_ = syscall.Kill(a.Data.PID, syscall.SIGSTOP)
 		p.stopped(a.Data.PID)
 		time.Sleep(2500 * time.Millisecond) // more than twice the clock of silence
