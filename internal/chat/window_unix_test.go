@@ -145,6 +145,8 @@ func TestLongTurnRings(t *testing.T) {
 	s.looks(false)
 	s.turns(time.Second, time.Minute)
 	s.Close()
+	for range s.typed { // until Run has returned, which reads the size of the screen
+	}
 	_ = s.slave.Close() // the other side ends with it
 	if got := bytes.Count(<-s.written, []byte("\a")); got != 1 {
 		t.Errorf("it rang %d times", got)
