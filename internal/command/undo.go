@@ -214,7 +214,7 @@ func undoWords(out undo.Outcome, dryRun bool) string {
 	slices.SortStableFunc(files, func(a, b string) int { return inGit(a) - inGit(b) })
 	for _, name := range files[:min(len(files), mostPathLines)] {
 		line := "  " + text.Visible(name)
-		if inGit(name) == 0 && slices.Contains(out.Removed, name) {
+		if slices.Contains(out.Removed, name) {
 			line += " (removed)"
 		}
 		lines = append(lines, line)
