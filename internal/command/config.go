@@ -63,14 +63,19 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	return []fault.Problem{{Param: "key", Code: f.Code, Value: key, Message: f.Message, Corrected: near}}
 }
 
+// isContext reports whether a key is the setting of this name in a context.
+func isContext(key, name string) bool {
+	return strings.HasPrefix(key, "context.") && strings.HasSuffix(key, "."+name)
+}
+
 // checkNamed checks the name of an agent or of a model API that is set.
 func (p Parts) checkNamed(c *contract.Call) []fault.Problem {
 	value := c.String("value")
 	var err error
-	switch c.String("key") {
-	case "agent":
+	switch key := c.String("key"); {
+	case key == "agent" || isContext(key, "agent"):
 		err = p.checkAgent(c, value)
-	case "native.provider":
+	case key == "native.provider" || isContext(key, "native.provider"):
 		err = provider.Options{APIs: p.APIs}.Check(value)
 	}
 	if err == nil {
