@@ -284,7 +284,10 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 				c.unattended()
 				typed, leaves = nil, true
 			case in.Leave:
-				leaves = leaves || c.leaving()
+				if !leaves {
+					c.leaving()
+				}
+				leaves = true
 			case in.Long:
 				c.notice("A line of more than 64 MiB was passed over.")
 			case c.answers(ctx, in):
@@ -293,7 +296,8 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 					c.notice("Chat is ending, so this was not sent.")
 				}
 			case c.enter(ctx, in):
-				leaves = c.leaving()
+				c.leaving()
+				leaves = true
 			}
 			c.unanswered(ctx)
 		case <-c.changed:
@@ -329,12 +333,11 @@ func (c *Chat) unanswered(ctx context.Context) {
 	}
 }
 
-// leaving says what chat waits for before it ends. It returns true.
-func (c *Chat) leaving() bool {
+// leaving says what chat waits for before it ends.
+func (c *Chat) leaving() {
 	if c.busy.Load() {
 		c.notice("Chat ends when everything is answered.")
 	}
-	return true
 }
 
 // idle does something now, or behind what runs and what was postponed before.

@@ -57,9 +57,9 @@ func (f *farm) add(place, real string, sight Sight) error {
 	return unlessThere(os.Symlink(real, path))
 }
 
-// fill brings what is in a copied place into the owned directory that holds it, as its parts say, and removes links to
-// what is there no more. Commands write that directory while it works, so it reaches nothing outside of it, and what
-// stands in its way stays. It is a cache: what cannot be brought is missing.
+// fill links and copies the parts of a copied place into the owned directory that contains it, and removes links whose
+// target is gone. Other commands may write to that directory meanwhile, so fill changes nothing outside of it and keeps
+// what it finds there. It ignores errors: then something is missing from a cache.
 func (f *farm) fill(place Place, real string) {
 	for owned, dir := range f.own {
 		rel, within := pathname.In(owned, place.Path)
@@ -85,7 +85,7 @@ func (f *farm) fill(place Place, real string) {
 	}
 }
 
-// bring brings what matches a path from one directory into another.
+// bring links or copies what matches a path from one directory into another.
 func bring(to *os.Root, from string, path []string, changes bool) {
 	there, err := os.ReadDir(from)
 	if err != nil {
@@ -106,7 +106,7 @@ func bring(to *os.Root, from string, path []string, changes bool) {
 	}
 }
 
-// bringLast brings what matches the last part of a path.
+// bringLast links or copies what matches the last name of a path.
 func bringLast(to *os.Root, from, pattern string, there []fs.DirEntry, changes bool) {
 	dir, err := to.Open(".")
 	if err != nil {
@@ -147,7 +147,8 @@ func bringLast(to *os.Root, from, pattern string, there []fs.DirEntry, changes b
 	}
 }
 
-// hollow reports whether a directory has nothing but a few directories. Programs leave such when they fetch in vain.
+// hollow reports whether a directory contains a few directories and no file. A program leaves one behind when it cannot
+// fetch a package.
 func hollow(root *os.Root, name string) bool {
 	left := 16
 	return fs.WalkDir(root.FS(), name, func(_ string, e fs.DirEntry, err error) error {

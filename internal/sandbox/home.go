@@ -58,7 +58,7 @@ func (p Policy) owned(place string) string {
 	return ""
 }
 
-// brought reports whether commands find a path in a place where nothing can be mounted, and whether by a link.
+// brought reports whether commands find a path of a place where nothing can be mounted, and whether it is a link there.
 func (place Place) brought(path string) (found, linked bool) {
 	rel, _ := pathname.In(place.Path, path)
 	names := strings.Split(filepath.ToSlash(rel), "/")
@@ -107,7 +107,7 @@ func (p Policy) readsHome(path string, t Tier) (e Effect, ok bool) {
 		t == Landlock && place.Sight == Copied && p.owned(place.Path) != "" && !found):
 		why := fmt.Sprintf("commands have a directory of their own in place of %s", place.Path)
 		if path != place.Path {
-			why += ", and this is not brought there"
+			why += ", and this is not in it"
 		}
 		return Effect{"read", path == place.Path, why}, true
 	case t == Namespaces && p.Identity != "" && home != "" && home == p.Homes[0] &&

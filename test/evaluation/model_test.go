@@ -74,7 +74,7 @@ func headlessAuthentication(p *probe) {
 	none, quick := p.quick(ask...)
 	p.need(1, quick && none.exit > 0, "a command that needs a credential ends within 1 s when there is none")
 	p.need(2, none.refusedInStream(1, "key") && strings.Contains(none.err, "OPENAI_API_KEY") &&
-		strings.Contains(none.err, "ANTHROPIC_API_KEY"), "it asks nobody, and names the variables that would do")
+		strings.Contains(none.err, "ANTHROPIC_API_KEY"), "it does not prompt, and names the variables that it reads")
 	api := refusing(http.StatusNotFound, "no")
 	defer api.Close()
 	key := madeUpSecret()
