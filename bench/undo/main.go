@@ -105,15 +105,15 @@ func tree(w *tabwriter.Writer, n int, name, root string) error {
 	before := func() (err error) { turn, err = store.Begin(ctx, undo.Origin{Dir: root}); return err }
 	after := func() error { _, err := turn.End(ctx, time.Now()); return err }
 	status := measure.Git(root, nil, "status", "--porcelain")
-	var first, begins, ends, theirs took
-	if err := errors.Join(first.add(here(before)), after()); err != nil {
-		return err
-	}
 	if _, err := status(); err != nil { // warms the cache
 		return err
 	}
-	for range n {
-		if err := errors.Join(begins.add(here(before)), theirs.add(status), ends.add(here(after))); err != nil {
+	var first, begins, ends, theirs took
+	for i := range n {
+		store.Dir = filepath.Join(dir, strconv.Itoa(i))
+		err := errors.Join(first.add(here(before)), after(), begins.add(here(before)), theirs.add(status),
+			ends.add(here(after)))
+		if err != nil {
 			return err
 		}
 	}

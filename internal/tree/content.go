@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
@@ -32,6 +31,9 @@ const readings = 4
 // attempts is how often a file is read that is being written.
 const attempts = 3
 
+// waiting is how many tasks may wait until somebody reads their files.
+const waiting = 256
+
 // task is a file whose content is not known.
 type task struct {
 	entry   *entry
@@ -49,9 +51,8 @@ func (t *task) path() string { return t.folder.join(t.entry.name) }
 // reading is the part of Take that reads contents.
 type reading struct {
 	*walk
-	tasks []task
+	tasks chan task
 	spare spare
-	next  atomic.Int64
 
 	mu       sync.Mutex
 	bytes    int64 // kept by this call
@@ -63,7 +64,7 @@ type reading struct {
 
 // readContents finds out what the files contain: from Since, from git, and by reading the others.
 func (w *walk) readContents(ctx context.Context) error {
-	r := &reading{walk: w}
+	r := &reading{walk: w, tasks: make(chan task, waiting)}
 	if w.options.Whole {
 		r.skipped = w.largeIgnored()
 	}
@@ -73,20 +74,23 @@ func (w *walk) readContents(ctx context.Context) error {
 			k.close()
 		}
 	}()
+	var group sync.WaitGroup
+	for range workspace.Workers() {
+		group.Go(func() {
+			for t := range r.tasks {
+				if ctx.Err() == nil {
+					r.read(&t)
+				}
+			}
+		})
+	}
 	for _, f := range w.index.folders {
 		r.classifyAll(f, w.since[f.path], known[f.repository])
 	}
 	if w.options.Absent {
 		w.findAbsent(known)
 	}
-	var group sync.WaitGroup
-	for range min(workspace.Workers(), len(r.tasks)) {
-		group.Go(func() {
-			for i := r.next.Add(1) - 1; i < int64(len(r.tasks)) && ctx.Err() == nil; i = r.next.Add(1) - 1 {
-				r.read(&r.tasks[i])
-			}
-		})
-	}
+	close(r.tasks)
 	group.Wait()
 	if w.options.Store != nil {
 		w.options.Store.Close()
@@ -158,7 +162,7 @@ func (r *reading) classifyAll(f, old *folder, known *tracked) {
 			was = &before[0]
 		}
 		if r.mustRead(&t, was) {
-			r.tasks = append(r.tasks, t)
+			r.tasks <- t
 		}
 	}
 }

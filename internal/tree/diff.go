@@ -245,7 +245,7 @@ func (x *Index) only(keep func(path string) bool) *Index {
 	}
 	for _, f := range x.folders {
 		some := *f
-		some.entries = nil
+		some.entries, some.complete = nil, false
 		for _, e := range f.entries {
 			if keep(f.join(e.name)) {
 				some.entries = append(some.entries, e)

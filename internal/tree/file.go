@@ -71,7 +71,7 @@ func SameFile(a, b *File) bool {
 
 // Same reports whether two indexes certainly say the same of the same files: it looks at nothing but their status.
 // vague is how many files have, in the first one but not in the second, a status that does not prove that they are
-// unchanged.
+// unchanged, and how many directories of the first one, but not of the second, may have other names.
 func Same(a, b *Index) (certain bool, vague int) {
 	if len(a.folders) != len(b.folders) || (a.top == nil) != (b.top == nil) ||
 		a.top != nil && a.top.Mode != b.top.Mode {
@@ -81,6 +81,9 @@ func Same(a, b *Index) (certain bool, vague int) {
 		y := b.folders[i]
 		if x.path != y.path || len(x.entries) != len(y.entries) {
 			return false, 0
+		}
+		if !x.complete && y.complete {
+			vague++
 		}
 		for j := range x.entries {
 			m, n := &x.entries[j], &y.entries[j]

@@ -23,7 +23,7 @@ func FuzzLoad(f *testing.F) {
 		_, _ = Parse(data)
 		body, _ := bytes.CutPrefix(data, []byte(firstLine))
 		for _, body := range [][]byte{body, body[:max(len(body)-32, 0)]} { // a wrong checksum hides the rest
-			x, err := parse(body, false)
+			x, err := parse(body, thisVersion)
 			if err != nil {
 				continue
 			}
@@ -70,7 +70,10 @@ func TestAnIndexWithoutTheRootItself(t *testing.T) {
 	before := *is
 	before.top = nil
 	text := before.Encode()
-	text = append([]byte(earlier), text[len(firstLine):len(text)-sha256.Size-1]...)
+	text = text[:len(text)-sha256.Size-1]
+	text[len(firstLine)] = '1'
+	at := bytes.LastIndexByte(text, 'a')       // the name of the only entry, behind its length
+	text = append(text[:at-2], text[at-1:]...) // without what says that there is no other name
 	sum := sha256.Sum256(text)
 	old, err := Parse(append(text, sum[:]...))
 	if err != nil {

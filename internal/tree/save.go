@@ -15,10 +15,12 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// The first lines of an index: of what Encode returns, and of one without the root itself.
+// The first line of an index has the version of its form, a digit.
 const (
-	firstLine = "omniagent tree 2\n"
-	earlier   = "omniagent tree 1\n"
+	firstLine   = "omniagent tree "
+	withTop     = '2' // the first version that has the root itself
+	withNames   = '3' // the first version that tells whether a directory has other names
+	thisVersion = withNames
 )
 
 // The bits that say what follows of a content.
@@ -37,6 +39,7 @@ const usualEntry = 64
 func (x *Index) Encode() []byte {
 	e := &encoder{text: make([]byte, 0, x.Len()*usualEntry)}
 	e.text = append(e.text, firstLine...)
+	e.text = append(e.text, thisVersion, '\n')
 	e.string(x.Root)
 	e.signed(x.Taken.UnixNano())
 	e.number(uint64(len(x.Gaps)))
@@ -63,6 +66,7 @@ func (x *Index) Encode() []byte {
 	for _, f := range x.folders {
 		e.string(f.path)
 		e.number(uint64(len(f.entries)))
+		e.bool(f.complete)
 		for i := range f.entries {
 			e.entry(&f.entries[i], x.Taken.UnixNano(), numbers)
 		}
@@ -144,12 +148,11 @@ func (e *encoder) entry(is *entry, taken int64, repos map[*repository]int) {
 
 // Parse reads what Encode returned. It refuses one that is damaged, or of another version.
 func Parse(text []byte) (*Index, error) {
-	body, old := bytes.CutPrefix(text, []byte(earlier))
-	if now, ok := bytes.CutPrefix(text, []byte(firstLine)); ok {
-		body = now
-	} else if !old {
+	body, ours := bytes.CutPrefix(text, []byte(firstLine))
+	if !ours || len(body) < 2 || body[0] < '1' || body[0] > thisVersion || body[1] != '\n' {
 		return nil, unloadable("it is of another version")
 	}
+	version, body := body[0], body[2:]
 	if len(body) < sha256.Size {
 		return nil, unloadable("it is truncated")
 	}
@@ -157,7 +160,7 @@ func Parse(text []byte) (*Index, error) {
 	if sum := sha256.Sum256(text[:end]); !bytes.Equal(sum[:], text[end:]) {
 		return nil, unloadable("its checksum is wrong")
 	}
-	return parse(body[:len(body)-sha256.Size], old)
+	return parse(body[:len(body)-sha256.Size], version)
 }
 
 func unloadable(reason string) error {
@@ -165,7 +168,7 @@ func unloadable(reason string) error {
 }
 
 // parse reads what is between the first line and the checksum.
-func parse(body []byte, old bool) (*Index, error) {
+func parse(body []byte, version byte) (*Index, error) {
 	d := &decoder{rest: body, names: string(body)}
 	x := &Index{Root: d.string(), Taken: time.Unix(0, d.signed())}
 	for range d.count() {
@@ -178,6 +181,7 @@ func parse(body []byte, old bool) (*Index, error) {
 	for range d.count() {
 		f := &folder{path: d.string()}
 		n := d.count()
+		f.complete = version >= withNames && d.number() != 0
 		f.entries = make([]entry, 0, min(n, len(d.rest)/smallestEntry))
 		for range n {
 			f.entries = append(f.entries, d.entry(x.Taken.UnixNano(), repos))
@@ -187,7 +191,7 @@ func parse(body []byte, old bool) (*Index, error) {
 		}
 		x.folders = append(x.folders, f)
 	}
-	if !old && d.number() != 0 {
+	if version >= withTop && d.number() != 0 {
 		top := d.entry(x.Taken.UnixNano(), repos)
 		x.top = &top
 	}

@@ -10,7 +10,7 @@
 // An Index has the status of every file beneath a root: size, times, inode, mode, and the target of a link. No program
 // can change a file and keep its status, because the system sets the time of the last change. A file changed as
 // recently as the walk is the exception: a further change within the same tick of the clock leaves the same status.
-// Take hashes the content of these.
+// Take hashes the content of these. A directory with the status that it had has the same names, and is not read again.
 //
 // A diff needs the content that a file had. What the object store of git has as it is, is read there, when it is
 // needed. Take keeps the rest in a Store: files that are modified or untracked, or all of them without a repository.
@@ -134,6 +134,7 @@ type folder struct {
 	path       string  // "" for the root
 	entries    []entry // sorted by name
 	repository *repository
+	complete   bool // there was no other name in it
 }
 
 // entry is a file in a folder.
@@ -247,6 +248,7 @@ type walk struct {
 	since   map[string]*folder // of Options.Since, by path
 	mu      sync.Mutex
 	repos   []*repository
+	clocks  map[uint64]bool  // of a device, whether its directories tell when a name appeared or went
 	names   map[inode]uint64 // of a file that has several, how many are not known
 }
 

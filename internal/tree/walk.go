@@ -33,6 +33,9 @@ type place struct {
 	folder     *folder // of the directory itself, after the first call of enter
 	// old is the directory in Since, if the same rules applied there; nil: they may have been others.
 	old *folder
+	// asBefore says that the status of the directory is the one in Since, which was old enough to prove something.
+	asBefore bool
+	device   uint64
 }
 
 // run walks through the root.
@@ -40,6 +43,7 @@ func (w *walk) run(ctx context.Context) error {
 	first := w.fromAbove()
 	_, err := w.dir.Survey(ctx, ".", first, workspace.Survey{
 		Enter:  w.enter,
+		Known:  w.known,
 		Missed: func(path string, err error) { w.miss(path, err) },
 	})
 	if err != nil {
@@ -224,13 +228,16 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 				continue
 			}
 			f.Descend(e.Name, &place{
-				scope: p.scope, repository: p.repository, about: is.about &^ recent, old: p.old,
+				scope: p.scope, repository: p.repository, about: is.about &^ recent, old: p.old, device: status.Device,
+				asBefore: len(before) > 0 && before[0].name == e.Name && before[0].Status == status &&
+					before[0].about&recent == 0,
 			})
 		} else if p.about&stateOfGit != 0 && !w.isState(f, e.Name, p.about) {
 			continue
 		}
 		p.folder.entries = append(p.folder.entries, is)
 	}
+	p.folder.complete = f.Whole() && len(p.folder.entries) == len(entries)
 }
 
 // isState reports whether a file of .git says what state the repository is in. Objects, logs and caches do not.
@@ -313,4 +320,32 @@ func (w *walk) isRecent(changed int64) bool {
 		width = coarseTick
 	}
 	return changed >= w.index.Taken.Add(-width).UnixNano()
+}
+
+// known returns the names of a directory whose status is the one in Since: no name has appeared in it or gone since.
+func (w *walk) known(f *workspace.Folder) []workspace.Entry {
+	p := f.State.(*place)
+	old := w.since[f.Path]
+	if !p.asBefore || old == nil || !old.complete || !w.keepsTime(f, p.device) {
+		return nil
+	}
+	entries := make([]workspace.Entry, len(old.entries))
+	for i := range old.entries {
+		entries[i].Name = old.entries[i].name
+	}
+	return entries
+}
+
+func (w *walk) keepsTime(f *workspace.Folder, device uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	keeps, asked := w.clocks[device]
+	if !asked {
+		if w.clocks == nil {
+			w.clocks = map[uint64]bool{}
+		}
+		keeps = f.KeepsTime()
+		w.clocks[device] = keeps
+	}
+	return keeps
 }

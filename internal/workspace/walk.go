@@ -27,6 +27,8 @@ type Survey struct {
 	// Enter is called for every directory with its entries, for a large one several times in sequence. It selects
 	// entries with Descend and Take.
 	Enter func(f *Folder, entries []Entry)
+	// Known, unless nil, may return all names of a directory, which is not read then. nil: they are not known.
+	Known func(f *Folder) []Entry
 	// File is called for every selected file. worker is less than Workers, and each worker makes one call at a time.
 	File func(worker int, f *Folder, name string)
 	// Missed, unless nil, is called for every directory that could not be read completely.
@@ -99,6 +101,16 @@ func (f *Folder) Join(name string) string {
 
 // First reports whether this is the first call of Enter for the folder.
 func (f *Folder) First() bool { return f.batches == 1 }
+
+// Whole reports whether this is the only call of Enter for the folder, and the entries are all there are.
+func (f *Folder) Whole() bool { return f.whole }
+
+// KeepsTime reports whether the file system is known to change the status of a directory with each of its names that
+// appears, goes or is replaced.
+func (f *Folder) KeepsTime() (keeps bool) {
+	_ = f.with(func(p place) error { keeps = p.keepsTime(); return nil })
+	return keeps
+}
 
 // Has reports whether the directory has an entry with that name. It is cheap. Only Enter may call it.
 func (f *Folder) Has(name string) bool {
@@ -332,7 +344,16 @@ func (t *surveyRun) read(f *Folder, list *lister) []item {
 	if crowded {
 		most = int(^uint(0) >> 1)
 	}
-	entries, done, err := list.read(&f.place, most)
+	var entries []Entry
+	var err error
+	done := false
+	if t.Known != nil && f.batches == 0 {
+		entries = t.Known(f)
+		done = entries != nil
+	}
+	if !done {
+		entries, done, err = list.read(&f.place, most)
+	}
 	if err != nil {
 		t.miss(f.Path, err)
 		done = true

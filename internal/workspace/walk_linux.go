@@ -84,6 +84,20 @@ func (p place) file(name string) (io.ReadCloser, error) {
 	return descriptor(fd), nil
 }
 
+// keepsTime has a list of file systems, because some others do not tell, and network file systems tell late.
+func (p place) keepsTime() bool {
+	var s unix.Statfs_t
+	if unix.Fstatfs(p.fd, &s) != nil {
+		return false
+	}
+	switch s.Type {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC,
+		unix.OVERLAYFS_SUPER_MAGIC:
+		return true
+	}
+	return false
+}
+
 func (p place) modified(name string) (time.Time, bool) {
 	var stat unix.Stat_t
 	if err := unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil ||

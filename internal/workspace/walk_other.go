@@ -86,6 +86,8 @@ func (p place) file(name string) (io.ReadCloser, error) {
 	return f, nil
 }
 
+func (place) keepsTime() bool { return false }
+
 func (p place) modified(name string) (time.Time, bool) {
 	info, err := p.root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
