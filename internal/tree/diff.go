@@ -158,10 +158,10 @@ func (c *comparison) status(path string, old, is *entry) Status {
 	case old == nil || is == nil || old.Mode.Type() != is.Mode.Type():
 		return c.oneSided(path, old, is)
 	case old.Mode.IsDir():
-		if old.Mode == is.Mode || old.about&stateOfGit != 0 {
+		if old.Mode == is.Mode {
 			return ""
 		}
-		return Mode
+		return ofGit(is, Mode)
 	case isLink(is.Mode) && old.target != is.target, isRegular(is.Mode) && !same(old, is):
 		return ofGit(is, Modified)
 	case old.Mode != is.Mode && !isLink(is.Mode):

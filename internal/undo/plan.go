@@ -109,7 +109,7 @@ func compare(before, after, now *tree.Index, o options, contents *tree.Contents)
 		if dir, ok := c.stateOf(path); ok {
 			if e := c.elsewhereAt(dir, path); e != nil {
 				c.keepElsewhere(e)
-			} else if !c.sameState(a.was, is, dir, path) {
+			} else if !c.sameState(a.was, is, dir, path) || is != nil && is.Mode != a.was.Mode {
 				states[dir] = append(states[dir], a)
 			}
 			return
@@ -407,7 +407,7 @@ func transient(rel string) bool {
 }
 
 // sameState compares two files of .git, the second one as it is now. Two versions of an index are the same if they list
-// the same files: git status rewrites it with the times that it saw.
+// the same files: git status rewrites it with the times that it saw, and the mode that the umask of its caller gives.
 func (c *comparison) sameState(a, b *tree.File, dir, name string) bool {
 	if tree.SameFile(a, b) {
 		return true

@@ -140,7 +140,7 @@ func steps() []string {
 		"git tag -d v1",
 		"git pack-refs --all", "git config user.name Eve", "git checkout -q -- .", "git rm -rqf src", "git mv src lib",
 		"sed -i s/line/LINE/ src/*.go", "mv src lib", "mv doc/blob.bin blob", "chmod -R 700 src",
-		"chmod 000 untracked.txt",
+		"chmod 000 untracked.txt", "chmod -R go-rwx .git/refs .git/hooks", "chmod -R 777 .",
 		"ln -sf /etc/passwd link", "rm link; mkdir link; echo x > link/y", "rm -rf doc; echo doc > doc",
 		"rmdir empty/inner",
 		"rm untracked.txt; ln -s nowhere untracked.txt", "echo agent > .env", "rm -rf dist; ln -s src dist",
