@@ -24,9 +24,12 @@ type data struct {
 // further would take longer than all else that makes a fork.
 func dataOf(top string, depth int) (d data) {
 	d.add(top)
+	if depth == 0 {
+		return d
+	}
 	entries, _ := os.ReadDir(top)
 	for _, e := range entries {
-		if depth > 0 && e.IsDir() && e.Name() != ".git" {
+		if e.IsDir() && e.Name() != ".git" {
 			below := dataOf(filepath.Join(top, e.Name()), depth-1)
 			d.dirs, d.links = append(d.dirs, below.dirs...), append(d.links, below.links...)
 		}

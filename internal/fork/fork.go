@@ -32,6 +32,7 @@
 package fork
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -292,14 +293,9 @@ func (f *Fork) build(ctx context.Context, w Wanted) error {
 	if f.GitDir != "" { // takes no space until the index changes
 		_ = keepFile(filepath.Join(f.GitDir, "index"), filepath.Join(f.dir, gitIndex(0)))
 	}
-	base, names := slug(filepath.Base(f.Workspace)), []string{w.Name}
-	if w.Name == "" {
-		names = nil
-		for n := 1; n <= mostNames; n++ {
-			names = append(names, fmt.Sprintf("%s-%d", base, n))
-		}
-	}
-	for _, f.Name = range names {
+	base := slug(filepath.Base(f.Workspace))
+	for n := 1; n <= mostNames && (n == 1 || w.Name == ""); n++ {
+		f.Name = cmp.Or(w.Name, fmt.Sprintf("%s-%d", base, n))
 		to := f.store.at(f.Name)
 		if _, err := os.Lstat(to); err == nil {
 			continue
