@@ -36,7 +36,7 @@ func rejected() []*regexp.Regexp {
 func Words(root string, pending []string) ([]string, error) {
 	var problems []string
 	unclean := map[string]bool{}
-	phrases := rejected()
+	phrases, isNo := rejected(), isNo() // compiling them takes longer than using them
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ func Words(root string, pending []string) ([]string, error) {
 			place = path.Dir(rel)
 		}
 		for _, p := range passages(rel, name) {
-			for _, phrase := range found(phrases, p.text) {
+			for _, phrase := range found(phrases, isNo, p.text) {
 				unclean[place] = true
 				if !slices.Contains(pending, place) {
 					problems = append(problems, fmt.Sprintf("%s:%d: %q is not plain English", rel, p.line, phrase))
@@ -76,14 +76,14 @@ func Words(root string, pending []string) ([]string, error) {
 	return problems, err
 }
 
-func found(phrases []*regexp.Regexp, text string) []string {
+func found(phrases []*regexp.Regexp, isNo *regexp.Regexp, text string) []string {
 	var all []string
 	for _, phrase := range phrases {
 		for _, match := range phrase.FindAllStringSubmatch(text, -1) {
 			all = append(all, match[1])
 		}
 	}
-	for _, match := range isNo().FindAllStringSubmatch(text, -1) {
+	for _, match := range isNo.FindAllStringSubmatch(text, -1) {
 		if match[1] == "" && match[3] == "" && !strings.EqualFold(match[2], "is no longer") {
 			all = append(all, match[2])
 		}

@@ -345,6 +345,7 @@ func TestChainSurvivesKilledWriters(t *testing.T) {
 
 // A stopped process that holds the lock costs the hash, not the entry.
 func TestEntryIsWrittenWithoutTheLock(t *testing.T) {
+	t.Parallel() // it waits for the lock
 	l := newLog(t, Options{})
 	mustWrite(t, l, entry(0))
 	held, err := l.lock()

@@ -158,14 +158,20 @@ func TestNonInteractive(t *testing.T) {
 // In CI, and for programs, nothing is shown.
 func TestLiveLine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.onTerminal(t, "hang", "--timeout", "2500ms")
-	if a.code != 10 || !strings.HasPrefix(a.stderr, "\rhang: 1s\rhang: 2s\r") ||
-		!strings.Contains(a.stderr, "s\r        \b\b\b\b\b\b\b\b\roatest: hang did not end within") {
-		t.Errorf("exit %d: %q", a.code, a.stderr)
-	}
-	w.env = append(w.env, "CI=1")
-	if a := w.onTerminal(t, "hang", "--timeout", "1500ms"); strings.Contains(a.stderr, "1s") {
-		t.Errorf("in CI: %q", a.stderr)
-	}
+	t.Run("in CI", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.env = append(w.env, "CI=1")
+		if a := w.onTerminal(t, "hang", "--timeout", "1500ms"); strings.Contains(a.stderr, "1s") {
+			t.Errorf("%q", a.stderr)
+		}
+	})
+	t.Run("for a person", func(t *testing.T) {
+		t.Parallel()
+		a := newWorld(t).onTerminal(t, "hang", "--timeout", "2500ms")
+		if a.code != 10 || !strings.HasPrefix(a.stderr, "\rhang: 1s\rhang: 2s\r") ||
+			!strings.Contains(a.stderr, "s\r        \b\b\b\b\b\b\b\b\roatest: hang did not end within") {
+			t.Errorf("exit %d: %q", a.code, a.stderr)
+		}
+	})
 }

@@ -95,7 +95,7 @@ func TestAsked(t *testing.T) {
 		t.Run(tier.String(), func(t *testing.T) {
 			g := newGround(t)
 			w := g.walls(t, tier)
-			for _, c := range []struct {
+			cases := []struct {
 				line, out string
 				exit      int
 				signal    string
@@ -112,32 +112,39 @@ func TestAsked(t *testing.T) {
 					"(trap '' TERM; while :; do sleep 0.01; done) & trap 'exit 4' TERM; echo ready; wait", "ready\n", 4,
 					"",
 				},
-			} {
-				grace := hermetic.Patience
-				if strings.Contains(c.line, "trap '' TERM") { // it outlasts every grace
-					grace = 2 * time.Second
-				}
-				ours, theirs, err := os.Pipe()
-				must(t, err)
-				p, err := w.Plan(process.Plan{
-					Argv: []string{"bash", "-c", c.line}, Path: "/bin/bash", Dir: g.root, Stdout: theirs, Grace: grace,
-				})
-				must(t, err)
-				child, err := process.Start(p)
-				must(t, err)
-				_ = theirs.Close()
-				word := make([]byte, 6)
-				_, err = io.ReadFull(ours, word)
-				must(t, err)
-				child.End(syscall.SIGTERM)
-				e := child.Wait()
-				rest, _ := io.ReadAll(ours)
-				_ = ours.Close()
-				if got := string(word) + string(rest); got != c.out || e.ExitCode != c.exit || e.Signal != c.signal ||
-					!e.Ended {
-					t.Errorf("%s: %q %+v", c.line, got, e)
-				}
 			}
+			t.Run("cases", func(t *testing.T) {
+				for i, c := range cases {
+					t.Run(strconv.Itoa(i), func(t *testing.T) {
+						t.Parallel() // it waits most of the time
+						grace := hermetic.Patience
+						if strings.Contains(c.line, "trap '' TERM") { // it outlasts every grace
+							grace = 2 * time.Second
+						}
+						ours, theirs, err := os.Pipe()
+						must(t, err)
+						p, err := w.Plan(process.Plan{
+							Argv: []string{"bash", "-c", c.line}, Path: "/bin/bash", Dir: g.root, Stdout: theirs,
+							Grace: grace,
+						})
+						must(t, err)
+						child, err := process.Start(p)
+						must(t, err)
+						_ = theirs.Close()
+						word := make([]byte, 6)
+						_, err = io.ReadFull(ours, word)
+						must(t, err)
+						child.End(syscall.SIGTERM)
+						e := child.Wait()
+						rest, _ := io.ReadAll(ours)
+						_ = ours.Close()
+						if got := string(word) + string(rest); got != c.out || e.ExitCode != c.exit ||
+							e.Signal != c.signal || !e.Ended {
+							t.Errorf("%s: %q %+v", c.line, got, e)
+						}
+					})
+				}
+			})
 			if !exists(g.root + "/cleaned") {
 				t.Error("what the shell had started got no grace")
 			}

@@ -174,16 +174,20 @@ func TestTimeIsLimited(t *testing.T) {
 		{"echo first; printf unended; sleep 1000", "SIGTERM"},
 		{"trap '' TERM; echo first; printf unended; sleep 1000 & while :; do sleep 0.01; done", "SIGKILL"},
 	} {
-		began := time.Now()
-		o, err := s.Run(t.Context(), Command{Line: c.line, Timeout: limit}, nil)
-		check(t, err)
-		if o.Reason != OutOfTime || o.Limit != limit || o.Stdout != "first\nunended" || o.Exit != -1 &&
-			o.Exit != 143 {
-			t.Errorf("%q: %+v", c.line, o)
-		}
-		if took := time.Since(began); took < limit || took > hermetic.Patience {
-			t.Errorf("%q took %v", c.line, took)
-		}
+		t.Run(c.signal, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			began := time.Now()
+			o, err := s.Run(t.Context(), Command{Line: c.line, Timeout: limit}, nil)
+			check(t, err)
+			if o.Reason != OutOfTime || o.Limit != limit || o.Stdout != "first\nunended" || o.Exit != -1 &&
+				o.Exit != 143 {
+				t.Errorf("%q: %+v", c.line, o)
+			}
+			if took := time.Since(began); took < limit || took > hermetic.Patience {
+				t.Errorf("%q took %v", c.line, took)
+			}
+		})
 	}
 	if o := run(t, s, "true"); o.Limit != DefaultTimeout {
 		t.Errorf("%+v", o)
