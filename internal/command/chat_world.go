@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
 	"omniagent/internal/agent/native"
 	"omniagent/internal/chat"
 	"omniagent/internal/config"
@@ -67,13 +66,13 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 		Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
 		List:   listNames,
 		Private: func(path string) bool {
-			real := cli.Real(path)
+			real := pathname.Real(path)
 			info, err := os.Stat(real)
-			if err == nil && info.Mode().Perm()&0o004 == 0 && !pathname.Within(cli.Real(dir), real) {
+			if err == nil && info.Mode().Perm()&0o004 == 0 && !pathname.Within(pathname.Real(dir), real) {
 				return true // outside the workspace, and not for everybody
 			}
 			return slices.ContainsFunc(private, func(place string) bool {
-				return pathname.Within(place, path) || pathname.Within(cli.Real(place), real)
+				return pathname.Within(place, path) || pathname.Within(pathname.Real(place), real)
 			})
 		},
 		Reminder: func(with *conversation.Conversation, messages int) string {

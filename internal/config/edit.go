@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"omniagent/internal/pathname"
 	"omniagent/internal/text"
 
 	"omniagent/internal/fault"
@@ -183,7 +184,7 @@ func (e Edit) apply(ctx context.Context, path []string, key Key, edit func([]byt
 
 // lockFile returns one name for one file, whichever links lead to it.
 func (e Edit) lockFile() (string, error) {
-	real := canonical(e.File)
+	real := pathname.Real(e.File)
 	if e.LockDir == "" {
 		return real + ".lock", nil
 	}

@@ -142,7 +142,7 @@ func beneath(path, root string) bool {
 	if err != nil {
 		return false
 	}
-	return pathname.Within(real, canonical(path))
+	return pathname.Within(real, pathname.Real(path))
 }
 
 // knows reports whether any content has been trusted at the path.
@@ -153,7 +153,7 @@ func (t *Trust) knows(path string) bool {
 
 // Recorded returns what was trusted at the path, whatever the file contains now.
 func (t *Trust) Recorded(path string) (TrustEntry, bool) {
-	path = canonical(path)
+	path = pathname.Real(path)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := slices.IndexFunc(t.entries, func(e TrustEntry) bool { return e.Path == path })
@@ -191,7 +191,7 @@ func (t *Trust) refresh() {
 
 // Add trusts the content at the path, replaces what was trusted there, and stores a copy of it.
 func (t *Trust) Add(path string, content []byte) error {
-	path = canonical(path)
+	path = pathname.Real(path)
 	err := t.change(func(entries []TrustEntry) []TrustEntry {
 		entries = slices.DeleteFunc(entries, func(e TrustEntry) bool { return e.Path == path })
 		return append(entries, TrustEntry{
@@ -209,7 +209,7 @@ func (t *Trust) Add(path string, content []byte) error {
 
 // Forget removes the trust in the path.
 func (t *Trust) Forget(path string) error {
-	path = canonical(path)
+	path = pathname.Real(path)
 	return t.change(func(entries []TrustEntry) []TrustEntry {
 		return slices.DeleteFunc(entries, func(e TrustEntry) bool { return e.Path == path })
 	})
@@ -295,17 +295,6 @@ func isHash(name string) bool {
 func hashOf(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
-}
-
-// canonical returns one name for a file, whichever links lead to it and whether it exists or not.
-func canonical(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		return filepath.Join(dir, filepath.Base(path))
-	}
-	return filepath.Clean(path)
 }
 
 // busy returns the fault for a file that another process is changing.

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"omniagent/internal/fault"
 	"omniagent/internal/workspace"
 )
 
@@ -206,11 +206,7 @@ func (r *reader) read(
 }
 
 func (r *reader) problem(path string, err error) {
-	reason := err.Error()
-	if e := (*os.PathError)(nil); errors.As(err, &e) {
-		reason = e.Err.Error()
-	}
-	r.found.Problems = append(r.found.Problems, Problem{Path: path, Reason: reason})
+	r.found.Problems = append(r.found.Problems, Problem{Path: path, Reason: fault.Bare(err).Error()})
 }
 
 // frontMatter divides a prompt into what its head says, lines of `key: value` between two lines of three dashes, and

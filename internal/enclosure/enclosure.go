@@ -252,9 +252,7 @@ func around(root string, tier sandbox.Tier, failed error) error {
 // hidesWritable reports whether a path to hide is inside a writable directory, or contains one.
 func (w Wanted) hidesWritable(p sandbox.Policy) bool {
 	for _, path := range w.Hide {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
-		}
+		path = pathname.Real(path)
 		for _, dir := range append([]string{p.Root}, p.Write...) {
 			if pathname.Within(dir, path) || pathname.Within(path, dir) {
 				return true

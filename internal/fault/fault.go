@@ -10,6 +10,8 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"time"
 )
@@ -203,4 +205,21 @@ func Of(err error) *Fault {
 		return f
 	}
 	return New(Internal, "%s", err.Error()).Because(err)
+}
+
+// Bare returns an error without the operation and the paths of the system call that failed, for a sentence that names
+// them already.
+func Bare(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	var call *os.SyscallError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	case errors.As(err, &call):
+		return call.Err
+	}
+	return err
 }

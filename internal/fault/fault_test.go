@@ -2,7 +2,10 @@ package fault
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
+	"syscall"
 	"testing"
 )
 
@@ -16,5 +19,19 @@ func TestOfSaysItOnce(t *testing.T) {
 	own := New(TimedOut, "too late").Because(foreign)
 	if own.Error() != "too late: open disk: on fire" || Of(own) != own || Of(nil) != nil {
 		t.Errorf("%v", own)
+	}
+}
+
+func TestBare(t *testing.T) {
+	_, err := os.Open("not there")
+	if got := Bare(fmt.Errorf("reading: %w", err)).Error(); got != syscall.ENOENT.Error() {
+		t.Errorf("Bare of a path's error: %q", got)
+	}
+	err = os.Rename("not there", "elsewhere")
+	if got := Bare(err).Error(); got != syscall.ENOENT.Error() {
+		t.Errorf("Bare of a link's error: %q", got)
+	}
+	if err := errors.New("other"); Bare(err) != err { //nolint:errorlint // the same one
+		t.Errorf("Bare of another error: %v", Bare(err))
 	}
 }

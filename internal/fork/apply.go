@@ -182,7 +182,7 @@ func (a *applying) plan() error {
 		}
 		t, err := theirs(path)
 		if err != nil {
-			a.conflict(name, "it cannot be read in the fork: "+tree.Reason(err))
+			a.conflict(name, "it cannot be read in the fork: "+fault.Bare(err).Error())
 			continue
 		}
 		m, err := mine(a.root, name)
@@ -190,7 +190,7 @@ func (a *applying) plan() error {
 			err = a.decide(name, m, t)
 		}
 		if err != nil {
-			a.conflict(name, "it cannot be read: "+tree.Reason(err))
+			a.conflict(name, "it cannot be read: "+fault.Bare(err).Error())
 		}
 	}
 	slices.SortFunc(a.steps, func(x, y step) int { return strings.Compare(x.name, y.name) })

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/tree"
 )
 
 // Between returns the differences between two forks of one workspace, from a to b, sorted by path.
@@ -52,5 +51,5 @@ func (f *Fork) at(name string) string {
 }
 
 func unreadable(f *Fork, name string, err error) error {
-	return fault.New(fault.PermissionDenied, "%s of the fork %s cannot be read: %s", name, f.Name, tree.Reason(err))
+	return fault.New(fault.PermissionDenied, "%s of the fork %s cannot be read: %s", name, f.Name, fault.Bare(err))
 }

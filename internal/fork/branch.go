@@ -13,7 +13,6 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
-	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
 
@@ -127,7 +126,7 @@ func (g staging) entries(ctx context.Context, changes []Change, hash int) ([]byt
 		path := g.fork.at(c.Path)
 		file, err := theirs(path)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s", c.Path, tree.Reason(err))
+			return nil, fmt.Errorf("%s: %s", c.Path, fault.Bare(err))
 		}
 		mode := "100644"
 		switch {
@@ -145,7 +144,7 @@ func (g staging) entries(ctx context.Context, changes []Change, hash int) ([]byt
 			err = workspace.Copy(from, path, 0o600)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s", c.Path, tree.Reason(err))
+			return nil, fmt.Errorf("%s: %s", c.Path, fault.Bare(err))
 		}
 		if file.isFile() && file.status.Mode&fs.FileMode(0o100) != 0 {
 			mode = "100755"
@@ -193,7 +192,7 @@ func (g staging) ignored(ctx context.Context, changes []Change) (map[string]bool
 				return nil, err
 			}
 			if err := workspace.Copy(from, to, 0o600); err != nil {
-				return nil, fmt.Errorf("%s: %s", from, tree.Reason(err))
+				return nil, fmt.Errorf("%s: %s", from, fault.Bare(err))
 			}
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"omniagent/internal/fault"
 	"omniagent/internal/ident"
-	"omniagent/internal/tree"
 	"omniagent/internal/undo"
 )
 
@@ -98,7 +98,7 @@ func (a *applying) finish(s step, err error) {
 	case errors.Is(err, errChanged):
 		a.conflict(s.name, justChanged)
 	default:
-		a.conflict(s.name, tree.Reason(err))
+		a.conflict(s.name, fault.Bare(err).Error())
 	}
 }
 

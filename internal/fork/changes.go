@@ -193,11 +193,11 @@ func (f *Fork) Changes(ctx context.Context) ([]Change, error) {
 	for name, path := range touched {
 		t, err := theirs(path)
 		if err != nil {
-			return nil, fault.New(fault.PermissionDenied, "%s of the fork cannot be read: %s", name, tree.Reason(err))
+			return nil, fault.New(fault.PermissionDenied, "%s of the fork cannot be read: %s", name, fault.Bare(err))
 		}
 		m, err := mine(root, name)
 		if err != nil {
-			return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", name, tree.Reason(err))
+			return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", name, fault.Bare(err))
 		}
 		b := was.of(name, m)
 		if b.known {

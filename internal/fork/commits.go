@@ -16,8 +16,8 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
-	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
 
@@ -65,7 +65,7 @@ type refs struct {
 func (f *Fork) home() refs { return refs{f.GitDir, f.Common, func(path string) string { return path }} }
 
 func (f *Fork) inside() refs {
-	return refs{f.GitDir, f.Common, func(path string) string { return f.Real(resolved(path)) }}
+	return refs{f.GitDir, f.Common, func(path string) string { return f.Real(pathname.Real(path)) }}
 }
 
 const refLimit = 64 << 20
@@ -333,7 +333,7 @@ func (f *Fork) freeBranch(ctx context.Context, commit string) (ref string, has b
 
 // bringObjects copies the objects that only the fork has, and checks their hashes.
 func (f *Fork) bringObjects() error {
-	to := resolved(filepath.Join(f.Common, "objects"))
+	to := pathname.Real(filepath.Join(f.Common, "objects"))
 	from := f.upper(to)
 	if f.Tier != Overlay {
 		from = f.Place(to)
@@ -364,7 +364,7 @@ func (f *Fork) bringObjects() error {
 		staged := filepath.Join(filepath.Dir(home), "tmp_obj_omniagent_"+f.ID) // git cleans up such files
 		_ = os.Remove(staged)
 		if err := workspace.Copy(path, staged, 0o444); err != nil {
-			return fault.New(fault.PermissionDenied, "cannot copy an object of git: %s", tree.Reason(err)).
+			return fault.New(fault.PermissionDenied, "cannot copy an object of git: %s", fault.Bare(err)).
 				Because(err)
 		}
 		return os.Rename(staged, home)

@@ -51,13 +51,13 @@ func (d *data) add(top string) {
 	}
 	defer opened.Close()
 	for _, dir := range []string{opened.Dir(), opened.Common(), filepath.Join(opened.Common(), "objects")} {
-		dir = resolved(dir)
+		dir = pathname.Real(dir)
 		if slices.Contains(d.dirs, dir) {
 			continue
 		}
 		d.dirs = append(d.dirs, dir)
 		for _, link := range linksIn(dir) {
-			to := resolved(link)
+			to := pathname.Real(link)
 			switch info, err := os.Stat(to); {
 			case err != nil: // it leads nowhere
 			case info.IsDir():
@@ -79,14 +79,6 @@ func linksIn(dir string) (links []string) {
 	return links
 }
 
-// resolved returns a path without links, as far as it exists.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil || filepath.Dir(path) == path {
-		return real
-	}
-	return filepath.Join(resolved(filepath.Dir(path)), filepath.Base(path))
-}
-
 // copied returns an error if a copy of the workspace would use the repository of a working tree in it, and not a copy
 // of that.
 func (f *Fork) copied(top string) error {
@@ -102,7 +94,7 @@ func (f *Fork) copied(top string) error {
 	}
 	for _, link := range links {
 		to, err := os.Readlink(link)
-		if err == nil && (filepath.IsAbs(to) || !pathname.Within(f.Workspace, resolved(link))) {
+		if err == nil && (filepath.IsAbs(to) || !pathname.Within(f.Workspace, pathname.Real(link))) {
 			return fmt.Errorf("%s leads to %s, which a copy would use too", link, to)
 		}
 	}

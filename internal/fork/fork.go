@@ -52,7 +52,6 @@ import (
 	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
-	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
 
@@ -158,7 +157,7 @@ func (s Store) List() ([]*Fork, error) {
 	s.sweep()
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil && !absent(err) {
-		return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", s.Dir, tree.Reason(err)).Because(err)
+		return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", s.Dir, fault.Bare(err)).Because(err)
 	}
 	var all []*Fork
 	for _, e := range entries {
@@ -206,9 +205,7 @@ func (f *Fork) tree() string { return filepath.Join(f.dir, copyDir) }
 
 // Place returns a directory of the workspace as the programs of the fork see it.
 func (f *Fork) Place(dir string) string {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
+	dir = pathname.Real(dir)
 	rel, within := pathname.In(f.Workspace, dir)
 	if f.Tier == Overlay || !within {
 		return dir
@@ -260,7 +257,7 @@ func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 		f.Inode, f.Device = s.Inode, s.Device
 	}
 	if opened, err := git.Open(root); err == nil {
-		f.GitDir, f.Common = resolved(opened.Dir()), resolved(opened.Common())
+		f.GitDir, f.Common = pathname.Real(opened.Dir()), pathname.Real(opened.Common())
 		opened.Close()
 		if h, err := f.home().head(); err == nil { // otherwise commits cannot be applied
 			h.Index = gitIndex(0)
@@ -270,7 +267,7 @@ func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 	f.data = dataOf(root, nestedDepth)
 	f.dir = filepath.Join(s.Dir, making+f.ID)
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
-		return nil, fault.New(fault.PermissionDenied, "no fork can be made in %s: %s", s.Dir, tree.Reason(err)).
+		return nil, fault.New(fault.PermissionDenied, "no fork can be made in %s: %s", s.Dir, fault.Bare(err)).
 			Because(err)
 	}
 	if err := f.build(ctx, w); err != nil {
@@ -348,12 +345,12 @@ func (f *Fork) Delete(ctx context.Context) (freed int64, err error) {
 	freed = f.Size()
 	away := f.store.at(gone + f.ID)
 	if err := os.Rename(f.dir, away); err != nil {
-		return 0, fault.New(fault.PermissionDenied, "the fork %s cannot be deleted: %s", f.Name, tree.Reason(err)).
+		return 0, fault.New(fault.PermissionDenied, "the fork %s cannot be deleted: %s", f.Name, fault.Bare(err)).
 			Because(err)
 	}
 	if err := workspace.Purge(away); err != nil {
 		return 0, fault.New(fault.PermissionDenied, "not all of the fork %s can be deleted: %s", f.Name,
-			tree.Reason(err)).Because(err)
+			fault.Bare(err)).Because(err)
 	}
 	return freed, nil
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
 
@@ -21,7 +20,7 @@ func (m move) carryOut() error {
 	}
 	if err := m.swap(); err != nil {
 		return fault.New(fault.Conflicting, "the files were brought home, but the commits were not: %s",
-			tree.Reason(err)).
+			fault.Bare(err)).
 			Hint("omniagent fork apply %s, again", m.fork.Name)
 	}
 	return nil

@@ -50,7 +50,7 @@ func (f *Fork) choose(ctx context.Context, wanted Tier) error {
 			return fault.New(fault.DiskFull, "no fork can be made of %s: the disk with %s is full", f.Workspace,
 				f.store.Dir).Hint("make room there, for example with omniagent cleanup, or set XDG_STATE_HOME")
 		}
-		why, fix := tree.Reason(err), fixes[t]
+		why, fix := fault.Bare(err).Error(), fixes[t]
 		if f := fault.Of(err); f.Code == fault.Down {
 			why, fix = f.Message, cmp.Or(f.Suggestion, fix)
 		}
@@ -156,7 +156,7 @@ func (f *Fork) keepRefs() error {
 	var files []string
 	if f.Common != "" {
 		files = []string{filepath.Join(f.GitDir, "HEAD"), filepath.Join(f.Common, "packed-refs")}
-		branches := resolved(filepath.Join(f.Common, "refs"))
+		branches := pathname.Real(filepath.Join(f.Common, "refs"))
 		_ = filepath.WalkDir(branches, func(path string, e fs.DirEntry, err error) error {
 			if err == nil && e.Type().IsRegular() {
 				files = append(files, path)
@@ -165,7 +165,7 @@ func (f *Fork) keepRefs() error {
 		})
 	}
 	for _, link := range f.data.links {
-		if f.upper(resolved(link)) == "" {
+		if f.upper(pathname.Real(link)) == "" {
 			files = append(files, link)
 		}
 	}
@@ -307,7 +307,7 @@ func (f *Fork) tryClone() error {
 	to := filepath.Join(f.dir, "try")
 	defer os.Remove(to)
 	if err := workspace.Clone(found, to, 0o600); err != nil {
-		return fmt.Errorf("files cannot share blocks between %s and %s: %s", f.Workspace, f.store.Dir, tree.Reason(err))
+		return fmt.Errorf("files cannot share blocks between %s and %s: %s", f.Workspace, f.store.Dir, fault.Bare(err))
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
-// Package pathname says where a file lies, judging by names alone.
+// Package pathname says where a file lies.
 //
-// It follows no links. A caller that must not be led elsewhere by them resolves them first, or opens files through
-// workspace.OpenDir.
+// In and Within judge by names alone. A caller that must not be led elsewhere by links calls Real first, or opens files
+// through workspace.OpenDir.
 package pathname
 
 import "path/filepath"
@@ -20,4 +20,19 @@ func In(dir, file string) (rel string, within bool) {
 func Within(dir, file string) bool {
 	_, within := In(dir, file)
 	return within
+}
+
+// Real follows the links of a path, as far as it exists: unlike filepath.EvalSymlinks it has a name for what is not
+// there. It does not clean the path first, since link/.. is not the directory of link.
+func Real(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		return real
+	}
+	clean := filepath.Clean(path)
+	parent := filepath.Dir(clean)
+	if parent == clean {
+		return clean
+	}
+	return filepath.Join(Real(parent), filepath.Base(clean))
 }

@@ -1,6 +1,7 @@
 package pathname
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -32,6 +33,36 @@ func TestIn(t *testing.T) {
 		}
 		if got := Within(filepath.FromSlash(c.dir), filepath.FromSlash(c.file)); got != c.within {
 			t.Errorf("Within(%q, %q) = %v", c.dir, c.file, got)
+		}
+	}
+}
+
+func TestReal(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"real/sub", "other"} {
+		if err := os.MkdirAll(filepath.Join(base, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"link": "real/sub", "nowhere": "real/gone"} {
+		if err := os.Symlink(to, filepath.Join(base, name)); err != nil {
+			t.Skipf("there are no symbolic links here: %v", err)
+		}
+	}
+	for path, want := range map[string]string{
+		"link":            "real/sub",
+		"link/..":         "real",
+		"link/new":        "real/sub/new",
+		"link/new/er":     "real/sub/new/er",
+		"other/../absent": "absent",
+		"nowhere":         "nowhere",
+		"nowhere/x":       "nowhere/x",
+	} {
+		if got := Real(base + "/" + path); got != filepath.Join(base, want) {
+			t.Errorf("Real(%q) = %q", path, got)
 		}
 	}
 }

@@ -44,11 +44,11 @@ type AgentNeeds struct {
 func (p AgentPolicy) Explain(path string, n AgentNeeds) []Effect {
 	leads := func(paths []string) (list []string) {
 		for _, path := range paths {
-			list = append(list, realPath(path))
+			list = append(list, pathname.Real(path))
 		}
 		return list
 	}
-	path = realPath(path)
+	path = pathname.Real(path)
 	read, write := Effect{Access: "read"}, Effect{Access: "write"}
 	own := func(why string) []Effect {
 		read.Allowed, write.Allowed, read.Why, write.Why = true, true, why, why

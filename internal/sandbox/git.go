@@ -166,10 +166,7 @@ func (p Policy) protectedPaths() (paths []string) {
 func repository(tree string) []string {
 	dirs := []string{filepath.Join(tree, ".git")}
 	add := func(dir string) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			dir = real
-		}
-		if !slices.Contains(dirs, dir) {
+		if dir = pathname.Real(dir); !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -304,9 +301,7 @@ func (p Policy) gitDirs() (dirs []string) {
 		}
 	}
 	for i, dir := range dirs {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			dirs[i] = real
-		}
+		dirs[i] = pathname.Real(dir)
 	}
 	slices.Sort(dirs)
 	return slices.Compact(dirs)

@@ -140,23 +140,12 @@ type Effect struct {
 // Explain returns whether commands may read and write a path in a sandbox of the report's tier, and why. It looks only
 // at names, not at permissions of files.
 func (p Policy) Explain(path string, r Report) []Effect {
-	path = realPath(path)
+	path = pathname.Real(path)
 	if r.Tier == None {
 		why := "there are no walls here: the rights of the user decide"
 		return []Effect{{"read", true, why}, {"write", true, why}}
 	}
 	return []Effect{p.reads(path, r.Tier), p.writes(path, r.Tier)}
-}
-
-// realPath follows the links of a path, whose last element may be missing.
-func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		return filepath.Join(parent, filepath.Base(path))
-	}
-	return path
 }
 
 func (p Policy) reads(path string, t Tier) Effect {

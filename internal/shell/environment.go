@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -122,21 +121,8 @@ func (i Inheritance) fromWorkspace(path string, homes []string) bool {
 
 // within reports whether a directory is root or beneath it, by its name or by its links.
 func within(dir, root string) bool {
-	return pathname.Within(filepath.Clean(root), filepath.Clean(dir)) || pathname.Within(real(root), real(dir))
-}
-
-// real returns a path without links, as far as it exists. It does not clean first: link/.. is not the directory of
-// link.
-func real(path string) string {
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		return resolved
-	}
-	if parent := filepath.Dir(filepath.Clean(path)); parent != path {
-		if _, err := os.Lstat(path); err != nil {
-			return filepath.Join(real(parent), filepath.Base(path))
-		}
-	}
-	return path
+	return pathname.Within(filepath.Clean(root), filepath.Clean(dir)) ||
+		pathname.Within(pathname.Real(root), pathname.Real(dir))
 }
 
 func homesIn(base []string) []string {

@@ -247,7 +247,7 @@ func noPlace(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		code = fault.DiskFull
 	}
-	return fault.New(code, "the prompt cannot be kept in a temporary file").Because(cause(err)).Hint(
+	return fault.New(code, "the prompt cannot be kept in a temporary file").Because(fault.Bare(err)).Hint(
 		"set TMPDIR to a directory that can be written to and has room")
 }
 
@@ -256,7 +256,7 @@ func unreadable(err error) error {
 		return f
 	}
 	return fault.New(fault.ArgError, "the prompt on standard input cannot be read").
-		Because(cause(err)).Hint(`omniagent -p "what is to be done"`)
+		Because(fault.Bare(err)).Hint(`omniagent -p "what is to be done"`)
 }
 
 // readFirst reads the first block, or less if the input ends. With words it continues while there is only white space,

@@ -97,14 +97,14 @@ func (c *call) reportable() error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fault.New(fault.ArgError, "--report: the directory %s cannot be used", printable(dir)).
-			Because(cause(err)).Hint("--report=run.json")
+			Because(fault.Bare(err)).Hint("--report=run.json")
 	}
 	c.temp.later(func() { _ = root.Close() })
 	switch info, err = root.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return fault.New(fault.ArgError, "--report: %s cannot be used", printable(c.args.Report)).
-			Because(cause(err)).Hint("--report=run.json")
+			Because(fault.Bare(err)).Hint("--report=run.json")
 	case info.Mode()&fs.ModeSymlink != 0:
 		return fault.New(fault.ArgError, "--report: %s is a link", printable(c.args.Report)).
 			Hint("give the file itself: --report=run.json")
@@ -125,7 +125,7 @@ func (c *call) putReport(data []byte) error {
 	dir, name := filepath.Split(c.args.Report)
 	held, err := c.reportDir.Stat(".")
 	if err != nil {
-		return cause(err)
+		return fault.Bare(err)
 	}
 	if there, err := os.Stat(dir); err != nil || !os.SameFile(held, there) {
 		return fmt.Errorf("%s is not the directory that it was before", printable(dir))
@@ -134,7 +134,7 @@ func (c *call) putReport(data []byte) error {
 	temporary := ".omniagent-tmp-" + ident.Hex(12)
 	f, err := c.reportDir.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return cause(err)
+		return fault.Bare(err)
 	}
 	_, err = f.Write(data)
 	if err == nil {
@@ -151,11 +151,7 @@ func (c *call) putReport(data []byte) error {
 	}
 	if err != nil {
 		_ = c.reportDir.Remove(temporary)
-		var le *os.LinkError
-		if errors.As(err, &le) {
-			return le.Err
-		}
-		return cause(err)
+		return fault.Bare(err)
 	}
 	return nil
 }

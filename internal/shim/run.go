@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -427,13 +426,4 @@ func (t *tee) Write(p []byte) (int, error) {
 		t.broken, t.inLine = err != nil, len(p) > 0 && p[len(p)-1] != '\n'
 	}
 	return n, nil
-}
-
-// cause returns an error without its operation and path, which the message names already.
-func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

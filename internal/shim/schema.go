@@ -69,7 +69,7 @@ func readSchema(path string) ([]byte, error) {
 		f := fault.New(fault.ArgError, "--output-schema: %s cannot be read", printable(path)).
 			Hint("a schema itself begins with {")
 		if why := fault.Of(err).Cause; why != nil {
-			f.Because(cause(why))
+			f.Because(fault.Bare(why))
 		}
 		return nil, f
 	}
@@ -207,7 +207,7 @@ func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 		line, err := c.fitting(answer)
 		if err == nil {
 			if _, err := c.host.Stdout.Write(append(line, '\n')); err != nil {
-				o.fault = fault.New(fault.OutputFailed, "the answer cannot be written").Because(cause(err))
+				o.fault = fault.New(fault.OutputFailed, "the answer cannot be written").Because(fault.Bare(err))
 			}
 			return c.conclude(launch, warnings, o)
 		}

@@ -228,7 +228,7 @@ func (c *call) directory() error {
 			Hint("make it first: mkdir -p %q", printable(c.dir))
 	case err != nil:
 		return fault.New(fault.ArgError, "%s cannot be used as a directory", printable(c.dir)).
-			Because(cause(err)).Hint("--cwd DIR chooses another")
+			Because(fault.Bare(err)).Hint("--cwd DIR chooses another")
 	case !info.IsDir():
 		return fault.New(fault.ArgError, "%s is not a directory", printable(c.dir)).Hint("--cwd=%s",
 			printable(filepath.Dir(c.dir)))

@@ -82,7 +82,7 @@ func (t *temporary) inside(path string) (dir, name string, ok bool) {
 // notMade is the fault of a file or directory that cannot be written; the variable moves it elsewhere.
 func notMade(path, variable string, err error) error {
 	return fault.New(fault.Internal, "%s cannot be written", printable(path)).
-		Because(cause(err)).Hint("set %s to a directory that can be written to", variable)
+		Because(fault.Bare(err)).Hint("set %s to a directory that can be written to", variable)
 }
 
 // home creates a private home for a rehearsal, outside the system's temporary directory, where codex refuses to work.

@@ -239,7 +239,7 @@ func (r *reading) read(t *task) {
 		t.entry.content = nil
 		return
 	case err != nil:
-		r.gap(t.path(), Reason(err), false)
+		r.gap(t.path(), fault.Bare(err).Error(), false)
 		return
 	}
 	c := &content{sum: sha256.Sum256(data), repository: t.folder.repository}
@@ -276,7 +276,7 @@ func (r *reading) refusal(t *task) (why string) {
 func (r *reading) exhausted(size int64) string {
 	switch {
 	case r.full != nil:
-		return "it could not be saved: " + Reason(r.full)
+		return "it could not be saved: " + fault.Bare(r.full).Error()
 	case r.bytes+size > r.options.TotalLimit:
 		return tooMuch
 	case r.files >= r.options.CountLimit:
@@ -346,7 +346,7 @@ func (r *reading) keep(path string, sum [sha256.Size]byte, data []byte) bool {
 		r.mu.Unlock()
 	}
 	if err != nil {
-		r.gap(path, "it could not be saved: "+Reason(err), false)
+		r.gap(path, "it could not be saved: "+fault.Bare(err).Error(), false)
 	}
 	return err == nil
 }

@@ -85,7 +85,7 @@ func (x *Index) SaveFile(path string) error { return workspace.Replace(path, x.E
 func LoadFile(path string) (*Index, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fault.New(fault.FileMissing, "%s cannot be read: %s", path, Reason(err)).Because(err)
+		return nil, fault.New(fault.FileMissing, "%s cannot be read: %s", path, fault.Bare(err)).Because(err)
 	}
 	return Parse(text)
 }

@@ -65,24 +65,8 @@ func (w *walk) run(ctx context.Context) error {
 // miss records that a file or a directory could not be read. One that has vanished is simply not there.
 func (w *walk) miss(path string, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
-		w.gap(path, Reason(err), true)
+		w.gap(path, fault.Bare(err).Error(), true)
 	}
-}
-
-// Reason returns the words of the system alone, for a sentence that has the path already.
-func Reason(err error) string {
-	var path *fs.PathError
-	var link *os.LinkError
-	var call *os.SyscallError
-	switch {
-	case errors.As(err, &path):
-		err = path.Err
-	case errors.As(err, &link):
-		err = link.Err
-	case errors.As(err, &call):
-		err = call.Err
-	}
-	return err.Error()
 }
 
 // fromAbove reads the rules above the root, and finds the repository that the root is a part of. Rules that exclude

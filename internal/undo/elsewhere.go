@@ -63,10 +63,7 @@ func (c *comparison) workedIn(dir, own string) (e *elsewhere, is bool) {
 	if link != "" && !filepath.IsAbs(link) {
 		link = filepath.Join(c.root, filepath.FromSlash(own), link)
 	}
-	e = &elsewhere{dir: own, top: filepath.Dir(link)}
-	if real, err := filepath.EvalSymlinks(e.top); err == nil {
-		e.top = real
-	}
+	e = &elsewhere{dir: own, top: pathname.Real(filepath.Dir(link))}
 	if link == "" || pathname.Within(c.workspace, e.top) || !exists(link) {
 		return e, false
 	}

@@ -174,7 +174,7 @@ func bring(from, to string, mayShare func(fs.FileInfo) bool, left *atomic.Int64)
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return fault.New(fault.PermissionDenied, "%s cannot be made: %s", filepath.Dir(to), tree.Reason(err)).
+		return fault.New(fault.PermissionDenied, "%s cannot be made: %s", filepath.Dir(to), fault.Bare(err)).
 			Because(err)
 	}
 	pack := filepath.Base(filepath.Dir(to)) == "pack"
@@ -187,7 +187,7 @@ func bring(from, to string, mayShare func(fs.FileInfo) bool, left *atomic.Int64)
 	}
 	err = write(from, to, info.Mode().Perm(), workspace.Copy)
 	if err != nil {
-		return fault.New(fault.PermissionDenied, "%s cannot be copied: %s", from, tree.Reason(err)).Because(err)
+		return fault.New(fault.PermissionDenied, "%s cannot be copied: %s", from, fault.Bare(err)).Because(err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/fault"
 	"omniagent/internal/git"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
@@ -240,7 +241,7 @@ func (c *comparison) considerState(dir string, actions []action) {
 		for _, repository := range repositoriesIn(dir, actions) {
 			lacking, err := c.lacking(repository, actions)
 			if err != nil {
-				reason = tree.Reason(err)
+				reason = fault.Bare(err).Error()
 			}
 			found = append(found, lacking)
 		}
@@ -306,7 +307,7 @@ func (c *comparison) considerObjects(dir string) {
 	lacking, err := c.lacking(dir, nil)
 	if err != nil {
 		c.keptPaths[dir] = true
-		c.kept = append(c.kept, Kept{dir, tree.Reason(err)})
+		c.kept = append(c.kept, Kept{dir, fault.Bare(err).Error()})
 		return
 	}
 	lacking.alone = true

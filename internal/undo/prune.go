@@ -93,7 +93,7 @@ func (p *place) forget(ctx context.Context, want func(Record) bool) (deleted []R
 	was := size(p.dir)
 	for _, r := range doomed {
 		if err := os.RemoveAll(p.turn(r.ID)); err != nil {
-			return deleted, 0, fault.New(fault.PermissionDenied, "%s cannot be deleted: %s", r.ID, tree.Reason(err)).
+			return deleted, 0, fault.New(fault.PermissionDenied, "%s cannot be deleted: %s", r.ID, fault.Bare(err)).
 				Because(err)
 		}
 		deleted = append(deleted, r)

@@ -43,7 +43,7 @@ func inodeOf(s workspace.Status) inode { return inode{s.Device, s.Inode} }
 // carryOut makes each path of the plan what it was. What could not be restored is added to what is kept.
 func (p *place) carryOut(c *plan, before *tree.Index, contents *tree.Contents, staging string) (restored []string) {
 	whole := func(err error) []string {
-		c.kept = append(c.kept, Kept{c.root, tree.Reason(err)})
+		c.kept = append(c.kept, Kept{c.root, fault.Bare(err).Error()})
 		c.keptState = append(c.keptState, "")
 		return nil
 	}
@@ -118,7 +118,7 @@ func (r *restorer) giveBack(o objects) {
 func (r *restorer) note(name string, err error) {
 	if err != nil && !r.failed[name] {
 		r.failed[name], r.keptPaths[name] = true, true
-		r.kept = append(r.kept, Kept{name, tree.Reason(err)})
+		r.kept = append(r.kept, Kept{name, fault.Bare(err).Error()})
 	}
 }
 

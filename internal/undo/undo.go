@@ -133,7 +133,7 @@ type place struct {
 func resolve(dir string) (string, error) {
 	full, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fault.New(fault.FileMissing, "%s cannot be found: %s", dir, tree.Reason(err)).Because(err)
+		return "", fault.New(fault.FileMissing, "%s cannot be found: %s", dir, fault.Bare(err)).Because(err)
 	}
 	rest := ""
 	for at := full; ; at = filepath.Dir(at) {
@@ -142,7 +142,7 @@ func resolve(dir string) (string, error) {
 			return filepath.Join(real, rest), nil
 		}
 		if !missing(err) || at == filepath.Dir(at) {
-			return "", fault.New(fault.FileMissing, "%s cannot be found: %s", dir, tree.Reason(err)).Because(err)
+			return "", fault.New(fault.FileMissing, "%s cannot be found: %s", dir, fault.Bare(err)).Because(err)
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
 	}
@@ -342,7 +342,7 @@ func (s Store) all() (places []*place, err error) {
 func namesOf(dir, prefix string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !missing(err) {
-		return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", dir, tree.Reason(err)).Because(err)
+		return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", dir, fault.Bare(err)).Because(err)
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), prefix) {

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 )
 
 // Dir is a directory that a program works in. Every file is opened below it, by descriptor, whatever links there are
@@ -60,11 +61,7 @@ func OpenDir(root string, also ...string) (*Dir, error) {
 			_ = d.root.Close()
 			return nil, d.toFault("open", dir, err)
 		}
-		f := further{dir, dir}
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			f.real = real
-		}
-		d.readOnly = append(d.readOnly, f)
+		d.readOnly = append(d.readOnly, further{dir, pathname.Real(dir)})
 	}
 	return d, nil
 }

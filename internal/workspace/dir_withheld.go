@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 )
 
 // restrictions are the restricted files of a Dir.
@@ -43,12 +44,10 @@ func (w *restrictions) skips(start, real string) bool {
 // them. Call it before any other method.
 func (d *Dir) Withhold(hidden, protected []string) {
 	for _, p := range hidden {
-		if real, err := filepath.EvalSymlinks(p); err == nil {
-			p = real
-		}
-		if rel, ok := beneathPath(d.real, filepath.Clean(p), foldsCase(d.path)); ok {
+		p = pathname.Real(p)
+		if rel, ok := beneathPath(d.real, p, foldsCase(d.path)); ok {
 			d.restrictions.hidden = append(d.restrictions.hidden, filepath.ToSlash(rel))
-		} else if _, inside := beneathPath(filepath.Clean(p), d.real, foldsCase(d.path)); inside {
+		} else if _, inside := beneathPath(p, d.real, foldsCase(d.path)); inside {
 			d.restrictions.hidden = append(d.restrictions.hidden, ".")
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 )
 
 // Observe notes the sizes of an existing session's transcripts before the start: records up to there belong to earlier
@@ -50,7 +51,7 @@ type observer struct {
 
 // project returns the transcripts of this directory.
 func (o *observer) project() []string {
-	paths, _ := filepath.Glob(filepath.Join(o.home, "projects", slug(cli.Real(o.launch.Dir)), "*.jsonl"))
+	paths, _ := filepath.Glob(filepath.Join(o.home, "projects", slug(pathname.Real(o.launch.Dir)), "*.jsonl"))
 	return paths
 }
 
@@ -140,7 +141,7 @@ func (o *observer) find() string {
 	}
 	projects := filepath.Join(o.home, "projects")
 	entries, _ := os.ReadDir(projects)
-	dirs := []string{slug(cli.Real(o.launch.Dir))}
+	dirs := []string{slug(pathname.Real(o.launch.Dir))}
 	for _, e := range entries {
 		dirs = append(dirs, e.Name())
 	}

@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/pathname"
 	"omniagent/internal/setting"
 )
 
@@ -84,7 +85,7 @@ func seed(s agent.Spec) []byte {
 	}
 	if s.Mode == setting.Interactive && s.Dir != "" {
 		trusted := map[string]any{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}
-		state["projects"] = map[string]any{s.Dir: trusted, cli.Real(s.Dir): trusted}
+		state["projects"] = map[string]any{s.Dir: trusted, pathname.Real(s.Dir): trusted}
 	}
 	return []byte(encode(state))
 }

@@ -13,11 +13,11 @@
 package cli
 
 import (
-	"path/filepath"
 	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 )
 
 // Program is the driver of an agent that is installed from npm.
@@ -52,12 +52,7 @@ func (p Program) Locate(env agent.Env) (agent.Install, error) {
 	if path == "" {
 		return agent.Install{}, p.missing(passed)
 	}
-	in := agent.Install{Path: path, RealPath: path}
-	// The file exists and is executable. If its links cannot be followed, as with some reparse points on Windows, keep
-	// the path.
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		in.RealPath = real
-	}
+	in := agent.Install{Path: path, RealPath: pathname.Real(path)}
 	if in.Version = p.version(in.RealPath); in.Version == "" && env.Printed != nil {
 		in.Version = env.Printed(in.RealPath)
 	}

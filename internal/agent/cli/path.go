@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/fault"
 	"omniagent/internal/process"
 )
 
@@ -164,9 +165,9 @@ func Unfit(path string) string {
 		if link, lerr := os.Lstat(path); lerr != nil {
 			return absent // the element of PATH is a file, or is not readable
 		} else if link.Mode()&fs.ModeSymlink != 0 {
-			return fmt.Sprintf("is a link that cannot be followed (%v)", cause(err))
+			return fmt.Sprintf("is a link that cannot be followed (%v)", fault.Bare(err))
 		}
-		return fmt.Sprintf("cannot be read (%v)", cause(err))
+		return fmt.Sprintf("cannot be read (%v)", fault.Bare(err))
 	case info.IsDir():
 		return "is a directory"
 	case !info.Mode().IsRegular():
@@ -175,13 +176,4 @@ func Unfit(path string) string {
 		return "is not executable"
 	}
 	return ""
-}
-
-// cause returns the error without the operation and the path, which the message names anyway.
-func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

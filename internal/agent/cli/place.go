@@ -69,14 +69,6 @@ func Exists(path ...string) bool {
 	return err == nil
 }
 
-// Real returns a path without symbolic links, or the path itself if they cannot be followed.
-func Real(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
-}
-
 // IsUUID reports whether s is a UUID, as the ids of most agents are.
 func IsUUID(s string) bool {
 	for i, c := range []byte(s) {

@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/lines"
+	"omniagent/internal/pathname"
 )
 
 const (
@@ -166,7 +167,7 @@ func (o *observer) ours(path string) bool {
 		want = `"cli"`
 	}
 	return m.Type == "session_meta" && string(m.Payload.Source) == want &&
-		cli.Real(m.Payload.Dir) == cli.Real(workDir(o.launch, o.passed))
+		pathname.Real(m.Payload.Dir) == pathname.Real(workDir(o.launch, o.passed))
 }
 
 // files lists the transcripts between two times, plus a day on each side: Codex uses local days, in a time zone that

@@ -29,7 +29,7 @@ func refusals(l agent.Launch, p passed) []agent.Refusal {
 	if !l.Interactive && !skips && !inRepository(workDir(l, p)) {
 		out = append(out, outsideRepository(l, p))
 	}
-	if temp := tempDir(l.Env); home != "" && pathname.Within(cli.Real(temp), cli.Real(home)) && !p.bypass() &&
+	if temp := tempDir(l.Env); home != "" && pathname.Within(pathname.Real(temp), pathname.Real(home)) && !p.bypass() &&
 		!sendsFullAccess(l) {
 		names := "HOME and CODEX_HOME"
 		if l.Spec.Rehearsal != nil {

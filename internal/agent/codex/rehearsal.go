@@ -6,6 +6,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/literal"
+	"omniagent/internal/pathname"
 	"omniagent/internal/setting"
 )
 
@@ -44,7 +45,7 @@ func rehearse(t *cli.Translation, s agent.Spec, p passed) {
 		// This answers the question about trust, which -c cannot. exec never asks, and its check for a repository
 		// ignores trust, so there the directory stays untrusted.
 		settings = trust(s.Dir)
-		if real := cli.Real(s.Dir); real != filepath.Clean(s.Dir) {
+		if real := pathname.Real(s.Dir); real != filepath.Clean(s.Dir) {
 			settings += trust(real)
 		}
 	}
@@ -59,7 +60,7 @@ func trust(dir string) string {
 // configured reports whether a repository has settings for Codex. Trusted settings start MCP servers outside the
 // sandbox, so a person has to decide, even in a rehearsal.
 func configured(dir string) bool {
-	for at := range cli.Upward(cli.Real(dir)) {
+	for at := range cli.Upward(pathname.Real(dir)) {
 		if cli.Exists(at, ".codex") {
 			return true
 		}

@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
 )
@@ -75,7 +76,7 @@ func (d driver) acp(s agent.Spec) (agent.Launch, error) {
 // refuseHooks refuses a repository with hooks that no person reviewed. Over ACP the CLI runs them even in an untrusted
 // directory, and only the user's own settings could prevent that.
 func refuseHooks(s agent.Spec) error {
-	for _, at := range []string{s.Dir, cli.Real(s.Dir)} {
+	for _, at := range []string{s.Dir, pathname.Real(s.Dir)} {
 		for dir := range cli.Upward(at) {
 			hooks, _ := filepath.Glob(filepath.Join(dir, ".github", "hooks", "*"))
 			for _, path := range hooks {

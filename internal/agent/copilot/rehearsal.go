@@ -10,6 +10,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/pathname"
 	"omniagent/internal/setting"
 )
 
@@ -50,7 +51,7 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 	config := map[string]any{"appTipShown": true}
 	if s.Mode == setting.Interactive {
 		// One-shot runs do not ask for trust. With it they would start the repository's own programs.
-		config["trustedFolders"] = slices.Compact([]string{s.Dir, cli.Real(s.Dir)})
+		config["trustedFolders"] = slices.Compact([]string{s.Dir, pathname.Real(s.Dir)})
 	}
 	t.Files = []agent.File{
 		file("config.json", config),

@@ -111,7 +111,7 @@ func trustListed(file, dir string) bool {
 		if rule.Value.Str == "TRUST_PARENT" {
 			path = filepath.Dir(path)
 		}
-		if len(rule.Key) > longest && pathname.Within(cli.Real(path), cli.Real(dir)) {
+		if len(rule.Key) > longest && pathname.Within(pathname.Real(path), pathname.Real(dir)) {
 			longest, trust = len(rule.Key), rule.Value.Str != "DO_NOT_TRUST"
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
+	"omniagent/internal/pathname"
 	"omniagent/internal/proto/yume"
 	"omniagent/internal/provider"
 	"omniagent/internal/session"
@@ -51,7 +52,7 @@ func (d driver) Locate(agent.Env) (agent.Install, error) {
 	if err != nil {
 		return agent.Install{}, fault.New(fault.NotInstalled, "cannot find the path of this program").Because(err)
 	}
-	return agent.Install{Path: path, RealPath: cli.Real(path), Version: d.version}, nil
+	return agent.Install{Path: path, RealPath: pathname.Real(path), Version: d.version}, nil
 }
 
 //go:embed matrix.txt

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
 	"omniagent/internal/config"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/engine"
@@ -28,6 +27,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/page"
+	"omniagent/internal/pathname"
 	"omniagent/internal/provider"
 	"omniagent/internal/redact"
 	"omniagent/internal/session"
@@ -250,7 +250,7 @@ func (o Options) unreadable(files, in *workspace.Dir, w guard.Decision) workspac
 	if covers == nil {
 		return nil
 	}
-	places := slices.Compact([]string{in.Path(), cli.Real(in.Path())}) // a rule may use either name
+	places := slices.Compact([]string{in.Path(), pathname.Real(in.Path())}) // a rule may use either name
 	return func(real string) bool {
 		return slices.ContainsFunc(places, func(place string) bool {
 			return covers(filepath.Join(place, filepath.FromSlash(real)))

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"omniagent/internal/agent/cli"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
@@ -89,8 +88,8 @@ func (r *refusals) take() []string {
 // privateDirIn returns our private directory if it lies in a root such as /tmp. We write there without walls, so a
 // command must not replace it with a link.
 func privateDirIn(roots []string, private string) []string {
-	mine := cli.Real(private)
-	if slices.ContainsFunc(roots, func(root string) bool { return pathname.Within(cli.Real(root), mine) }) {
+	mine := pathname.Real(private)
+	if slices.ContainsFunc(roots, func(root string) bool { return pathname.Within(pathname.Real(root), mine) }) {
 		return []string{mine}
 	}
 	return nil
@@ -147,7 +146,7 @@ func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.
 		}
 		taken, trees := cover(), m.walls.Repositories()
 		for _, dir := range append([]string{place.Root}, place.More...) {
-			real := cli.Real(dir)
+			real := pathname.Real(dir)
 			named := func(path string) string {
 				if rel, within := pathname.In(real, path); within {
 					return filepath.Join(dir, rel)

@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/sqlite"
 )
 
@@ -176,7 +177,7 @@ func (o observer) newest(s *sqlite.File, sessions sqlite.Table) (string, error) 
 	err := s.Newest(sessions, func(r []any) bool {
 		left--
 		if sessions.Number(r, "time_updated") >= o.began.UnixMilli() && sessions.Text(r, "parent_id") == "" &&
-			cli.Real(sessions.Text(r, "directory")) == cli.Real(o.launch.Dir) {
+			pathname.Real(sessions.Text(r, "directory")) == pathname.Real(o.launch.Dir) {
 			used = append(used, sessions.Text(r, "id"))
 		}
 		return left > 0
