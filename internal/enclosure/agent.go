@@ -57,7 +57,7 @@ func (w AgentWanted) policy() (policy sandbox.AgentPolicy, files []string, err e
 	w.Network = "on"
 	p, err := w.Policy()
 	if err == nil {
-		err = checkHomes(p, w.Home, accountHome())
+		err = checkHomes(p, accountHome(), w.Home)
 	}
 	if err != nil {
 		return policy, nil, err

@@ -181,7 +181,7 @@ func (e *Enclosure) Weaker() error {
 func Open(w Wanted) (*Enclosure, error) {
 	p, err := w.Policy()
 	if err == nil {
-		err = checkHomes(p, w.Home, accountHome())
+		err = checkHomes(p, accountHome(), w.Home)
 	}
 	if err != nil {
 		return nil, err
