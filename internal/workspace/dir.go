@@ -348,19 +348,9 @@ func (d *Dir) under(abs string) (string, bool) {
 	if rel, ok := d.relative(abs); ok {
 		return rel, true
 	}
-	fold := foldsCase(d.path)
 	// Links above the root, such as /tmp on macOS, may give it further names.
-	for dir, rest := abs, ""; ; {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			rel, ok := beneathPath(d.real, filepath.Join(real, rest), fold)
-			return filepath.ToSlash(rel), ok
-		}
-		above := filepath.Dir(dir)
-		if above == dir {
-			return "", false
-		}
-		dir, rest = above, filepath.Join(filepath.Base(dir), rest)
-	}
+	rel, ok := beneathPath(d.real, pathname.Real(abs), foldsCase(d.path))
+	return filepath.ToSlash(rel), ok
 }
 
 // beneathPath returns p relative to base, if it is below base by its name. Both must be absolute and clean. /w-evil is
