@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
 )
@@ -34,7 +35,7 @@ func builtIn() []command {
 		{"clear", "", "begin a new conversation", (*Chat).clear},
 		{"compact", "[TEXT]", "have the agent shorten the conversation", (*Chat).compact},
 		{"cost", "", "show what this has cost so far", (*Chat).cost},
-		{"undo", "", "take back what the last turn did to the workspace", (*Chat).undo},
+		{"undo", "", "take back what this conversation last did here", (*Chat).undo},
 		{"redo", "", "take back the last undo", (*Chat).redo},
 		{"show", "N", "show the whole result of tool call N", (*Chat).show},
 		{"steer", "TEXT", "say something to the turn that runs", (*Chat).steer},
@@ -268,8 +269,13 @@ func (c *Chat) takeBack(ctx context.Context, redo bool) {
 		c.notice(notHere)
 		return
 	}
-	said, err := c.World.Undo(ctx, redo)
-	if err != nil {
+	said, err := c.World.Undo(ctx, c.Conversation().ID(), redo)
+	switch {
+	case errors.Is(err, fault.NotFoundCode) && redo:
+		said = "There is no undo of this conversation to take back."
+	case errors.Is(err, fault.NotFoundCode):
+		said = "This conversation has changed nothing here. omniagent undo takes back the last turn of any other."
+	case err != nil:
 		said = "nothing was taken back: " + err.Error()
 	}
 	c.notice(text.Visible(said))

@@ -40,8 +40,9 @@ type World struct {
 	Exists func(path string) bool
 	// Reminder returns what the agent is reminded of before a message, given how many there were; empty: nothing.
 	Reminder func(with *conversation.Conversation, messages int) string
-	// Undo takes the last turn back, or the last undo, and says what came of it; nil: that is not possible.
-	Undo func(ctx context.Context, redo bool) (said string, err error)
+	// Undo takes the last turn of a conversation back, or its last undo, and says what came of it; nil: that is not
+	// possible.
+	Undo func(ctx context.Context, id string, redo bool) (said string, err error)
 	// Command is how a person continues a conversation later; nil: it is not kept.
 	Command func(id string) string
 }

@@ -83,7 +83,7 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 		},
 	}
 	if back := undoFor(c); back != nil {
-		w.Undo = func(ctx context.Context, redo bool) (string, error) { return back(ctx, dir, "", redo) }
+		w.Undo = func(ctx context.Context, id string, redo bool) (string, error) { return back(ctx, dir, id, redo) }
 	}
 	if !env.Keep || first.Forget {
 		return w

@@ -18,8 +18,8 @@ import (
 // The first line of an index has the version of its form, a digit.
 const (
 	firstLine   = "omniagent tree "
-	withTop     = '2' // the first version that has the root itself
-	withNames   = '3' // the first version that tells whether a directory has other names
+	withTop     = '2' // the first version with the root itself
+	withNames   = '3' // the first version that says whether a directory had other names
 	thisVersion = withNames
 )
 

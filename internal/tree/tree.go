@@ -134,7 +134,7 @@ type folder struct {
 	path       string  // "" for the root
 	entries    []entry // sorted by name
 	repository *repository
-	complete   bool // there was no other name in it
+	complete   bool // it had no other names
 }
 
 // entry is a file in a folder.
@@ -248,7 +248,7 @@ type walk struct {
 	since   map[string]*folder // of Options.Since, by path
 	mu      sync.Mutex
 	repos   []*repository
-	clocks  map[uint64]bool  // of a device, whether its directories tell when a name appeared or went
+	timely  map[uint64]bool  // by device, what Folder.KeepsTime reports
 	names   map[inode]uint64 // of a file that has several, how many are not known
 }
 

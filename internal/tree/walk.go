@@ -306,7 +306,7 @@ func (w *walk) isRecent(changed int64) bool {
 	return changed >= w.index.Taken.Add(-width).UnixNano()
 }
 
-// known returns the names of a directory whose status is the one in Since: no name has appeared in it or gone since.
+// known returns the names of a directory whose status is the one in Since: they have not changed.
 func (w *walk) known(f *workspace.Folder) []workspace.Entry {
 	p := f.State.(*place)
 	old := w.since[f.Path]
@@ -323,13 +323,13 @@ func (w *walk) known(f *workspace.Folder) []workspace.Entry {
 func (w *walk) keepsTime(f *workspace.Folder, device uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	keeps, asked := w.clocks[device]
+	keeps, asked := w.timely[device]
 	if !asked {
-		if w.clocks == nil {
-			w.clocks = map[uint64]bool{}
+		if w.timely == nil {
+			w.timely = map[uint64]bool{}
 		}
 		keeps = f.KeepsTime()
-		w.clocks[device] = keeps
+		w.timely[device] = keeps
 	}
 	return keeps
 }

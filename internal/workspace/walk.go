@@ -27,7 +27,8 @@ type Survey struct {
 	// Enter is called for every directory with its entries, for a large one several times in sequence. It selects
 	// entries with Descend and Take.
 	Enter func(f *Folder, entries []Entry)
-	// Known, unless nil, may return all names of a directory, which is not read then. nil: they are not known.
+	// Known, unless nil, may return all entries of a directory, which is then not read. Their types may be missing. nil:
+	// they are not known.
 	Known func(f *Folder) []Entry
 	// File is called for every selected file. worker is less than Workers, and each worker makes one call at a time.
 	File func(worker int, f *Folder, name string)
@@ -105,8 +106,8 @@ func (f *Folder) First() bool { return f.batches == 1 }
 // Whole reports whether this is the only call of Enter for the folder, and the entries are all there are.
 func (f *Folder) Whole() bool { return f.whole }
 
-// KeepsTime reports whether the file system is known to change the status of a directory with each of its names that
-// appears, goes or is replaced.
+// KeepsTime reports whether the file system is known to change the status of a directory whenever a name in it appears,
+// disappears or is replaced.
 func (f *Folder) KeepsTime() (keeps bool) {
 	_ = f.with(func(p place) error { keeps = p.keepsTime(); return nil })
 	return keeps

@@ -84,7 +84,7 @@ func (p place) file(name string) (io.ReadCloser, error) {
 	return descriptor(fd), nil
 }
 
-// keepsTime has a list of file systems, because some others do not tell, and network file systems tell late.
+// keepsTime lists file systems that do, because some do not, and network file systems may do it late.
 func (p place) keepsTime() bool {
 	var s unix.Statfs_t
 	if unix.Fstatfs(p.fd, &s) != nil {

@@ -109,3 +109,34 @@ func TestQuittingInATurn(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 }
+
+// TestUndo takes back what this conversation did, and never what another one did.
+func TestUndo(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"echo one > one"},{"say":"Said."}]`)
+	made := func(want bool) {
+		t.Helper()
+		if _, err := os.Stat(filepath.Join(p.work, "one")); (err == nil) != want {
+			t.Errorf("the file is there: %v", err == nil)
+		}
+	}
+	w := p.open("--yolo")
+	w.await("test-model")
+	w.enters("first")
+	w.await("Said.")
+	w.enters("/undo")
+	w.await("Took back the turn")
+	made(false)
+	w.enters("/redo")
+	w.await("Took back the undo")
+	made(true)
+	w.quits()
+	w = p.open("--yolo")
+	w.await("test-model")
+	w.enters("/undo")
+	w.await("This conversation has changed nothing here.")
+	w.enters("/redo")
+	w.await("There is no undo of this conversation")
+	made(true)
+	w.quits()
+}
