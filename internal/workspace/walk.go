@@ -27,8 +27,8 @@ type Survey struct {
 	// Enter is called for every directory with its entries, for a large one several times in sequence. It selects
 	// entries with Descend and Take.
 	Enter func(f *Folder, entries []Entry)
-	// Known, unless nil, may return all entries of a directory, which is then not read. Their types may be missing. nil:
-	// they are not known.
+	// Known, unless nil, may return all entries of a directory, without their types. The directory is then not read.
+	// nil: they are not known.
 	Known func(f *Folder) []Entry
 	// File is called for every selected file. worker is less than Workers, and each worker makes one call at a time.
 	File func(worker int, f *Folder, name string)
