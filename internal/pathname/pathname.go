@@ -4,7 +4,10 @@
 // through workspace.OpenDir.
 package pathname
 
-import "path/filepath"
+import (
+	"os"
+	"path/filepath"
+)
 
 // In returns the name of a file as it is seen from a directory, and whether it is that directory or beneath it. Both
 // are absolute, or both are relative to the same directory. An empty name stands for no file.
@@ -22,17 +25,20 @@ func Within(dir, file string) bool {
 	return within
 }
 
-// Real follows the links of a path, as far as it exists: unlike filepath.EvalSymlinks it has a name for what is not
-// there. It does not clean the path first, since link/.. is not the directory of link.
+// Real returns a path without links. Unlike filepath.EvalSymlinks, it accepts one of which only the beginning exists.
+// It does not clean the path first, since link/.. is not the directory of link.
 func Real(path string) string {
-	real, err := filepath.EvalSymlinks(path)
-	if err == nil {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
-	clean := filepath.Clean(path)
-	parent := filepath.Dir(clean)
-	if parent == clean {
-		return clean
+	end := len(path)
+	for end > 0 && os.IsPathSeparator(path[end-1]) {
+		end--
 	}
-	return filepath.Join(Real(parent), filepath.Base(clean))
+	switch dir, name := filepath.Split(path[:end]); {
+	case dir == "" || name == "":
+		return filepath.Clean(path)
+	default:
+		return filepath.Join(Real(dir), name)
+	}
 }

@@ -72,9 +72,9 @@ func proxies(p *probe) {
 func headlessAuthentication(p *probe) {
 	ask := []string{"start", "-p", "hi"}
 	none, quick := p.quick(ask...)
-	p.need(1, quick && none.exit > 0, "a command that needs a credential ends within 1 s when there is none")
+	p.need(1, quick && none.exit > 0, "without a credential, a command that needs one ends within 1 s")
 	p.need(2, none.refusedInStream(1, "key") && strings.Contains(none.err, "OPENAI_API_KEY") &&
-		strings.Contains(none.err, "ANTHROPIC_API_KEY"), "it does not prompt, and names the variables that it reads")
+		strings.Contains(none.err, "ANTHROPIC_API_KEY"), "its error names the variables that it reads, without a prompt")
 	api := refusing(http.StatusNotFound, "no")
 	defer api.Close()
 	key := madeUpSecret()
@@ -84,11 +84,11 @@ func headlessAuthentication(p *probe) {
 	})
 	asked := api.requests()
 	p.need(2, len(asked) > 0 && asked[0].Header.Get("Authorization") == "Bearer "+key,
-		"a key in the environment is enough")
+		"it accepts a key from the environment")
 	x := p.extensions()["start"]
 	p.need(3, x.yes("requires_auth") && len(x.list("token_env_vars")) > 0,
 		"requires_auth and token_env_vars in the schema")
-	p.note("claude, codex, gemini, copilot and opencode have logins of their own")
+	p.note("claude, codex, gemini, copilot and opencode use their own logins")
 }
 
 func expiry(p *probe) {
