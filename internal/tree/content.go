@@ -87,11 +87,11 @@ func (w *walk) readContents(ctx context.Context) error {
 	for _, f := range w.index.folders {
 		r.classifyAll(f, w.since[f.path], known[f.repository])
 	}
+	close(r.tasks)
+	group.Wait()
 	if w.options.Absent {
 		w.findAbsent(known)
 	}
-	close(r.tasks)
-	group.Wait()
 	if w.options.Store != nil {
 		w.options.Store.Close()
 	}

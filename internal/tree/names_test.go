@@ -8,27 +8,38 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/workspace"
 )
 
-const Tick = tick // for the tests outside of the package
-
-// settled takes an index whose statuses all prove something.
-func settled(t *testing.T, root string, o Options) *Index {
+// Settled takes indexes of a root until the status of every file and directory proves something.
+func Settled(t testing.TB, root string, o Options) *Index {
 	t.Helper()
-	time.Sleep(tick + time.Millisecond)
-	x, err := Take(t.Context(), root, o)
-	if err != nil {
-		t.Fatal(err)
+	for began := time.Now(); ; {
+		x, err := Take(t.Context(), root, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := x.recent()
+		if name == "" {
+			return x
+		}
+		if time.Since(began) > hermetic.Patience {
+			t.Fatalf("%s is still recent", name)
+		}
 	}
+}
+
+// recent returns a path whose status proves nothing, or "".
+func (x *Index) recent() string {
 	for _, f := range x.folders {
 		for _, e := range f.entries {
 			if e.about&recent != 0 {
-				t.Fatalf("%s is recent", f.join(e.name))
+				return f.join(e.name)
 			}
 		}
 	}
-	return x
+	return ""
 }
 
 // trustsTimes reports whether the file system of the test is one whose directories tell of their names.
@@ -133,7 +144,7 @@ func TestNamesThatAreKnown(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			root := branches(t)
-			since := settled(t, root, Options{})
+			since := Settled(t, root, Options{})
 			since.without(t, "a/b", "two")
 			again, err := Parse(since.Encode())
 			if err != nil {
@@ -165,7 +176,7 @@ func TestNamesThatAreKnown(t *testing.T) {
 func TestNamesThatAreNotAll(t *testing.T) {
 	root := branches(t)
 	one := func(dir, name string) bool { return dir == "a/b" && name == "one" }
-	first := settled(t, root, Options{Except: one})
+	first := Settled(t, root, Options{Except: one})
 	is, err := Take(t.Context(), root, Options{Since: first})
 	if err != nil || is.Find("a/b/one") == nil {
 		t.Errorf("a/b/one is missing after an index that left it out: %v", err)
@@ -173,12 +184,12 @@ func TestNamesThatAreNotAll(t *testing.T) {
 	if is, err = Take(t.Context(), root, Options{Since: is, Except: one}); err != nil || is.Find("a/b/one") != nil {
 		t.Errorf("a/b/one is there, against Except: %v", err)
 	}
-	whole := settled(t, root, Options{})
+	whole := Settled(t, root, Options{})
 	few := whole.Without(func(path string) bool { return path == "a/b/one" })
 	if is, err = Take(t.Context(), root, Options{Since: few}); err != nil || is.Find("a/b/one") == nil {
 		t.Errorf("a/b/one is missing after an index without it: %v", err)
 	}
-	fresh := settled(t, root, Options{})
+	fresh := Settled(t, root, Options{})
 	fresh.without(t, "a/b", "two")
 	for _, f := range fresh.folders {
 		for i := range f.entries {

@@ -11,7 +11,6 @@ import (
 	"sort"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -130,7 +129,7 @@ func TestDiffIsExact(t *testing.T) {
 		was := look(t, root)
 		run(t, base, "cp", "-a", "root", "copy")
 		if rapid.IntRange(0, 3).Draw(r, "settled") == 0 {
-			time.Sleep(tree.Tick + time.Millisecond) // so that the status of every file and directory proves something
+			tree.Settled(t, root, tree.Options{})
 		}
 		before := take(t, root, tree.Options{Store: store})
 		mutate(r, t, root, rapid.IntRange(0, 12).Draw(r, "changes"))

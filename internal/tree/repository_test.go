@@ -2,6 +2,7 @@ package tree_test
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -219,5 +220,26 @@ func TestAbsent(t *testing.T) {
 	o.Absent, o.Store = false, openStore(t, t.TempDir())
 	if got := take(t, root, o).Absent; got != nil {
 		t.Errorf("unasked: %q", got)
+	}
+}
+
+// TestAbsentBesideGaps: files are read, and some of them left out, while the others are still compared.
+func TestAbsentBesideGaps(t *testing.T) {
+	needGit(t)
+	root := t.TempDir()
+	repository(t, root, map[string]string{"a": "a", "b": "b"})
+	if err := os.Remove(filepath.Join(root, "b")); err != nil {
+		t.Fatal(err)
+	}
+	const files = 500
+	for i := range files {
+		name := filepath.Join(root, fmt.Sprintf("new%03d", i))
+		if err := os.WriteFile(name, fmt.Appendf(nil, "file %03d", i), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := take(t, root, tree.Options{Store: openStore(t, t.TempDir()), Absent: true, TotalLimit: files})
+	if got := x.Absent; !slices.Equal(got, []string{"b"}) || len(x.Gaps) == 0 || len(x.Gaps) >= files {
+		t.Errorf("%q absent, %d gaps", got, len(x.Gaps))
 	}
 }
