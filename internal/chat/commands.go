@@ -274,7 +274,8 @@ func (c *Chat) takeBack(ctx context.Context, redo bool) {
 	case errors.Is(err, fault.NotFoundCode) && redo:
 		said = "There is no undo of this conversation to take back."
 	case errors.Is(err, fault.NotFoundCode):
-		said = "This conversation has changed nothing here. omniagent undo takes back the last turn of any other."
+		said = "There is no turn of this conversation to take back. " +
+			"omniagent undo takes back the last turn of any other."
 	case err != nil:
 		said = "nothing was taken back: " + err.Error()
 	}

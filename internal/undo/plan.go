@@ -110,7 +110,8 @@ func compare(before, after, now *tree.Index, o options, contents *tree.Contents)
 		if dir, ok := c.stateOf(path); ok {
 			if e := c.elsewhereAt(dir, path); e != nil {
 				c.keepElsewhere(e)
-			} else if !c.sameState(a.was, is, dir, path) || is != nil && is.Mode != a.was.Mode {
+			} else if !c.sameState(a.was, is, dir, path) ||
+				is != nil && is.Mode.IsRegular() && is.Mode != a.was.Mode { // an index, for which that is not the same
 				states[dir] = append(states[dir], a)
 			}
 			return

@@ -113,6 +113,11 @@ func TestAgents(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(p.work, "made")); err != nil {
 				t.Error(err)
 			}
+			w.enters("/undo")
+			w.await("Took back the turn")
+			if _, err := os.Stat(filepath.Join(p.work, "made")); err == nil {
+				t.Error("what the turn made is still there")
+			}
 			if agent == "claude" {
 				w.enters("ask me")
 				w.await("2. blue")

@@ -134,7 +134,7 @@ func TestUndo(t *testing.T) {
 	w = p.open("--yolo")
 	w.await("test-model")
 	w.enters("/undo")
-	w.await("This conversation has changed nothing here.")
+	w.await("There is no turn of this conversation")
 	w.enters("/redo")
 	w.await("There is no undo of this conversation")
 	made(true)
