@@ -18,8 +18,8 @@ import (
 // system is the part of a Child for Unix.
 type system struct {
 	streams  *streams
-	guard    *guardian      // nil: there is a namespace
-	space    *namespace     // nil: there is a guard
+	guard    *guardian      // nil: there is a namespace, or the program is bound to us
+	space    *namespace     // nil: there is a guard, or the program is bound to us
 	terminal *lentTerminal  // nil: none
 	started  chan error     // one value: nil, or why the program was not started
 	signals  chan os.Signal // SIGTSTP and SIGCONT
@@ -185,9 +185,10 @@ func (c *Child) finish() {
 		c.graceFor(c.groupLeft)
 	}
 	_ = syscall.Kill(-c.pid, syscall.SIGKILL)
-	if c.space != nil {
+	switch {
+	case c.space != nil:
 		c.space.kill()
-	} else {
+	case c.guard != nil:
 		c.sweep(c.plan.Detach && !ended)
 		c.guard.release()
 	}
@@ -221,7 +222,8 @@ func (c *Child) separate() bool { return c.space != nil }
 func (c *Child) dismiss() {
 	if c.space != nil {
 		c.space.dismiss()
-	} else {
+	}
+	if c.guard != nil {
 		c.guard.dismiss()
 	}
 }

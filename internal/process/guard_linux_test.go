@@ -225,6 +225,30 @@ func TestGuardKillsWhatADeadParentLeaves(t *testing.T) {
 	}
 }
 
+// TestBound: a program that is bound to us has no guard, and ends with us all the same.
+func TestBound(t *testing.T) {
+	t.Parallel()
+	cookie, file := newCookie(), temporary(t, "ready")
+	t.Cleanup(func() { killCookie(cookie) })
+	cmd := startStarter(t, started{
+		Argv: []string{"/bin/sh", "-c", `: >"$1"; exec sleep 1000`, "sh", file}, Env: []string{cookie}, Bound: true,
+	})
+	pollUntilDone(t.Context(), func() bool { _, err := os.Stat(file); return err == nil })
+	for _, pid := range everyProcess() {
+		if s, ok := statOf(pid); ok && s.parent == cmd.Process.Pid && isGuard(pid) {
+			t.Error("there is a guard")
+		}
+	}
+	check(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	eventually(t, cookie)
+
+	c := begin(t, Plan{Argv: []string{"sh", "-c", "exit 7"}, Path: "/bin/sh", Bound: true})
+	if e := ends(t, c); e.ExitCode != 7 {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestGuardIsReplaced(t *testing.T) {
 	hermetic.Long(t)
 	t.Parallel()

@@ -51,6 +51,9 @@ func (s *Standby) take() (guard *guardian, space *namespace, err error) {
 
 // guardFor returns the waiting guard or namespace, or starts one.
 func guardFor(p Plan) (*guardian, *namespace, error) {
+	if p.Bound {
+		return nil, nil, nil
+	}
 	apart := p.apart()
 	if p.Standby != nil && p.Standby.apart == apart {
 		if guard, space, err := p.Standby.take(); guard != nil || space != nil || err != nil {

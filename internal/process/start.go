@@ -41,6 +41,9 @@ type Plan struct {
 	Name string // name of the program in messages; empty: the first of Argv
 	// changes how the process is made, on Unix; but not sessions, groups and the parent-death signal
 	Shape func(*syscall.SysProcAttr)
+	// the program ends when we end, and all that it has started with it, as process 1 of a PID namespace: no guard is
+	// needed
+	Bound bool
 	Files []*os.File // become the descriptors from 3 on, on Unix; the caller closes them
 	// called once, before Wait returns, when nothing of the child is left; it may correct the ending; nil: not started
 	After func(*Ending)

@@ -19,6 +19,7 @@ type started struct {
 	Grace    time.Duration
 	Report   string // where the Ending goes
 	Apart    bool
+	Bound    bool
 	Mark     string // of the starter itself
 }
 
@@ -31,7 +32,7 @@ func starter(args []string) error {
 	env := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, roleVariable+"=") })
 	p := Plan{
 		Argv: s.Argv, Path: s.Argv[0], Env: append(env, s.Env...), Detach: s.Detach, Grace: s.Grace,
-		Apart: s.Apart || os.Getenv(apartVariable) != "",
+		Apart: s.Apart || os.Getenv(apartVariable) != "", Bound: s.Bound,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	if s.Terminal {

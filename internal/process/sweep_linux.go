@@ -69,7 +69,7 @@ func awaitDeath(pid int, over time.Time) {
 
 // groupLeft reports whether any process of the group runs.
 func (c *Child) groupLeft() bool {
-	if c.space != nil {
+	if c.guard == nil {
 		return groupRuns(c.pid)
 	}
 	for _, pid := range c.adopted() {

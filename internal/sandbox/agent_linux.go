@@ -167,7 +167,8 @@ func (w *AgentWalls) wrap(
 		wrapped.Name = p.Argv[0]
 	}
 	wrapped.Path, wrapped.Argv = "/proc/self/exe", append([]string{stageName, stageArgument}, p.Argv...)
-	wrapped.Env, wrapped.Files, wrapped.Shape = stageEnvironment(p.Env), run.files(), lodging
+	wrapped.Env, wrapped.Files = stageEnvironment(p.Env), run.files()
+	wrapped.Shape, wrapped.Bound = lodging, true
 	wrapped.After = func(e *process.Ending) {
 		w.mu.Lock()
 		w.running = slices.DeleteFunc(w.running, func(r *lodged) bool { return r == run })

@@ -57,6 +57,7 @@ func (w *Walls) hold(h *homes) error {
 	child, err := process.Start(process.Plan{
 		Name: "home directories of commands", Path: "/proc/self/exe", Dir: "/",
 		Argv: []string{stageName, stageArgument}, Env: stageEnvironment(os.Environ()), Files: run.files(),
+		Bound: true, // it starts nothing, and waits for the end of the socket
 		Shape: func(attr *syscall.SysProcAttr) {
 			shape(Namespaces, false)(attr)
 			attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS

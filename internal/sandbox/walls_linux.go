@@ -246,7 +246,7 @@ func (w *Walls) wrap(
 	wrapped.Argv = append([]string{stageName, stageArgument}, p.Argv...)
 	wrapped.Env = stageEnvironment(p.Env)
 	wrapped.Files = run.files()
-	wrapped.Shape = shape(w.claim.Tier, !network.Open)
+	wrapped.Shape, wrapped.Bound = shape(w.claim.Tier, !network.Open), w.claim.Tier == Namespaces
 	wrapped.After = func(e *process.Ending) {
 		run.end(e)
 		if after != nil {
