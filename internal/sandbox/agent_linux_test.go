@@ -319,6 +319,49 @@ func TestAgentIsVeiled(t *testing.T) {
 	}
 }
 
+// TestAgentReadsNoLateConfiguration: where there was no configuration when the agent began, one that appears is not
+// read, by whatever way it appears.
+func TestAgentReadsNoLateConfiguration(t *testing.T) {
+	a := newAgentHome(t, nil)
+	must(t, os.MkdirAll(a.root+"/deep/.claude", 0o700)) // it does not look there before
+	must(t, os.WriteFile(a.root+"/deep/.claude/settings.json", []byte("evil"), 0o600))
+	for _, line := range []string{
+		"cat deep/.claude/settings.json; read x <deep/.claude/settings.json || echo missing",
+		"/bin/cp -r deep/.claude .; cat .claude/settings.json; read x <.claude/settings.json || echo missing",
+		"cd deep; cd .claude 2>&- && read x <settings.json || echo missing",
+		"/bin/cp deep/.claude/settings.json .agent.json; cat $PWD/.agent.json; read x <$PWD/.agent.json || echo missing",
+	} {
+		got := a.says(t, "exec 2>&-; "+line)
+		if !strings.HasSuffix(got, "missing") || !strings.HasPrefix(line, "cd ") && !strings.HasPrefix(got, "evil") {
+			t.Errorf("%s: %q", line, got)
+		}
+		must(t, os.RemoveAll(a.root+"/.claude"))
+		must(t, os.RemoveAll(a.root+"/.agent.json"))
+	}
+}
+
+// TestLooksThatAreHeld: an agent finds all of its configuration, or nothing of it.
+func TestLooksThatAreHeld(t *testing.T) {
+	root := t.TempDir()
+	v := &veiled{names: [][]string{{".veiled"}, {".veiled-by", "hooks"}}, own: []string{root + "/own"}}
+	dirs := []string{root + "/own", root + "/a/b", root + "/c"}
+	for _, dir := range dirs {
+		must(t, os.MkdirAll(dir, 0o700))
+	}
+	for path, want := range map[string]bool{
+		"a/b/x": false, "a/b/.veiled-by/x": false, "own/.veiled": false, "a/b/deep/.veiled": false,
+		"a/b/.veiled": true, "a/.veiled": true, ".veiled-by/hooks": true, "c/.veiled": true,
+	} {
+		file := filepath.Join(root, path)
+		must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must(t, os.Symlink("nowhere", file))
+		if got := v.anyThere(dirs[1:]); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+		must(t, os.Remove(file))
+	}
+}
+
 // reachesPerson makes the calls by which an agent would reach the keys and the terminal of a person, with arguments
 // that no kernel takes, and returns those that were not refused.
 func reachesPerson() error {

@@ -91,11 +91,11 @@ func oldAttribute(
 
 const newfstatat = unix.SYS_NEWFSTATAT
 
-// oldLooks are the calls that look at a path without a directory, and that only this machine has.
-func oldLooks() (machine uint32, calls []uint32) {
-	return unix.AUDIT_ARCH_X86_64, []uint32{
-		unix.SYS_OPEN, unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK,
-	}
+// oldLooks are the calls that look at a path without a directory, and that only this machine has. opening are those
+// that open a file.
+func oldLooks() (machine uint32, opening, others []uint32) {
+	return unix.AUDIT_ARCH_X86_64, []uint32{unix.SYS_OPEN},
+		[]uint32{unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK}
 }
 
 // opensNothing reports whether a call only tells whether and what a file is.

@@ -25,7 +25,7 @@ func oldAttribute(uint32, [6]uint64, func(dir int32, path, flags uint64, apply a
 const newfstatat = unix.SYS_FSTATAT
 
 // oldLooks are the calls that look at a path without a directory, of which this machine has none of its own.
-func oldLooks() (machine uint32, calls []uint32) { return unix.AUDIT_ARCH_AARCH64, nil }
+func oldLooks() (machine uint32, opening, others []uint32) { return unix.AUDIT_ARCH_AARCH64, nil, nil }
 
 // opensNothing reports whether a call only tells whether and what a file is.
 func opensNothing(number uint32) bool { return number == newfstatat || number == unix.SYS_STATX }

@@ -26,6 +26,11 @@ import (
 //
 // The agent is honest, and the repository is not: so it does not matter that a path can change after the look, or that
 // another program, such as git or a shell, sees the files.
+//
+// A look that is held takes longer than the agent's own work for it, so only those are held that matter. Where one of
+// the names is there when the agent begins, all are: an agent that can see a file and not read it takes that for an
+// error. Otherwise only calls that open a file or enter a directory are held, and a name that appears later can be
+// seen, but nothing behind it.
 type veiled struct {
 	supervisor
 	names    [][]string // the elements of each
@@ -39,7 +44,7 @@ type veiled struct {
 // answers them.
 func veil(o *order) error {
 	if len(o.Veiled) == 0 || len(o.Readers) == 0 && !o.Trial {
-		return install(agentFilter(false))
+		return install(agentFilter(veilsNothing))
 	}
 	v := &veiled{
 		reviewed: o.Reviewed, readers: o.Readers, own: slices.Concat(o.Mine, o.Files, o.Readers),
@@ -50,12 +55,16 @@ func veil(o *order) error {
 	for _, name := range o.OwnSettings {
 		v.makes = append(v.makes, strings.Split(name, "/"))
 	}
+	held := veilsOpening
+	if v.anyThere(append([]string{o.Dir, o.Root}, o.Write...)) {
+		held = veilsAll
+	}
 	// The thread that answers begins before the filter: it keeps the privileges, and its own looks are not held. It is
 	// the only one, since the kernel would wake all of them for each look.
 	listeners, begun := make(chan int), make(chan bool)
 	go v.serve(listeners, begun)
 	<-begun
-	listener, err := listenTo(agentFilter(true))
+	listener, err := listenTo(agentFilter(held))
 	if err != nil {
 		return err
 	}
@@ -65,18 +74,49 @@ func veil(o *order) error {
 	return nil
 }
 
-// agentFilter returns the filter for an agent, with or without the looks. Calls that reach a file without a path of it
-// do not exist.
-func agentFilter(veils bool) []unix.SockFilter {
-	machine, old := oldLooks()
+// anyThere reports whether the agent's program would find one of the names in a directory, or above it.
+func (v *veiled) anyThere(dirs []string) bool {
+	for _, dir := range dirs {
+		for at := dir; ; at = filepath.Dir(at) {
+			for _, name := range v.names {
+				path := filepath.Join(at, filepath.Join(name...))
+				if unix.Faccessat(unix.AT_FDCWD, path, unix.F_OK, unix.AT_SYMLINK_NOFOLLOW) != unix.ENOENT &&
+					!v.finds(path) {
+					return true
+				}
+			}
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// veiling says which looks at a path a filter holds.
+type veiling int
+
+const (
+	veilsNothing veiling = iota
+	veilsOpening         // a file, or enter a directory
+	veilsAll
+)
+
+// agentFilter returns the filter for an agent. Calls that reach a file without a path of it do not exist.
+func agentFilter(what veiling) []unix.SockFilter {
+	machine, oldOpen, old := oldLooks()
 	if machine == 0 {
 		return nil
 	}
 	calls := map[uint32][]unix.SockFilter{}
-	if veils {
-		held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
-		for _, n := range append(old, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_STATX, unix.SYS_FACCESSAT,
-			unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_CHDIR, newfstatat) {
+	held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
+	if what >= veilsOpening {
+		for _, n := range append(oldOpen, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_CHDIR) {
+			calls[n] = held
+		}
+	}
+	if what >= veilsAll {
+		for _, n := range append(old, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_READLINKAT) {
 			calls[n] = held
 		}
 		// A look without a path is at what is open already.
