@@ -234,13 +234,16 @@ func (f *fold) messages() []Numbered {
 
 const titleLength = 80
 
+// addedByHost reports whether a text travels with a message of a person and is none of it, such as a reminder.
+func addedByHost(b model.Block) bool { return b.Kind == model.Text && b.Name != "" }
+
 // TitleOf returns a title for a prompt: its first line, shortened.
 func TitleOf(m model.Message) string {
 	if m.Role != model.User {
 		return ""
 	}
 	for _, b := range m.Blocks {
-		if b.Kind != model.Text || b.Name != "" { // a host added it
+		if b.Kind != model.Text || addedByHost(b) {
 			continue
 		}
 		for line := range strings.Lines(b.Text) {

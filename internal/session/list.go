@@ -266,6 +266,9 @@ func (s Store) searchIn(ctx context.Context, hit *Hit, wanted string) error {
 		}
 		m := e.Record.(Message)
 		for _, b := range m.Blocks {
+			if addedByHost(b) { // nobody said or saw it
+				continue
+			}
 			if at := strings.Index(strings.ToLower(b.Text), wanted); at >= 0 {
 				if hit.Found++; hit.Found == 1 {
 					hit.Record, hit.Role = e.Number, string(m.Role)
