@@ -271,7 +271,8 @@ func checkConfig(c *contract.Call) []check {
 func checkPlaces(c *contract.Call) []check {
 	log := check{Name: "audit-log", OK: true, Required: true}
 	if c.Paths.Data == "" {
-		return []check{failed(log, fault.New(fault.NoHome, "no home directory is known"), "export HOME=~")}
+		none := fault.New(fault.NoHome, "no home directory is known")
+		return []check{failed(log, none, "set HOME to your home directory")}
 	}
 	place := filepath.Dir(c.AuditPath())
 	if err := cmp.Or(c.AuditLog().Check(), tryWriting(place)); err != nil {

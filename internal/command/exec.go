@@ -77,6 +77,10 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 		if len(line) == 0 {
 			continue
 		}
+		if c.ReaderGone() {
+			return contract.Result{Lines: true}, fault.New(fault.BatchFailed,
+				"nobody reads the answers any more, so line %d and what follows were not carried out", number)
+		}
 		ran++
 		status := c.Dispatch(ctx, line, number, forward)
 		if status != 2 {
@@ -85,7 +89,7 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 		if status != 0 {
 			failed++
 		}
-		if status != 0 && !c.Bool("ignore-errors") || c.ReaderGone() {
+		if status != 0 && !c.Bool("ignore-errors") {
 			stopped = fmt.Sprintf("; stopped at line %d", number)
 			break
 		}

@@ -6,11 +6,11 @@ import (
 	"io"
 	"os"
 	"strings"
-	"syscall"
 
 	"omniagent/internal/config"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 	"omniagent/internal/redact"
 	"omniagent/internal/setting"
 	"omniagent/internal/shell"
@@ -38,10 +38,10 @@ func untilOpen[T any](ctx context.Context, signals <-chan os.Signal, do func(con
 		return o.value, o.err
 	case s := <-signals:
 		cancel()
-		names := map[os.Signal]string{syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}
+		name := process.SignalName(s)
 		var none T
-		return none, fault.New(fault.Interrupted, "ended by %s before there was a conversation", names[s]).
-			With("signal", names[s])
+		return none, fault.New(fault.Interrupted, "ended by %s before there was a conversation", name).
+			With("signal", name)
 	}
 }
 

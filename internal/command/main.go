@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/custom"
@@ -71,11 +69,7 @@ func (p Parts) Main() int {
 		return program.Main(args)
 	}
 	signals := make(chan os.Signal, 8)
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
-		if !signal.Ignored(s) { // ignored by nohup, or by a shell for a background job
-			signal.Notify(signals, s)
-		}
-	}
+	process.NotifyOfEnd(signals)
 	dir, _ := os.Getwd()
 	host := shim.Host{
 		Args: args, Env: os.Environ(), Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,

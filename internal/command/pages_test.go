@@ -58,7 +58,8 @@ func errorsPage() string {
 	b.WriteString(
 		"# Error codes\n\nEvery failure carries one of these codes in `error.code`. A code never changes its " +
 			"meaning, so programs may branch on it.\n" +
-			"The kind decides the exit code. This page is made from `omniagent errors list`; do not edit it by hand.\n")
+			"The kind decides the exit code, unless the help of a command says otherwise. This page is made from\n" +
+			"`omniagent errors list`; do not edit it by hand.\n")
 	list := fault.Catalogue()
 	slices.SortFunc(list, func(a, b fault.Entry) int { return strings.Compare(string(a.Code), string(b.Code)) })
 	for _, e := range list {

@@ -32,7 +32,7 @@ func rehearsalParams() []contract.Param {
 
 func rehearsalRules() []contract.Rule {
 	return []contract.Rule{
-		{If: "rehearse", Not: []string{"provider", "model", "api-base", "resume"}},
+		{If: "rehearse", Not: []string{"provider", "model", "api-base", "resume", "continue"}},
 		{If: "script", Then: []string{"rehearse"}},
 	}
 }

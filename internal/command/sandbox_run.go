@@ -3,6 +3,8 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,6 +113,12 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 	w, err := p.sandboxOf(c)
 	if err != nil {
 		return 0, err
+	}
+	for _, path := range w.Hide {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return 0, fault.New(fault.FileMissing, "--hide: there is no %s", path).With("path", path).
+				Hint("Each path has its own --hide, and a shell writes your home directory for ~ in --hide ~/x only.")
+		}
 	}
 	w.Refused = keptFrom(c)
 	walls, err := enclosure.Open(w)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"omniagent/internal/contract"
@@ -90,7 +89,7 @@ func untilSignal(ctx context.Context, signals <-chan os.Signal) (_ context.Conte
 	go func() {
 		select {
 		case s := <-signals:
-			status <- map[os.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143}[s]
+			status <- contract.ExitOf(s)
 			stop()
 		case <-ctx.Done():
 		}

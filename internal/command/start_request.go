@@ -137,7 +137,10 @@ func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error)
 		t.MaxUSD, _ = strconv.ParseFloat(text, 64) // its form was checked
 	}
 	if c.Given("tools") {
-		t.Tools = slices.DeleteFunc(c.Strings("tools"), func(name string) bool { return name == "" })
+		t.Tools = []string{}
+		for _, names := range c.Strings("tools") {
+			t.Tools = append(t.Tools, strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' })...)
+		}
 	}
 	for _, dir := range c.Strings("add-dir") {
 		t.Dirs = append(t.Dirs, c.Abs(dir))

@@ -67,7 +67,7 @@ func (p *problems) atSource(key Key, where, text string, err error) {
 		Message: fmt.Sprintf("%s: %s %s", where, key.Name, err.Error()),
 	})
 	f.With("key", key.Name).With("source", where)
-	f.Hint("Set %s to a value that the message allows, or leave it out; omniagent config list shows what holds", where)
+	f.FixBy("correct "+where, "").Hint("Set %s to a value that the message allows, or leave it out.", where)
 }
 
 func (p *problems) context(origin, name string, in Value, message, near string) {
@@ -78,8 +78,9 @@ func (p *problems) context(origin, name string, in Value, message, near string) 
 		f := p.add(fault.Problem{
 			Param: origin, Code: fault.ConfigInvalid, Value: name, Message: origin + ": " + message,
 		})
-		f.With("source",
-			origin).Hint("omniagent config path shows the files; a context is a table [context.NAME] in one of them")
+		f.FixBy("correct "+origin, "")
+		f.With("source", origin).
+			Hint("omniagent config path shows the files; a context is a table [context.NAME] in one of them")
 	}
 	p.list[len(p.list)-1].Corrected = near
 }

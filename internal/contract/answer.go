@@ -10,7 +10,6 @@ import (
 
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
-	"omniagent/internal/redact"
 	"omniagent/internal/text"
 )
 
@@ -365,7 +364,7 @@ func (c *Call) meta(a *answer, status int) object {
 		o = o.set(m.name, m.value)
 	}
 	if c.Bool("debug") {
-		o = append(o, member{"debug", object{{"args", names(redact.Args(c.words))}, {"limit", fmt.Sprint(c.limit())}}})
+		o = append(o, member{"debug", object{{"args", names(c.masked())}, {"limit", fmt.Sprint(c.limit())}}})
 	}
 	return o
 }

@@ -1,9 +1,11 @@
 package contract
 
 import (
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"omniagent/internal/fault"
 )
@@ -30,6 +32,7 @@ const (
 	Redirected         Code = "REDIRECTED"
 	Hangup             Code = "HANGUP"      // 129
 	Interrupted        Code = "INTERRUPTED" // 130
+	Quit               Code = "QUIT"        // 131
 	Terminated         Code = "TERMINATED"  // 143
 )
 
@@ -100,6 +103,7 @@ func standards() []standard {
 		{Redirected, 13, None, fault.Redirected, "the command has another name now"},
 		{Hangup, 129, Some, fault.Cancelled, "SIGHUP ended it"},
 		{Interrupted, 130, Some, fault.Cancelled, "SIGINT ended it"},
+		{Quit, 131, Some, fault.Cancelled, "SIGQUIT ended it"},
 		{Terminated, 143, Some, fault.Cancelled, "SIGTERM ended it"},
 	}
 }
@@ -130,6 +134,8 @@ func codeFor(f *fault.Fault) Code {
 			return Interrupted
 		case "SIGHUP":
 			return Hangup
+		case "SIGQUIT":
+			return Quit
 		}
 		return Terminated
 	}
@@ -143,12 +149,18 @@ func codeFor(f *fault.Fault) Code {
 
 // ExitFor returns the exit status of a kind of failure.
 func ExitFor(kind fault.Kind) int {
-	for _, s := range standards() {
-		if s.kind == kind && s.code != Success && s.code != Hangup && s.code != Interrupted {
+	for _, s := range slices.Backward(standards()) { // of the signals the last one stands for all
+		if s.kind == kind && s.code != Success {
 			return s.number
 		}
 	}
 	return 1
+}
+
+// ExitOf returns the exit status of a command that a signal ended.
+func ExitOf(s os.Signal) int {
+	number, _ := s.(syscall.Signal)
+	return 128 + int(number)
 }
 
 // DocsFor returns the place in the documentation that explains a code.
@@ -172,6 +184,7 @@ func unavoidableExits(c *Command) []Exit {
 		{Code: ArgError, When: "the input is wrong; nothing was done"},
 		{Code: Hangup, When: "SIGHUP ended it"},
 		{Code: Interrupted, When: "SIGINT ended it"},
+		{Code: Quit, When: "SIGQUIT ended it"},
 		{Code: Terminated, When: "SIGTERM ended it"},
 	}
 	if len(c.Scopes) > 0 {

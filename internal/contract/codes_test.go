@@ -205,8 +205,8 @@ func TestExitTable(t *testing.T) {
 		if runtime.GOOS == "windows" {
 			return
 		}
-		for sig, code := range map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143} {
-			newWorld(t).start(t, "hang").end(t, sig).wantEnd(t, code)
+		for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
+			newWorld(t).start(t, "hang").end(t, sig).wantEnd(t, 128+int(sig))
 		}
 	})
 	t.Run("numbers", func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestExitTable(t *testing.T) {
 			"CONFLICT": 6, "PERMISSION_DENIED": 7,
 			"AUTH_REQUIRED": 8, "PAYMENT_REQUIRED": 9, "TIMEOUT": 10, "RATE_LIMITED": 11, "UNAVAILABLE": 12,
 			"REDIRECTED": 13,
-			"HANGUP":     129, "INTERRUPTED": 130, "TERMINATED": 143,
+			"HANGUP":     129, "INTERRUPTED": 130, "QUIT": 131, "TERMINATED": 143,
 		}
 		if len(standards()) != len(want) {
 			t.Errorf("%d codes, want %d", len(standards()), len(want))

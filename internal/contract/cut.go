@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"omniagent/internal/redact"
 	"omniagent/internal/text"
 )
 
@@ -252,7 +251,7 @@ func (c *Call) next(pg *page) string { return c.again("--token-offset", "", "--c
 // An empty value removes the flag.
 func (c *Call) again(flags ...string) string {
 	var words, end []string
-	typed := redact.Args(c.words)
+	typed := c.masked()
 	for i := 0; i < len(typed); i++ {
 		name, _, joined := strings.Cut(typed[i], "=")
 		if typed[i] == "--" {

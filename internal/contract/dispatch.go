@@ -38,10 +38,12 @@ func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []
 	return c.Program.Run(ctx, host, nil)
 }
 
-// ReaderGone reports that nobody reads the answers any more: then a batch stops.
+// ReaderGone reports that nobody reads the answers any more: then a batch stops before its next line, and that is a
+// failure, whatever its lines change.
 func (c *Call) ReaderGone() bool {
 	broken, err := c.out.state()
-	return broken || err != nil
+	c.unfinished = broken || err != nil
+	return c.unfinished
 }
 
 // Write passes the answers of a batch through the standard output of the batch.

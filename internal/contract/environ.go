@@ -29,12 +29,21 @@ type Host struct {
 func Process() Host {
 	dir, _ := os.Getwd()
 	return Host{
-		Args: os.Args[1:], Lookup: os.LookupEnv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Dir: dir,
+		Args: os.Args[1:], Lookup: lookupEnv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Dir: dir,
 		StdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		StdinPiped:     piped(os.Stdin),
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
+}
+
+// lookupEnv is os.LookupEnv, but leaves out a HOME that is not absolute: it would be another one in each directory.
+func lookupEnv(name string) (string, bool) {
+	value, set := os.LookupEnv(name)
+	if name == "HOME" && !filepath.IsAbs(value) {
+		return "", false
+	}
+	return value, set
 }
 
 // size returns the size of the terminal on standard output, or zeros if it has none.

@@ -54,7 +54,7 @@ func (p *Program) invoke(ctx context.Context, call *Call, rest []string, signals
 	if described, ok := call.describe(); ok {
 		return described
 	}
-	call.Debug("arguments %s", appendJSON(nil, names(redact.Args(call.words))))
+	call.Debug("arguments %s", appendJSON(nil, names(call.masked())))
 	if f := call.prepare(); f != nil {
 		return answer{fault: f}
 	}
@@ -228,9 +228,45 @@ func (c *Call) confirmed() bool {
 	return c.Command.Danger != Destructive || c.confirm || c.DryRun()
 }
 
+// masked returns the words of the call without secrets: those that look like one, and those that stand where somebody
+// would type the value of a secret parameter.
+func (c *Call) masked() []string {
+	words := redact.Args(c.words)
+	if c.Command == nil {
+		return words
+	}
+	for i, w := range c.words {
+		name, _, joined := strings.Cut(strings.TrimPrefix(w, "--"), "=")
+		switch {
+		case slices.Contains(c.surplus, w):
+			words[i] = c.surplusValue(w)
+		case !strings.HasPrefix(w, "--") || !c.Command.hasSecret(name):
+		case joined:
+			words[i] = "--" + name + "=" + redact.Mask
+		case i+1 < len(words):
+			words[i+1] = redact.Mask
+		}
+	}
+	return words
+}
+
+// hasSecret reports whether the command has a secret parameter of that name, which no flag takes.
+func (c *Command) hasSecret(name string) bool {
+	return slices.ContainsFunc(c.Params, func(p Param) bool { return p.Secret && p.Name == name })
+}
+
+// surplusValue returns an argument for which there is no place, as it is shown: where a command wants a secret, people
+// type it there.
+func (c *Call) surplusValue(word string) string {
+	if slices.ContainsFunc(c.Command.Params, func(p Param) bool { return p.Secret }) {
+		return redact.Mask
+	}
+	return redact.String(word)
+}
+
 // line returns the call as typed, with more arguments: the command to run next.
 func (c *Call) line(more ...string) string {
-	words := redact.Args(c.words)
+	words := c.masked()
 	end := slices.Index(words, "--") // everything after it is an argument
 	if end < 0 {
 		end = len(words)

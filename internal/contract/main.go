@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"omniagent/internal/process"
 )
 
 // Main runs the program for this process and returns the exit status. args are the arguments without the program's
@@ -20,7 +22,7 @@ func (p *Program) Main(args []string) int {
 	host := Process()
 	host.Args = args
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	process.NotifyOfEnd(signals)
 	// Caught and dropped, not ignored: a write to a closed pipe then returns an error, and children still get
 	// the default.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -193,7 +193,7 @@ func (c *Call) named(arg string) []flagUse {
 // unknownFlag explains a flag that the command does not have, as typed.
 func (c *Call) unknownFlag(name, typed string) fault.Problem {
 	problem := fault.Problem{Param: name, Code: fault.UnknownFlag, Value: typed}
-	if redact.Name(name) {
+	if redact.Name(name) || c.Command.hasSecret(name) {
 		problem.Code = fault.SecretOnCommandLine
 		instead := "an environment variable or a file"
 		if _, offered := c.params[name+"-from-env"]; offered {
@@ -225,7 +225,7 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 		}
 	}
 	problem.Message = fmt.Sprintf("%s has no flag %s%s", c.title(), typed, didYouMean(problem.Corrected))
-	if problem.Corrected == "" && len(others) > 0 && len(others) <= 5 {
+	if problem.Corrected == "" && len(others) > 0 && len(others) <= 5 && !c.Program.Shares(name) {
 		problem.Message += " (it is one of " + text.Either(others) + ")"
 	}
 	return problem
@@ -249,8 +249,10 @@ func (p *Program) place(call *Call, args []string) (surplus []fault.Problem, f *
 		args = args[1:]
 	}
 	if len(args) > 0 {
-		problem := wrong("argument", fault.ArgError, redact.String(args[0]),
-			"%s takes no further argument, got %q", call.Command.Path, redact.String(args[0]))
+		call.surplus = args
+		value := call.surplusValue(args[0])
+		problem := wrong("argument", fault.ArgError, value, "%s takes no further argument, got %q", call.Command.Path,
+			value)
 		if text := call.Command.text(); text != "" && !call.Given(text) && len(args) == 1 {
 			problem.Corrected = "--" + text + "=" + problem.Value
 		}

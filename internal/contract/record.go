@@ -2,7 +2,6 @@ package contract
 
 import (
 	"os"
-	"slices"
 	"time"
 
 	"omniagent/internal/audit"
@@ -49,7 +48,7 @@ func (c *Call) record(a answer, status int) {
 	if c.Command.Quiet || c.AuditPath() == "" {
 		return
 	}
-	known, args := redact.Known(redact.Secrets(os.Environ())...), slices.Clone(c.words)
+	known, args := redact.Known(redact.Secrets(os.Environ())...), c.masked()
 	for i := range args { // a message may quote a key
 		args[i] = known.String(args[i])
 	}

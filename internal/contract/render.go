@@ -344,7 +344,7 @@ func (c *Call) errorLines(f *fault.Fault) []string {
 // to report. A line of a batch keeps its status, because the batch needs it.
 func (c *Call) abandoned() bool {
 	broken, _ := c.out.state()
-	return broken && c.Command.Danger == Safe && c.Host.line == nil
+	return broken && c.Command.Danger == Safe && c.Host.line == nil && !c.unfinished
 }
 
 // deliver writes the answer and returns the exit status.

@@ -43,10 +43,12 @@ func (p *Program) root(call *Call, words, rest []string) int {
 	for _, param := range call.Command.allParams() {
 		call.params[param.Name] = param
 	}
-	if _, _, wrong := p.flags(call, rest); len(wrong) > 0 && len(words) == 0 && !p.CommandBehind(rest) {
+	word, found := p.firstWord(rest)
+	leads := found && word == rest[0] // what follows are the flags of something that does not exist
+	if _, _, wrong := p.flags(call, rest); len(wrong) > 0 && len(words) == 0 && !leads && !p.CommandBehind(rest) {
 		return call.finish(answer{fault: invalid(p, call, wrong)}, nil)
 	}
-	if word, found := p.firstWord(rest); found && !slices.Contains(rest, "--help") {
+	if found && !slices.Contains(rest, "--help") {
 		return call.finish(answer{fault: p.noCommand(call, words, word, rest), pure: len(rest) == 0}, nil)
 	}
 	if f := p.parse(call, rest); f != nil {

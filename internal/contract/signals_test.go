@@ -40,6 +40,14 @@ func TestSignals(t *testing.T) {
 		a.wantEnd(t, 130)
 		a.wantAt(t, map[string]any{"error.code": "CANCELLED", "error.signal": "SIGINT"})
 	})
+	t.Run("ignored from the beginning", func(t *testing.T) { // as nohup does, and a shell for a background job
+		t.Parallel()
+		w := newWorld(t)
+		asked := w.command("hang")
+		cmd := exec.Command("/bin/sh", append([]string{"-c", `trap "" HUP INT; exec "$0" "$@"`}, asked.Args...)...)
+		cmd.Dir, cmd.Env = asked.Dir, asked.Env
+		w.startThis(t, cmd).end(t, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM).wantEnd(t, 143)
+	})
 	t.Run("second", func(t *testing.T) {
 		t.Parallel()
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {

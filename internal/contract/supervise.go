@@ -8,10 +8,10 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 )
 
 // supervise runs the command under its time limit. Whether the handler returns, panics, hangs, or ignores the request
@@ -155,13 +155,7 @@ func (c *Call) expired(limit time.Duration) *fault.Fault {
 }
 
 func cancelled(c *Call, s os.Signal) *fault.Fault {
-	name := "SIGTERM"
-	switch s {
-	case syscall.SIGINT:
-		name = "SIGINT"
-	case syscall.SIGHUP:
-		name = "SIGHUP"
-	}
+	name := process.SignalName(s)
 	return fault.New(fault.Interrupted, "%s was ended by %s", c.Command.Path, name).With("signal", name)
 }
 

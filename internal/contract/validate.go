@@ -192,7 +192,7 @@ func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 // corrected returns the whole call with the one value corrected, or the value if it does not occur in what was typed.
 func (c *Call) corrected(p fault.Problem) string {
 	words, found := []string{c.Program.Name}, false
-	for _, w := range redact.Args(c.words) {
+	for _, w := range c.masked() {
 		switch {
 		case found || p.Value == "":
 		case w == p.Value:

@@ -143,7 +143,7 @@ func TestSearch(t *testing.T) {
 	two := create(t, s, "two")
 	image := user("nothing")
 	image.Blocks = append(image.Blocks, model.Block{Kind: model.Image, Data: []byte("needle in an image")})
-	image.Blocks = append(image.Blocks, model.Block{Kind: model.Text, Name: "@reminder", Text: "a needle that nobody said"})
+	image.Blocks = append(image.Blocks, model.Block{Kind: model.Text, Name: "@reminder", Text: "a needle nobody said"})
 	add(t, two, image)
 	add(t, two, result("c", "ÄPFEL, once more; äpfel"))
 	check(t, os.WriteFile(s.file("broken", journalEnding), []byte("no\n"), 0o600))

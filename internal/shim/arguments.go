@@ -113,7 +113,8 @@ func next(flags []Flag, flag *Flag, rest []string) (string, error) {
 		return word, nil
 	}
 	f := fault.New(fault.MissingArgument, "%s needs a value, and %s begins with a dash", written, printable(word))
-	if flag.free && !exactly(flags, word) || flag.Name == "prompt" {
+	names := flag.Name == "resume" || flag.Name == "model" // which never begin with a dash: an agent would see a flag
+	if flag.free && !names && !exactly(flags, word) || flag.Name == "prompt" {
 		return "", f.Hint("%s=%s, if that is the value", written, printable(word))
 	}
 	return "", f.Hint("%s", flag.example())
@@ -197,8 +198,13 @@ func (a *Arguments) positional(rest []string) error {
 	word := printable(rest[0])
 	f := fault.New(fault.ArgError, "there is no place for %q: a prompt goes behind -p", word).With("word", rest[0])
 	before := a.Given[:len(a.Given)-len(rest)]
-	if last := len(before) - 1; last >= 0 && strings.EqualFold(rest[0], "only") && before[last] == "--trace-translate" {
-		return f.Hint("--trace-translate=only")
+	_, notSwitch := strconv.ParseBool(rest[0])
+	joins := func(flag Flag) bool { // its value stands behind an equals sign
+		return len(before) > 0 && before[len(before)-1] == "--"+flag.Name &&
+			(flag.Optional() || flag.takes != aValue && notSwitch == nil)
+	}
+	if i := slices.IndexFunc(Flags(), joins); i >= 0 {
+		return f.Hint("--%s=%s", Flags()[i].Name, word)
 	}
 	if a.Prompt != nil {
 		return f.Hint("a prompt of several words stands in quotes: -p %q", printable(*a.Prompt)+" "+word)

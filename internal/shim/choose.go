@@ -142,7 +142,7 @@ func (c *call) nothingChosen() error {
 			"omniagent doctor shows how to install one; omniagent --agent native needs only the key of a " +
 				"model API")
 	}
-	if c.person() {
+	if c.person() && c.args.Prompt == nil {
 		name, err := c.pick(installed)
 		if err != nil {
 			return err

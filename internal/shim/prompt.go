@@ -15,6 +15,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 	"omniagent/internal/terminal"
 )
 
@@ -312,8 +313,8 @@ func (r interruptible) Read(into []byte) (int, error) {
 	case g := <-done:
 		return g.n, g.err
 	case s := <-r.call.host.Signals:
-		return 0, fault.New(fault.Interrupted, "interrupted by %s while the prompt was read", signalName(s)).
-			With("signal", signalName(s))
+		return 0, fault.New(fault.Interrupted, "interrupted by %s while the prompt was read", process.SignalName(s)).
+			With("signal", process.SignalName(s))
 	case <-over:
 		return 0, fault.New(fault.TimedOut, "the prompt did not arrive within %s", limit).
 			Hint(`omniagent -p "what is to be done" gives it directly`)

@@ -316,7 +316,7 @@ func (c *call) wait(child *process.Child) agent.Exit {
 			}
 			switch {
 			case byUs == "" || byUs == forwardedInterrupt && s != os.Interrupt:
-				byUs, since = signalName(s), time.Now()
+				byUs, since = process.SignalName(s), time.Now()
 			case time.Since(since) < repeatWindow:
 				continue
 			}
@@ -337,18 +337,6 @@ const repeatWindow = 500 * time.Millisecond
 
 // forwardedInterrupt is the end of an agent at a terminal that died of an interrupt that we passed on.
 const forwardedInterrupt = "SIGINT"
-
-func signalName(s os.Signal) string {
-	switch s {
-	case syscall.SIGTERM:
-		return "SIGTERM"
-	case syscall.SIGHUP:
-		return "SIGHUP"
-	case syscall.SIGQUIT:
-		return "SIGQUIT"
-	}
-	return "SIGINT"
-}
 
 // conclude reports the outcome, writes the report and returns the exit code.
 func (c *call) conclude(launch agent.Launch, warnings []agent.Warning, o outcome) int {

@@ -188,7 +188,7 @@ func (c *call) run() int {
 // resolve determines everything that can be known before something is started, the cheapest first. It has no side
 // effects.
 func (c *call) resolve() error {
-	defer c.untrusted()
+	defer c.ineffective()
 	c.mode = setting.Interactive
 	if c.args.Prompt != nil || !term.IsTerminal(int(c.host.Stdin.Fd())) {
 		c.mode = setting.OneShot
@@ -245,13 +245,15 @@ func (c *call) configure() error {
 	return c.defaults()
 }
 
-// untrusted warns of configuration that does not count. The native agent, which is this program, does so itself.
-func (c *call) untrusted() {
-	if c.settings.Set == nil || c.driver != nil && c.driver.Describe().BuiltIn && c.args.Trace != "only" {
+// ineffective warns of configuration that does not count. Of what is not trusted the native agent, which is this
+// program, warns itself.
+func (c *call) ineffective() {
+	if c.settings.Set == nil {
 		return
 	}
+	itself := c.driver != nil && c.driver.Describe().BuiltIn && c.args.Trace != "only"
 	for _, w := range c.settings.Set.Warnings() {
-		if w.Code == config.UntrustedConfig {
+		if w.Code == config.UnknownConfigKey || w.Code == config.UntrustedConfig && !itself {
 			c.warn("%s", w.Message)
 		}
 	}

@@ -94,10 +94,15 @@ func OpenRegular(path string) (f *os.File, size int64, err error) {
 // MkdirAll creates the directory and its parents. New ones are accessible only to the user; existing ones keep their
 // mode.
 func MkdirAll(path string) error {
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return toFault("create", path, err)
+	err := os.MkdirAll(path, 0o700)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist): // a file system that makes none, such as /proc
+		return fault.New(fault.PermissionDenied, "cannot create %s", printable(path)).With("path", path).
+			Because(cause(err, path))
 	}
-	return nil
+	return toFault("create", path, err)
 }
 
 // toFault converts an error of the system to a fault. verb completes "cannot …".

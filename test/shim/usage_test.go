@@ -96,6 +96,9 @@ func TestBadInput(t *testing.T) {
 			"trace with a blank", "--agent codex -p q --trace-translate only", "",
 			[]string{"hint: --trace-translate=only"},
 		},
+		{"script with a blank", "--agent codex -p q --rehearse one.json", "", []string{"hint: --rehearse=one.json"}},
+		{"switch with a word", "--agent codex -p q --strict true", "", []string{"hint: --strict=true"}},
+		{"a flag for an id", "--agent codex -p q --resume --strange", "", []string{"hint: --resume=ID"}},
 		{"script without a name", "--agent codex -p q --rehearse=", "", []string{"--rehearse= needs a file"}},
 		{"script", "--agent codex -p q --rehearse=nowhere", "", []string{"--rehearse"}},
 	}

@@ -50,6 +50,9 @@ func TestRefusedTerms(t *testing.T) {
 		"everything": {func(o *native.Options) {
 			o.Terms.Dirs = []string{filepath.VolumeName(d.dir) + string(filepath.Separator)}
 		}, fault.Unsafe, "it is a root"},
+		"tool": {
+			func(o *native.Options) { o.Terms.Tools = []string{"Read", "Bsh"} }, fault.ArgError, `no tool "Bsh"`,
+		},
 		"allow": {func(o *native.Options) { o.Terms.Allow = []string{"Bash(git"} }, fault.ArgError, "does not parse"},
 		"deny":  {func(o *native.Options) { o.Terms.Deny = []string{"bash"} }, fault.ArgError, "does not parse"},
 		"helper": {

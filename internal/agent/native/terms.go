@@ -2,6 +2,7 @@ package native
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"omniagent/internal/mcp"
 	"omniagent/internal/model"
 	"omniagent/internal/provider"
+	"omniagent/internal/text"
 	"omniagent/internal/tool"
 	"omniagent/internal/toolspec"
 	"omniagent/internal/xnlcall"
@@ -57,7 +59,7 @@ func (o *Options) readTerms() (terms, error) {
 	case asked.Fork && !asked.Continue && o.Resume == "":
 		return t, fault.New(fault.ArgError, "there is nothing to fork: no session is resumed")
 	}
-	if err := o.directories(); err != nil {
+	if err := errors.Join(o.directories(), o.toolsExist()); err != nil {
 		return t, err
 	}
 	if err := o.rules(&t); err != nil {
@@ -115,6 +117,29 @@ func (o *Options) rules(t *terms) error {
 				o.Rules = append(o.Rules, rule)
 			}
 		}
+	}
+	return nil
+}
+
+// toolsExist refuses a name in Terms.Tools that no tool has: a misspelt one would take the tool away. Names of Claude
+// Code's tools that are not here are passed over.
+func (o Options) toolsExist() error {
+	all := o.Tools.Specs()
+	var names []string
+	for _, t := range all {
+		names = append(names, t.Name)
+	}
+	for _, written := range o.Terms.Tools {
+		is := func(t toolspec.Tool) bool { return o.named([]string{written}, t) }
+		if slices.ContainsFunc(all, is) || strings.HasPrefix(written, "mcp__") ||
+			slices.Contains(foreignTools(), written) {
+			continue
+		}
+		f := fault.New(fault.ArgError, "--tools: there is no tool %q", written)
+		if near := text.Nearest(written, names); near != "" {
+			return f.Hint("Did you mean %s?", near)
+		}
+		return f.Hint("There are %s.", strings.Join(names, ", "))
 	}
 	return nil
 }

@@ -361,6 +361,8 @@ func (e *Encoder) words(end *event.End) string {
 		return "Error: the limit of model turns is reached"
 	case end.Reason == event.MaxBudget:
 		return "Error: the budget is used up"
+	case end.Reason == event.MaxFormErrors:
+		return "Error: no answer fits the schema"
 	case end.Reason == event.Cancelled:
 		return "Error: interrupted"
 	}
