@@ -72,16 +72,25 @@ func (h *Host) initialize(m jsonrpc.Message) {
 	h.put(jsonrpc.Result(m.ID, encoder.Initialized(h.About)))
 }
 
+// accept answers what is a notification and was sent as a request.
+func (h *Host) accept(id json.RawMessage) {
+	if id != nil {
+		h.put(jsonrpc.Result(id, wire.Done()))
+	}
+}
+
 // dispatch carries out a request or a notification. Only a request has an id.
 func (h *Host) dispatch(ctx context.Context, id json.RawMessage, wanted any) {
 	switch w := wanted.(type) {
 	case wire.CancelRequest:
 		h.cancelRequest(w.ID)
+		h.accept(id)
 		return
 	case wire.Cancel:
 		if s := h.session(w.Session); s != nil {
 			s.cancel()
 		}
+		h.accept(id)
 		return
 	}
 	if id == nil { // the rest are requests, which need an id to answer

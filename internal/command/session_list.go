@@ -26,7 +26,7 @@ type sessionRow struct {
 	Age      string    `json:"age" doc:"since it was used last"`
 	Messages *int      `json:"messages" doc:"null: not counted"`
 	Turns    int       `json:"turns"`
-	CostUSD  float64   `json:"cost_usd"`
+	CostUSD  *float64  `json:"cost_usd" doc:"null: unknown"`
 	Bytes    int64     `json:"bytes"`
 	Keeper   string    `json:"keeper" doc:"omniagent, or the agent in whose own records it is"`
 	Resume   string    `json:"resume" doc:"the command that continues it"`
@@ -36,8 +36,16 @@ func sessionRowOf(i session.Info, now time.Time) sessionRow {
 	return sessionRow{
 		i.Begin.ID, i.Title, i.Begin.AgentName(), i.Provider, i.Model, i.Begin.Cwd, i.Begin.Created, i.Updated,
 		age(now.Sub(i.Updated)), &i.Messages, i.Turns,
-		i.Cost, i.Size, keeper, resumeWith(i.Begin.AgentName(), i.Begin.ID, i.Begin.Cwd),
+		costOf(i.Total), i.Size, keeper, resumeWith(i.Begin.AgentName(), i.Begin.ID, i.Begin.Cwd),
 	}
+}
+
+// costOf returns what a session has cost; nil: tokens were used whose price is not known.
+func costOf(t session.Total) *float64 {
+	if t.Cost == 0 && t.Usage.Context()+t.Usage.Output > 0 {
+		return nil
+	}
+	return &t.Cost
 }
 
 // age formats a duration in its largest unit.

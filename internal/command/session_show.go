@@ -69,9 +69,13 @@ func (d sessionData) PlainText() string {
 	if d.Provider != "" {
 		b.WriteString(" (" + d.Provider + ")")
 	}
-	fmt.Fprintf(&b, " in %s\n%s\n%s, %s, %s, %s; %d tokens in, %d out, %.4f USD\n", d.Cwd, d.Path,
+	cost := "cost unknown"
+	if d.CostUSD != nil {
+		cost = fmt.Sprintf("%.4f USD", *d.CostUSD)
+	}
+	fmt.Fprintf(&b, " in %s\n%s\n%s, %s, %s, %s; %d tokens in, %d out, %s\n", d.Cwd, d.Path,
 		plural(*d.Messages, "message"), plural(d.Turns, "turn"), plural(d.Calls, "call"),
-		plural(d.Compactions, "compaction"), d.Input, d.Output, d.CostUSD)
+		plural(d.Compactions, "compaction"), d.Input, d.Output, cost)
 	if d.Walls != nil {
 		fmt.Fprintf(&b, "Walls: %s, network %s.\n", d.Walls.Name, d.Walls.Network)
 		for _, hole := range d.Walls.Holes {

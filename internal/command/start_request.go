@@ -56,6 +56,11 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 		}
 		r.Agent, r.Provider = r.Provider, ""
 	}
+	for _, name := range []string{"resume", "session-id"} {
+		if c.Given(name) && c.String(name) == "" {
+			return r, fault.New(fault.ArgError, "--%s is empty", name).Hint("Leave it out to begin a new conversation.")
+		}
+	}
 	r.tools = p.Tools.Specs()
 	r.host = claudehost.Say{Unasked: c.String("permission-mode") == dontAsk, Bypass: c.Bool("allow-bypass") ||
 		mode == setting.Yolo}

@@ -17,6 +17,7 @@ import (
 	"omniagent/internal/process"
 	"omniagent/internal/redact"
 	"omniagent/internal/text"
+	"omniagent/internal/workspace"
 )
 
 // Call is one invocation: its arguments, its directory, and access to what its command declared (the doors).
@@ -314,21 +315,12 @@ func (c *Call) ShortTemp() (string, error) {
 
 // makeTemp makes a directory with the mark by which OwnsTemp recognises it.
 func makeTemp(dir, id string) error {
-	err := os.Mkdir(dir, 0o700)
-	if err == nil {
-		if err = os.WriteFile(filepath.Join(dir, tempMark), []byte(id), 0o600); err != nil {
-			_ = os.RemoveAll(dir)
-		}
-	}
-	if err != nil {
+	if err := workspace.MakeTemp(dir, id); err != nil {
 		return fault.New(fault.PermissionDenied, "the temporary directory %s cannot be made", dir).Because(err).
 			Hint("set TMPDIR to a directory that can be written")
 	}
 	return nil
 }
-
-// tempMark is a file that names the call that created a temporary directory.
-const tempMark = ".made-by-call"
 
 // OwnsTemp reports whether a directory is a temporary one of this program: it has the name and the mark, and is not a
 // link.
@@ -338,7 +330,7 @@ func (p *Program) OwnsTemp(path string) bool {
 	if !ours || err != nil || !info.IsDir() {
 		return false
 	}
-	mark, err := os.ReadFile(filepath.Join(path, tempMark))
+	mark, err := os.ReadFile(filepath.Join(path, workspace.TempMark))
 	return err == nil && len(mark) > 0 && strings.HasSuffix(name, string(mark))
 }
 

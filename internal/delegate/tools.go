@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"omniagent/internal/fault"
 	"omniagent/internal/pathname"
 	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
@@ -274,7 +275,7 @@ func strict(raw json.RawMessage, into any) error {
 		}
 	}
 	if err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		return errors.New(strings.TrimPrefix(fault.InJSON(err).Error(), "json: "))
 	}
 	return nil
 }

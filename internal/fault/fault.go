@@ -8,10 +8,13 @@
 package fault
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -205,6 +208,28 @@ func Of(err error) *Fault {
 		return f
 	}
 	return New(Internal, "%s", err.Error()).Because(err)
+}
+
+// InJSON says what is wrong with JSON in its own terms, and not in those of the types that it is read into.
+func InJSON(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.Field != "":
+		return fmt.Errorf("%s cannot be %s", wrong.Field, article(wrong.Value))
+	case slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map}, wrong.Type.Kind()):
+		return fmt.Errorf("%s stands where an object belongs", article(wrong.Value))
+	}
+	return fmt.Errorf("%s stands where something else belongs", article(wrong.Value))
+}
+
+// article returns a word of encoding/json for a kind of value with its article.
+func article(kind string) string {
+	if kind == "array" || kind == "object" {
+		return "an " + kind
+	}
+	return "a " + kind
 }
 
 // Bare returns an error without the operation and the paths of the system call that failed, for a sentence that names

@@ -101,16 +101,18 @@ func (r *retrying) again(ctx context.Context, text *bool, once func() error) err
 		if err == nil || !errors.As(err, &e) || !e.Again() || *text || attempt >= r.o.Tries || ctx.Err() != nil {
 			return err
 		}
+		tries := r.o.Tries
 		if Ended(e) {
 			if breaks++; breaks > 1 {
 				return err
 			}
+			tries = min(tries, attempt+1)
 		}
 		after := r.after(wait, e)
 		if after > r.o.Limit {
 			return err
 		}
-		r.notify(Retry{Attempt: attempt, Of: r.o.Tries, After: after, Error: e})
+		r.notify(Retry{Attempt: attempt, Of: tries, After: after, Error: e})
 		if !pause(ctx, after) {
 			return &Error{
 				Trouble: Stopped, Message: "stopped while waiting to ask again: " + e.Message, Heard: e.Heard,

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"iter"
 	"os"
 	"path/filepath"
@@ -96,7 +97,11 @@ func Locate(argv []string, dir string, env []string) (string, error) {
 		return "", fault.New(fault.NotInstalled, "%s is not a program that can be run", name).
 			With("program", name).With("path", path).Hint("Give the path of an executable file.")
 	}
-	return "", missing(argv, []string{filepath.Dir(path)})
+	if err := missing(argv, nil); !errors.Is(err, fault.NotInstalled) {
+		return "", err
+	}
+	return "", fault.New(fault.NotInstalled, "there is no program %s", name).With("program", name).
+		With("searched", []string{filepath.Dir(path)}).Hint("Give the path of one that exists.")
 }
 
 // missing tells a program that does not exist from a whole command line in place of a program.

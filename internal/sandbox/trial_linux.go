@@ -63,7 +63,7 @@ func triesOutside(o order, t *trial) error {
 		if err == nil {
 			_ = unix.Close(fd)
 		}
-		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) {
+		if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 			continue
 		}
 		if err := refused("a write to "+dir, err); err != nil {

@@ -160,7 +160,7 @@ func (h *historian) value(value json.RawMessage, alone bool) error {
 	case '{':
 		var f foreignMessage
 		if err := json.Unmarshal(value, &f); err != nil {
-			return readable(err)
+			return fault.InJSON(err)
 		}
 		if f.History != nil && f.Role == "" && f.Type == "" && alone {
 			return h.list(f.History)
@@ -173,7 +173,7 @@ func (h *historian) value(value json.RawMessage, alone bool) error {
 func (h *historian) list(list []json.RawMessage) error {
 	for i, value := range list {
 		var f foreignMessage
-		err := readable(json.Unmarshal(value, &f))
+		err := fault.InJSON(json.Unmarshal(value, &f))
 		if err == nil {
 			err = h.object(f)
 		}
@@ -182,18 +182,6 @@ func (h *historian) list(list []json.RawMessage) error {
 		}
 	}
 	return nil
-}
-
-// readable describes a type error in JSON terms.
-func readable(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		if wrong.Field == "" {
-			return fmt.Errorf("a %s stands where an object belongs", wrong.Value)
-		}
-		return fmt.Errorf("%s cannot be a %s", wrong.Field, wrong.Value)
-	}
-	return err
 }
 
 // object reads a message, or a line of a transcript.
@@ -211,7 +199,7 @@ func (h *historian) object(f foreignMessage) error {
 	default:
 		var inner foreignMessage
 		if err := json.Unmarshal(f.Message, &inner); err != nil {
-			return fmt.Errorf("message: %w", readable(err))
+			return fmt.Errorf("message: %w", fault.InJSON(err))
 		}
 		if inner.Role == "" {
 			inner.Role = f.Type
@@ -307,7 +295,7 @@ func (h *historian) content(raw json.RawMessage) ([]model.Block, error) {
 	}
 	var list []foreignBlock
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, fmt.Errorf("content is neither a text nor a list of blocks: %w", readable(err))
+		return nil, fmt.Errorf("content is neither a text nor a list of blocks: %w", fault.InJSON(err))
 	}
 	var all []model.Block
 	for i, f := range list {

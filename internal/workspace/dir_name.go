@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 )
 
 // longestName is Linux's limit for a path. Without a limit, a path of a million directories would be created one by
@@ -44,8 +45,17 @@ func (d *Dir) Name(written string) (string, error) {
 	return d.clean(written, p)
 }
 
-// clean returns the name of p, which has the system's spelling.
+// clean returns the name of p, which has the system's spelling. What .. means behind a link depends on the link.
 func (d *Dir) clean(written, p string) (string, error) {
+	full := p
+	if !filepath.IsAbs(p) {
+		full = d.path + string(filepath.Separator) + p
+	}
+	if at := lastUp(full); at > 0 {
+		if real := pathname.Real(full[:at]); real != filepath.Clean(full[:at]) {
+			return d.absolute(written, filepath.Join(real, full[at:]))
+		}
+	}
 	if filepath.IsAbs(p) {
 		return d.absolute(written, filepath.Clean(p))
 	}
@@ -58,6 +68,18 @@ func (d *Dir) clean(written, p string) (string, error) {
 		return "", invalid(written)
 	}
 	return filepath.ToSlash(p), nil
+}
+
+// lastUp returns where a path goes on behind its last "..", or 0.
+func lastUp(p string) int {
+	const up = string(filepath.Separator) + ".."
+	if strings.HasSuffix(p, up) {
+		return len(p)
+	}
+	if i := strings.LastIndex(p, up+string(filepath.Separator)); i >= 0 {
+		return i + len(up)
+	}
+	return 0
 }
 
 func (d *Dir) absolute(written, abs string) (string, error) {

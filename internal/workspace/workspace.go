@@ -105,6 +105,20 @@ func MkdirAll(path string) error {
 	return toFault("create", path, err)
 }
 
+// TempMark is a file in a temporary directory, by which a later cleanup recognises what a killed process has left.
+const TempMark = ".made-by-call"
+
+// MakeTemp makes a temporary directory, whose name ends with the id, and marks it.
+func MakeTemp(dir, id string) error {
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		if err = os.WriteFile(filepath.Join(dir, TempMark), []byte(id), 0o600); err != nil {
+			_ = os.RemoveAll(dir)
+		}
+	}
+	return err
+}
+
 // toFault converts an error of the system to a fault. verb completes "cannot …".
 func toFault(verb, path string, err error) error {
 	var known *fault.Fault

@@ -204,6 +204,27 @@ func TestKeyInIdentifiers(t *testing.T) {
 	}
 }
 
+// TestKeyInWhatNobodyAskedFor: a server that sends more than its answer has, and in it the key, brings it nowhere.
+func TestKeyInWhatNobodyAskedFor(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		body := "bad " + r.Header.Get("Authorization")
+		fmt.Fprintf(conn, "HTTP/1.1 204 No Content\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}))
+	t.Cleanup(server.Close)
+	cmd, out := b.command("start", "-p", "go", "--provider", "openai", "--model", "m", "--api-base", server.URL+"/v1")
+	if err := cmd.Run(); err == nil {
+		t.Error("it succeeds")
+	}
+	clean(t, "what start printed", out.String())
+}
+
 // reflecting is an API in front of another one, which puts the key in front of the values of those members.
 func reflecting(t *testing.T, address, members, key string) string {
 	t.Helper()

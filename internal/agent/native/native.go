@@ -26,6 +26,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
+	"omniagent/internal/ident"
 	"omniagent/internal/page"
 	"omniagent/internal/pathname"
 	"omniagent/internal/provider"
@@ -181,8 +182,9 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 
 // tools opens the environment of the tools: files, commands, pages.
 func (m *Mind) tools(o *Options) (*tool.Env, error) {
-	private, err := os.MkdirTemp(o.Temp, "omniagent-output-")
-	if err != nil {
+	id := ident.Hex(12)
+	private := filepath.Join(cmp.Or(o.Temp, os.TempDir()), "omniagent-output-"+id)
+	if err := workspace.MakeTemp(private, id); err != nil {
 		return nil, fault.New(fault.PermissionDenied, "cannot create a temporary directory").Because(err)
 	}
 	m.closers = append(m.closers, func() { _ = os.RemoveAll(private) })

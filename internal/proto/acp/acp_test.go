@@ -167,7 +167,7 @@ func TestDecode(t *testing.T) {
 			V1, "session/new", `{"cwd":"/w","mcpServers":[{"type":"sse","name":"b","url":"http://b"}]}`, "",
 			"of the kind sse",
 		},
-		{V1, "session/new", `{"cwd":17}`, "", "the member cwd"},
+		{V1, "session/new", `{"cwd":17}`, "", "cwd cannot be a number"},
 		{V1, "session/load", `{"cwd":"/w","sessionId":"s"}`, "acp.Load{s true {/w [] }}", ""},
 		{V2, "session/load", `{"cwd":"/w","sessionId":"s"}`, "", "there is no method"},
 		{V1, "session/resume", `{"cwd":"/w","sessionId":"s"}`, "acp.Load{s false {/w [] }}", ""},

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"omniagent/internal/fault"
 	"omniagent/internal/proto/jsonrpc"
 )
 
@@ -86,7 +87,7 @@ func Decode(v Version, method string, params json.RawMessage) (any, *jsonrpc.Err
 	}
 	p := &reading{method: method}
 	if err := json.Unmarshal(params, &p.in); err != nil {
-		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: %v", method, plain(err))
+		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: %v", method, fault.InJSON(err))
 	}
 	result := p.decode(v)
 	if p.wrong != nil {
@@ -96,14 +97,6 @@ func Decode(v Version, method string, params json.RawMessage) (any, *jsonrpc.Err
 		return nil, jsonrpc.Errorf(jsonrpc.MethodNotFound, "there is no method %s in version %d", method, v)
 	}
 	return result, nil
-}
-
-// plain returns an error of encoding/json without the names of our types.
-func plain(err error) string {
-	if e, ok := err.(*json.UnmarshalTypeError); ok {
-		return "the member " + e.Field + " is a " + e.Value
-	}
-	return err.Error()
 }
 
 // params has the members of all requests.

@@ -63,7 +63,7 @@ func Parse(data []byte) (Frame, error) {
 		UUID      string          `json:"uuid"`
 	}
 	if err := json.Unmarshal(data, &f); err != nil {
-		return Frame{}, fmt.Errorf("a line must be one JSON object: %w", err)
+		return Frame{}, fmt.Errorf("a line must be one JSON object: %w", fault.InJSON(err))
 	}
 	switch f.Type {
 	case "user":

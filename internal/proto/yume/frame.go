@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"omniagent/internal/event"
+	"omniagent/internal/fault"
 	"omniagent/internal/setting"
 )
 
@@ -56,7 +57,7 @@ func Parse(data []byte) (Frame, error) {
 		Reason   string          `json:"reason"`
 	}
 	if err := json.Unmarshal(data, &f); err != nil {
-		return Frame{}, fmt.Errorf("it is not a JSON object: %w", err)
+		return Frame{}, fmt.Errorf("it is no frame: %w", fault.InJSON(err))
 	}
 	switch f.Type {
 	case "user":
@@ -95,7 +96,7 @@ func content(plain, message json.RawMessage) ([]event.Block, error) {
 			Content json.RawMessage `json:"content"`
 		}
 		if err := json.Unmarshal(message, &m); err != nil {
-			return nil, fmt.Errorf("user: %w", err)
+			return nil, fmt.Errorf("user: %w", fault.InJSON(err))
 		}
 		plain = m.Content
 	}
