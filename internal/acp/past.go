@@ -3,7 +3,6 @@ package acp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -18,45 +17,26 @@ import (
 	"omniagent/internal/toolspec"
 )
 
-// Past finds the sessions of one agent that can be resumed: journals, and the ledgers of version 0.1.
+// Past finds the sessions of one agent that can be resumed.
 type Past struct {
 	Store session.Store
 	Agent string          // its name in journals; empty for the native agent
 	Tools []toolspec.Tool // the native agent's tools, to describe their calls
-	Old   string          // the directory of the ledgers of version 0.1; may be empty
 }
 
 // find returns an error unless the agent can resume the session.
-func (p Past) find(ctx context.Context, id string) error {
-	begin, empty, err := p.look(id)
-	if empty || errors.Is(err, fault.NotFoundCode) {
-		l, wrong := p.ledger(id, false)
-		switch {
-		case wrong != nil && !errors.Is(wrong, fault.NotFoundCode):
-			return wrong
-		case wrong != nil || len(l.messages) == 0: // there is only a journal, or neither
-		case l.begin.Agent == p.Agent:
-			begin.Agent, err = p.Agent, p.adopt(ctx, l, err == nil)
-		default:
-			begin, err = session.Begin{Agent: l.begin.Agent}, nil
-		}
-	}
-	if err == nil && begin.Agent != p.Agent {
-		owner := cmp.Or(begin.Agent, "native")
-		err = fault.New(fault.ArgError, "the session %s is one of the agent %s", id, owner).
-			Hint("omniagent acp --agent %s", owner)
-	}
-	return err
-}
-
-// look reads how a session began, and whether it has messages.
-func (p Past) look(id string) (session.Begin, bool, error) {
+func (p Past) find(id string) error {
 	v, err := p.Store.Show(id)
 	if err != nil {
-		return session.Begin{}, false, err
+		return err
 	}
 	defer v.Close()
-	return v.State.Begin, v.State.Messages == 0, nil
+	if v.State.Begin.Agent == p.Agent {
+		return nil
+	}
+	owner := cmp.Or(v.State.Begin.Agent, "native")
+	return fault.New(fault.ArgError, "the session %s is one of the agent %s", id, owner).
+		Hint("omniagent acp --agent %s", owner)
 }
 
 // list returns the sessions that have messages, the most recently used first. dir, if not empty, selects a directory.
@@ -65,42 +45,20 @@ func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, listed := []wire.Session{}, map[string]bool{}
+	list := []wire.Session{}
 	for _, i := range all {
-		if i.Messages == 0 {
-			continue
-		}
-		if listed[i.Begin.ID] = true; i.Begin.Agent == p.Agent {
+		if i.Messages > 0 && i.Begin.Agent == p.Agent && (dir == "" || i.Begin.Cwd == dir) {
 			list = append(list, wire.Session{
-				ID: i.Begin.ID, Dir: i.Begin.Cwd, Title: i.Title, Updated: stamp(i.Updated),
+				ID: i.Begin.ID, Dir: i.Begin.Cwd, Title: i.Title, Updated: i.Updated.UTC().Format(time.RFC3339),
 			})
 		}
 	}
-	old, err := p.ledgers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range old {
-		if !listed[l.id] {
-			list = append(list, wire.Session{
-				ID: l.id, Dir: l.begin.Dir, Dirs: l.begin.Dirs, Title: l.title, Updated: stamp(l.updated),
-			})
-		}
-	}
-	list = slices.DeleteFunc(list, func(s wire.Session) bool { return dir != "" && s.Dir != dir })
-	slices.SortStableFunc(list, func(a, b wire.Session) int { return strings.Compare(b.Updated, a.Updated) })
 	return list, nil
 }
 
-// stamp formats a time so that it sorts.
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 // remove removes a session, but not the installed agent's own records of it.
 func (p Past) remove(ctx context.Context, id string) error {
-	if err := p.find(ctx, id); err != nil {
-		return err
-	}
-	if err := p.removeLedger(ctx, id); err != nil { // remove the journal last, so that a failed removal can be repeated
+	if err := p.find(id); err != nil {
 		return err
 	}
 	return p.Store.Delete(ctx, id)

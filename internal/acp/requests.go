@@ -320,7 +320,7 @@ func (h *Host) load(ctx context.Context, w wire.Load) (any, error) {
 		}
 		s.shut()
 	}
-	if err := h.Past.find(ctx, w.Session); err != nil {
+	if err := h.Past.find(w.Session); err != nil {
 		return nil, missing(w.Session, err)
 	}
 	spec.Resume = w.Session
@@ -344,7 +344,7 @@ func (h *Host) fork(ctx context.Context, w wire.Fork) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.Past.find(ctx, w.Session); err != nil {
+	if err := h.Past.find(w.Session); err != nil {
 		return nil, missing(w.Session, err)
 	}
 	if !h.About.Fork {

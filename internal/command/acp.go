@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"omniagent/internal/acp"
@@ -66,7 +65,6 @@ func (p Parts) acpCommand() *contract.Command {
 		Files: []contract.FileEffect{
 			{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
 			wallsRecord(), heldWalls(), runFiles(), startedFile(), undoFiles(),
-			{Path: "<state>/acp", Type: "state"},
 		},
 		Examples: []contract.Example{
 			{Description: "The native agent, as an editor starts it", Command: "omniagent acp"},
@@ -118,7 +116,7 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 	if home == "" {
 		return 0, fault.New(fault.NoHome, "there is no home directory to keep the sessions in").Hint("set HOME")
 	}
-	host.Past = acp.Past{Tools: p.Tools.Specs(), Store: session.Default(home), Old: filepath.Join(c.Paths.State, "acp")}
+	host.Past = acp.Past{Tools: p.Tools.Specs(), Store: session.Default(home)}
 	about := hostNative
 	if host.Agent != native.Name {
 		about = hostInstalled
