@@ -289,14 +289,7 @@ func (j *journal) time(p place) time.Time {
 	if _, err := j.file.ReadAt(start, p.at); err != nil {
 		return time.Time{}
 	}
-	h, ok := parseHead(start)
-	if !ok {
-		line, err := j.rawAt(p)
-		if err != nil {
-			return time.Time{}
-		}
-		h, _, _ = slowHead(bytes.TrimRight(line, "\r"))
-	}
+	h, _ := parseHead(start)
 	return h.when()
 }
 
