@@ -48,13 +48,11 @@ func (p Prices) Cost(u Usage) float64 {
 
 // Request is a conversation for the model to answer.
 type Request struct {
-	System    []string // each part stays the same during the conversation, so that it can be cached
-	Messages  []Message
-	Tools     []toolspec.Tool
-	MaxOutput int64 // 0 for Profile.Limit, or else the API's default, or Profile.Output if the API requires a limit
-	Think     int64 // tokens for thinking; 0 for the API's default
-	Search    bool  // offer the API's own web search, if Profile.Search
-	NoCache   bool  // the conversation is sent only once, so caching would only cost
+	System   []string // each part stays the same during the conversation, so that it can be cached
+	Messages []Message
+	Tools    []toolspec.Tool
+	Search   bool // offer the API's own web search, if Profile.Search
+	NoCache  bool // the conversation is sent only once, so caching would only cost
 }
 
 // Role is the sender of a message.

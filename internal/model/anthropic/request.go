@@ -16,7 +16,6 @@ type request struct {
 	System    []*block  `json:"system,omitempty"`
 	Messages  []message `json:"messages"`
 	Tools     []*tool   `json:"tools,omitempty"`
-	Thinking  *thinking `json:"thinking,omitempty"`
 	Stream    bool      `json:"stream,omitempty"`
 }
 
@@ -34,11 +33,6 @@ type tool struct {
 	Input       json.RawMessage `json:"input_schema,omitempty"`
 	MaxUses     int             `json:"max_uses,omitempty"`
 	Cache       *cache          `json:"cache_control,omitempty"`
-}
-
-type thinking struct {
-	Type   string `json:"type"`
-	Budget int64  `json:"budget_tokens"`
 }
 
 type cache struct {
@@ -73,18 +67,14 @@ type source struct {
 
 // Defaults for an unknown model.
 const (
-	usualOutput  = 8192
-	leastThought = 1024 // the API's minimum
-	searches     = 8    // most searches in one answer
+	usualOutput = 8192
+	searches    = 8 // most searches in one answer
 )
 
 func (c *client) request(q model.Request) *request {
-	r := &request{Model: c.model, MaxTokens: q.MaxOutput, Messages: conversation(q.Messages), Stream: true}
+	r := &request{Model: c.model, MaxTokens: c.profile.Output, Messages: conversation(q.Messages), Stream: true}
 	if r.MaxTokens <= 0 {
-		r.MaxTokens = c.profile.Output
-	}
-	if r.MaxTokens <= 0 {
-		r.MaxTokens = usualOutput + max(0, q.Think)
+		r.MaxTokens = usualOutput
 	}
 	for _, s := range q.System {
 		if strings.TrimSpace(s) != "" {
@@ -100,9 +90,6 @@ func (c *client) request(q model.Request) *request {
 			form = json.RawMessage(`{"type":"object"}`)
 		}
 		r.Tools = append(r.Tools, &tool{Name: t.Name, Description: t.Description, Input: form})
-	}
-	if budget := min(q.Think, r.MaxTokens-1); budget > 0 && r.MaxTokens > leastThought && r.mayThink() {
-		r.Thinking = &thinking{Type: "enabled", Budget: max(budget, leastThought)}
 	}
 	if !q.NoCache {
 		r.mark()
@@ -122,17 +109,6 @@ func (m *message) write() {
 			m.Content[i] = b.raw
 		}
 	}
-}
-
-// mayThink reports whether thinking can be requested. It cannot while there are pending calls that were made without
-// thinking, by another model or with other settings.
-func (r *request) mayThink() bool {
-	last := len(r.Messages) - 1
-	if last < 1 || r.Messages[last].blocks[0].Type != "tool_result" {
-		return true
-	}
-	first := r.Messages[last-1].blocks[0]
-	return first.Type == "thinking" || first.Type == "redacted_thinking"
 }
 
 // mark sets the cache breakpoints: after the tools, after the parts of the system prompt, and after each of the last

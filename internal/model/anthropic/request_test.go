@@ -41,7 +41,7 @@ func long() model.Request {
 			Name: "Bash", Description: "runs",
 			Input: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}}}`),
 		}, {Name: "Now"}},
-		Search: true, Think: 2000,
+		Search: true,
 		Messages: []model.Message{
 			{Role: model.User, Blocks: []model.Block{
 				text("look"), text(""),
@@ -162,58 +162,10 @@ func TestLimitsOfTheRequest(t *testing.T) {
 	}{
 		{model.Request{}, 0, `"max_tokens":8192`},
 		{model.Request{}, 64000, `"max_tokens":64000`},
-		{model.Request{MaxOutput: 5}, 64000, `"max_tokens":5`},
-		{
-			model.Request{Think: 4000},
-			0,
-			`"max_tokens":12192,"messages":null,"thinking":{"type":"enabled","budget_tokens":4000}`,
-		},
-		{
-			model.Request{Think: 4000, MaxOutput: 2000},
-			0,
-			`"max_tokens":2000,"messages":null,"thinking":{"type":"enabled","budget_tokens":1999}`,
-		},
-		{
-			model.Request{Think: 10, MaxOutput: 2000},
-			0,
-			`"max_tokens":2000,"messages":null,"thinking":{"type":"enabled","budget_tokens":1024}`,
-		},
-		{model.Request{Think: 4000, MaxOutput: 1024}, 0, `"max_tokens":1024,"messages":null,"stream"`},
 	} {
 		got := sent(t, Options{Model: "m", Profile: model.Profile{Output: c.profile}}, c.q)
 		if !strings.Contains(string(got), c.want) {
 			t.Errorf("%s, want %s", got, c.want)
-		}
-	}
-}
-
-// Thinking is not asked for while results are for calls that were made without.
-func TestThinkingWithinCalls(t *testing.T) {
-	calling := []model.Block{{Kind: model.Call, ID: "a", Name: "n"}}
-	thought := append([]model.Block{{
-		Kind: model.Thinking, Text: "x", Opaque: json.RawMessage(`{"signature":"s"}`), Wire: Wire,
-	}}, calling...)
-	result := model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Result, ID: "a", Text: "r"}}}
-	for _, c := range []struct {
-		blocks []model.Block
-		more   []model.Message
-		want   bool
-	}{
-		{thought, []model.Message{result}, true},
-		{calling, []model.Message{result}, false},
-		{calling, []model.Message{
-			result,
-			{Role: model.Assistant, Blocks: []model.Block{text("ok")}},
-			{Role: model.User, Blocks: []model.Block{text("go on")}},
-		}, true},
-	} {
-		q := model.Request{
-			Think: 2000,
-			Messages: append([]model.Message{hello().Messages[0], {Role: model.Assistant, Blocks: c.blocks}},
-				c.more...),
-		}
-		if got := strings.Contains(string(sent(t, Options{}, q)), `"budget_tokens"`); got != c.want {
-			t.Errorf("%v: %v", c.blocks, got)
 		}
 	}
 }

@@ -77,14 +77,11 @@ type toolConfig struct {
 }
 
 type config struct {
-	MaxOutput int64   `json:"maxOutputTokens,omitempty"`
-	Thinking  *thinks `json:"thinkingConfig,omitempty"`
+	Thinking thinks `json:"thinkingConfig"`
 }
 
 type thinks struct {
-	Thoughts bool   `json:"includeThoughts"`
-	Budget   int64  `json:"thinkingBudget,omitempty"`
-	Level    string `json:"thinkingLevel,omitempty"`
+	Thoughts bool `json:"includeThoughts"`
 }
 
 // opaque is the content of Opaque: the signature of a part, or a whole part that only the API understands.
@@ -122,30 +119,18 @@ func (c *client) request(q model.Request) request {
 		}
 	}
 	c.tools(&r, q)
-	r.Config = c.config(q)
+	r.Config = c.config()
 	return r
 }
 
-func (c *client) config(q model.Request) *config {
-	g := &config{MaxOutput: q.MaxOutput}
+// config asks for the model's thoughts. A model that cannot think refuses the option.
+func (c *client) config() *config {
 	special := slices.ContainsFunc([]string{"image", "tts", "live", "audio", "embedding"},
 		func(s string) bool { return strings.Contains(c.name, s) })
-	if c.generation() >= 2.5 && !special { // a model that cannot think refuses the option
-		g.Thinking = &thinks{Thoughts: true}
-		switch {
-		case q.Think <= 0:
-		case c.generation() < 3:
-			g.Thinking.Budget = q.Think
-		case q.Think <= 8192:
-			g.Thinking.Level = "LOW"
-		default:
-			g.Thinking.Level = "HIGH"
-		}
-	}
-	if *g == (config{}) {
+	if c.generation() < 2.5 || special {
 		return nil
 	}
-	return g
+	return &config{thinks{Thoughts: true}}
 }
 
 // tools offers the functions. The API's own search can be combined with functions only since Gemini 3, and only if its

@@ -42,7 +42,7 @@ func same(t *testing.T, got, want string) {
 func conversation() model.Request {
 	png := model.Block{Kind: model.Image, Media: "image/png", Data: []byte("png")}
 	q := offering()
-	q.System, q.MaxOutput, q.Think = []string{"be", "", "brief"}, 99, 5000
+	q.System = []string{"be", "", "brief"}
 	q.Messages = append(q.Messages,
 		model.Message{Role: model.Assistant, Blocks: []model.Block{
 			{Kind: model.Thinking, Text: "hm"},
@@ -98,18 +98,18 @@ func TestRequest(t *testing.T) {
 			{"text":"[The file a.txt:]\nA"}]},
 		{"role":"model","parts":[{"functionCall":{"id":"toolu_1","name":"Now","args":{}}UNMARKED},{"functionCall":{"id":"toolu_2","name":"Now","args":{}}}]},
 		{"role":"user","parts":[{"functionResponse":{"id":"toolu_1","name":"Now","response":{"output":""}}},{"functionResponse":{"id":"toolu_2","name":"Now","response":{"output":"2"}}}]}],
-		"tools":[{"functionDeclarations":[{"name":"Bash","description":"run","parametersJsonSchema":{"type":"object","properties":{"command":{"type":"string"},"a":{}},"required":["command"],"additionalProperties":false}},{"name":"Now"}]}],
-		"generationConfig":{"maxOutputTokens":99THINKING}}`
+		"tools":[{"functionDeclarations":[{"name":"Bash","description":"run","parametersJsonSchema":{"type":"object","properties":{"command":{"type":"string"},"a":{}},"required":["command"],"additionalProperties":false}},{"name":"Now"}]}]THINKING}`
+	const thinking = `,"generationConfig":{"thinkingConfig":{"includeThoughts":true}}`
 	for name, row := range map[string]struct{ unmarked, thinking string }{
 		"gemini-3-pro-preview": {
 			`,"thoughtSignature":"skip_thought_signature_validator"`,
-			`,"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}`,
+			thinking,
 		},
 		"gemini-flash-latest": {
 			`,"thoughtSignature":"skip_thought_signature_validator"`,
-			`,"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}`,
+			thinking,
 		},
-		"gemini-2.5-flash-lite": {"", `,"thinkingConfig":{"includeThoughts":true,"thinkingBudget":5000}`},
+		"gemini-2.5-flash-lite": {"", thinking},
 		"gemini-2.0-flash":      {"", ""},
 		"gemma-3-27b-it":        {"", ""},
 	} {

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,7 +31,6 @@ type chatRequest struct {
 	Options       *chatOptions  `json:"stream_options,omitempty"`
 	MaxTokens     int64         `json:"max_tokens,omitempty"`
 	MaxCompletion int64         `json:"max_completion_tokens,omitempty"`
-	Effort        string        `json:"reasoning_effort,omitempty"`
 }
 
 type chatOptions struct {
@@ -135,16 +133,16 @@ func (c *chat) ask(ctx context.Context, q model.Request, s spelling, hear func(m
 }
 
 func (c *chat) request(q model.Request, s spelling) chatRequest {
-	r := chatRequest{Model: c.model, Stream: true, Effort: effort(q.Think)}
+	r := chatRequest{Model: c.model, Stream: true}
 	if !s.noStreamOptions {
 		r.Options = &chatOptions{Usage: true}
 	}
 	// OpenAI's models that think refuse max_tokens, and all its models accept the new name. Most other servers only
 	// know the old name, and ignore unknown members. An ignored limit is worse than a refused one.
-	if limit := cmp.Or(q.MaxOutput, c.profile.Limit); c.vendor() != s.otherLimit {
-		r.MaxCompletion = limit
+	if c.vendor() != s.otherLimit {
+		r.MaxCompletion = c.profile.Limit
 	} else {
-		r.MaxTokens = limit
+		r.MaxTokens = c.profile.Limit
 	}
 	if first := system(q); first != "" {
 		r.Messages = append(r.Messages, chatMessage{Role: "system", Content: first})

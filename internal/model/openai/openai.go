@@ -85,19 +85,6 @@ func reasons(name string) bool {
 	return !strings.HasPrefix(name, "gpt-") || !strings.Contains(name, "-chat")
 }
 
-// effort converts a number of tokens for thinking to the API's word.
-func effort(think int64) string {
-	switch {
-	case think <= 0:
-		return ""
-	case think <= 4096:
-		return "low"
-	case think <= 16384:
-		return "medium"
-	}
-	return "high"
-}
-
 // picture reports whether the API accepts an image of that type.
 func picture(b model.Block) bool {
 	return len(b.Data) > 0 && slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, b.Media)

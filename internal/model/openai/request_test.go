@@ -86,7 +86,7 @@ func conversation(own string) model.Request {
 				}},
 			},
 		},
-		MaxOutput: 99, Think: 5000, Search: true,
+		Search: true,
 	}
 }
 
@@ -94,7 +94,7 @@ const toolA = `{"type":"object","properties":{"command":{"type":"string"}},"requ
 
 func TestChatRequest(t *testing.T) {
 	const image = `{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}`
-	const want = `{"model":"m","stream":true,"stream_options":{"include_usage":true},"LIMIT":99,"reasoning_effort":"medium","messages":[
+	const want = `{"model":"m","stream":true,"stream_options":{"include_usage":true},"LIMIT":99,"messages":[
 		{"role":"system","content":"be\n\nbrief"},
 		{"role":"user","content":"look\n\nhere"},
 		{"role":"assistant","content":"I look.","reasoning_content":"hm","tool_calls":[
@@ -120,7 +120,7 @@ func TestChatRequest(t *testing.T) {
 		},
 	} {
 		q, body := sent(t, both()[0],
-			Options{Base: base, Key: " k\n", Model: "m"}, conversation(chatWire))
+			Options{Base: base, Key: " k\n", Model: "m", Profile: model.Profile{Limit: 99}}, conversation(chatWire))
 		same(t, body, strings.NewReplacer("LIMIT", row.limit, "PDF", row.pdf).Replace(want))
 		if q.URL.String() != row.at || q.Method != http.MethodPost {
 			t.Errorf("%s: %s %v", base, q.URL, q.Header)
@@ -161,7 +161,7 @@ func TestChatThinkingGoesNowhereElse(t *testing.T) {
 func TestResponsesRequest(t *testing.T) {
 	const image = `{"type":"input_image","image_url":"data:image/png;base64,cG5n"}`
 	const want = `{"model":"m","instructions":"be\n\nbrief","stream":true,"store":false,"include":["reasoning.encrypted_content"],
-		"reasoning":{"effort":"medium","summary":"auto"},"max_output_tokens":99,"input":[
+		"reasoning":{"summary":"auto"},"input":[
 		{"type":"message","role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_text","text":"here"}]},
 		{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"e"},
 		{"type":"message","role":"assistant","content":[{"type":"output_text","text":"I look."}]},
@@ -290,9 +290,8 @@ func TestChatLearnsTheSpelling(t *testing.T) {
 		"else":      {map[string]string{"model": "no such thing"}, 1, false},
 	} {
 		url, asked := picky(t, row.refused)
-		c := NewChat(Options{Base: url, Model: "m"})
+		c := NewChat(Options{Base: url, Model: "m", Profile: model.Profile{Limit: 99}})
 		q := hello()
-		q.MaxOutput = 99
 		a, err := c.Ask(t.Context(), q, nil)
 		if (err == nil) != row.ok || row.ok && shown(a) != `"hi" done` || *asked != row.asked {
 			t.Errorf("%s: %v, asked %d times", name, err, *asked)

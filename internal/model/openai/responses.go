@@ -25,11 +25,9 @@ type responsesRequest struct {
 	Store        bool                `json:"store"`
 	Include      []string            `json:"include,omitempty"`
 	Reasoning    *responsesReasoning `json:"reasoning,omitempty"`
-	MaxOutput    int64               `json:"max_output_tokens,omitempty"`
 }
 
 type responsesReasoning struct {
-	Effort  string `json:"effort,omitempty"`
 	Summary string `json:"summary"`
 }
 
@@ -91,11 +89,11 @@ func (c *responses) Ask(ctx context.Context, q model.Request, hear func(model.Pi
 }
 
 func (c *responses) request(q model.Request) responsesRequest {
-	r := responsesRequest{Model: c.model, Instructions: system(q), Input: []any{}, Stream: true, MaxOutput: q.MaxOutput}
+	r := responsesRequest{Model: c.model, Instructions: system(q), Input: []any{}, Stream: true}
 	if reasons(c.model) {
 		// Nothing is stored at the API, so the chain of thought has to be part of the conversation.
 		r.Include = []string{"reasoning.encrypted_content"}
-		r.Reasoning = &responsesReasoning{Effort: effort(q.Think), Summary: "auto"}
+		r.Reasoning = &responsesReasoning{Summary: "auto"}
 	}
 	for _, m := range q.Messages {
 		if m.Role == model.Assistant {
