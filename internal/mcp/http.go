@@ -53,16 +53,11 @@ func newHTTP(c *Conn) error {
 	}
 	r := &remote{conn: c, url: u.String(), host: u.Host}
 	r.life, r.end = context.WithCancel(context.Background())
-	r.client = &http.Client{}
-	if c.options.HTTP != nil {
-		*r.client = *c.options.HTTP
-	} else {
-		r.client.Transport = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 15 * time.Second}).DialContext,
-			ForceAttemptHTTP2:   true,
-			TLSHandshakeTimeout: 15 * time.Second, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: maxHeader,
-		}
-	}
+	r.client = &http.Client{Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 15 * time.Second}).DialContext,
+		ForceAttemptHTTP2:   true,
+		TLSHandshakeTimeout: 15 * time.Second, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: maxHeader,
+	}}
 	// The user's headers may be secret, and are only for this host.
 	r.client.CheckRedirect = func(next *http.Request, before []*http.Request) error {
 		was := before[0]
@@ -430,9 +425,7 @@ func (r *remote) close() {
 		cancel()
 	}
 	r.group.Wait()
-	if t, ok := r.client.Transport.(*http.Transport); ok && r.conn.options.HTTP == nil {
-		t.CloseIdleConnections()
-	}
+	r.client.CloseIdleConnections()
 }
 
 func plainHTTP(address string) bool {

@@ -178,8 +178,6 @@ func (s *scripted) list(id, cursor string) {
 		} else {
 			s.result(id, `{"tools":[{"name":"second of `+cursor+`"}]}`)
 		}
-	case "changing":
-		s.result(id, `{"tools":[{"name":"list`+strconv.Itoa(s.lists)+`"}]}`)
 	default:
 		s.result(id,
 			`{"tools":[{"name":"echo","title":"Echo","description":"says it again","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}]}`)
@@ -233,9 +231,6 @@ func (s *scripted) call(id, name string, arguments json.RawMessage, token string
 	case "open":
 		all, _ := json.Marshal(s.calls)
 		s.text(id, string(all))
-	case "change":
-		s.print(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-		s.text(id, "changed")
 	case "crash":
 		fmt.Fprintln(os.Stderr, strings.Repeat("noise ", 10_000)+"segmentation fault")
 		os.Exit(139)

@@ -9,15 +9,12 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/process"
 	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
@@ -32,30 +29,20 @@ type Server struct {
 	URL     string            // address for Streamable HTTP, instead of Command
 	Header  map[string]string
 	Hosted  bool          // it is part of the host, and has neither Command nor URL
-	Call    time.Duration // time limit of a call; 0 for Options.Call
-}
-
-// Child is a running program; process.Child implements it.
-type Child interface {
-	Wait() process.Ending
-	End(os.Signal)
+	Call    time.Duration // time limit of a call; 0 for 10 minutes
 }
 
 // Options are shared by all servers.
 type Options struct {
-	Start   func(process.Plan) (Child, error) // nil for process.Start
-	Environ []string                          // of programs; nil for what the function Environ selects from ours
-	Dir     string                            // working directory of programs; empty for ours
-	Roots   []string                          // directories to report to servers
+	Environ []string // of programs; nil for what the function Environ selects from ours
+	Dir     string   // working directory of programs; empty for ours
+	Roots   []string // directories to report to servers
 	// gets messages for people, one line each; may be nil; may be called concurrently
 	Log     func(string)
-	Changed func(*Conn)  // called if the list of tools changes; may be nil
-	HTTP    *http.Client // nil for a new client
-	Carry   Carry        // for servers in the host; may be nil
-	Version string       // our version, reported to servers
+	Carry   Carry  // for servers in the host; may be nil
+	Version string // our version, reported to servers
 
 	Open time.Duration // time limit until a server has listed its tools; 0 for 30 s
-	Call time.Duration // time limit of a call; 0 for 10 minutes
 	Rest time.Duration // from the end of a program's input to SIGTERM, and then to SIGKILL; 0 for 2 s
 }
 
@@ -84,8 +71,9 @@ const (
 // Conn is a connected server. It is safe for concurrent use.
 //
 //	Open: transport ── initialize ──▶ ready ── tools/list ──▶ in use ── Close ──▶ closed
-//	                                              ▲             │  └── the server ends: dead is set
-//	                                              └─ list_changed
+//	                                                              └── the server ends: dead is set
+//
+// A list of tools that changes later is not asked for again: a conversation keeps the tools with which it began.
 type Conn struct {
 	server  Server
 	options Options
@@ -93,17 +81,16 @@ type Conn struct {
 
 	Protocol string // the agreed version; it does not change after Open
 
-	mu          sync.Mutex
-	tools       []toolspec.Tool
-	next        int64
-	pending     map[int64]*call
-	dead        error // why there will be no more responses
-	logged      int
-	listing     bool // a new list was requested
-	relistAgain bool // another one is needed after it
-	busy        int  // number of background tasks
-	stop        chan struct{}
-	group       sync.WaitGroup
+	tools []toolspec.Tool
+
+	mu      sync.Mutex
+	next    int64
+	pending map[int64]*call
+	dead    error // why there will be no more responses
+	logged  int
+	busy    int // number of background tasks
+	stop    chan struct{}
+	group   sync.WaitGroup
 }
 
 // transport carries messages to a server. It passes the server's messages to Conn.receive.
@@ -123,9 +110,6 @@ func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 	}
 	if o.Rest <= 0 {
 		o.Rest = closeTakes
-	}
-	if s.Call <= 0 {
-		s.Call = o.Call
 	}
 	if s.Call <= 0 {
 		s.Call = callTakes
@@ -162,12 +146,8 @@ func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 // Name returns the name of the server in the configuration.
 func (c *Conn) Name() string { return c.server.Name }
 
-// Tools returns the server's current tools, in its order.
-func (c *Conn) Tools() []toolspec.Tool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.tools)
-}
+// Tools returns the server's tools, in its order.
+func (c *Conn) Tools() []toolspec.Tool { return c.tools }
 
 // Err returns why there will be no more responses, or nil.
 func (c *Conn) Err() error {

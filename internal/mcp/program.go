@@ -23,7 +23,7 @@ import (
 // program is a server that is a child process: one message a line on its standard input and output.
 type program struct {
 	conn  *Conn
-	child Child
+	child *process.Child
 	input *os.File
 	queue chan []byte
 	ended chan struct{} // closed when the child and its output have ended
@@ -55,13 +55,9 @@ func startProgram(c *Conn) error {
 		conn: c, input: ours, queue: make(chan []byte, maxAnswers), ended: make(chan struct{}),
 		over: make(chan struct{}),
 	}
-	start := o.Start
-	if start == nil {
-		start = func(p process.Plan) (Child, error) { return process.Start(p) }
-	}
 	errs := &process.Tail{Most: maxStderr}
 	c.wire = p // the server may write before Start returns
-	p.child, err = start(process.Plan{
+	p.child, err = process.Start(process.Plan{
 		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &messages{conn: c}, Stderr: errs,
 		Grace: o.Rest,
 	})

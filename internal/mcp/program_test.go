@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,12 +11,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/hermetic"
-	"omniagent/internal/process"
 )
 
 // logged collects what is told.
@@ -414,13 +411,8 @@ func TestClose(t *testing.T) {
 	for _, role := range []string{"good", "lingers"} {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
-			var child Child
 			patience := map[string]time.Duration{"good": 10 * time.Second}[role]
-			c := open(t, as(t, role), Options{Rest: patience, Start: func(p process.Plan) (Child, error) {
-				started, err := process.Start(p)
-				child = started
-				return started, err
-			}})
+			c := open(t, as(t, role), Options{Rest: patience})
 			waiting := make(chan error, 1)
 			go func() {
 				_, err := c.Call(t.Context(), "silent", nil, nil)
@@ -433,7 +425,7 @@ func TestClose(t *testing.T) {
 			if err := <-waiting; !errors.Is(err, fault.Interrupted) {
 				t.Errorf("the call that waited: %v", err)
 			}
-			end := child.Wait() // returns at once: nothing is left
+			end := c.wire.(*program).child.Wait() // returns at once: nothing is left
 			if graceful := role == "good"; graceful != (end.ExitCode == 0 && !end.Ended) {
 				t.Errorf("it ended with %+v", end)
 			}
@@ -449,61 +441,6 @@ func TestStubbornServer(t *testing.T) {
 		if _, err := Open(ctx, as(t, "stubborn"), Options{Rest: rest}); !errors.Is(err, fault.Interrupted) {
 			t.Errorf("got %v", err)
 		}
-	})
-}
-
-func TestListChanged(t *testing.T) {
-	t.Parallel()
-	changed := make(chan *Conn, 4)
-	c := open(t, as(t, "changing"), Options{Changed: func(c *Conn) { changed <- c }})
-	if name := c.Tools()[0].Name; name != "list1" {
-		t.Fatal(name)
-	}
-	callText(t, c, "change", "")
-	select {
-	case got := <-changed:
-		if got != c || c.Tools()[0].Name != "list2" {
-			t.Errorf("got %+v", c.Tools())
-		}
-	case <-time.After(hermetic.Patience):
-		t.Error("nobody is told")
-	}
-}
-
-// restless is a server that says with its first lists that they changed meanwhile.
-type restless struct {
-	c       *Conn
-	changes int
-	lists   int
-}
-
-func (r *restless) ready(string) {}
-func (r *restless) close()       {}
-
-func (r *restless) send(_ context.Context, id int64, _ []byte) error {
-	if r.lists++; r.lists <= r.changes {
-		r.c.receive([]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`))
-	}
-	r.c.receive(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"result":{"tools":[{"name":"list%d"}]}}`, id, r.lists))
-	return nil
-}
-
-// TestNoChangeOfAListIsLost: however long a server goes on to change its tools, the last of its lists is the one that
-// counts.
-func TestNoChangeOfAListIsLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		told := 0
-		c := &Conn{
-			options: Options{Changed: func(*Conn) { told++ }}, pending: map[int64]*call{}, stop: make(chan struct{}),
-		}
-		c.wire = &restless{c: c, changes: 100}
-		c.busy = maxAnswers // a flood of something else
-		c.relist()
-		time.Sleep(time.Hour)
-		if got := c.Tools(); len(got) != 1 || got[0].Name != "list101" || told != 101 {
-			t.Errorf("%+v after %d changes", got, told)
-		}
-		c.Close()
 	})
 }
 

@@ -105,24 +105,14 @@ func (c *Conn) cancel(id int64, method string) {
 // background runs do in the background, with a time limit, until the connection is closed. A server that sends requests
 // faster than it reads gets no more responses.
 func (c *Conn) background(do func(context.Context)) {
-	c.aside(false, func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, openTakes)
-		defer cancel()
-		do(ctx)
-	})
-}
-
-// aside runs do until the connection is closed. If alone is true, it runs even during a flood of requests; the caller
-// runs only one at a time.
-func (c *Conn) aside(alone bool, do func(context.Context)) bool {
 	c.mu.Lock()
-	stop, flood := c.stop, c.busy >= maxAnswers && !alone
+	stop, flood := c.stop, c.busy >= maxAnswers
 	if stop == nil || flood {
 		c.mu.Unlock()
 		if flood {
 			c.log("it asks faster than it reads the answers")
 		}
-		return false
+		return
 	}
 	c.busy++
 	c.group.Add(1)
@@ -134,7 +124,7 @@ func (c *Conn) aside(alone bool, do func(context.Context)) bool {
 			c.busy--
 			c.mu.Unlock()
 		}()
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithTimeout(context.Background(), openTakes)
 		defer cancel()
 		go func() {
 			select {
@@ -145,7 +135,6 @@ func (c *Conn) aside(alone bool, do func(context.Context)) bool {
 		}()
 		do(ctx)
 	}()
-	return true
 }
 
 // fail ends all pending requests. It keeps the first reason.
@@ -268,35 +257,33 @@ func (c *Conn) roots() any {
 
 // notification handles a notification of the server. Unknown ones are ignored.
 func (c *Conn) notification(m jsonrpc.Message) {
-	switch m.Method {
-	case "notifications/progress":
-		var p struct {
-			Token    json.RawMessage `json:"progressToken"`
-			Progress float64         `json:"progress"`
-			Total    float64         `json:"total"`
-			Message  string          `json:"message"`
+	if m.Method != "notifications/progress" {
+		return
+	}
+	var p struct {
+		Token    json.RawMessage `json:"progressToken"`
+		Progress float64         `json:"progress"`
+		Total    float64         `json:"total"`
+		Message  string          `json:"message"`
+	}
+	if json.Unmarshal(m.Params, &p) != nil {
+		return
+	}
+	id, _ := number(p.Token)
+	said := text.OneLine(p.Message, maxProgress)
+	if p.Total > 0 {
+		said = strings.TrimSpace(fmt.Sprintf("%s (%g of %g)", said, p.Progress, p.Total))
+	} else if said == "" {
+		said = fmt.Sprintf("%g", p.Progress)
+	}
+	c.mu.Lock()
+	one := c.pending[id]
+	c.mu.Unlock()
+	if one != nil {
+		select {
+		case one.progress <- said:
+		default: // drop progress if the listener is slow
 		}
-		if json.Unmarshal(m.Params, &p) != nil {
-			return
-		}
-		id, _ := number(p.Token)
-		said := text.OneLine(p.Message, maxProgress)
-		if p.Total > 0 {
-			said = strings.TrimSpace(fmt.Sprintf("%s (%g of %g)", said, p.Progress, p.Total))
-		} else if said == "" {
-			said = fmt.Sprintf("%g", p.Progress)
-		}
-		c.mu.Lock()
-		one := c.pending[id]
-		c.mu.Unlock()
-		if one != nil {
-			select {
-			case one.progress <- said:
-			default: // drop progress if the listener is slow
-			}
-		}
-	case "notifications/tools/list_changed":
-		c.relist()
 	}
 }
 

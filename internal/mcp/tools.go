@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/jsonrpc"
@@ -77,9 +76,7 @@ func (c *Conn) list(ctx context.Context) error {
 			c.log(full + "; the rest is left out")
 		}
 		if full != "" || cursor == "" {
-			c.mu.Lock()
 			c.tools = tools
-			c.mu.Unlock()
 			return nil
 		}
 		cursors[cursor] = true
@@ -124,45 +121,6 @@ func readTool(raw json.RawMessage) (t toolspec.Tool, why string) {
 		return t, "the schema of its input cannot be written as JSON"
 	}
 	return t, ""
-}
-
-// relist requests the tools again, one request at a time, and once more if they changed meanwhile.
-func (c *Conn) relist() {
-	c.mu.Lock()
-	c.relistAgain = c.listing
-	start := !c.listing
-	c.listing = true
-	c.mu.Unlock()
-	if !start {
-		return
-	}
-	started := c.aside(true, func(ctx context.Context) {
-		for more := true; more; {
-			// each round has its own time limit, so that frequent changes cannot exhaust it
-			round, cancel := context.WithTimeout(ctx, openTakes)
-			err := c.list(round)
-			cancel()
-			if err != nil && ctx.Err() == nil {
-				c.log("it says that its tools changed, and does not say to what: " + text.OneLine(err.Error(), 200))
-			}
-			if err == nil && c.options.Changed != nil {
-				c.options.Changed(c)
-			}
-			select { // list at most once a second
-			case <-ctx.Done():
-			case <-time.After(time.Second):
-			}
-			c.mu.Lock()
-			more = c.relistAgain && ctx.Err() == nil
-			c.relistAgain, c.listing = false, more
-			c.mu.Unlock()
-		}
-	})
-	if !started {
-		c.mu.Lock()
-		c.listing = false
-		c.mu.Unlock()
-	}
 }
 
 // Call calls a tool by the server's own name. A failed tool returns a Result; an error means that there is no result.
