@@ -198,8 +198,6 @@ type Rehearsal struct {
 	Key   string // the API key that the server accepts
 	Model string // the name of a model, as for --model
 	Home  string // a private home, outside the system's temporary directory, in which codex refuses to work
-	// Patient keeps the agent's own retries. Otherwise it fails fast, if it has a switch for that.
-	Patient bool
 }
 
 // Launch is a program ready to be started.

@@ -23,11 +23,8 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 		"ANTHROPIC_BASE_URL="+r.URL, "ANTHROPIC_API_KEY="+r.Key,
 		"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1",
-		"DISABLE_ERROR_REPORTING=1",
+		"DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_MAX_RETRIES=0",
 	)
-	if !r.Patient {
-		t.Env = append(t.Env, "CLAUDE_CODE_MAX_RETRIES=0")
-	}
 	args := append(slices.Clone(t.Args), s.Passthrough...)
 	if s.Machine.Root && bypasses(args) {
 		t.Env = append(t.Env, "IS_SANDBOX=1")

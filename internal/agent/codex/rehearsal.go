@@ -19,16 +19,12 @@ const (
 // file in the private home has only settings that flags cannot express.
 func rehearse(t *cli.Translation, s agent.Spec, p passed) {
 	r := s.Rehearsal
-	retries := ""
-	if !r.Patient {
-		retries = ",request_max_retries=0,stream_max_retries=0"
-	}
 	// The built-in provider would first try another kind of connection for seven seconds.
 	t.Args = append(t.Args,
 		"-c", "model_provider="+literal.QuoteTOML(provider),
 		"-c", "model_providers."+provider+`={name="rehearsal",base_url=`+literal.QuoteTOML(r.URL+"/v1")+
 			`,env_key=`+literal.QuoteTOML(keyName)+
-			`,wire_api="responses"`+retries+"}",
+			`,wire_api="responses",request_max_retries=0,stream_max_retries=0}`,
 		"-c", "check_for_update_on_startup=false", "-c", "analytics.enabled=false", "-c", "features.plugins=false",
 	)
 	if s.Shared.Model.Value == "" && !p.model() {

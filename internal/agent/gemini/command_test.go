@@ -431,13 +431,6 @@ func TestRehearsal(t *testing.T) {
 	if !slices.Contains(l.Args, "m") || len(l.Refusals) != 0 {
 		t.Errorf("args %q, refusals %v", l.Args, l.Refusals)
 	}
-	s.Rehearsal.Patient = true
-	l, _, _ = New().Command(s)
-	for _, f := range l.Files {
-		if strings.Contains(string(f.Data), "maxAttempts") {
-			t.Error("a patient rehearsal fails fast")
-		}
-	}
 }
 
 func TestRefusals(t *testing.T) {

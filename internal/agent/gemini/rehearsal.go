@@ -28,7 +28,7 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 			Path: filepath.Join(r.Home, filepath.Join(path...)), Data: data, Keep: true,
 		})
 	}
-	keep(rehearsalSettings(r.Patient), ".gemini", "settings.json")
+	keep(rehearsalSettings(), ".gemini", "settings.json")
 	trust, _ := json.Marshal(map[string]string{s.Dir: "TRUST_FOLDER"}) // strings always encode
 	keep(trust, ".gemini", "trustedFolders.json")
 	keep(nil, "tmp", ".keep")
@@ -45,20 +45,17 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 }
 
 // rehearsalSettings returns the user's settings in the private home.
-func rehearsalSettings(patient bool) []byte {
+func rehearsalSettings() []byte {
 	type object = map[string]any
-	general := object{
-		"enableAutoUpdate": false, "enableAutoUpdateNotification": false,
-		"sessionRetention": object{"enabled": false}, // concurrent runs would remove each other's transcripts
-	}
-	if !patient {
-		general["maxAttempts"] = 1 // otherwise it retries for more than three minutes
-	}
 	data, _ := json.Marshal(object{ // strings, numbers and booleans always encode
 		"security":  object{"auth": object{"selectedType": "gemini-api-key"}},
 		"privacy":   object{"usageStatisticsEnabled": false},
 		"telemetry": object{"enabled": false},
-		"general":   general,
+		"general": object{
+			"enableAutoUpdate": false, "enableAutoUpdateNotification": false,
+			"sessionRetention": object{"enabled": false}, // concurrent runs would remove each other's transcripts
+			"maxAttempts":      1,                        // otherwise it retries for more than three minutes
+		},
 	})
 	return data
 }

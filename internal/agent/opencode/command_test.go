@@ -345,11 +345,6 @@ func TestRehearsal(t *testing.T) {
 		if v, _ := cli.Lookup(l.Env, "OPENCODE_DISABLE_AUTOCOMPACT"); v != "1" {
 			t.Errorf("it goes on for ever: %q", v)
 		}
-		s.Rehearsal.Patient = true
-		patient, _ := command(t, s)
-		if v, ok := cli.Lookup(patient.Env, "OPENCODE_DISABLE_AUTOCOMPACT"); ok {
-			t.Errorf("patient: %q", v)
-		}
 		text, _ := cli.Lookup(l.Env, "OPENCODE_CONFIG_CONTENT")
 		var c struct {
 			Model    string

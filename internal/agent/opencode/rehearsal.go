@@ -34,11 +34,9 @@ func rehearse(t *cli.Translation, s agent.Spec) {
 		"OPENCODE_DISABLE_LSP_DOWNLOAD=1",
 		"OPENCODE_DISABLE_SHARE=1",
 		"OPENCODE_CONFIG_CONTENT="+content(r, provider, model),
-	)
-	if !r.Patient {
 		// If a shortened conversation is still too long, the CLI shortens it and asks again forever.
-		t.Env = append(t.Env, "OPENCODE_DISABLE_AUTOCOMPACT=1")
-	}
+		"OPENCODE_DISABLE_AUTOCOMPACT=1",
+	)
 	t.Unset = []string{
 		"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_DB", "OPENCODE_AUTH_CONTENT",
 		"OPENCODE_SERVER_PASSWORD", "OPENCODE_MODELS_PATH", "OPENCODE_MODELS_URL",
