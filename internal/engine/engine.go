@@ -66,10 +66,8 @@ type Model struct {
 
 // Limits end a turn. Zero: no limit, except for Turns.
 type Limits struct {
-	Turns   int           // requests to the model; 0: 200
-	Time    time.Duration //
-	Tokens  int64         // sent and received in the turn
-	CostUSD float64       // cost of the conversation from here on, if prices are known
+	Turns   int     // requests to the model; 0: 200
+	CostUSD float64 // cost of the conversation from here on, if prices are known
 }
 
 // Mind is the native agent in one conversation.

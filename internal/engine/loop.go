@@ -184,19 +184,11 @@ func (l *loop) steered(ctx context.Context, last bool) []model.Block {
 	return more
 }
 
-// within enforces the limits. What a sub-agent uses counts as used by the turn; its requests have a limit of their own.
+// within enforces the limits. The requests of a sub-agent have a limit of their own.
 func (l *loop) within() error {
 	limits := l.mind.o.Limits
-	top := l
-	for top.outer != nil {
-		top = top.outer
-	}
 	if l.asked >= limits.Turns {
 		return &stop{reason: event.MaxTurns}
-	}
-	if used := top.usage.Context() + top.usage.Output; limits.Tokens > 0 && used >= limits.Tokens {
-		return &stop{event.FailedTurn, fault.New(
-			fault.Blocked, "the turn has used %d tokens, of %d that it may use", used, limits.Tokens)}
 	}
 	l.mind.mu.Lock()
 	defer l.mind.mu.Unlock()

@@ -158,11 +158,6 @@ func (m *Mind) answer(ctx context.Context, t *turn, message []model.Block) {
 	m.evidence.Fault = nil
 	m.mu.Unlock()
 	defer m.recoverTurn()
-	if limit := m.o.Limits.Time; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fault.TimedOut)
-		defer cancel()
-	}
 	l.tell(event.Event{Kind: event.TurnBegan, Session: m.o.ID})
 	var err error
 	if asksToShorten(message) {
@@ -242,9 +237,6 @@ func (l *loop) end(ctx context.Context, err error) *event.End {
 	case errors.As(err, &s) && s.fault == nil:
 		end.Reason = s.reason
 		return end
-	case errors.Is(cause, fault.TimedOut):
-		limit := l.mind.o.Limits.Time
-		err = &stop{event.FailedTurn, fault.New(fault.TimedOut, "the turn did not end within %s", limit)}
 	}
 	end.Reason = event.FailedTurn
 	f := plainFault(l.mind.o.Secrets, faultOf(err))
