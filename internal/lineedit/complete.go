@@ -72,7 +72,7 @@ func (e *Editor) complete() {
 	keep := c.shown
 	c.close()
 	source := e.options.Complete
-	if source == nil || e.options.Secret || e.cursor == 0 {
+	if source == nil || e.cursor == 0 {
 		return
 	}
 	c.shown, c.stale = keep, true // until the next offer, so that the list does not flicker

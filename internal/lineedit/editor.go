@@ -34,7 +34,6 @@ const (
 type Options struct {
 	Prompt   string // before the first line, such as "> "; it may have styles. Further lines are as far to the right
 	Hint     string // shown in an empty buffer; not for a screen reader, for which it would be text
-	Secret   bool   // show • for each cluster, keep no history and complete nothing
 	History  *History
 	Complete Source // nil: there is no completion
 	// Fold is how many lines a paste may have to be shown as it is; 0: 12. A longer one is shown as its size.
@@ -87,9 +86,7 @@ func (e *Editor) Searching() bool { return e.search != nil }
 // Take returns the text, records it in the history and empties the buffer.
 func (e *Editor) Take() string {
 	text := e.Text()
-	if !e.options.Secret {
-		e.options.History.Add(text)
-	}
+	e.options.History.Add(text)
 	e.Set("")
 	e.undo = undo{}
 	return text
@@ -293,7 +290,7 @@ func (e *Editor) insert(s string) { e.insertAtoms(split(s), true) }
 
 // paste inserts a paste: folded, if it is long.
 func (e *Editor) paste(s string) {
-	if lines := linesIn(s); lines > e.options.Fold && !e.options.Secret {
+	if lines := linesIn(s); lines > e.options.Fold {
 		e.insertAtoms([]atom{{text: s, shown: folded(s, lines)}}, false)
 		return
 	}
@@ -302,7 +299,7 @@ func (e *Editor) paste(s string) {
 
 // atoms splits a text into its clusters. What has very many is folded.
 func (e *Editor) atoms(s string) []atom {
-	if len(s) > 200*e.options.Fold && !e.options.Secret {
+	if len(s) > 200*e.options.Fold {
 		return []atom{{text: s, shown: folded(s, linesIn(s))}}
 	}
 	return split(s)

@@ -169,24 +169,6 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-func TestSecret(t *testing.T) {
-	h, err := lineedit.OpenHistory("", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := lineedit.New(lineedit.Options{Prompt: "key: ", Secret: true, History: h})
-	press(e, "sk-1")
-	if got := look(e, 40); got != "key: ••••|" {
-		t.Error(got)
-	}
-	if e.Take() != "sk-1" {
-		t.Error("the text is another")
-	}
-	if press(e, "\x1b[A"); !e.Empty() {
-		t.Error("the history has it")
-	}
-}
-
 func TestHistory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "history")
 	open := func() *lineedit.Editor {

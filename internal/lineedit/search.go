@@ -19,7 +19,7 @@ type search struct {
 
 func (e *Editor) startSearch() {
 	h := e.options.History
-	if h == nil || e.options.Secret {
+	if h == nil {
 		return
 	}
 	e.completion.close()

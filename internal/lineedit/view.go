@@ -18,7 +18,6 @@ type View struct {
 const (
 	tabWidth  = 8
 	mostBelow = 8 // candidates that are shown at once
-	secret    = "•"
 )
 
 // View returns how the editor looks now.
@@ -45,8 +44,6 @@ func (e *Editor) View(width int) View {
 			p.end()
 			p.row.WriteString(strings.Repeat(" ", p.indent))
 			p.used = p.indent
-		case e.options.Secret:
-			p.put(secret, 1)
 		case a.text == "\t":
 			n := tabWidth - p.used%tabWidth
 			for range n {
