@@ -41,7 +41,7 @@ func (p Past) find(id string) error {
 
 // list returns the sessions that have messages, the most recently used first. dir, if not empty, selects a directory.
 func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
-	all, _, _, err := p.Store.List(ctx, session.Filter{})
+	all, _, err := p.Store.List(ctx, session.Filter{})
 	if err != nil {
 		return nil, err
 	}

@@ -151,7 +151,7 @@ func chatSession(
 	if wanted == "" {
 		filter.Dir = cmp.Or(r.Spec.Dir, c.Dir())
 	}
-	all, _, _, err := store.List(ctx, filter)
+	all, _, err := store.List(ctx, filter)
 	if err != nil {
 		return r, false, err
 	}

@@ -230,7 +230,7 @@ func chatSessions(ctx context.Context, c *contract.Call, dir string) ([]chat.Ses
 	if err != nil {
 		return nil, err
 	}
-	infos, _, _, err := store.List(ctx, session.Filter{Dir: dir})
+	infos, _, err := store.List(ctx, session.Filter{Dir: dir})
 	if err != nil {
 		return nil, err
 	}

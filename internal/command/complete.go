@@ -158,7 +158,7 @@ func sessionChoices(c *contract.Call) (list []contract.Choice) {
 	if err != nil {
 		return nil
 	}
-	infos, _, _, err := store.List(context.Background(), session.Filter{Agent: c.String("agent"), Limit: mostChoices})
+	infos, _, err := store.List(context.Background(), session.Filter{Agent: c.String("agent"), Limit: mostChoices})
 	if err != nil {
 		return nil
 	}

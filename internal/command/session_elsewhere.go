@@ -62,7 +62,7 @@ func (p Parts) elsewhere(ctx context.Context, c *contract.Call, store session.St
 	if f.Provider != "" { // their records do not say it in our words
 		return nil, nil
 	}
-	ours, _, _, err := store.List(ctx, session.Filter{})
+	ours, _, err := store.List(ctx, session.Filter{})
 	if err != nil {
 		return nil, err
 	}

@@ -179,7 +179,7 @@ func (p Parts) sessionList() *contract.Command {
 		},
 		Run: inStore(func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			filter := sessionFilter(c)
-			page, _, skipped, err := store.List(ctx, filter)
+			page, skipped, err := store.List(ctx, filter)
 			if err != nil {
 				return contract.Result{}, err
 			}

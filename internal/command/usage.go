@@ -83,7 +83,7 @@ func (p Parts) runUsage(ctx context.Context, c *contract.Call, store session.Sto
 	from, _ := since(c.String("since"))
 	sums := usageSums{by: c.String("by"), from: from, rows: map[string]*usageRow{}}
 	filter := sessionFilter(c)
-	sessions, _, skipped, err := store.List(ctx, filter)
+	sessions, skipped, err := store.List(ctx, filter)
 	if err != nil {
 		return contract.Result{}, err
 	}

@@ -291,7 +291,7 @@ func TestCancelled(t *testing.T) {
 	if took := time.Since(began); took > hermetic.Patience {
 		t.Errorf("it took %s", took)
 	}
-	all, _, _, err := b.store.List(t.Context(), session.Filter{})
+	all, _, err := b.store.List(t.Context(), session.Filter{})
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%v %v", all, err)
 	}

@@ -121,7 +121,7 @@ func (p *Plan) journal(ctx context.Context) (kept *session.Session, fresh bool, 
 // newest returns the session of this agent in this very directory that was used last. "": we know none, but the agent
 // may.
 func (p *Plan) newest(ctx context.Context, store session.Store) (string, error) {
-	all, _, _, err := store.List(ctx, session.Filter{Dir: p.request.Spec.Dir})
+	all, _, err := store.List(ctx, session.Filter{Dir: p.request.Spec.Dir})
 	if err != nil {
 		return "", err
 	}
@@ -235,7 +235,7 @@ func (p *Plan) find(ctx context.Context, store session.Store, name string) (stri
 	case !errors.Is(err, fault.NotFoundCode) && !errors.Is(err, fault.ArgError):
 		return "", err
 	}
-	all, _, _, err := store.List(ctx, session.Filter{})
+	all, _, err := store.List(ctx, session.Filter{})
 	if err != nil {
 		return "", err
 	}

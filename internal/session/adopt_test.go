@@ -43,7 +43,7 @@ func TestAHistoryIsAdoptedWholeOrNotAtAll(t *testing.T) {
 			t.Fatalf("cut at %d of %d it shows %s, %+v", cut, len(data), got, v.State.Total)
 		}
 		v.Close()
-		page, _, _, err := s.List(t.Context(), Filter{})
+		page, _, err := s.List(t.Context(), Filter{})
 		check(t, err)
 		if page[0].Provider != provider || page[0].Calls != calls || page[0].Messages != messages {
 			t.Fatalf("cut at %d of %d the list has %+v", cut, len(data), page[0].Total)

@@ -430,7 +430,7 @@ func TestWhatNewerVersionsWrite(t *testing.T) {
 	}
 	_, err = s.Fork(t.Context(), "new", "")
 	wantCode(t, err, fault.Unsupported)
-	if page, _, skipped, err := s.List(t.Context(), Filter{}); err != nil || len(page) != 3 || len(skipped) > 0 {
+	if page, skipped, err := s.List(t.Context(), Filter{}); err != nil || len(page) != 3 || len(skipped) > 0 {
 		t.Errorf("%v %v %v", page, skipped, err)
 	}
 	if now, err := os.ReadFile(s.file("new", journalEnding)); err != nil || !bytes.Equal(now, newer) {

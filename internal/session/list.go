@@ -32,21 +32,19 @@ type Filter struct {
 	Dir      string // the project: matches sessions that ran in it or below it
 	Provider string
 	Agent    string // the driver's name
-	Offset   int
-	Limit    int // 0 for all
+	Limit    int    // 0 for all
 }
 
-// List returns a page of the sessions, most recently used first, and the number of matches regardless of Offset and
-// Limit. Files that cannot be read are skipped and reported.
-func (s Store) List(ctx context.Context, filter Filter) (page []Info, total int, skipped []Skipped, err error) {
+// List returns the sessions, most recently used first. Files that cannot be read are skipped and reported.
+func (s Store) List(ctx context.Context, filter Filter) (all []Info, skipped []Skipped, err error) {
 	ids, err := s.ids()
 	if err != nil {
-		return nil, 0, nil, err
+		return nil, nil, err
 	}
-	all := []Info{}
+	all = []Info{}
 	for _, id := range ids {
 		if err := ctx.Err(); err != nil {
-			return nil, 0, nil, err
+			return nil, nil, err
 		}
 		info, err := s.info(id)
 		switch {
@@ -63,12 +61,10 @@ func (s Store) List(ctx context.Context, filter Filter) (page []Info, total int,
 		}
 		return strings.Compare(a.Begin.ID, b.Begin.ID)
 	})
-	from := min(max(0, filter.Offset), len(all))
-	to := len(all)
 	if filter.Limit > 0 {
-		to = min(to, from+filter.Limit)
+		all = all[:min(filter.Limit, len(all))]
 	}
-	return all[from:to], len(all), skipped, nil
+	return all, skipped, nil
 }
 
 // Dropped reports whether a directory is outside the filter's directory.
@@ -216,7 +212,7 @@ func (s Store) Search(ctx context.Context, wanted string, filter Filter) (hits [
 	if strings.TrimSpace(wanted) == "" {
 		return nil, nil, fault.New(fault.ArgError, "the text to search for is empty").Hint("give a text")
 	}
-	page, _, skipped, err := s.List(ctx, filter)
+	page, skipped, err := s.List(ctx, filter)
 	if err != nil {
 		return nil, nil, err
 	}

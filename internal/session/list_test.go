@@ -68,7 +68,7 @@ func TestListReadsLittle(t *testing.T) {
 	long(t, s, "long", longMessages, 40)
 	check(t, os.WriteFile(s.file("broken", journalEnding), []byte("no\n"), 0o600))
 	before := bytesRead(t)
-	page, total, skipped, err := s.List(t.Context(), Filter{Limit: 3})
+	page, skipped, err := s.List(t.Context(), Filter{})
 	check(t, err)
 	large, err := os.Stat(s.file("long", journalEnding))
 	check(t, err)
@@ -76,9 +76,9 @@ func TestListReadsLittle(t *testing.T) {
 	if read := bytesRead(t) - before; read > 1000*small+large.Size()/4 {
 		t.Errorf("it read %d bytes, and the large session has %d", read, large.Size())
 	}
-	if listed(page) != "s0999 s0998 s0997" || total != 1001 || len(skipped) != 1 ||
+	if len(page) != 1001 || listed(page[:3]) != "s0999 s0998 s0997" || len(skipped) != 1 ||
 		skipped[0].File != s.file("broken", journalEnding) {
-		t.Errorf("%s of %d, skipped %v", listed(page), total, skipped)
+		t.Errorf("%d sessions, skipped %v", len(page), skipped)
 	}
 	if i := page[0]; i.Messages != 2 || i.Title != "s0999" || i.Provider != "openai" || i.Size < 30_000 ||
 		i.Updated != at.Add(999*time.Hour) {
@@ -89,19 +89,18 @@ func TestListReadsLittle(t *testing.T) {
 		total  int
 		first  string
 	}{
-		{Filter{Provider: "openai", Limit: 1}, 500, "s0999"},
-		{Filter{Dir: "/w", Limit: 1}, 901, "s0999"},
+		{Filter{Provider: "openai"}, 500, "s0999"},
+		{Filter{Dir: "/w"}, 901, "s0999"},
+		{Filter{Dir: "/w", Limit: 3}, 3, "s0999"},
 		{Filter{Dir: "/w/sub", Provider: "gemini"}, 0, ""},
-		{Filter{Dir: "/wide", Limit: 1, Offset: 1}, 100, "s0980"},
-		{Filter{Offset: 5000}, 1001, ""},
 	} {
-		page, total, _, err := s.List(t.Context(), row.filter)
-		if check(t, err); total != row.total || listed(page) != row.first {
-			t.Errorf("%+v: %d %s", row.filter, total, listed(page))
+		page, _, err := s.List(t.Context(), row.filter)
+		if check(t, err); len(page) != row.total || listed(page[:min(1, len(page))]) != row.first {
+			t.Errorf("%+v: %d sessions", row.filter, len(page))
 		}
 	}
-	if page, total, _, err := Open(filepath.Join(s.dir, "none")).List(t.Context(), Filter{}); err != nil ||
-		total != 0 || page == nil {
+	if page, _, err := Open(filepath.Join(s.dir, "none")).List(t.Context(), Filter{}); err != nil ||
+		len(page) > 0 || page == nil {
 		t.Error("a store that is not there is not empty", err)
 	}
 }

@@ -87,7 +87,7 @@ func TestRefusedTerms(t *testing.T) {
 			_ = kept.Close()
 		}
 	}
-	if all, _, _, err := session.Default(d.home).List(t.Context(), session.Filter{}); err != nil || len(all) > 0 {
+	if all, _, err := session.Default(d.home).List(t.Context(), session.Filter{}); err != nil || len(all) > 0 {
 		t.Errorf("%v, %v", all, err)
 	}
 }

@@ -92,7 +92,7 @@ func (o Options) resumed(ctx context.Context) (*session.Session, error) {
 
 // Newest returns the last used session of this agent in exactly that directory.
 func Newest(ctx context.Context, store session.Store, dir string) (string, error) {
-	all, _, _, err := store.List(ctx, session.Filter{Dir: dir, Agent: Name})
+	all, _, err := store.List(ctx, session.Filter{Dir: dir, Agent: Name})
 	if err != nil {
 		return "", err
 	}
