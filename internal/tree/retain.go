@@ -9,14 +9,14 @@ import (
 	"omniagent/internal/ident"
 )
 
-// Retain deletes the contents that keep does not want, and returns how many bytes that freed. No other process may use
-// the store meanwhile.
-func (s *Store) Retain(keep func(sum [sha256.Size]byte) bool) (freed int64, err error) {
+// Retain deletes the contents that keep does not want. No other process may use the store meanwhile.
+func (s *Store) Retain(keep func(sum [sha256.Size]byte) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settle()
-	if s.held = nil; s.look() != nil {
-		return 0, s.look()
+	s.held = nil
+	if err := s.look(); err != nil {
+		return err
 	}
 	wanted, dropped := map[string][]record{}, map[string]bool{}
 	for sum, r := range s.held {
@@ -28,42 +28,35 @@ func (s *Store) Retain(keep func(sum [sha256.Size]byte) bool) (freed int64, err 
 	}
 	s.held = nil
 	for pack := range dropped {
-		info, err := os.Stat(pack)
-		if err != nil {
-			return freed, err
-		}
-		kept, err := s.rewrite(pack, wanted[pack])
-		if err != nil {
-			return freed, err
+		if err := s.rewrite(pack, wanted[pack]); err != nil {
+			return err
 		}
 		if err := os.Remove(pack); err != nil {
-			return freed, err
+			return err
 		}
-		freed += info.Size() - kept
 	}
-	return freed, nil
+	return nil
 }
 
-// rewrite copies some records of a pack to a new one, and returns their size.
-func (s *Store) rewrite(pack string, wanted []record) (size int64, err error) {
+// rewrite copies some records of a pack to a new one.
+func (s *Store) rewrite(pack string, wanted []record) error {
 	if len(wanted) == 0 {
-		return 0, nil
+		return nil
 	}
 	from, err := os.Open(pack)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer from.Close()
 	to, err := os.OpenFile(filepath.Join(s.dir, ident.Ordered()+packSuffix), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer to.Close()
 	for _, r := range wanted {
-		n, err := io.Copy(to, io.NewSectionReader(from, r.at-headerSize, headerSize+r.size))
-		if size += n; err != nil {
-			return size, err
+		if _, err := io.Copy(to, io.NewSectionReader(from, r.at-headerSize, headerSize+r.size)); err != nil {
+			return err
 		}
 	}
-	return size, to.Sync()
+	return to.Sync()
 }

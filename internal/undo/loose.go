@@ -120,6 +120,5 @@ func (p *place) sweepLoose(repositories []string) error {
 			wanted[sum] = true
 		}
 	}
-	_, err := p.looseObjects().Retain(func(sum [32]byte) bool { return wanted[sum] })
-	return err
+	return p.looseObjects().Retain(func(sum [32]byte) bool { return wanted[sum] })
 }

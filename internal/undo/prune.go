@@ -152,7 +152,7 @@ func (p *place) sweep() error {
 		x.Sums(func(sum [32]byte) { wanted[sum] = true })
 	}
 	if known {
-		if _, err := p.contents().Retain(func(sum [32]byte) bool { return wanted[sum] }); err != nil {
+		if err := p.contents().Retain(func(sum [32]byte) bool { return wanted[sum] }); err != nil {
 			return err
 		}
 	}
