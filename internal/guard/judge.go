@@ -57,7 +57,7 @@ func (j Judge) Call(c Call) Verdict {
 			v.NeedsNetwork = v.NeedsNetwork || c.Kind == "command" && p.needsNetwork(j.Place.Ground)
 		}
 		if p.decision == Ask {
-			if r, ok := j.lifts(lax, *p, c, line); ok {
+			if r, ok := j.lifts(lax, *p, c); ok {
 				p.decision, lifted = Allow, true
 				v.add(Reason{
 					Decision: Allow, Text: fmt.Sprintf("the allow rule %s", r), Piece: p.text, Source: r.source,
@@ -72,7 +72,7 @@ func (j Judge) Call(c Call) Verdict {
 	built := v.Decision
 	// nothing forbids it, but a mode may ask: then the user's rule counts
 	if len(pieces) == 0 && explicit == Allow && c.Kind != "command" {
-		if r, ok := j.lifts(lax, piece{}, c, line); ok {
+		if r, ok := j.lifts(lax, piece{}, c); ok {
 			lifted = true
 			v.add(Reason{Decision: Allow, Text: fmt.Sprintf("the allow rule %s", r), Source: r.source})
 		}
@@ -274,13 +274,13 @@ func (j Judge) named(p piece) (paths []string) {
 }
 
 // lifts returns the allow rule that lifts the question about a piece.
-func (j Judge) lifts(lax []Rule, p piece, c Call, line *survey) (Rule, bool) {
+func (j Judge) lifts(lax []Rule, p piece, c Call) (Rule, bool) {
 	for _, r := range lax {
 		if p.firm && !r.names(p.denied) {
 			continue
 		}
 		if c.Kind == "command" {
-			if j.liftsCommand(r, p, c, line) {
+			if j.liftsCommand(r, p, c) {
 				return r, true
 			}
 			continue
@@ -302,7 +302,7 @@ func (j Judge) lifts(lax []Rule, p piece, c Call, line *survey) (Rule, bool) {
 	return Rule{}, false
 }
 
-func (j Judge) liftsCommand(r Rule, p piece, c Call, line *survey) bool {
+func (j Judge) liftsCommand(r Rule, p piece, c Call) bool {
 	if r.tool == "Edit" || r.tool == "Write" {
 		if p.shape != redirect || p.inner || len(p.writes) == 0 {
 			return false
