@@ -219,7 +219,7 @@ func (u *usageSums) session(ctx context.Context, store session.Store, info sessi
 			}
 		case session.End:
 			if open = nil; !copied {
-				u.add(e.Time, agent, asked, endUsage(r))
+				u.add(e.Time, agent, asked, r.Ended().Usage)
 			}
 		}
 	}
@@ -238,17 +238,6 @@ func modelUsage(u model.Usage, cost float64) event.Usage {
 		out.CostUSD = &cost
 	}
 	return out
-}
-
-// endUsage returns what a turn used; nil: nobody told.
-func endUsage(end session.End) *event.Usage {
-	if end.Event != nil && end.Event.End != nil && end.Event.End.Usage != nil {
-		return end.Event.End.Usage
-	}
-	if used := modelUsage(end.Usage, end.Cost); used.Input+used.Output > 0 {
-		return &used
-	}
-	return nil
 }
 
 // run adds a run whose conversation is not kept any more.

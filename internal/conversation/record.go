@@ -46,21 +46,8 @@ func (c *Conversation) recordEnd(e event.Event) {
 		}
 	}
 	e.Raw = nil
-	end := e.End
-	r := session.End{Subtype: end.Reason, OK: end.OK, Text: end.Text, Duration: end.Took, Event: &e}
-	if u := end.Usage; u != nil {
-		r.Usage = model.Usage{
-			Input: max(
-				0,
-				u.Input-u.Cached-u.Written,
-			), CacheRead: u.Cached, CacheWrite: u.Written, Output: u.Output, Reasoning: u.Reasoning,
-			Estimated: u.Estimated,
-		}
-		if u.CostUSD != nil {
-			r.Cost = *u.CostUSD
-		}
-	}
-	if !end.OK {
+	r := session.End{Event: &e}
+	if !e.End.OK {
 		r.Error = c.assembly.failureText
 	}
 	c.assembly.failureText = ""

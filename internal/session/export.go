@@ -92,8 +92,8 @@ func (v *View) markdown(w io.Writer) error {
 		case Denied:
 			p.printf("\n*(denied: %s %s)*\n", r.Tool, r.Reason)
 		case End:
-			if !r.OK {
-				p.printf("\n*(the turn ended with %s: %s)*\n", r.Subtype, r.Error)
+			if end := r.Ended(); !end.OK {
+				p.printf("\n*(the turn ended with %s: %s)*\n", end.Reason, r.Error)
 			}
 		}
 	}

@@ -19,19 +19,6 @@ func fit(r Record) Record {
 	case Compacted:
 		r.Summary.Blocks = fitBlocks(r.Summary.Blocks)
 		return r
-	case End:
-		r.Cost = finite(r.Cost)
-		denials := make([]Denied, len(r.Denials))
-		for i, d := range r.Denials {
-			denials[i] = fit(d).(Denied)
-		}
-		r.Denials = denials
-		return r
-	case Denied:
-		if len(r.Input) > 0 && !json.Valid(r.Input) {
-			r.Input, _ = json.Marshal(string(r.Input))
-		}
-		return r
 	}
 	return r
 }

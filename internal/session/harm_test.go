@@ -332,7 +332,7 @@ func TestNothingSaidForgesARecord(t *testing.T) {
 					Call: &event.Call{ID: words, Name: words, Input: []byte(words)},
 				}},
 				Logged{&event.Event{Kind: event.Question, Ask: &event.Ask{ID: words, Options: []string{words}}}},
-				Denied{Tool: words, Input: []byte(words)},
+				Denied{Tool: words},
 			} {
 				if _, err := own.Append(r); err != nil && name == "nothing" || err != nil && name == "names" {
 					failed++

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
 )
@@ -178,7 +179,9 @@ func TestExport(t *testing.T) {
 	add(t, own, assistant("I look.", "c1"))
 	add(t, own, result("c1", "a\n```\nb"))
 	add(t, own, Compacted{Summary: user("summary").Message})
-	add(t, own, End{Subtype: "error_max_turns", Error: "too many"})
+	add(t, own, End{Error: "too many", Event: &event.Event{
+		Kind: event.Ended, End: &event.End{Reason: event.MaxTurns},
+	}})
 	check(t, own.Close())
 	export := func(form Form) string {
 		var b bytes.Buffer

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/hermetic"
 	"omniagent/internal/model"
@@ -125,7 +126,10 @@ func result(id, words string) Message {
 }
 
 func end() End {
-	return End{Subtype: "success", OK: true, Usage: model.Usage{Input: 10, CacheRead: 5, Output: 3}, Cost: 0.25}
+	cost := 0.25
+	return End{Event: &event.Event{Kind: event.Ended, End: &event.End{
+		Reason: event.Success, OK: true, Usage: &event.Usage{Input: 15, Cached: 5, Output: 3, CostUSD: &cost},
+	}}}
 }
 
 // said is what a conversation holds, short: u and a for the sides, then the blocks.
@@ -181,7 +185,7 @@ func long(t testing.TB, s Store, id string, messages, kept int) (path string) {
 		case 3:
 			put(assistant(strings.Repeat("It prints a line, and \"quotes\" it.\n", 20)))
 			e := end()
-			total.Turns, total.Messages, total.Cost = total.Turns+1, n+1, total.Cost+e.Cost
+			total.Turns, total.Messages, total.Cost = total.Turns+1, n+1, total.Cost+*e.Ended().Usage.CostUSD
 			e.Total = total
 			put(e)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"omniagent/internal/event"
 	"omniagent/internal/model"
 )
 
@@ -90,7 +91,7 @@ func (r *recalled) compare(t *rapid.T, s *Session) {
 				}
 			}
 		case End:
-			cost, turn = cost+v.Cost, 0
+			cost, turn = cost+*v.Ended().Usage.CostUSD, 0
 			turns++
 		}
 		if r.opened[n] {
@@ -146,7 +147,12 @@ func TestAnySessionFoldsToTheSame(t *testing.T) {
 			},
 			"todos":   func(t *rapid.T) { put(Todos{}) },
 			"changed": func(t *rapid.T) { put(Changed{Mode: "m"}) },
-			"end":     func(t *rapid.T) { put(End{Cost: float64(rapid.IntRange(0, 9).Draw(t, "cost"))}) },
+			"end": func(t *rapid.T) {
+				cost := float64(rapid.IntRange(0, 9).Draw(t, "cost"))
+				put(End{Event: &event.Event{
+					Kind: event.Ended, End: &event.End{Usage: &event.Usage{CostUSD: &cost}},
+				}})
+			},
 			"compact": func(t *rapid.T) {
 				keep := int64(0)
 				seen := slices.DeleteFunc(own.Visible(), func(m Numbered) bool {

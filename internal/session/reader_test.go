@@ -32,7 +32,7 @@ func prompted(words string, turn int64) Logged {
 }
 
 func ended(turn int64) End {
-	return End{Subtype: "success", OK: true, Event: &event.Event{
+	return End{Event: &event.Event{
 		Kind: event.Ended, Turn: turn, End: &event.End{OK: true, Reason: "success"},
 	}}
 }
@@ -70,7 +70,7 @@ func anyRecord(t *rapid.T, n int) Record {
 		return user(words)
 	case 6:
 		return Denied{
-			Tool: words, Input: []byte(`{"n":9,"p":8,"k":"end","t":"","d":{}}`),
+			Tool: words, Reason: `{"n":9,"p":8,"k":"end","t":"","d":{}}`,
 			Event: &event.Event{Kind: event.Denied, Turn: turn, Denial: &event.Denial{Tool: words}},
 		}
 	default:

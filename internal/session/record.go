@@ -125,20 +125,36 @@ type Message struct {
 	Turn   int64        `json:"turn,omitempty"` // set by Append
 }
 
-// End closes a turn. Usage and Cost include the whole turn, with sub-agents and summaries.
+// End closes a turn.
 type End struct {
-	Subtype  string        `json:"subtype"` // success, error_max_turns …
-	OK       bool          `json:"ok"`
-	Text     string        `json:"text,omitempty"`
-	Usage    model.Usage   `json:"usage"`
-	Cost     float64       `json:"cost,omitempty"`
-	Denials  []Denied      `json:"denials,omitempty"`
-	Error    string        `json:"error,omitempty"`
-	Duration time.Duration `json:"duration_ns,omitempty"`
+	Error string `json:"error,omitempty"` // why it failed
 	// Set by Append: the state of the session, so that a reader needs only this record.
 	Total Total `json:"total"`
 
-	Event *event.Event `json:"event,omitempty"` // as sent to hosts; nil in records of version 0.1
+	Event *event.Event `json:"event,omitempty"` // as sent to hosts
+}
+
+// Ended returns how the turn ended. Its usage includes the whole turn, with sub-agents and summaries.
+func (e End) Ended() event.End {
+	if e.Event == nil || e.Event.End == nil {
+		return event.End{}
+	}
+	return *e.Event.End
+}
+
+// spent returns what the turn has cost.
+func (e End) spent() (used model.Usage, cost float64) {
+	u := e.Ended().Usage
+	if u == nil {
+		return used, 0
+	}
+	if u.CostUSD != nil {
+		cost = finite(*u.CostUSD)
+	}
+	return model.Usage{
+		Input: max(0, u.Input-u.Cached-u.Written), CacheRead: u.Cached, CacheWrite: u.Written, Output: u.Output,
+		Reasoning: u.Reasoning, Estimated: u.Estimated,
+	}, cost
 }
 
 // Total holds the running totals of a session. Usage, Cost, Turns, Calls and Denials never decrease, because an
@@ -221,10 +237,9 @@ type Todo struct {
 
 // Denied is a call that was not allowed.
 type Denied struct {
-	Tool   string          `json:"tool"`
-	Call   string          `json:"call,omitempty"` // id of the call
-	Input  json.RawMessage `json:"input,omitempty"`
-	Reason string          `json:"reason,omitempty"`
+	Tool   string `json:"tool"`
+	Call   string `json:"call,omitempty"` // id of the call
+	Reason string `json:"reason,omitempty"`
 
 	Event *event.Event `json:"event,omitempty"` // as sent to hosts
 }

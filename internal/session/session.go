@@ -271,8 +271,8 @@ func (s *State) take(r *Record, turn Total) Total {
 		s.spend(v)
 		turn.spend(v)
 	case End:
-		s.Usage, s.Cost = subtract(s.Usage, turn.Usage).Add(v.Usage), s.Cost-turn.Cost+v.Cost
-		s.Denials += max(0, len(v.Denials)-turn.Denials)
+		used, cost := v.spent()
+		s.Usage, s.Cost = subtract(s.Usage, turn.Usage).Add(used), s.Cost-turn.Cost+cost
 		s.Turns++
 		v.Total = s.Total
 		*r = v

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
 )
@@ -26,13 +27,13 @@ func TestSessionComesBackAsItWas(t *testing.T) {
 	}
 	add(t, own, user("\n  Say \x1b[31mhello\x1b[0m,  please\nand more"))
 	add(t, own, assistant("hm", "c1"))
-	add(t, own, Denied{Tool: "Bash", Call: "c1", Input: []byte(`{"command":"rm -rf /"}`), Reason: "no"})
+	add(t, own, Denied{Tool: "Bash", Call: "c1", Reason: "no"})
 	add(t, own, result("c1", "not allowed"))
 	add(t, own, Todos{Items: []Todo{{Content: "a", Status: "pending"}}})
 	add(t, own, Changed{Model: "m2", Mode: "deny"})
 	add(t, own, assistant("done"))
 	e := end()
-	e.Usage.Output, e.Cost, e.Denials = 100, 2, []Denied{{Tool: "Bash"}} // a sub-agent took some
+	*e.Ended().Usage.CostUSD, e.Ended().Usage.Output = 2, 100 // a sub-agent took some
 	add(t, own, e)
 	add(t, own, user("again"))
 	was, messages := own.State(), own.Messages()
@@ -282,8 +283,10 @@ func TestRecordsThatAreNoJSON(t *testing.T) {
 		model.Block{Kind: model.Thinking, Opaque: []byte("no")})
 	bad.Cost = 1 / zero()
 	add(t, own, bad)
-	add(t, own, Denied{Input: []byte("{half")})
-	add(t, own, End{Cost: 1 / zero(), Denials: []Denied{{Input: []byte("{half")}}})
+	infinite := 1 / zero()
+	add(t, own, End{Event: &event.Event{
+		Kind: event.Ended, End: &event.End{Usage: &event.Usage{CostUSD: &infinite}},
+	}})
 	add(t, own, Compacted{Summary: bad.Message})
 	if string(bad.Blocks[1].Input) != "{half" {
 		t.Error("the caller's block was changed")
@@ -304,7 +307,7 @@ func TestRecordsThatAreNoJSON(t *testing.T) {
 		}
 		n++
 	}
-	if n != 5 || v.State.Damaged != 0 {
+	if n != 4 || v.State.Damaged != 0 {
 		t.Errorf("%d records, %d damaged", n, v.State.Damaged)
 	}
 }

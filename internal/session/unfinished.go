@@ -72,9 +72,8 @@ func (f *fold) ends() func(turn int64) bool {
 				continue
 			}
 			ev := e.Record.(End).Event
-			if ev == nil { // written by version 0.1, which did not number turns
-				next = -1
-				break
+			if ev == nil {
+				continue
 			}
 			ended[ev.Turn] = true
 			f.state.LastTurn = max(f.state.LastTurn, ev.Turn)

@@ -147,10 +147,10 @@ func (o observer) After(agent.Exit) agent.Evidence {
 			}
 		case session.End:
 			e.Denials, denials = denials, nil
-			u := r.Usage
-			e.Usage = &event.Usage{
-				Input: u.Context(), Output: u.Output, Cached: u.CacheRead, Written: u.CacheWrite,
-				Reasoning: u.Reasoning, Estimated: u.Estimated,
+			e.Usage = &event.Usage{}
+			if used := r.Ended().Usage; used != nil {
+				*e.Usage = *used
+				e.Usage.CostUSD = nil
 			}
 		}
 	}
