@@ -2,9 +2,6 @@ package tree
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -23,7 +20,7 @@ func FuzzLoad(f *testing.F) {
 		_, _ = Parse(data)
 		body, _ := bytes.CutPrefix(data, []byte(firstLine))
 		for _, body := range [][]byte{body, body[:max(len(body)-32, 0)]} { // a wrong checksum hides the rest
-			x, err := parse(body, thisVersion)
+			x, err := parse(body)
 			if err != nil {
 				continue
 			}
@@ -54,33 +51,5 @@ func TestDamageIsNoticed(t *testing.T) {
 		if _, err := Parse(saved[:i]); err == nil {
 			t.Errorf("only %d bytes are left, which is not noticed", i)
 		}
-	}
-}
-
-// TestAnIndexWithoutTheRootItself is of an earlier version.
-func TestAnIndexWithoutTheRootItself(t *testing.T) {
-	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "a"), []byte("a"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	is, err := Take(t.Context(), root, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := *is
-	before.top = nil
-	text := before.Encode()
-	text = text[:len(text)-sha256.Size-1]
-	text[len(firstLine)] = '1'
-	at := bytes.LastIndexByte(text, 'a')       // the name of the only entry, behind its length
-	text = append(text[:at-2], text[at-1:]...) // without what says that there is no other name
-	sum := sha256.Sum256(text)
-	old, err := Parse(append(text, sum[:]...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	Each(old, is, func(path string, _, _ *File) { t.Errorf("%s differs", path) })
-	if old.Find("a") == nil || old.Find(".") != nil || is.Find(".") == nil {
-		t.Errorf("%v %v", old, is)
 	}
 }

@@ -200,7 +200,7 @@ func TestNamesThatAreNotAll(t *testing.T) {
 		t.Errorf("a/b/two is missing, and may have appeared within the tick of the earlier index: %v", err)
 	}
 	for _, f := range whole.folders {
-		f.complete = false // as in an earlier version
+		f.complete = false
 	}
 	if same, vague := Same(whole, is); !same || vague == 0 && trustsTimes(t, root) {
 		t.Errorf("Same reports %v, %d for an index that knows more names", same, vague)

@@ -15,13 +15,8 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// The first line of an index has the version of its form, a digit.
-const (
-	firstLine   = "omniagent tree "
-	withTop     = '2' // the first version with the root itself
-	withNames   = '3' // the first version that says whether a directory had other names
-	thisVersion = withNames
-)
+// firstLine is the first line of an index, with the version of its form.
+const firstLine = "omniagent tree 3\n"
 
 // The bits that say what follows of a content.
 const (
@@ -39,7 +34,6 @@ const usualEntry = 64
 func (x *Index) Encode() []byte {
 	e := &encoder{text: make([]byte, 0, x.Len()*usualEntry)}
 	e.text = append(e.text, firstLine...)
-	e.text = append(e.text, thisVersion, '\n')
 	e.string(x.Root)
 	e.signed(x.Taken.UnixNano())
 	e.number(uint64(len(x.Gaps)))
@@ -149,10 +143,9 @@ func (e *encoder) entry(is *entry, taken int64, repos map[*repository]int) {
 // Parse reads what Encode returned. It refuses one that is damaged, or of another version.
 func Parse(text []byte) (*Index, error) {
 	body, ours := bytes.CutPrefix(text, []byte(firstLine))
-	if !ours || len(body) < 2 || body[0] < '1' || body[0] > thisVersion || body[1] != '\n' {
+	if !ours {
 		return nil, unloadable("it is of another version")
 	}
-	version, body := body[0], body[2:]
 	if len(body) < sha256.Size {
 		return nil, unloadable("it is truncated")
 	}
@@ -160,7 +153,7 @@ func Parse(text []byte) (*Index, error) {
 	if sum := sha256.Sum256(text[:end]); !bytes.Equal(sum[:], text[end:]) {
 		return nil, unloadable("its checksum is wrong")
 	}
-	return parse(body[:len(body)-sha256.Size], version)
+	return parse(body[:len(body)-sha256.Size])
 }
 
 func unloadable(reason string) error {
@@ -168,7 +161,7 @@ func unloadable(reason string) error {
 }
 
 // parse reads what is between the first line and the checksum.
-func parse(body []byte, version byte) (*Index, error) {
+func parse(body []byte) (*Index, error) {
 	d := &decoder{rest: body, names: string(body)}
 	x := &Index{Root: d.string(), Taken: time.Unix(0, d.signed())}
 	for range d.count() {
@@ -181,7 +174,7 @@ func parse(body []byte, version byte) (*Index, error) {
 	for range d.count() {
 		f := &folder{path: d.string()}
 		n := d.count()
-		f.complete = version >= withNames && d.number() != 0
+		f.complete = d.number() != 0
 		f.entries = make([]entry, 0, min(n, len(d.rest)/smallestEntry))
 		for range n {
 			f.entries = append(f.entries, d.entry(x.Taken.UnixNano(), repos))
@@ -191,7 +184,7 @@ func parse(body []byte, version byte) (*Index, error) {
 		}
 		x.folders = append(x.folders, f)
 	}
-	if version >= withTop && d.number() != 0 {
+	if d.number() != 0 {
 		top := d.entry(x.Taken.UnixNano(), repos)
 		x.top = &top
 	}

@@ -107,7 +107,7 @@ type Index struct {
 	Absent []string
 
 	folders []*folder // sorted by path
-	// top is the root itself, whose path is "."; nil: it is a .git, or not there, or of an earlier version.
+	// top is the root itself, whose path is "."; nil: it is a .git, or not there.
 	top *entry
 }
 
