@@ -355,9 +355,17 @@ func bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (forkApplied
 	}
 	if err == nil && len(out.Conflicts) > 0 && !c.DryRun() {
 		err = fault.New(fault.PartialFailure, "not as in the fork: %s", plural(len(out.Conflicts), "path")).
-			Hint("settle what data.files names, or: omniagent undo")
+			Hint("settle what data.files names%s", orUndo(out.Turn))
 	}
 	return forkAppliedOf(f, out, c.DryRun()), err
+}
+
+// orUndo is the other way to go on where a turn was recorded.
+func orUndo(turn string) string {
+	if turn == "" {
+		return ""
+	}
+	return ", or: omniagent undo " + turn
 }
 
 type forkDeleted struct {

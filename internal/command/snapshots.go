@@ -99,7 +99,7 @@ func snapshotsDelete() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			over := slices.DeleteFunc(all, func(r undo.Record) bool { return r.Ended.IsZero() })
+			over := slices.DeleteFunc(all, func(r undo.Record) bool { return r.Ended.IsZero() && !r.Abandoned })
 			turn, err := undo.ByName(over, c.String("id"))
 			if err != nil {
 				return contract.Result{}, err

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -64,6 +63,7 @@ type journal struct {
 	Results map[string]string `json:"results"`
 	Stage   string            `json:"stage"` // the prefix of incomplete files
 	Ref     string            `json:"ref,omitempty"`
+	Marked  []string          `json:"marked,omitempty"` // paths in which a conflict is marked
 }
 
 const journalFile = "apply.json"
@@ -193,9 +193,31 @@ func (a *applying) plan() error {
 			a.conflict(name, "it cannot be read: "+fault.Bare(err).Error())
 		}
 	}
+	a.dropUnreachable()
 	slices.SortFunc(a.steps, func(x, y step) int { return strings.Compare(x.name, y.name) })
 	slices.SortFunc(a.out.Conflicts, func(x, y Conflict) int { return strings.Compare(x.Path, y.Path) })
 	return nil
+}
+
+// dropUnreachable leaves out what lies beneath a path that stays something else than the directory that it is in the
+// fork.
+func (a *applying) dropUnreachable() {
+	stays := map[string]bool{}
+	for _, c := range a.out.Conflicts {
+		stays[c.Path] = true
+	}
+	a.steps = slices.DeleteFunc(a.steps, func(s step) bool {
+		if s.theirs == nil {
+			return false
+		}
+		for dir := path.Dir(s.name); dir != "."; dir = path.Dir(dir) {
+			if info, err := a.root.Lstat(filepath.FromSlash(dir)); stays[dir] && err == nil && !info.IsDir() {
+				a.conflict(s.name, inTheWay)
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func (a *applying) conflict(name, reason string) {
@@ -222,7 +244,11 @@ func (a *applying) decide(name string, m, t *side) error {
 	}
 	if done, ok := a.old.Results[name]; ok && done == result {
 		a.accept(name, t)
-		a.out.Merged = append(a.out.Merged, name)
+		if slices.Contains(a.old.Marked, name) {
+			a.out.Conflicts = append(a.out.Conflicts, Conflict{name, bothMarked, true})
+		} else {
+			a.out.Merged = append(a.out.Merged, name)
+		}
 		return nil
 	}
 	b := a.was.of(name, m)
@@ -441,9 +467,6 @@ func (a *applying) conclude() error {
 	if a.journal.Turn != "" || a.old.Turn != "" {
 		a.Record.Applied = time.Now().UTC()
 		if err := a.write(); err != nil {
-			return err
-		}
-		if err := os.Remove(filepath.Join(a.dir, journalFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -22,13 +22,18 @@ func (a *applying) carryOut(snapshots undo.Store, move move) error {
 	}
 	a.out.Gaps = turn.Gaps()
 	a.spare(turn)
-	a.journal = journal{turn.ID(), move.inPlace, map[string]string{}, ".omniagent-fork-" + ident.Hex(8), move.ref}
+	a.journal = journal{
+		turn.ID(), move.inPlace, map[string]string{}, ".omniagent-fork-" + ident.Hex(8), move.ref, a.old.Marked,
+	}
 	move.stage = a.Stage
 	for name, result := range a.old.Results {
 		a.Results[name] = result
 	}
 	for _, s := range a.steps {
 		a.Results[s.name] = s.result
+		if s.marked {
+			a.Marked = append(a.Marked, s.name)
+		}
 	}
 	if err := writeJSON(filepath.Join(a.dir, journalFile), a.journal); err != nil {
 		if turn.ID() == a.old.Turn {
@@ -57,7 +62,10 @@ func (a *applying) carryOut(snapshots undo.Store, move move) error {
 	if record.Files > 0 {
 		a.out.Turn = record.ID
 	}
-	return errors.Join(err, errEnd)
+	if err = errors.Join(err, errEnd); err == nil { // not earlier: a later Apply has to complete all of this one
+		err = os.Remove(filepath.Join(a.dir, journalFile))
+	}
+	return err
 }
 
 // turn begins a turn of undo, or continues that of an Apply that was killed.
@@ -82,7 +90,7 @@ func (a *applying) removeAll() {
 				err = a.root.Remove(filepath.FromSlash(s.name))
 			}
 			if dirs && errors.Is(err, fs.ErrExist) {
-				err = nil // it is not empty; its content stays
+				continue // somebody has put something there, so it stays
 			}
 			a.finish(s, err)
 		}

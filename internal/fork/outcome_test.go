@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -54,5 +56,44 @@ line'; printf 'b\n' >'a "quoted" one'; printf 'c\n' >'back\slash'; printf 'd\n' 
 	got := g.sh(g.dir, "cat 'new\nline' 'a \"quoted\" one' 'back\\slash' ümlaut 'two words'")
 	if got != "a\nb\nc\nd\ne\n" {
 		t.Error(got)
+	}
+}
+
+// What somebody has put into a directory that the fork has removed stays, and so does the directory.
+func TestApplyLeavesWhatWasPutIn(t *testing.T) {
+	g := newHistory(t)
+	g.must(g.dir, "mkdir empty")
+	f := g.make("try", "")
+	g.run(f, "rmdir empty; rm f; mkdir f; echo 1 >f/1")
+	g.must(g.dir, "echo mine >empty/mine; echo mine >>f")
+	for _, dryRun := range []bool{true, false} {
+		out, err := f.Apply(t.Context(), g.snapshots, dryRun)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept []string
+		for _, c := range out.Conflicts {
+			kept = append(kept, c.Path)
+		}
+		if !slices.Equal(kept, []string{"f", "f/1"}) || !dryRun && len(out.Applied) > 0 {
+			t.Errorf("dry run %v: %+v", dryRun, out)
+		}
+	}
+	if got := g.sh(g.dir, "cat empty/mine"); got != "mine\n" {
+		t.Error(got)
+	}
+}
+
+// Others may read a repository: directories in it get the mode that git would give them.
+func TestDirectoriesOfBranches(t *testing.T) {
+	g := newHistory(t)
+	g.must(g.dir, "git branch deep/one")
+	f := g.make("try", "")
+	g.run(f, "git checkout -q -b feat/x; echo 4 >g; git add .; git commit -qm 4")
+	g.apply(f)
+	modes := strings.Fields(g.sh(g.dir, "stat -c %a .git/refs/heads/deep .git/refs/heads/feat || stat -f %Lp "+
+		".git/refs/heads/deep .git/refs/heads/feat"))
+	if len(modes) != 2 || modes[0] != modes[1] {
+		t.Error(modes)
 	}
 }

@@ -69,6 +69,25 @@ func (g *ground) fail(f *fork.Fork) {
 	}
 }
 
+// A conflict that an Apply has marked, which did not get to its end, is told by the next one too.
+func TestApplyAgainTellsConflicts(t *testing.T) {
+	g, f := newStaging(t, "")
+	g.run(f, "echo theirs >mine; git commit -qam mine")
+	g.must(g.dir, "echo ours >mine")
+	g.must(g.dir, "touch .git/refs/heads/main.lock")
+	if _, err := f.Apply(t.Context(), g.snapshots, false); err == nil {
+		t.Fatal("it moves a branch that is locked")
+	}
+	g.must(g.dir, "rm .git/refs/heads/main.lock")
+	out := g.apply(f)
+	if len(out.Conflicts) != 1 || out.Conflicts[0].Path != "mine" || !out.Conflicts[0].Marked || !out.Resumed {
+		t.Errorf("%+v", out)
+	}
+	if got := g.read("mine"); got != "<<<<<<< workspace\nours\n=======\ntheirs\n>>>>>>> fork try\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 // Whatever an Apply that was killed has done, the next one completes it.
 func TestApplyAgainAfterTheIndex(t *testing.T) {
 	hermetic.Long(t)

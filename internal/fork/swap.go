@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/workspace"
 )
 
 // carryOut moves the branch, unless somebody has changed meanwhile what would be replaced.
@@ -105,7 +104,7 @@ func lockWith(path, staged string, data []byte) error {
 		perm = info.Mode().Perm()
 	}
 	_ = os.Remove(staged)
-	if err := workspace.MkdirAll(filepath.Dir(path)); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil { // as git does: others may read the repository
 		return err
 	}
 	err := os.WriteFile(staged, data, perm)

@@ -81,6 +81,11 @@ func (r *Record) Question(id string) (*Question, error) {
 	switch {
 	case id != "":
 	case len(open) == 0:
+		for _, q := range slices.Backward(r.Questions) {
+			if q.Answer != nil {
+				return nil, answeredBefore(q.ID, *q.Answer)
+			}
+		}
 		return nil, fault.New(fault.Conflicting, "%s has no open question: it is %s", r.ID, r.State).With("run_id",
 			r.ID)
 	case len(open) > 1:

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,5 +127,15 @@ func TestDamagedRecords(t *testing.T) {
 	}
 	if err := b.store.Delete(t.Context(), r.ID); fault.Of(err).Code != fault.NotFoundCode {
 		t.Errorf("again: %v", err)
+	}
+}
+
+// TestAnsweredOnce: a second answer is told who gave the first, also when it names no question.
+func TestAnsweredOnce(t *testing.T) {
+	r := run.Record{ID: "r", Questions: []run.Question{{ID: "q", Answer: &run.Answer{By: 4711, At: time.Now()}}}}
+	for _, id := range []string{"", "q"} {
+		if _, err := r.Question(id); err == nil || !strings.Contains(err.Error(), "by process 4711") {
+			t.Errorf("%q: %v", id, err)
+		}
 	}
 }

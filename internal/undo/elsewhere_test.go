@@ -132,3 +132,37 @@ func TestNothingIsTakenBackAroundAnAgentAtWork(t *testing.T) {
 		})
 	}
 }
+
+// TestRepositoriesElsewhereComeBack: a turn may remove what leads to a repository outside of the workspace, or all of
+// that repository.
+func TestRepositoriesElsewhereComeBack(t *testing.T) {
+	const separate = `git init -q --separate-git-dir=git work; cd work; echo one > a; git add a; git commit -qm one;
+		echo two > a`
+	const submodule = `git init -q part; cd part; echo one > a; git add a; git commit -qm one; cd ..; git init -q work; cd work
+		git -c protocol.file.allow=always submodule -q add ../part part; git commit -qm one; echo two > part/a`
+	for name, c := range map[string]struct{ made, dir, turn string }{
+		"the way to it":                {separate, "work", `rm .git`},
+		"all of it":                    {separate, "work", `rm -rf ../git; rm a`},
+		"the way to that of submodule": {submodule, "work/part", `git commit -qam agent; rm .git a`},
+		"all of that of a submodule":   {submodule, "work/part", `rm -rf ../.git/modules/part; rm a`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, dir := undo.Store{Dir: t.TempDir()}, t.TempDir()
+			sh(t, dir, c.made)
+			root := filepath.Join(dir, c.dir)
+			const looks = `git log --format=%s; git status --porcelain; cat a; git fsck --no-dangling`
+			was := sh(t, root, looks)
+			turn := begin(t, s, root)
+			sh(t, root, c.turn)
+			end(t, turn)
+			said := keeps(back(t, s, undo.Request{Dir: root, DryRun: true}))
+			same(t, "a dry run keeps", []string{}, said)
+			same(t, "kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+			same(t, "afterwards", was, sh(t, root, looks))
+			same(t, "redo keeps", []string{}, keeps(back(t, s, undo.Request{Dir: root, Redo: true})))
+			same(t, "and back", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+			same(t, "at the end", was, sh(t, root, looks))
+		})
+	}
+}

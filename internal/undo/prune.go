@@ -82,7 +82,9 @@ func (p *place) forget(ctx context.Context, want func(Record) bool) (deleted []R
 	if err != nil {
 		return nil, 0, err
 	}
-	doomed := slices.DeleteFunc(slices.Clone(records), func(r Record) bool { return r.Ended.IsZero() || !want(r) })
+	doomed := slices.DeleteFunc(slices.Clone(records), func(r Record) bool {
+		return r.Ended.IsZero() && (!underWay(r) || !p.died(r)) || !want(r)
+	})
 	if len(doomed) == 0 {
 		return nil, 0, nil
 	}
@@ -96,6 +98,7 @@ func (p *place) forget(ctx context.Context, want func(Record) bool) (deleted []R
 			return deleted, 0, fault.New(fault.PermissionDenied, "%s cannot be deleted: %s", r.ID, fault.Bare(err)).
 				Because(err)
 		}
+		_ = os.Remove(p.alive(r.ID)) // of a turn whose process died
 		deleted = append(deleted, r)
 	}
 	if len(deleted) == len(records) {

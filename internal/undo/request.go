@@ -76,7 +76,7 @@ func (p *place) undo(ctx context.Context, q Request, meant Record) (out Outcome,
 		return out, err
 	}
 	defer p.unlock()
-	p.close(ctx)
+	unended := p.close(ctx)
 	if r, err := p.read(meant.ID); err == nil && meant.UndoneBy == "" && r.UndoneBy != "" {
 		return out, fault.New(fault.Conflicting, "%s was taken back by another undo just now", r.ID).
 			With("by", r.UndoneBy).Hint("omniagent undo --list")
@@ -93,7 +93,13 @@ func (p *place) undo(ctx context.Context, q Request, meant Record) (out Outcome,
 		return out, err
 	}
 	for _, r := range records {
-		if underWay(r) {
+		switch {
+		case !underWay(r):
+		case unended != nil && p.died(r):
+			return out, fault.New(fault.Conflicting, "the process of the turn %s died, and the turn cannot be ended: %v",
+				r.ID, unended).Because(unended).
+				Hint("omniagent snapshots delete %s --confirm-destructive forgets it", r.ID)
+		default:
 			return out, p.busy(r)
 		}
 	}
@@ -113,7 +119,7 @@ func (p *place) undo(ctx context.Context, q Request, meant Record) (out Outcome,
 	}
 	origin := out.Turn.Origin
 	origin.Dir = q.Dir
-	t, err := p.begin(ctx, origin, kind)
+	t, err := p.begin(ctx, origin, kind, out.Turn.Roots)
 	if err != nil {
 		return out, err
 	}
@@ -251,7 +257,7 @@ func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, then snapsho
 	})
 	var err error
 	out.Undo, err = t.end(ctx, func(before, after []*tree.Index) {
-		for i, x := range after {
+		for i, x := range after[:min(len(before), len(after))] {
 			drop := foreignChanges(before[i], x, then, plans[x.Root])
 			before[i], after[i] = before[i].Without(drop), x.Without(drop)
 		}

@@ -2,6 +2,7 @@ package undo
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"os"
 	"path"
@@ -42,7 +43,7 @@ func (r *restorer) restoreState(at int, later []objects) (others []objects) {
 	}
 	there := exists(filepath.Join(r.plan.root, filepath.FromSlash(dir)))
 	if there { // something in it may have to be removed, so it is too late to look when its objects are there
-		if err := r.haveRoom(at, mine); err != nil {
+		if err := cmp.Or(r.mayChange(at), r.haveRoom(at, mine)); err != nil {
 			r.leaveState(at, err)
 			return others
 		}
@@ -72,6 +73,44 @@ func (r *restorer) restoreState(at int, later []objects) (others []objects) {
 	return others
 }
 
+// mayChange returns an error if names cannot be changed in a directory where the restore of a directory .git changes
+// some: it may belong to somebody else.
+func (r *restorer) mayChange(at int) error {
+	tried := map[string]bool{}
+	for _, a := range r.actions {
+		if r.stateWith(a.path) != at || r.failed[a.path] {
+			continue
+		}
+		dir := r.nearest(path.Dir(a.path))
+		if tried[dir] {
+			continue
+		}
+		tried[dir] = true
+		if err := r.writable(dir); err != nil {
+			return err
+		}
+		name := filepath.Join(filepath.FromSlash(dir), r.staging)
+		f, err := r.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Close(), r.root.Remove(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nearest returns a directory that is there: dir, or one above it.
+func (r *restorer) nearest(dir string) string {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if info, err := r.root.Lstat(filepath.FromSlash(dir)); err == nil && info.IsDir() {
+			break
+		}
+	}
+	return dir
+}
+
 // haveRoom returns an error if the disk has no room for all files of a directory .git and for objects. Without the
 // look, a disk that is full could leave the directory with some files from before the turn and some from after it.
 func (r *restorer) haveRoom(at int, given []objects) error {
@@ -89,13 +128,7 @@ func (r *restorer) haveRoom(at int, given []objects) error {
 			room += (a.was.Size+block-1)/block*block + block
 		}
 	}
-	dir := cmp.Or(r.states[at], ".")
-	for dir != "." {
-		if info, err := r.root.Lstat(filepath.FromSlash(dir)); err == nil && info.IsDir() {
-			break
-		}
-		dir = path.Dir(dir)
-	}
+	dir := r.nearest(cmp.Or(r.states[at], "."))
 	if room == 0 {
 		return nil
 	}

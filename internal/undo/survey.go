@@ -44,8 +44,8 @@ func (p *place) survey(ctx context.Context, roots []string, since []*tree.Index,
 			o.Since, _ = tree.LoadFile(latest) // without it more is read
 		}
 		x, err := tree.Take(ctx, root, o)
-		if err != nil && i == 0 && !exists(root) {
-			x, err = tree.Nothing(root), nil // a turn removed the workspace
+		if err != nil && !exists(root) {
+			x, err = tree.Nothing(root), nil // a turn removed the workspace, or a repository outside of it
 		}
 		if err != nil {
 			return nil, err

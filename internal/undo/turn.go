@@ -42,8 +42,8 @@ func (s Store) Begin(ctx context.Context, o Origin) (*Turn, error) {
 		return nil, err
 	}
 	defer p.unlock()
-	p.close(ctx)
-	t, err := p.begin(ctx, o, OfTurn)
+	_ = p.close(ctx) // an undo tells it
+	t, err := p.begin(ctx, o, OfTurn, []string{p.root})
 	if err == nil {
 		t.leases, t.bare = p.guardPacks(t.common)
 	}
@@ -73,12 +73,12 @@ func (s Store) Resume(ctx context.Context, dir, id string) (*Turn, error) {
 	return t, err
 }
 
-// begin needs the lock.
-func (p *place) begin(ctx context.Context, o Origin, kind Kind) (*Turn, error) {
+// begin needs the lock. roots are what an earlier turn covered, or the workspace alone.
+func (p *place) begin(ctx context.Context, o Origin, kind Kind, roots []string) (*Turn, error) {
 	t := &Turn{place: p, record: Record{
 		ID: ident.Ordered(), Origin: o, Kind: kind, Began: time.Now().UTC(), Roots: []string{},
 	}}
-	snapshot, err := p.take(ctx, []string{p.root}, nil)
+	snapshot, err := p.take(ctx, roots, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -318,8 +318,9 @@ func gaps(snapshot []*tree.Index) (all []tree.Gap) {
 	return all
 }
 
-// close ends the turns whose process has died, with a second snapshot taken now. It needs the lock.
-func (p *place) close(ctx context.Context) {
+// close ends the turns whose process has died, with a second snapshot taken now, and returns why one of them cannot be
+// ended. It needs the lock.
+func (p *place) close(ctx context.Context) (failed error) {
 	for _, id := range p.open() {
 		alive, err := workspace.Lock(ctx, p.alive(id), 0)
 		if err != nil {
@@ -353,6 +354,8 @@ func (p *place) close(ctx context.Context) {
 		}
 		if err != nil {
 			t.release()
+			failed = err
 		}
 	}
+	return failed
 }

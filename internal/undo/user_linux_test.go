@@ -85,3 +85,19 @@ func TestRedoOfWhatIsHiddenAgain(t *testing.T) {
 		t.Errorf("restored are %v", out.Restored)
 	}
 }
+
+// TestGitIsRestoredWholeOrNotAtAll has a directory in .git in which nobody can change a name.
+func TestGitIsRestoredWholeOrNotAtAll(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
+	turn := begin(t, s, root)
+	sh(t, root, `echo two > a; git commit -qam two; echo three > b; git add b`)
+	end(t, turn)
+	if said := sh(t, root, `chattr +i .git/refs/heads`); said != "" {
+		t.Skip("no directory can be made immutable here:", said)
+	}
+	t.Cleanup(func() { sh(t, root, `chattr -i .git/refs/heads`) })
+	was := sh(t, root, `git log --format=%s; git diff --cached --stat`)
+	same(t, "kept", []string{".git"}, keeps(back(t, s, undo.Request{Dir: root})))
+	same(t, "the state of git", was, sh(t, root, `git log --format=%s; git diff --cached --stat`))
+	same(t, "a and b", "one\none\n", sh(t, root, `cat a b`))
+}
