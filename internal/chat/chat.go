@@ -209,7 +209,7 @@ func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from i
 	c.with.Store(with)
 	c.stop = stop
 	c.turns = turns{texts: map[int64]string{}}
-	c.open, c.results, c.messages, c.counted = nil, nil, 0, 0
+	c.open, c.results, c.messages, c.counted, c.spent.Context = nil, nil, 0, 0, 0
 	if c.nobody {
 		with.NobodyAnswers()
 	}

@@ -277,7 +277,7 @@ func (c *Chat) takeBack(ctx context.Context, redo bool) {
 		said = "There is no turn of this conversation to take back. " +
 			"omniagent undo takes back the last turn of any other."
 	case err != nil:
-		said = "nothing was taken back: " + err.Error()
+		said = "nothing was taken back: " + advised(err)
 	}
 	c.notice(text.Visible(said))
 }

@@ -219,8 +219,11 @@ func eventLine(e event.Event) string {
 	case event.Failed:
 		return "failed: " + advised(e.Fault)
 	case event.Ended:
-		if e.End.Reason == event.Cancelled {
+		switch {
+		case e.End.Reason == event.Cancelled:
 			return "interrupted"
+		case e.End.OK && len(e.End.Notes) > 0:
+			return "· " + strings.Join(e.End.Notes, "\n· ")
 		}
 	}
 	return ""

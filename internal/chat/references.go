@@ -102,6 +102,8 @@ func (c *Chat) file(f *eidolon.File) (event.Block, string) {
 	switch {
 	case strings.HasPrefix(media, "image/"), media == "application/pdf":
 		return event.Block{Media: media, Data: content, Name: filepath.Base(f.Path)}, ""
+	case !utf8.Valid(content) && strings.HasPrefix(media, "text/"):
+		return event.Block{}, "only the name of " + name + " is sent: it is a text, and not UTF-8"
 	case !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0:
 		return event.Block{}, fmt.Sprintf("only the name of %s is sent: it holds %s", name, media)
 	}

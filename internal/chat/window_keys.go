@@ -85,10 +85,10 @@ func (h *hand) key(k keys.Key) {
 		return
 	case h.picks(k):
 		return
-	case k.Is(keys.Escape) && h.busy():
+	case k.Is(keys.Escape) && h.busy() && !w.editor.Opened():
 		h.interrupt()
 		return
-	case k == keys.C("g") && !w.editor.Empty():
+	case k == keys.C("g") && !w.editor.Empty() && !w.editor.Opened():
 		h.send(Input{Steer: true})
 		return
 	}

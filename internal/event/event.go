@@ -318,6 +318,7 @@ func (u *Usage) Add(o Usage) {
 	u.Cached += o.Cached
 	u.Written += o.Written
 	u.Reasoning += o.Reasoning
+	u.Estimated = u.Estimated || o.Estimated
 	if o.CostUSD != nil {
 		sum := *o.CostUSD
 		if u.CostUSD != nil {

@@ -83,6 +83,13 @@ func (e *Editor) Empty() bool { return len(e.buffer) == 0 }
 // Searching reports whether a search in the history runs.
 func (e *Editor) Searching() bool { return e.search != nil }
 
+// Opened reports whether a search runs or a list of completions stands below, which Escape and Ctrl-G close.
+func (e *Editor) Opened() bool {
+	e.completion.mu.Lock()
+	defer e.completion.mu.Unlock()
+	return e.search != nil || len(e.completion.shown.Candidates) > 0
+}
+
 // Take returns the text, records it in the history and empties the buffer.
 func (e *Editor) Take() string {
 	text := e.Text()
