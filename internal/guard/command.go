@@ -123,6 +123,7 @@ type walker struct {
 
 	sets  map[string][]*syntax.Word   // what a text gives variables; nil in it: what is not known
 	begin dirs                        // where all of a text runs, unless it moves
+	loose dirs                        // where what runs out of order is: loops, functions
 	feeds map[*syntax.CallExpr]string // what is on the standard input of a command, where it is known
 	fed   string                      // that of the command that is judged
 	isFed bool
@@ -181,8 +182,12 @@ func (w *walker) text(source string, at dirs) dirs {
 		return dirs{lost: true}
 	}
 	w.disagreements(file)
-	if w.sets, w.begin = sets(file), at; moves(file) {
+	w.sets, w.begin = sets(file), at
+	if moves(file) {
 		w.begin = dirs{lost: true}
+	}
+	if w.loose = w.roams(file, at); w.begin.lost {
+		w.begin = w.loose
 	}
 	end := w.list(file.Stmts, at)
 	w.sweep(file)
@@ -293,23 +298,44 @@ func (w *walker) words(line string) {
 	}
 }
 
-// dirs are the directories in which the shell may be. lost: any directory.
+// dirs are the directories in which the shell may be. lost: any directory. Then near are those for which something
+// speaks, which is enough to look for credentials, and all says that there are no others.
 type dirs struct {
 	list []string
 	lost bool
+	near []string
+	all  bool
+}
+
+// likely returns the directories for which something speaks, and whether there are no others.
+func (d dirs) likely() (list []string, all bool) {
+	if d.lost {
+		return d.near, d.all
+	}
+	return d.list, true
 }
 
 func (d dirs) or(e dirs) dirs {
-	list := slices.Clone(d.list)
-	for _, dir := range e.list {
+	list, all := d.likely()
+	more, too := e.likely()
+	list = slices.Clone(list)
+	for _, dir := range more {
 		if !slices.Contains(list, dir) {
 			list = append(list, dir)
 		}
 	}
 	if d.lost || e.lost || len(list) > maxDirs {
-		return dirs{lost: true}
+		return dirs{lost: true, near: clipDirs(list), all: all && too}
 	}
 	return dirs{list: list}
+}
+
+// clipDirs leaves out the middle of too many directories, where the last are those that led to the others.
+func clipDirs(list []string) []string {
+	if len(list) <= maxDirs {
+		return list
+	}
+	return slices.Concat(list[:maxDirs/2], list[len(list)-maxDirs/2:])
 }
 
 // after is where the shell may be after a command succeeded or failed.

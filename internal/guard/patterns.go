@@ -84,28 +84,47 @@ func mayMeet(path, target string, mode bash.Mode) bool {
 
 // meant records what a pattern may become, and denies the piece if that may be a credential.
 func (w *walker) meant(p *piece, text string, at dirs) {
+	from := at
 	if at.lost {
-		at = w.begin
+		from = w.begin
 	}
+	var paths []string
+	for _, dir := range append(slices.Clone(from.list), w.place.Dir)[:max(1, len(from.list))] {
+		paths = append(paths, resolve(dir, text))
+	}
+	p.patterns = append(p.patterns, paths...)
+	likely, all := at.likely()
+	for _, dir := range likely {
+		if at.lost && !filepath.IsAbs(text) {
+			paths = append(paths, resolve(dir, text))
+		}
+	}
+	for _, path := range paths {
+		w.meets(p, path, text, true)
+	}
+	if !all && !filepath.IsAbs(text) && w.place.atHome(text) {
+		w.meets(p, resolve(w.place.Home, text), text, false)
+	}
+}
+
+// meets denies the piece if a pattern, which is path in one of the directories where it may stand, may become a
+// credential. doubt says that it counts too where that cannot be told.
+func (w *walker) meets(p *piece, path, text string, doubt bool) {
 	mode := globbing(w.survey.line)
-	for _, dir := range append(slices.Clone(at.list), w.place.Dir)[:max(1, len(at.list))] {
-		path := resolve(dir, text)
-		p.patterns = append(p.patterns, path)
-		near := slices.ContainsFunc(w.place.Agents.Credentials(w.place.Home),
-			func(secret string) bool { return mayMeet(path, secret, mode) })
-		wanted := anyPath
-		switch {
-		case near:
-			wanted = func(path string) bool { return w.place.credential(path, true) != "" }
-		case !strings.Contains(text, "["): // links behind other patterns are followed where files are read
-			continue
-		}
-		all, known := w.place.matches(path, mode, wanted)
-		if near && !known || slices.ContainsFunc(w.place.withTargets(all), func(path string) bool {
-			return w.place.credential(path, false) != ""
-		}) {
-			p.bar("credentials are kept there")
-		}
+	near := slices.ContainsFunc(w.place.Agents.Credentials(w.place.Home),
+		func(secret string) bool { return mayMeet(path, secret, mode) })
+	wanted := anyPath
+	switch {
+	case near:
+		wanted = func(path string) bool { return w.place.credential(path, true) != "" }
+	case !strings.Contains(text, "["): // links behind other patterns are followed where files are read
+		return
+	}
+	all, known := w.place.matches(path, mode, wanted)
+	if near && doubt && !known || slices.ContainsFunc(w.place.withTargets(all), func(path string) bool {
+		return w.place.credential(path, false) != ""
+	}) {
+		p.bar(keptThere)
 	}
 }
 

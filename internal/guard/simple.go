@@ -30,38 +30,109 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 			p.decision, p.why = Ask, why
 		}
 	}
+	end := same(at)
+	if named := behindBuiltin(argv); named[0].literal() && changesDirectory(named[0].text) {
+		to := w.near(named, at)
+		if slices.ContainsFunc(to.near, func(dir string) bool { return w.place.credential(dir, false) != "" }) {
+			p.bar(keptThere)
+		}
+		if argv[0].text == "cd" {
+			to = w.moved(argv[1:], at, to)
+		}
+		end = after{to, at}
+	}
 	w.add(p)
-	named := argv[0]
-	if len(argv) > 1 && (named.text == "command" || named.text == "builtin") {
-		named = argv[1]
-	}
-	switch {
-	case !named.literal():
-	case argv[0].text == "cd":
-		return w.moved(argv[1:], at)
-	case named.text == "cd" || named.text == "pushd" || named.text == "popd":
-		return after{dirs{lost: true}, at}
-	}
-	return same(at)
+	return end
 }
 
-// moved returns where cd leads.
-func (w *walker) moved(args []word, at dirs) after {
+// moved returns where cd leads. near is what is known of that where it is not certain.
+func (w *walker) moved(args []word, at, near dirs) dirs {
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
 	}
 	if at.lost || len(args) != 1 || !args[0].literal() || args[0].text == "-" {
-		return after{dirs{lost: true}, at}
+		return near
 	}
 	var to dirs
 	for _, dir := range at.list {
 		path := resolve(dir, args[0].text)
 		if len(w.place.leads(path)) > 0 {
-			return after{dirs{lost: true}, at} // what .. means there depends on the program
+			return near // what .. means there depends on the program
 		}
 		to.list = append(to.list, path)
 	}
-	return after{to, at}
+	return to
+}
+
+// mostDeep limits the depth of directories in which credentials are looked for, since a line may go down without end.
+const mostDeep = 24
+
+func changesDirectory(name string) bool {
+	return slices.Contains([]string{"cd", "pushd", "popd"}, name)
+}
+
+// behindBuiltin drops the words that make bash take what follows for one of its own commands.
+func behindBuiltin(argv []word) []word {
+	if len(argv) > 1 && (argv[0].text == "command" || argv[0].text == "builtin") {
+		return argv[1:]
+	}
+	return argv
+}
+
+// near returns where a command may lead, as a place that is lost: only credentials are looked for there. Behind a link
+// that is its own name, for cd, and where it leads, for every other program.
+func (w *walker) near(argv []word, at dirs) dirs {
+	if !argv[0].literal() || !changesDirectory(argv[0].text) {
+		return dirs{lost: true}
+	}
+	args := argv[1:]
+	for len(args) > 0 && slices.Contains([]string{"--", "-L", "-P", "-e", "-@"}, args[0].text) {
+		args = args[1:]
+	}
+	to := dirs{lost: true, all: true}
+	var texts []string
+	switch {
+	case len(args) == 0 && argv[0].text == "cd" && w.place.Home != "":
+		texts = []string{w.place.Home}
+	case len(args) != 1 || argv[0].text == "popd" || strings.HasPrefix(args[0].text, "-"),
+		argv[0].text == "pushd" && strings.HasPrefix(args[0].text, "+"):
+		return dirs{lost: true}
+	case args[0].known:
+		texts = []string{args[0].text}
+	default:
+		texts = args[0].may
+		to.all = len(texts) > 0
+	}
+	from, certain := at.likely()
+	for _, text := range texts {
+		if strings.Contains(text, anything) {
+			to.all = false
+			continue
+		}
+		dirs := from
+		if filepath.IsAbs(text) {
+			dirs = []string{"/"}
+		} else {
+			to.all = to.all && certain
+		}
+		for _, dir := range dirs {
+			for _, path := range append([]string{resolve(dir, text)}, w.place.physical(dir, text)...) {
+				if !slices.Contains(to.near, path) && strings.Count(path, "/") <= mostDeep {
+					to.near = append(to.near, path)
+				}
+			}
+		}
+	}
+	to.near = clipDirs(to.near)
+	return to
+}
+
+// physical returns where a path leads over links, also where .. stands behind one.
+func (p Place) physical(dir, text string) []string {
+	if !filepath.IsAbs(text) {
+		text = dir + string(filepath.Separator) + text // not cleaned: .. behind a link leaves where that leads
+	}
+	return p.leads(text)
 }
 
 // program returns the name of a program as in the tables: without directory, case and .exe.
@@ -144,10 +215,43 @@ func rereads(name string) bool {
 	return slices.Contains([]string{"alias", "shopt", "enable", "hash", "trap", "bind", "complete"}, name)
 }
 
+const keptThere = "credentials are kept there"
+
 // argument denies arguments that no command may have: a credential, the memory of another process, a file that grants
 // rights.
 func (w *walker) argument(p *piece, a word, at dirs) {
-	texts := a.may
+	texts := meanings(a)
+	for _, text := range texts {
+		if (a.pattern || !a.known) && text != "" && !strings.Contains(text, anything) && !strings.HasPrefix(text, "-") {
+			w.meant(p, text, at)
+		}
+	}
+	w.secret(p, a, at)
+	if !a.known || at.lost && !filepath.IsAbs(a.text) {
+		if strings.Contains(a.written, "/dev/tcp/") || strings.Contains(a.written, "/dev/udp/") {
+			p.connects()
+		}
+		return
+	}
+	for _, text := range texts {
+		if devicePath(text) {
+			p.connects()
+		}
+		if !namesFile(text) {
+			continue
+		}
+		for _, dir := range append(slices.Clone(at.list), w.place.Dir)[:max(1, len(at.list))] {
+			path := resolve(dir, text)
+			if path == "/etc/sudoers" || strings.HasPrefix(path, "/etc/sudoers.d") {
+				p.say(Deny, "that file decides who may do what on this machine")
+			}
+		}
+	}
+}
+
+// meanings returns what a word may be to a program: the word, what is behind = and behind @.
+func meanings(a word) []string {
+	texts := slices.Clone(a.may)
 	if a.known {
 		texts = []string{a.text}
 	}
@@ -159,36 +263,50 @@ func (w *walker) argument(p *piece, a word, at dirs) {
 			texts = append(texts, text[1:])
 		}
 	}
-	for _, text := range texts {
-		if (a.pattern || !a.known) && text != "" && !strings.Contains(text, anything) && !strings.HasPrefix(text, "-") {
-			w.meant(p, text, at)
-		}
-	}
-	if !a.known || at.lost && !filepath.IsAbs(a.text) {
-		if strings.Contains(a.written, "/dev/tcp/") || strings.Contains(a.written, "/dev/udp/") {
-			p.connects()
-		}
+	return texts
+}
+
+// namesFile reports whether a text looks like the name of a file.
+func namesFile(text string) bool { return strings.Contains(text, "/") || strings.HasPrefix(text, ".") }
+
+// secret denies a word that names a credential. Where nothing speaks for a directory, that may be the home directory.
+func (w *walker) secret(p *piece, a word, at dirs) {
+	if !a.known {
 		return
 	}
-	for _, text := range texts {
-		if devicePath(text) {
-			p.connects()
-		}
-		if !strings.Contains(text, "/") && !strings.HasPrefix(text, ".") {
+	list, all := at.likely()
+	for _, text := range meanings(a) {
+		if !namesFile(text) {
 			continue
 		}
-		for _, dir := range append(slices.Clone(at.list), w.place.Dir)[:max(1, len(at.list))] {
-			path := resolve(dir, text)
-			switch {
+		dirs := list
+		if filepath.IsAbs(text) {
+			dirs = []string{"/"}
+		}
+		for _, dir := range dirs {
+			switch path := resolve(dir, text); {
 			case w.place.credential(path, false) != "":
-				p.bar("credentials are kept there")
+				p.bar(keptThere)
 			case path == "/etc/shadow" || path == "/etc/gshadow":
 				p.bar("passwords are kept there")
-			case path == "/etc/sudoers" || strings.HasPrefix(path, "/etc/sudoers.d"):
-				p.say(Deny, "that file decides who may do what on this machine")
 			}
 		}
+		if !all && !filepath.IsAbs(text) && w.place.atHome(text) &&
+			w.place.credential(resolve(w.place.Home, text), false) != "" {
+			p.bar(keptThere)
+		}
 	}
+}
+
+// atHome reports whether a relative path may be taken for one of the home directory where the directory is not known:
+// there is one, and no project has that name too.
+func (p Place) atHome(text string) bool {
+	first, _, _ := strings.Cut(filepath.ToSlash(filepath.Clean(text)), "/")
+	shared := []string{".npmrc", ".yarnrc.yml", ".pypirc", ".docker", ".eidolon", ".eidolon.json", ".yume"}
+	for _, one := range p.Agents {
+		shared = append(shared, one.Settings...)
+	}
+	return p.Home != "" && !isPattern(first) && !slices.Contains(shared, first)
 }
 
 // starts names the agent that a command starts, by itself or through a runner of packages.

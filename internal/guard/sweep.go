@@ -27,11 +27,11 @@ func (w *walker) sweep(file *syntax.File) {
 				w.exported(n.Assigns)
 			}
 			if !w.visited[n] {
-				w.call(n, dirs{lost: true})
+				w.call(n, w.loose)
 			}
 		case *syntax.Redirect:
 			if !w.visited[n] {
-				w.redirect(n, dirs{lost: true})
+				w.redirect(n, w.loose)
 			}
 		case *syntax.Assign:
 			w.assign(n)
@@ -281,8 +281,10 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 		p.writes, p.reads, p.patterns = p.reads, nil, nil
 	case at.lost:
 		p.shape, p.decision, p.why = structure, Ask, "a file is written in a directory that is not known"
+		w.secret(&p, got, at)
 		w.target(&p, got, change{}, at)
-		if v := w.set.Write(got.text, w.place); v.Decision > Allow && w.place.Agents.protectedAnywhere(got.text) {
+		if v := w.set.Write(got.text, w.place); v.Decision > Allow && !p.never &&
+			w.place.Agents.protectedAnywhere(got.text) {
 			p.decision, p.why = Deny, v.Reasons[0].Text
 			p.reaches(guarded, p.why)
 		}

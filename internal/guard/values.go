@@ -62,6 +62,28 @@ func moves(file *syntax.File) bool {
 	return false
 }
 
+// roams returns the directories in which the parts of a text may run, in whatever order that is.
+func (w *walker) roams(file *syntax.File, at dirs) dirs {
+	near, all := at.likely()
+	at = dirs{lost: true, near: near, all: all}
+	for n := range syntax.Preorder(file) {
+		call, ok := n.(*syntax.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			continue
+		}
+		argv := make([]word, len(call.Args))
+		for i, arg := range call.Args {
+			argv[i] = w.sweptWord(arg)
+		}
+		argv = behindBuiltin(argv)
+		if !argv[0].literal() || changesDirectory(argv[0].text) ||
+			slices.Contains([]string{"eval", "source", "."}, argv[0].text) {
+			at = at.or(w.near(argv, at))
+		}
+	}
+	return at
+}
+
 // values returns patterns of what a word may be. anything in one is a part that is not known.
 func (w *walker) values(parts []syntax.WordPart, at dirs, depth int) (all []string) {
 	for _, one := range braced(parts) {
