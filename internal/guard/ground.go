@@ -286,8 +286,15 @@ func changed(name string, argv []word) (targets []word) {
 			}
 		}
 		if list := operands(argv[1:]); len(list) > 1 {
-			return list[len(list)-1:]
+			targets = list[len(list)-1:]
 		}
+		// behind -exec of find, what the command changes stands before the semicolon
+		if end := slices.IndexFunc(argv, func(a word) bool { return a.text == ";" }); end > 0 {
+			if list := operands(argv[1:end]); len(list) > 1 && list[len(list)-1].known {
+				targets = append(targets, list[len(list)-1])
+			}
+		}
+		return targets
 	case name == "dd":
 		for _, a := range argv[1:] {
 			if file, found := strings.CutPrefix(a.text, "of="); found {

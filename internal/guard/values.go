@@ -278,13 +278,16 @@ func overlaps(pattern, path string, beneath bool) bool {
 
 // mayChange records the words that name gaps of the snapshot, for a program whose changes are not known.
 func (w *walker) mayChange(p *piece, name string, argv []word, at dirs) {
-	if len(w.place.Ground.Cover.Gaps) == 0 || w.onlyReads(name, argv, at) {
+	if len(w.place.Ground.Cover.Gaps) == 0 {
 		return
+	}
+	words := argv[1:]
+	if w.onlyReads(name, argv, at) {
+		words = outputs(name, argv)
 	}
 	if at.lost {
 		at = w.begin
 	}
-	words := argv[1:]
 	if isInterpreter(name) || name == "." || name == "source" { // the first is the script
 		i := slices.IndexFunc(words, func(a word) bool { return !strings.HasPrefix(a.text, "-") })
 		words = words[max(0, i+1):]
@@ -309,6 +312,81 @@ func (w *walker) mayChange(p *piece, name string, argv []word, at dirs) {
 			}
 		}
 	}
+}
+
+// outputs returns the words that name files which a program writes by its flags, although its other words are judged
+// elsewhere.
+func outputs(name string, argv []word) []word {
+	flags, own := []string{"--output"}, argv[1:]
+	switch wrapper := wrapperOf(name); {
+	case name == "find" || name == "gfind":
+		flags = []string{"-fprint", "-fprint0", "-fls", "-fprintf"}
+	case name == "sed" || name == "gsed":
+		return sedWrites(argv)
+	case name == "git":
+		sub, rest := gitVerb(texts(own))
+		if own = argv[len(argv)-len(rest):]; slices.Contains([]string{"archive", "format-patch", "bugreport"}, sub) {
+			flags = append(flags, "-o")
+		}
+	case wrapper.starts() && slices.Contains([]string{"time", "gtime", "strace", "ltrace", "perf"}, name):
+		flags = append(flags, "-o")
+		for _, c := range wrapper.behind(argv) { // the last is where the flags of the wrapper end for certain
+			own = argv[1:max(1, len(argv)-len(c.argv))]
+		}
+	case name == "valgrind":
+		flags = []string{
+			"--log-file", "--xml-file", "--massif-out-file", "--callgrind-out-file", "--cachegrind-out-file",
+		}
+	default:
+		return nil
+	}
+	return valuesOfFlags(own, flags)
+}
+
+// valuesOfFlags returns the values of flags: joined, behind =, or the next word. Long flags may be abbreviated.
+func valuesOfFlags(argv []word, flags []string) (values []word) {
+	for i, a := range argv {
+		name, value, joined := strings.Cut(a.text, "=")
+		for _, flag := range flags {
+			rest, short := strings.CutPrefix(a.text, flag)
+			switch long := strings.HasPrefix(flag, "--"); {
+			case a.text == flag, long && !joined && len(name) > 4 && strings.HasPrefix(flag, name),
+				len(flag) == 2 && len(a.text) > 2 && a.text[0] == '-' && a.text[1] != '-' &&
+					strings.HasSuffix(a.text, flag[1:]): // -ao file
+				if i+1 < len(argv) {
+					values = append(values, argv[i+1])
+				}
+			case long && joined && len(name) > 4 && strings.HasPrefix(flag, name):
+				values = append(values, word{text: value, known: a.known})
+			case short && len(flag) == 2:
+				values = append(values, word{text: rest, known: a.known})
+			}
+		}
+	}
+	return values
+}
+
+// sedWrites returns the files that scripts of sed may write: what stands behind a w, up to the end of its line.
+func sedWrites(argv []word) (files []word) {
+	scripts, operands, file, ok := sedWords(texts(argv[1:]))
+	if !ok {
+		scripts = texts(argv[1:])
+	} else if len(scripts) == 0 && !file {
+		scripts = operands[:min(1, len(operands))]
+	}
+	for _, script := range scripts {
+		for line := range strings.SplitSeq(script, "\n") {
+			for i := range len(line) {
+				letter := line[i]
+				file := strings.TrimSpace(line[i+1:])
+				if (letter == 'w' || letter == 'W') && !strings.HasSuffix(file, "/") &&
+					(i == 0 || strings.IndexByte(" ;{}/|#,!$0123456789gpImM", line[i-1]) >= 0) {
+					files = append(files, word{text: file, known: true})
+				}
+			}
+		}
+	}
+	return files
 }
 
 // linksToGap reports whether a path leads to a gap of the snapshot.
