@@ -24,6 +24,11 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 	p := piece{shape: simple, text: clip(slice(w.source, c)), argv: argv, inner: w.depth > 0}
 	w.fed, w.isFed = w.feeds[c]
 	w.denied(&p, argv, at)
+	if wrapperOf(program(argv[0].text)).feeds {
+		for text := range strings.FieldsSeq(w.fed) {
+			w.secret(&p, word{text: text, known: true}, at)
+		}
+	}
 	w.fetched(c, argv)
 	if p.decision < Deny {
 		if why := w.closed(&p, argv, at); why != "" && p.decision < Ask {

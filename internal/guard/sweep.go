@@ -212,8 +212,13 @@ func (w *walker) redirect(r *syntax.Redirect, at dirs) {
 		}
 		return
 	case syntax.WordHdoc:
-		if got := w.read(r.Word, at); !got.known && !got.data {
+		got := w.read(r.Word, at)
+		if !got.known && !got.data {
 			w.say(Ask, r, got.why)
+		}
+		p := piece{shape: structure, text: clip(slice(w.source, r)), inner: w.depth > 0}
+		if w.secret(&p, got, at); p.never { // xargs and loops open what they read
+			w.add(p)
 		}
 		return
 	case syntax.DplIn, syntax.DplOut:
