@@ -201,6 +201,7 @@ func TestNobodyLifts(t *testing.T) {
 		"cd k; cd rclone; cat ../../.ssh/id_rsa", "cd k || cd sub; cat ../.ssh/id_rsa",
 		"for i in 1; do cat ../home/.ssh/id_rsa; done", "for i in 1; do cd k; cat ../.ssh/id_rsa; done",
 		"for i in 1; do cd; cat .ssh/id_rsa; done", "f() { cat .ssh/id_rsa; }; cd; f", "cd \"$x\"; cat .ssh/id_rsa",
+		"cat k/../.ssh/*", "python3 x.py k/../.s*/id_rsa", "cat k/../.ssh/id_rs?",
 		"xargs cat <<< ~/.ssh/id_rsa", "xargs cat <<< \"x /w/home/.netrc\"", "xargs -n 1 cat <<E\n/w/home/.netrc\nE",
 		"cd $(cat x); cat .aws/credentials", "cd -; cat .ssh/id_rsa", "popd; cat .ssh/*",
 	} {

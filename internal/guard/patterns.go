@@ -99,12 +99,27 @@ func (w *walker) meant(p *piece, text string, at dirs) {
 			paths = append(paths, resolve(dir, text))
 		}
 	}
+	for _, dir := range likely {
+		paths = append(paths, w.place.upwards(dir, text)...)
+	}
 	for _, path := range paths {
 		w.meets(p, path, text, true)
 	}
 	if !all && !filepath.IsAbs(text) && w.place.atHome(text) {
 		w.meets(p, resolve(w.place.Home, text), text, false)
 	}
+}
+
+// upwards returns what a pattern means if the first .. in it stands behind a link, whose target it then goes up from.
+func (p Place) upwards(dir, text string) (paths []string) {
+	before, behind, found := strings.Cut(text, "/../")
+	if !found {
+		return nil
+	}
+	for _, real := range p.physical(dir, before) {
+		paths = append(paths, filepath.Join(real, "..", behind))
+	}
+	return paths
 }
 
 // meets denies the piece if a pattern, which is path in one of the directories where it may stand, may become a
