@@ -96,8 +96,8 @@ func (p *place) undo(ctx context.Context, q Request, meant Record) (out Outcome,
 		switch {
 		case !underWay(r):
 		case unended != nil && p.died(r):
-			return out, fault.New(fault.Conflicting, "the process of the turn %s died, and the turn cannot be ended: %v",
-				r.ID, unended).Because(unended).
+			return out, fault.New(fault.Conflicting,
+				"the process of the turn %s died, and the turn cannot be ended: %v", r.ID, unended).Because(unended).
 				Hint("omniagent snapshots delete %s --confirm-destructive forgets it", r.ID)
 		default:
 			return out, p.busy(r)

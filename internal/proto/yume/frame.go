@@ -57,7 +57,7 @@ func Parse(data []byte) (Frame, error) {
 		Reason   string          `json:"reason"`
 	}
 	if err := json.Unmarshal(data, &f); err != nil {
-		return Frame{}, fmt.Errorf("it is no frame: %w", fault.InJSON(err))
+		return Frame{}, fmt.Errorf("it cannot be read: %w", fault.InJSON(err))
 	}
 	switch f.Type {
 	case "user":
