@@ -1,6 +1,6 @@
 // Command sandbox prints what walls add to a command that ends at once, beside what bubblewrap adds with the same
-// mounts. Both are started in the same way, with a guard, and in turn. Then it does the same for walls that hide names
-// in a home directory and for those that show only places of it.
+// mounts. Both are started in the same way, without a guard since both end with us, and in turn; the command alone has
+// one. Then it does the same for walls that hide names in a home directory and for those that show only places of it.
 //
 //	go run ./bench/sandbox [-n 100]
 //	go run ./bench/sandbox -work DIR [-n 5]
@@ -189,7 +189,7 @@ func run(n int) error {
 	defer walls.Close()
 	plain := process.Plan{Argv: []string{"true"}, Path: "/bin/true", Dir: p.root, Env: os.Environ()}
 	wrapped := plain
-	wrapped.Argv, wrapped.Path = p.bubble(plain.Path), wrap
+	wrapped.Argv, wrapped.Path, wrapped.Bound = p.bubble(plain.Path), wrap, true
 	ways := []func() (process.Plan, error){
 		func() (process.Plan, error) { return plain, nil },
 		func() (process.Plan, error) { return wrapped, nil },
