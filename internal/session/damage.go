@@ -67,7 +67,7 @@ func pieces(line []byte) []piece {
 // recordIn reads a record with a checksum at the beginning of a text, and returns its size, or 0.
 func recordIn(text []byte) (head, int) {
 	h, ok := parseHead(text)
-	if !ok || h.number == 0 {
+	if !ok || h.sum == nil || h.number == 0 {
 		return head{}, 0
 	}
 	depth, quoted := 0, false

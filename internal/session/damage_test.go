@@ -1,8 +1,9 @@
 package session
 
 import (
-	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,17 +23,22 @@ func TestDamage(t *testing.T) {
 	}
 	huge, err := Entry{Number: 5, Parent: 4, Record: user(strings.Repeat("h", 3*chunk))}.line()
 	check(t, err)
-	summed := func(line string) string { // with the checksum of what it has become
-		before, rest, _ := strings.Cut(line, sumBefore)
-		data := strings.TrimSuffix(rest[len("00000000"+sumBehind):], "}\n")
-		sum := checksum([]byte(before), []byte(data))
-		return fmt.Sprintf("%s%s%08x%s%s}\n", before, sumBefore, sum, sumBehind, data)
+	old := func(l []string) []string { // as version 0.1 wrote them
+		l = slices.Clone(l)
+		for i := range l {
+			l[i] = regexp.MustCompile(`,"c":"[0-9a-f]{8}"`).ReplaceAllString(l[i], "")
+		}
+		return l
 	}
 	for name, row := range map[string]struct {
 		change  func(lines []string) string
 		want    string
 		damaged int
 	}{
+		"version 0.1": {
+			func(l []string) string { return strings.Join(old(l), "") }, "u one | a two | u three",
+			0,
+		},
 		"torn": {
 			func(l []string) string { return strings.Join(l, "") + string(huge[:40]) },
 			"u one | a two | u three", 0,
@@ -84,10 +90,20 @@ func TestDamage(t *testing.T) {
 			"u one | a two | u three", 1,
 		},
 		"an unknown kind": {func(l []string) string {
-			return l[0] + l[1] + summed(strings.Replace(l[2], "message", "novelty", 1)) + l[3]
+			l = old(l)
+			return l[0] + l[1] + strings.Replace(l[2], "message", "novelty", 1) + l[3]
 		}, "u one three", 0},
+		"an editor": {
+			func(l []string) string {
+				l = old(l)
+				return l[0] + strings.ReplaceAll(strings.TrimSuffix(l[1], "\n"), `,"`, `, "`) + "\r\n" +
+					strings.ReplaceAll(l[2], `":`, `": `) + l[3]
+			},
+			"u one | a two | u three", 0,
+		},
 		"a parent that is not there": {func(l []string) string {
-			return l[0] + l[1] + l[2] + summed(strings.Replace(l[3], `"p":3`, `"p":77`, 1))
+			l = old(l)
+			return l[0] + l[1] + l[2] + strings.Replace(l[3], `"p":3`, `"p":77`, 1)
 		}, "u one | a two | u three", 0},
 		"huge line": {
 			func(l []string) string { return strings.Join(l, "") + string(huge) },

@@ -19,7 +19,8 @@
 //	{"n":7,"p":6,"k":"message","t":"2026-01-31T12:00:00.000Z","c":"29b3d8c5","d":{…}}
 //
 // n is the record's number: 1, 2, 3 and so on; p is the number of its parent, 0 for the first; k is its kind; t is the
-// time of writing; c is the CRC-32C of everything before it and of the data d, in hexadecimal digits.
+// time of writing; c is the CRC-32C of everything before it and of the data d, in hexadecimal digits. Records of
+// version 0.1 have no c.
 //
 // Messages, ends, changes and similar records form a tree: the conversation is the path from the first record to the
 // current one. Events (Logged) are between them. The parent of an event is the record after which it happened; an event

@@ -76,8 +76,9 @@ type head struct {
 	kind           kind
 	name           []byte // name of the kind
 	time           []byte
-	data           int    // its offset in the line
-	sum            []byte // the checksum in hexadecimal digits
+	// offset of the data in the line; 0 if the line has another form and must be decoded to find it
+	data int
+	sum  []byte // the checksum in hexadecimal digits; nil for a record of version 0.1, which has none
 }
 
 // when returns the time of the record, or the zero time if the line has no readable one.
@@ -90,6 +91,9 @@ func (h head) when() time.Time {
 func (h head) holds(line []byte) bool {
 	if len(line) <= h.data || line[len(line)-1] != '}' {
 		return false
+	}
+	if h.sum == nil {
+		return true
 	}
 	sum, err := strconv.ParseUint(string(h.sum), 16, 32)
 	return err == nil && len(h.sum) == 8 && !bytes.ContainsAny(h.sum, "ABCDEF") &&
@@ -134,15 +138,21 @@ func parseHead(line []byte) (h head, ok bool) {
 	if ok = ok && skip(`","t":"`); ok {
 		h.time = word(30)
 	}
-	if ok = ok && skip(`"`+sumBefore); ok {
+	if ok && skip(`","c":"`) {
 		h.sum = word(8)
 		ok = len(h.sum) == 8
 	}
-	if ok = ok && skip(sumBehind) && h.name != nil && h.time != nil; !ok {
+	if ok = ok && skip(`","d":`) && h.name != nil && h.time != nil; !ok {
 		return head{}, false
 	}
 	h.kind, h.data = known(h.name), at
-	return h, h.kind != unknown || nameable(h.name)
+	return h, (h.kind != unknown || nameable(h.name)) && (h.sum != nil || isTime(h.time))
+}
+
+// isTime reports whether a line of version 0.1 has a time in our format. A newer line that lost its end has also lost
+// its checksum, and must not be mistaken for one of version 0.1.
+func isTime(t []byte) bool {
+	return len(t) == len(timeLayout) && t[4] == '-' && t[10] == 'T' && t[19] == '.' && t[len(t)-1] == 'Z'
 }
 
 // nameable reports whether name could be an unknown kind of record.
@@ -158,12 +168,47 @@ func nameable(name []byte) bool {
 // longestName exceeds the length of all names of kinds.
 const longestName = 20
 
+// slowHead reads a line of version 0.1 in another form, such as one that an editor has rewritten. A line with a
+// checksum has only one form.
+func slowHead(line []byte) (h head, data json.RawMessage, ok bool) {
+	var l struct {
+		N, P int64
+		K, T string
+		D    json.RawMessage
+	}
+	into := map[string]any{"n": &l.N, "p": &l.P, "k": &l.K, "t": &l.T, "d": &l.D}
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
+		return head{}, nil, false
+	}
+	for decoder.More() {
+		name, _ := decoder.Token()
+		text, _ := name.(string)
+		member := into[text] // nil if the member is missing or repeated; one member was the checksum
+		if delete(into, text); member == nil || decoder.Decode(member) != nil {
+			return head{}, nil, false
+		}
+	}
+	if _, err := decoder.Token(); err != nil || len(bytes.TrimSpace(line[decoder.InputOffset():])) > 0 {
+		return head{}, nil, false
+	}
+	if l.N <= 0 || l.N >= 1e16 || l.P < 0 || !nameable([]byte(l.K)) || !isTime([]byte(l.T)) || len(l.D) == 0 {
+		return head{}, nil, false
+	}
+	return head{number: l.N, parent: l.P, kind: known([]byte(l.K)), name: []byte(l.K), time: []byte(l.T)}, l.D, true
+}
+
 // whole reads the head of a complete line, without its newline. It rejects a line that was changed after it was
 // written.
 func whole(line []byte) (head, bool) {
 	line = bytes.TrimRight(line, "\r")
-	h, ok := parseHead(line)
-	return h, ok && h.holds(line) && h.number > 0
+	if h, ok := parseHead(line); ok && h.holds(line) {
+		return h, h.number > 0
+	} else if ok && h.sum != nil {
+		return head{}, false
+	}
+	h, _, ok := slowHead(line)
+	return h, ok
 }
 
 var errNoRecord = errors.New("the line is not a record")
@@ -174,12 +219,17 @@ func decode(line []byte) (Entry, error) { return blobs("").decode(line) }
 // decode reads a complete line, and its data from the directory of bodies if it was moved there.
 func (b blobs) decode(line []byte) (Entry, error) {
 	line = bytes.TrimRight(line, "\r\n")
+	var data []byte
 	h, ok := parseHead(line)
-	if !ok || !h.holds(line) {
+	if ok && h.holds(line) {
+		data = line[h.data : len(line)-1]
+	} else if ok && h.sum != nil {
+		return Entry{}, errNoRecord
+	} else if h, data, ok = slowHead(line); !ok {
 		return Entry{}, errNoRecord
 	}
 	e := Entry{Number: h.number, Parent: h.parent, Time: h.when()}
-	data, err := b.resolve(line[h.data : len(line)-1])
+	data, err := b.resolve(data)
 	if err != nil {
 		return e, err
 	}

@@ -289,7 +289,14 @@ func (j *journal) time(p place) time.Time {
 	if _, err := j.file.ReadAt(start, p.at); err != nil {
 		return time.Time{}
 	}
-	h, _ := parseHead(start)
+	h, ok := parseHead(start)
+	if !ok {
+		line, err := j.rawAt(p)
+		if err != nil {
+			return time.Time{}
+		}
+		h, _, _ = slowHead(bytes.TrimRight(line, "\r"))
+	}
 	return h.when()
 }
 

@@ -78,9 +78,9 @@ func refurnished(t *testing.T, c *command, b *box) *box {
 }
 
 // conversation is what somebody and the native agent said to each other; the examples name it.
-const conversation = `{"n":1,"p":0,"k":"begin","t":"2026-01-31T12:00:00.000Z","c":"5205c013","d":{"v":1,"id":"sess-1a2b3c4d","provider":"gemini","model":"m1","cwd":"/somewhere","created":"2026-01-31T12:00:00Z"}}
-{"n":2,"p":1,"k":"message","t":"2026-01-31T12:00:01.000Z","c":"ac42859d","d":{"role":"user","blocks":[{"kind":"text","text":"Where is the deadlock?"}]}}
-{"n":3,"p":2,"k":"message","t":"2026-01-31T12:00:02.000Z","c":"a58b93fb","d":{"role":"assistant","blocks":[{"kind":"text","text":"Between the two locks of the cache."}]}}
+const conversation = `{"n":1,"p":0,"k":"begin","t":"2026-01-31T12:00:00.000Z","d":{"v":1,"id":"sess-1a2b3c4d","provider":"gemini","model":"m1","cwd":"/somewhere","created":"2026-01-31T12:00:00Z"}}
+{"n":2,"p":1,"k":"message","t":"2026-01-31T12:00:01.000Z","d":{"role":"user","blocks":[{"kind":"text","text":"Where is the deadlock?"}]}}
+{"n":3,"p":2,"k":"message","t":"2026-01-31T12:00:02.000Z","d":{"role":"assistant","blocks":[{"kind":"text","text":"Between the two locks of the cache."}]}}
 `
 
 func (b *box) write(t *testing.T, name, text string) string {

@@ -51,7 +51,7 @@ func (b *box) shell(t *testing.T, name string, args ...string) *exec.Cmd {
 }
 
 // shared is a session beside the one of the box, so that a shell has two to choose from.
-const shared = `{"n":1,"p":0,"k":"begin","t":"2026-01-31T12:00:00.000Z","c":"6e7b385f","d":{"v":1,"id":"sess-9z","cwd":"/x","created":"2026-01-31T12:00:00Z"}}
+const shared = `{"n":1,"p":0,"k":"begin","t":"2026-01-31T12:00:00.000Z","d":{"v":1,"id":"sess-9z","cwd":"/x","created":"2026-01-31T12:00:00Z"}}
 `
 
 func completing(t *testing.T) *box {
