@@ -284,7 +284,7 @@ func TestWrongCalls(t *testing.T) {
 		{map[string]any{"agent": "codex", "prompt": "x"}, "not installed"},
 		{map[string]any{"agent": "native", "prompt": " \n"}, "the prompt is empty"},
 		{map[string]any{"agent": "native", "prompt": "x", "promt": "y"}, `unknown field "promt"`},
-		{map[string]any{"agent": "native", "prompt": 7}, "cannot unmarshal"},
+		{map[string]any{"agent": "native", "prompt": 7}, "prompt cannot be a number"},
 		{map[string]any{"agent": "native", "prompt": "x", "mode": "god"}, "there is no mode"},
 		{map[string]any{"agent": "native", "prompt": "x", "dir": "/"}, "not in a directory"},
 		{map[string]any{"agent": "native", "prompt": "x", "dir": ".."}, "not in a directory"},
