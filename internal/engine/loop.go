@@ -162,9 +162,9 @@ func answerError(a *model.Answer) error {
 }
 
 // steered returns what the user has added to the turn meanwhile. A sub-agent gets nothing. last: if there is nothing,
-// the turn ends and accepts no more.
+// the turn ends and accepts no more. What was added to a turn that has been ended from outside is left to the next one.
 func (l *loop) steered(ctx context.Context, last bool) []model.Block {
-	if l.outer != nil {
+	if l.outer != nil || ctx.Err() != nil {
 		return nil
 	}
 	m := l.mind

@@ -92,8 +92,7 @@ func TestSteeringAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestSteeringOfATurnThatFails: the next one begins with it. What was said to a turn that the user interrupts goes with
-// that turn.
+// TestSteeringOfATurnThatFails: the next one begins with it, also if the user has interrupted the turn.
 func TestSteeringOfATurnThatFails(t *testing.T) {
 	for _, interrupts := range []bool{false, true} {
 		client, _ := scripted(t, `[]`)
@@ -120,13 +119,41 @@ func TestSteeringOfATurnThatFails(t *testing.T) {
 			}
 		})
 		turn(t, s, "again", nil)
-		want := "go, again, left"
-		if interrupts {
-			want = "go, again, go"
+		if got := strings.Join(heard, ", "); got != "go, again, left" {
+			t.Errorf("interrupted: %v, heard: %s", interrupts, got)
 		}
-		if got := strings.Join(heard, ", "); got != want {
-			t.Errorf("heard: %s", got)
+	}
+}
+
+// TestSteeringOfAnInterruptedCall: what was said while a tool worked is heard by the next message, and a request to
+// shorten the conversation between them stays one.
+func TestSteeringOfAnInterruptedCall(t *testing.T) {
+	client, server := scripted(t, `[{"call":{"name":"Wait","input":{}}},{"say":"ok"}]`)
+	var s *mind
+	wait := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+		if err := hear(s, "rather to the left"); err != nil {
+			t.Error(err)
 		}
+		s.Kill()
+		return tool.Result{Text: "waited"}
+	}}
+	s = begin(t, engine.Options{Client: client}, kit("Wait", wait))
+	turn(t, s, "go", nil)
+	before := len(server.Requests())
+	shortened := false
+	turn(t, s, "/compact", func(e event.Event) { shortened = shortened || e.Kind == event.Compacted })
+	if !shortened {
+		t.Error("the conversation was not shortened")
+	}
+	turn(t, s, "next", nil)
+	all := server.Requests()
+	if raw := string(all[before].Raw); strings.Contains(raw, "rather to the left") {
+		t.Errorf("it goes with the request to shorten: %s", raw)
+	}
+	raw := string(all[len(all)-1].Raw)
+	left := strings.Index(raw, "rather to the left")
+	if left < 0 || strings.Index(raw, `"next"`) < left {
+		t.Errorf("%s", raw)
 	}
 }
 

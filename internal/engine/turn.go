@@ -44,8 +44,10 @@ func (m *Mind) Turn(ctx context.Context, message []event.Block) error {
 		err = fault.New(fault.LockHeld, "a turn is running")
 	default:
 		m.turn = t
-		blocks = append(m.steering, blocks...) // steering that a failed turn did not deliver comes first
-		m.steering = nil
+		if !asksToShorten(blocks) { // with anything before it, it would be a message
+			blocks = append(m.steering, blocks...) // steering that an earlier turn did not deliver comes first
+			m.steering = nil
+		}
 	}
 	m.mu.Unlock()
 	if err != nil {
@@ -104,12 +106,13 @@ func (m *Mind) message(blocks []event.Block) ([]model.Block, error) {
 	return redactBlocks(m.o.Secrets, message), nil
 }
 
-// interrupt ends a turn in order. It drops steering that the model has not got yet.
+// interrupt ends a turn in order. Steering that the model has not got yet is for the next turn: its author was told that
+// it is heard.
 func (m *Mind) interrupt(t *turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.turn == t {
-		t.sealed, m.steering = true, nil
+		t.sealed = true
 	}
 	t.cancel(errInterrupted)
 }
