@@ -169,13 +169,22 @@ func (w *Window) print(lines ...string) {
 	w.repaint()
 }
 
-// say ends the text that grows, and prints lines behind it.
+// say prints lines behind what there is of the text that grows, which goes on below them.
 func (w *Window) say(lines ...string) {
 	if w.answer != nil {
-		w.print(w.answer.Close()...)
-		w.answer, w.live.Tail = nil, nil
+		w.live.Tail = nil
+		w.print(w.answer.Flush()...)
 	}
 	w.print(lines...)
+}
+
+// finish ends the text that grows.
+func (w *Window) finish() {
+	if w.answer != nil {
+		w.live.Tail = nil
+		w.print(w.answer.Close()...)
+		w.answer = nil
+	}
 }
 
 // part is say for what stands apart from the lines before it.
@@ -209,7 +218,7 @@ func (w *Window) Err() error { return nil }
 // Close implements View.
 func (w *Window) Close() {
 	w.locked(func() {
-		w.say()
+		w.finish()
 		w.over = true
 		w.live = screen.Live{}
 		w.room.Broadcast()
@@ -343,19 +352,27 @@ func (w *Window) Event(e event.Event, number int) {
 	w.locked(func() {
 		switch e.Kind {
 		case event.Text:
-			if e.Delta && e.Parent == "" {
+			switch {
+			case e.Parent != "":
+			case e.Delta:
 				w.grow(e.Text)
+			default: // the whole of what has grown
+				w.finish()
 			}
 		case event.TurnBegan:
+			w.finish()
 			w.began, w.does, w.tasks = w.now(), "", nil
 		case event.Thinking:
 			w.does = "thinking"
 		case event.ToolCall:
+			if e.Parent == "" && e.Call.ID != eidolon.ShellWord { // what the person runs is beside the text
+				w.finish()
+			}
 			w.called(e.Call)
 		case event.ToolResult:
 			w.result(e.Result, number)
 		case event.Ended:
-			w.say()
+			w.finish()
 			if line := eventLine(e); line != "" {
 				w.say(w.style.dim(line))
 			}

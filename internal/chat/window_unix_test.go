@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/creack/pty"
 
+	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
 	"omniagent/internal/hermetic"
 	"omniagent/internal/terminal"
@@ -150,6 +152,60 @@ func TestLongTurnRings(t *testing.T) {
 	_ = s.slave.Close() // the other side ends with it
 	if got := bytes.Count(<-s.written, []byte("\a")); got != 1 {
 		t.Errorf("it rang %d times", got)
+	}
+}
+
+// TestBesideAnAnswer: what is printed while a block of code grows stands between its lines, and the block goes on behind
+// it; behind a call of a tool it does not.
+func TestBesideAnAnswer(t *testing.T) {
+	const bold = "\x1b[1mmarked\x1b[m"
+	for name, tt := range map[string]struct {
+		beside func(s *seat)
+		code   bool
+	}{
+		"a notice": {func(s *seat) { s.Notice("beside") }, true},
+		"a command of the person": {func(s *seat) {
+			s.Event(event.Event{Kind: event.ToolCall, Call: &event.Call{
+				ID: eidolon.ShellWord, Name: "SysBuiltIn.bash", Kind: event.Shell, Command: "beside",
+			}}, 0)
+		}, true},
+		"a retry": {func(s *seat) {
+			s.Event(event.Event{Kind: event.Retry, Retry: &event.Again{Reason: "beside"}}, 0)
+		}, true},
+		"a call": {func(s *seat) {
+			s.Event(event.Event{Kind: event.ToolCall, Call: &event.Call{ID: "c1", Name: "beside"}}, 0)
+		}, false},
+		"another text": {func(s *seat) {
+			s.Event(event.Event{Kind: event.Text, Text: "```\nfirst\nsecond"}, 0)
+			s.Notice("beside")
+		}, false},
+	} {
+		s := newSeat(t, nil)
+		s.State(State{Busy: true})
+		for _, piece := range []string{"```\nfirst\n", "second"} {
+			s.Event(event.Event{Kind: event.Text, Delta: true, Text: piece}, 0)
+		}
+		tt.beside(s)
+		s.Event(event.Event{Kind: event.Text, Delta: true, Text: "\n**marked**\n"}, 0)
+		s.Event(event.Event{Kind: event.Ended, End: &event.End{OK: true}}, 0)
+		s.State(State{})
+		s.Close()
+		for range s.typed { // until Run has returned, which reads the size of the screen
+		}
+		_ = s.slave.Close() // the other side ends with it
+		written := string(<-s.written)
+		if code := !strings.Contains(written, bold); code != tt.code {
+			t.Errorf("%s: still code: %v\n%q", name, code, written)
+		}
+		at := 0
+		for _, word := range []string{"first", "second", "beside", "marked"} {
+			next := strings.Index(written[at:], word)
+			if next < 0 {
+				t.Errorf("%s: %s is missing or too early:\n%q", name, word, written)
+				break
+			}
+			at += next
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ type Options struct {
 type Renderer struct {
 	options Options
 	line    []byte // the last line, whose end has not come
+	cut     bool   // that line was printed already, and its end has not come
 	out     []string
 
 	fence fence
@@ -56,6 +57,10 @@ func (r *Renderer) SetWidth(columns int) { r.options.Width = max(columns, 20) }
 
 // Write takes a piece of the text and returns the lines that are finished with it.
 func (r *Renderer) Write(piece string) []string {
+	if r.cut && piece != "" {
+		r.cut = false
+		piece = strings.TrimPrefix(piece, "\n")
+	}
 	for piece != "" {
 		room := mostLine - len(r.line)
 		end := strings.IndexByte(piece, '\n')
@@ -105,6 +110,17 @@ func (r *Renderer) take() []string {
 	out := r.out
 	r.out = nil
 	return out
+}
+
+// Flush returns what is not finished as if it were, for what has to be printed behind it. The text goes on below that, in
+// the same block of code.
+func (r *Renderer) Flush() []string {
+	if len(r.line) > 0 {
+		r.end()
+		r.cut = true
+	}
+	r.release()
+	return r.take()
 }
 
 // Close ends the text and returns its last lines.

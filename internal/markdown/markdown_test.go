@@ -235,3 +235,24 @@ func BenchmarkTail(b *testing.B) {
 		}
 	}
 }
+
+// TestFlush: what is printed in the middle of a text cuts a line, and ends no block of code.
+func TestFlush(t *testing.T) {
+	for _, tt := range []struct{ before, after, want string }{
+		{"```\na **b", "**\n**c**\n```\n**d**", "<2m```</>|a **b|=|**|**c**|<2m```</>|<1md</>"},
+		{"one", "\ntwo", "one|=|two"},
+		{"one\n", "\ntwo", "one|=||two"},
+		{"a | b", "\nc", "a | b|=|c"},
+		{"", "one", "=|one"},
+	} {
+		r := markdown.New(markdown.Options{Styled: true})
+		lines := append(r.Write(tt.before), r.Flush()...)
+		if r.Tail() != nil {
+			t.Errorf("%q leaves a tail", tt.before)
+		}
+		lines = append(append(append(lines, "="), r.Write(tt.after)...), r.Close()...)
+		if got := tags(strings.Join(lines, "|")); got != tt.want {
+			t.Errorf("%q, %q is\n%s, want\n%s", tt.before, tt.after, got, tt.want)
+		}
+	}
+}
