@@ -40,6 +40,7 @@ type summary struct {
 
 	writes    map[string]string // the paths of calls that write, by their ids
 	questions map[string]string // by their ids
+	lists     eidolon.Lists
 	answer    string
 }
 
@@ -65,7 +66,9 @@ func (h *summary) add(e event.Event) {
 		if e.Call.Kind == event.Write {
 			h.writes[e.Call.ID] = e.Call.Path
 		}
-		if tasks, ok := eidolon.Tasks(e.Call); ok {
+		h.lists.Called(e.Call)
+	case event.ToolResult:
+		if tasks, ok := h.lists.Came(e.Result); ok {
 			h.todos = nil
 			for _, t := range tasks {
 				if t.Status != "completed" {
@@ -73,7 +76,6 @@ func (h *summary) add(e event.Event) {
 				}
 			}
 		}
-	case event.ToolResult:
 		path := h.writes[e.Result.ID]
 		if e.Result.Change != nil {
 			path = e.Result.Change.Path

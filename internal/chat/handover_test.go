@@ -18,8 +18,14 @@ func TestHandedOverTwice(t *testing.T) {
 		}})
 		h.add(event.Event{Kind: event.Text, Text: "I went on. " + filler})
 		h.add(event.Event{Kind: event.Ended, End: &event.End{OK: true}})
+		for _, id := range []string{"agreed", "refused"} {
+			h.add(event.Event{Kind: event.ToolCall, Call: &event.Call{
+				ID: id, Name: "TodoWrite", Input: []byte(`{"todos":[{"content":"` + id + ` task"}]}`),
+			}})
+			h.add(event.Event{Kind: event.ToolResult, Result: &event.Result{ID: id, Failed: id == "refused"}})
+		}
 		got := h.text(event.Facts{Agent: "codex"})
-		for _, want := range []string{"another agent, codex", "build a bridge", "go on", "I went on."} {
+		for _, want := range []string{"another agent, codex", "build a bridge", "go on", "I went on.", "agreed task"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%q is missing in %.500s", want, got)
 			}

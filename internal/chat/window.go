@@ -51,6 +51,7 @@ type Window struct {
 	before   string              // what it did before the question
 	agreed   map[string][]string // what changes, as a question about a call has shown it
 	tasks    []screen.Todo
+	lists    eidolon.Lists
 	question *Question
 	picker   *screen.Picker // for a question with items
 	asked    int64
@@ -361,7 +362,7 @@ func (w *Window) Event(e event.Event, number int) {
 			}
 		case event.TurnBegan:
 			w.finish()
-			w.began, w.does, w.tasks = w.now(), "", nil
+			w.began, w.does, w.tasks, w.lists = w.now(), "", nil, nil
 		case event.Thinking:
 			w.does = "thinking"
 		case event.ToolCall:
@@ -408,9 +409,7 @@ func (w *Window) grow(piece string) {
 // called shows a call of a tool.
 func (w *Window) called(c *event.Call) {
 	w.does = text.Name(c.Name)
-	if tasks, ok := eidolon.Tasks(c); ok {
-		w.tasks = todoOf(tasks)
-	}
+	w.lists.Called(c)
 	line := callLine(c)
 	sign, rest, _ := strings.Cut(strings.TrimPrefix(line, "⏺ "), " ")
 	w.part(w.style.call("⏺ ") + w.style.bold(sign) + " " + rest)
@@ -418,6 +417,9 @@ func (w *Window) called(c *event.Call) {
 
 func (w *Window) result(r *event.Result, number int) {
 	w.does = ""
+	if tasks, ok := w.lists.Came(r); ok {
+		w.tasks = todoOf(tasks)
+	}
 	if report, ok := run.ReadReport(r); ok {
 		for _, line := range report.Lines() {
 			w.say(w.style.dim(text.Name(line)))

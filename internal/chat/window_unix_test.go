@@ -4,6 +4,8 @@ package chat
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
 	"omniagent/internal/hermetic"
+	"omniagent/internal/lineedit"
 	"omniagent/internal/terminal"
 )
 
@@ -60,6 +63,10 @@ func newSeat(t *testing.T, notify func(string)) *seat {
 	if err != nil {
 		t.Fatal(err)
 	}
+	history, err := lineedit.OpenHistory("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := &seat{
 		t: t, master: master, slave: slave, device: device, signals: make(chan os.Signal, 1), typed: make(chan Input),
 		written: make(chan []byte, 1), clock: clock{now: time.Now()},
@@ -69,7 +76,12 @@ func newSeat(t *testing.T, notify func(string)) *seat {
 		s.written <- data
 	}()
 	s.Window = NewWindow(WindowOptions{
-		Terminal: device, Out: io.Discard, Signals: s.signals, Notify: notify, Now: s.read,
+		Terminal: device, Out: io.Discard, Signals: s.signals, Notify: notify, Now: s.read, History: history,
+		Complete: func(_ context.Context, before string, offer func(lineedit.Offer)) {
+			if strings.HasPrefix(before, "@") {
+				offer(lineedit.Offer{Candidates: []lineedit.Candidate{{Text: "@one"}, {Text: "@two"}}})
+			}
+		},
 	})
 	go s.Run(t.Context(), s.typed)
 	t.Cleanup(func() { _ = master.Close() })
@@ -91,6 +103,21 @@ func (s *seat) looks(here bool) {
 	for end := time.Now().Add(hermetic.Patience); s.device.Front() != here; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatal("the terminal is not heard")
+		}
+	}
+}
+
+// shows waits until something stands at the prompt.
+func (s *seat) shows(what string) {
+	s.t.Helper()
+	for end := time.Now().Add(hermetic.Patience); ; time.Sleep(time.Millisecond) {
+		input := ""
+		s.locked(func() { input = fmt.Sprint(s.live.Input) })
+		if strings.Contains(input, what) {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("%s is not shown: %s", what, input)
 		}
 	}
 }
@@ -206,6 +233,57 @@ func TestBesideAnAnswer(t *testing.T) {
 			}
 			at += next
 		}
+	}
+}
+
+// TestTasks: the list above the prompt is the last one that was written, and not one that was refused.
+func TestTasks(t *testing.T) {
+	s := newSeat(t, nil)
+	s.State(State{Busy: true})
+	for _, id := range []string{"agreed", "refused"} {
+		s.Event(event.Event{Kind: event.ToolCall, Call: &event.Call{
+			ID: id, Name: "TodoWrite", Input: []byte(`{"todos":[{"content":"` + id + ` task"}]}`),
+		}}, 0)
+		s.Event(event.Event{Kind: event.ToolResult, Result: &event.Result{ID: id, Failed: id == "refused"}}, 0)
+	}
+	s.locked(func() {
+		if got := fmt.Sprint(s.live.Above); !strings.Contains(got, "agreed task") || strings.Contains(got, "refused") {
+			t.Error(got)
+		}
+	})
+	s.Close()
+}
+
+// TestKeysOfTheEditor: in a search, or with a list of completions, a key ends that and does nothing to the turn; the
+// same key does it afterwards.
+func TestKeysOfTheEditor(t *testing.T) {
+	const ctrlG, escape = "\x07", "\x1b[27u" // as kitty sends it, so that no time has to pass behind it
+	for opens, shown := range map[string]string{"draft\x12": "search", "@": "@two"} {
+		s := newSeat(t, nil)
+		s.State(State{Busy: true})
+		s.types(opens)
+		s.shows(shown)
+		s.types(ctrlG + "\r")
+		if in := <-s.typed; in.Steer || in.Text == "" {
+			t.Errorf("%s: Ctrl-G sends %+v", shown, in)
+		}
+		s.types(opens)
+		s.shows(shown)
+		s.types(ctrlG + ctrlG)
+		if in := <-s.typed; !in.Steer || in.Text == "" {
+			t.Errorf("%s: Ctrl-G behind it sends %+v", shown, in)
+		}
+		s.types(opens)
+		s.shows(shown)
+		s.types(escape + "\r")
+		if in := <-s.typed; in.Text == "" || len(s.signals) > 0 {
+			t.Errorf("%s: Escape interrupts, or leaves %+v", shown, in)
+		}
+		s.types(escape)
+		if got := <-s.signals; got != os.Interrupt {
+			t.Errorf("%s: %v", shown, got)
+		}
+		s.Close()
 	}
 }
 

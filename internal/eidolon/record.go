@@ -46,6 +46,7 @@ type Record struct {
 	adopted  int             // messages that come from elsewhere
 	asks     time.Time       // when the next request began, until it is noted; it is not made if the turn ends
 	ended    [][]byte        // messages of the turn, as JSON
+	lists    Lists
 	messages int
 	seq      int64 // of the last event
 	failed   error
@@ -179,7 +180,13 @@ func (r *Record) event(e event.Event) {
 	case event.Thinking:
 		r.thought += e.Text
 	case event.ToolCall:
-		r.call(e)
+		r.line(e.Time, "tool_call id=%s route=%s", e.Call.ID, e.Call.Name)
+		r.lists.Called(e.Call)
+	case event.ToolResult:
+		if items, ok := r.lists.Came(e.Result); ok {
+			r.fail(r.writeTodos(items))
+			r.line(e.Time, "todos total=%d", len(items))
+		}
 	case event.Changed:
 		r.facts.Merge(*e.Facts)
 	case event.Failed:
@@ -247,16 +254,6 @@ func (r *Record) prompt(e event.Event) {
 // say writes a message that is a text.
 func (r *Record) say(role, text string) {
 	r.write(role, xnl.Object{{Key: "content", Value: text}})
-}
-
-// call notes a call of a tool in the log, and the list of tasks that it writes.
-func (r *Record) call(e event.Event) {
-	c := e.Call
-	r.line(e.Time, "tool_call id=%s route=%s", c.ID, c.Name)
-	if items, ok := Tasks(c); ok {
-		r.fail(r.writeTodos(items))
-		r.line(e.Time, "todos total=%d", len(items))
-	}
 }
 
 // message notes what one side said, as the model gets it. What a person said was noted when it was accepted, unless it
@@ -418,8 +415,31 @@ type Task struct {
 	Active  string `json:"activeForm"`
 }
 
-// Tasks returns the list of tasks that a call of a tool writes, and whether it is such a call.
-func Tasks(c *event.Call) (tasks []Task, ok bool) {
+// Lists are the lists of tasks that calls without a result want to write, by the ids of the calls.
+type Lists map[string][]Task
+
+// Called takes a call, of any tool.
+func (l *Lists) Called(c *event.Call) {
+	tasks, ok := tasksOf(c)
+	if !ok {
+		return
+	}
+	if *l == nil {
+		*l = Lists{}
+	}
+	(*l)[c.ID] = tasks
+}
+
+// Came takes the result of a call. It returns the list that the call has written, and whether it has: a call that was
+// refused leaves the list as it was.
+func (l Lists) Came(r *event.Result) (tasks []Task, ok bool) {
+	tasks, ok = l[r.ID]
+	delete(l, r.ID)
+	return tasks, ok && !r.Failed
+}
+
+// tasksOf returns the list of tasks that a call of a tool writes, and whether it is such a call.
+func tasksOf(c *event.Call) (tasks []Task, ok bool) {
 	var in struct {
 		Todos, Items []struct {
 			ID      any

@@ -50,6 +50,13 @@ func TestRecord(t *testing.T) {
 			said(model.User, model.Block{Kind: model.Result, ID: "c1", Name: call.Name, Text: "ok"}),
 			"system system system user assistant tool",
 		},
+		{logged(event.Event{Kind: event.ToolCall, Call: &event.Call{
+			ID: "c2", Name: call.Name, Input: []byte(`{"todos":[{"content":"refused"}]}`),
+		}}), "system system system user assistant tool"},
+		{
+			logged(event.Event{Kind: event.ToolResult, Result: &event.Result{ID: "c2", Failed: true}}),
+			"system system system user assistant tool",
+		},
 		{said(model.Assistant, words("Done.")), "system system system user assistant tool assistant"},
 		{
 			logged(event.Event{Kind: event.Ended, End: &event.End{OK: true, Usage: usage}}),
@@ -103,6 +110,9 @@ func TestRecord(t *testing.T) {
 		t.Error(got)
 	}
 	log := file(t, dir, "app.log")
+	if n := strings.Count(log, "] todos total=2\n"); n != 1 || strings.Contains(log, "todos total=1") {
+		t.Errorf("the lists of tasks in\n%s", log)
+	}
 	for _, want := range []string{"messages=4\n", "messages=6\n"} { // one for each answer
 		if !strings.Contains(log, "request provider=v apiKind=anthropic model=m "+want) {
 			t.Errorf("%q is missing in\n%s", want, log)
