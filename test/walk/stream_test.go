@@ -152,7 +152,7 @@ func streamSchema(t *testing.T, c *command) {
 		t.Errorf("a description wrote %v", changed)
 	}
 	if got, want := slices.Sorted(maps.Keys(c.Exits)), []string{
-		"0", "1", "129", "130", "143", "2",
+		"0", "1", "129", "130", "131", "143", "2",
 		"3",
 	}; !slices.Equal(got, want) {
 		t.Errorf("the exit statuses are %v, those of an agent are %v", got, want)
