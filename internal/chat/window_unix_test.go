@@ -182,8 +182,8 @@ func TestLongTurnRings(t *testing.T) {
 	}
 }
 
-// TestBesideAnAnswer: what is printed while a block of code grows stands between its lines, and the block goes on behind
-// it; behind a call of a tool it does not.
+// TestBesideAnAnswer: what is printed while a block of code grows stands between its lines, and the block goes on
+// behind it; behind a call of a tool it does not.
 func TestBesideAnAnswer(t *testing.T) {
 	const bold = "\x1b[1mmarked\x1b[m"
 	for name, tt := range map[string]struct {

@@ -106,8 +106,8 @@ func (m *Mind) message(blocks []event.Block) ([]model.Block, error) {
 	return redactBlocks(m.o.Secrets, message), nil
 }
 
-// interrupt ends a turn in order. Steering that the model has not got yet is for the next turn: its author was told that
-// it is heard.
+// interrupt ends a turn in order. Steering that the model has not got yet is for the next turn: its author was told
+// that it is heard.
 func (m *Mind) interrupt(t *turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
