@@ -57,7 +57,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 		r.Agent, r.Provider = r.Provider, ""
 	}
 	for _, name := range []string{"resume", "session-id"} {
-		if c.Given(name) && c.String(name) == "" {
+		if c.Given(name) && c.String(name) == "" && c.Command.Path == "start" { // chat shows a list
 			return r, fault.New(fault.ArgError, "--%s is empty", name).Hint("Leave it out to begin a new conversation.")
 		}
 	}
