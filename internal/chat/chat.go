@@ -55,6 +55,7 @@ type Chat struct {
 	mu      sync.Mutex
 	stop    context.CancelFunc // ends listen
 	joined  func()             // waits until what World.Joined began is done; nil: there is nothing
+	replays bool               // what was recorded before is still being shown
 	turns   turns
 	open    []*Question // the first is shown
 	shown   int64       // questions shown so far
@@ -207,7 +208,7 @@ func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from i
 	}
 	life, stop := context.WithCancel(ctx)
 	c.with.Store(with)
-	c.stop = stop
+	c.stop, c.replays = stop, max(from, 1) <= with.Opened()
 	c.turns = turns{texts: map[int64]string{}}
 	c.open, c.results, c.messages, c.counted, c.spent.Context = nil, nil, 0, 0, 0
 	if c.nobody {
@@ -269,7 +270,7 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 	c.ready()
 	for leaves := false; !leaves || c.busy.Load(); {
 		from := typed
-		if !c.Typed && c.busy.Load() && !c.questioned() { // a pipe is read only when needed
+		if c.replaying() || !c.Typed && c.busy.Load() && !c.questioned() { // a pipe is read only when needed
 			from = nil
 		}
 		select {
@@ -390,6 +391,13 @@ func (c *Chat) notice(line string) {
 	}
 }
 
+// replaying reports whether what was recorded before is still being shown. Until then the person is asked for nothing.
+func (c *Chat) replaying() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.replays
+}
+
 // ready asks the person for a message, if nothing runs.
 func (c *Chat) ready() {
 	c.mu.Lock()
@@ -405,7 +413,9 @@ func (c *Chat) refresh(again bool) {
 	busy := running || len(c.later) > 0
 	c.running.Store(running)
 	c.busy.Store(busy)
-	c.View.State(State{Busy: busy, Again: again, Spent: c.spent, Waiting: c.waiting()})
+	if busy || !c.replays { // else listen asks for a message, behind what it shows
+		c.View.State(State{Busy: busy, Again: again, Spent: c.spent, Waiting: c.waiting()})
+	}
 	select {
 	case c.changed <- struct{}{}:
 	default:

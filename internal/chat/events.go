@@ -12,23 +12,38 @@ import (
 )
 
 // listen shows the events of a conversation behind a record, until the person goes to another one. What was recorded
-// before the conversation was opened is shown as it was.
+// before the conversation was opened is shown as it was, before the person is asked for a message.
 func (c *Chat) listen(ctx context.Context, with *conversation.Conversation, from int64) {
 	events := with.Events(from)
 	defer events.Close()
+	replayed := func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.Conversation() == with && c.replays {
+			c.replays = false
+			c.refresh(true)
+		}
+	}
+	defer replayed()
 	for {
-		e, err := events.Next(ctx)
+		entry, err := events.Record(ctx)
 		if err != nil {
 			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
 				c.notice("the conversation cannot be read: " + err.Error())
 			}
 			return
 		}
-		c.mu.Lock()
-		if c.Conversation() == with {
-			c.event(e, e.Seq <= with.Opened())
+		past := entry.Number <= with.Opened()
+		if e := entry.Event(); e != nil {
+			c.mu.Lock()
+			if c.Conversation() == with {
+				c.event(*e, past)
+			}
+			c.mu.Unlock()
 		}
-		c.mu.Unlock()
+		if entry.Number >= with.Opened() {
+			replayed()
+		}
 	}
 }
 

@@ -130,6 +130,23 @@ func TestTypedWhileItWorks(t *testing.T) {
 	}
 }
 
+// TestAskedBehindThePast: the person is asked for a message when all that was recorded before is shown.
+func TestAskedBehindThePast(t *testing.T) {
+	var past []event.Event
+	for n := range 1000 {
+		past = append(past, event.Event{Kind: event.Retry, Retry: &event.Again{Reason: fmt.Sprint("attempt ", n)}})
+	}
+	p := sit(t, converseOn(t, `[{"say":"You said ${input}."}]`, past, kit("Look", false, func() {})), ignore)
+	p.await(t, "attempt 999\n> ")
+	p.types("first\n")
+	p.await(t, "You said first.\n> ")
+	p.types("/exit\n")
+	p.leaves()
+	if shown := p.text.String(); strings.Count(shown, "> \n") > 0 {
+		t.Errorf("it asks in the middle:\n%s", shown)
+	}
+}
+
 // TestTypedWhileItOpens: a message that is typed before there is a conversation is its first.
 func TestTypedWhileItOpens(t *testing.T) {
 	c := converse(t, `[{"say":"You said ${input}."}]`, kit("Look", false, func() {}))

@@ -80,6 +80,12 @@ func kit(name string, changes bool, do func()) tool.Tool {
 // converse returns a conversation with the engine, whose model says what a script says.
 func converse(t *testing.T, script string, tools ...tool.Tool) *conversation.Conversation {
 	t.Helper()
+	return converseOn(t, script, nil, tools...)
+}
+
+// converseOn is converse with a conversation that has a past.
+func converseOn(t *testing.T, script string, past []event.Event, tools ...tool.Tool) *conversation.Conversation {
+	t.Helper()
 	s, err := modelserver.ParseScript([]byte(script))
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +98,11 @@ func converse(t *testing.T, script string, tools ...tool.Tool) *conversation.Con
 	journal, err := session.Open(t.TempDir()).Unlinked(session.Begin{Provider: "p", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, e := range past {
+		if _, err := journal.Append(session.Logged{Event: &e}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	client := anthropic.New(anthropic.Options{
 		Base: server.URL(), Key: "k", Model: "m", Profile: model.Profile{Window: 200_000},
