@@ -85,6 +85,7 @@ func TestOutputKeepsItsBlanks(t *testing.T) {
 func TestAFailureSaysTheNextStep(t *testing.T) {
 	login := fault.New(fault.AuthRequired, "Please run /login")
 	missing := fault.New(fault.NotInstalled, "it is not installed").FixBy("Install it.", "npm install it")
+	with := converse(t, `[{"say":"ok"}]`)
 	for want, f := range map[string]*fault.Fault{
 		"Please run /login\nhint: claude auth login\n": login.Hint("claude auth login").FixBy("Log in.", "claude auth login"),
 		"it is not installed\nhint: npm install it\n":  missing,
@@ -93,10 +94,13 @@ func TestAFailureSaysTheNextStep(t *testing.T) {
 		var out bytes.Buffer
 		c := &Chat{View: NewPlain(nil, &out, true), World: World{
 			Open: func(context.Context, Next) (*conversation.Conversation, error) { return nil, f },
+			Undo: func(context.Context, string, bool) (string, error) { return "", f },
 		}}
+		c.with.Store(with)
 		c.event(event.Event{Kind: event.Failed, Fault: f}, false)
 		c.goTo(t.Context(), Next{}, "")
-		if got := out.String(); got != "failed: "+want+"nothing was changed: "+want {
+		c.undo(t.Context(), "")
+		if got := out.String(); got != "failed: "+want+"nothing was changed: "+want+"nothing was taken back: "+want {
 			t.Errorf("%q", got)
 		}
 	}

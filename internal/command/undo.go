@@ -193,8 +193,28 @@ func undoFor(c *contract.Call) func(ctx context.Context, dir, session string, re
 		if err != nil {
 			return "", err
 		}
-		return undoWords(out, false), nil
+		words := undoWords(out, false)
+		if len(out.Kept) > 0 {
+			words += "\nhint: " + keptHint(out, false, "")
+		}
+		return words, nil
 	}
+}
+
+// keptHint says what to do about what an undo has kept. why is put before it where only the reasons help.
+func keptHint(out undo.Outcome, takeOld bool, why string) string {
+	back := "omniagent redo takes this undo back"
+	if out.Undo.Kind == undo.OfRedo {
+		back = "omniagent undo " + out.Undo.ID + " takes this redo back"
+	}
+	again := "omniagent undo " + out.Turn.ID + " --take-old restores them "
+	switch {
+	case !takeOld && slices.ContainsFunc(out.Kept, undo.Kept.ByHand):
+		return again + "too; " + back
+	case slices.ContainsFunc(out.Kept, undo.Kept.Passing):
+		return again + "once the reasons are gone; " + back
+	}
+	return why + back
 }
 
 // undoWords say to a person what came of an undo, or what would come of it.
@@ -401,20 +421,8 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 		Target: map[string]any{"turn": out.Turn.ID, "cwd": q.Dir},
 	}
 	if len(out.Kept) > 0 && !q.DryRun {
-		back := "omniagent redo takes this undo back"
-		if out.Undo.Kind == undo.OfRedo {
-			back = "omniagent undo " + out.Undo.ID + " takes this redo back"
-		}
-		f := fault.New(fault.PartialFailure, "not restored: %s", plural(len(out.Kept), "path")).With("turn",
-			out.Turn.ID).Hint("data.kept says why; %s", back)
-		switch {
-		case !q.TakeOld && slices.ContainsFunc(out.Kept, undo.Kept.ByHand):
-			f = f.Hint("omniagent undo %s --take-old restores them too; %s", out.Turn.ID, back)
-		case slices.ContainsFunc(out.Kept, undo.Kept.Passing):
-			f = f.Hint("omniagent undo %s --take-old restores them once the reasons are gone; %s", out.Turn.ID,
-				back)
-		}
-		return result, f
+		return result, fault.New(fault.PartialFailure, "not restored: %s", plural(len(out.Kept), "path")).
+			With("turn", out.Turn.ID).Hint("%s", keptHint(out, q.TakeOld, "data.kept says why; "))
 	}
 	return result, nil
 }
