@@ -118,17 +118,27 @@ func (r *profileReader) file(path string, layer Layer, trusted func(string, []by
 		r.notice("%s does not count: %v", path, err)
 		return
 	}
-	if older, ok := tree.Lookup("model"); ok && older.Kind == literal.Object {
+	if tree.Kind != literal.Object {
+		r.notice("%s does not count: it must be an object", path)
+		return
+	}
+	r.shape(tree, path, literal.Object, "models")
+	if older, ok := r.shape(tree, path, literal.Object, "model"); ok {
 		p := r.profile(older, layer, path)
 		p.Name, r.older = "", &p
 	}
+	r.shape(tree, path, literal.String, "models", "active")
 	if active := member(tree, "models", "active"); active != "" {
 		if r.active, r.from = active, path; layer == Project {
 			r.Project = path
 		}
 	}
-	profiles, _ := tree.Lookup("models", "profiles")
+	profiles, _ := r.shape(tree, path, literal.Array, "models", "profiles")
 	for _, one := range profiles.Items {
+		if one.Kind != literal.Object {
+			r.notice("%s:%d: a profile does not count: it must be an object", path, one.Pos.Line)
+			continue
+		}
 		p := r.profile(one, layer, path)
 		if p.Name == "" {
 			r.notice("%s:%d has a profile without a name, which does not count", path, one.Pos.Line)
@@ -140,6 +150,24 @@ func (r *profileReader) file(path string, layer Layer, trusted func(string, []by
 			r.All = append(r.All, p)
 		}
 	}
+}
+
+// shape returns what stands at a path of a file, if it is of a kind; what is of another one does not count. Null is as
+// good as nothing.
+func (r *profileReader) shape(
+	tree literal.Value, file string, kind literal.Kind, path ...string,
+) (literal.Value, bool) {
+	at, given := tree.Lookup(path...)
+	if given && at.Kind != kind && at.Kind != literal.Null {
+		r.notice("%s:%d: %s does not count: it must be %s", file, at.Pos.Line, strings.Join(path, "."),
+			map[literal.Kind]string{
+				literal.Object: "an object", literal.Array: "an array", literal.String: "a string",
+			}[kind])
+	}
+	if at.Kind != kind {
+		return literal.Value{}, false
+	}
+	return at, given
 }
 
 // member returns the text at a path of an object, or "".
