@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -248,54 +247,6 @@ func TestKept(t *testing.T) {
 	c.call("session/delete", object{"sessionId": id})
 	if _, err := os.Stat(journal); !os.IsNotExist(err) {
 		t.Error("it is still there:", err)
-	}
-	c.end()
-}
-
-// TestVersionBefore: a session that version 0.1 kept in a file of its own is listed, told again and continued; that
-// file stays as it is.
-func TestVersionBefore(t *testing.T) {
-	t.Parallel()
-	p := installed(t)
-	const id = "87316fbe-ad21-4f91-8d57-6f875ec31c6e"
-	old := filepath.Join(p.home, ".local", "state", "omniagent", "acp", id+".jsonl")
-	content, err := os.ReadFile(filepath.Join("..", "..", "..", "internal", "acp", "testdata", id+".jsonl"))
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(old), 0o700)
-	}
-	if err == nil {
-		err = os.WriteFile(old, content, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		c := p.launch(t)
-		c.greet(1, nil)
-		if list := c.call("session/list", object{}); dig(list, "sessions", 0, "sessionId") != id ||
-			dig(list, "sessions", 0, "title") != "first message with a second line" ||
-			len(list["sessions"].([]any)) != 1 {
-			t.Error(list)
-		}
-		c.call("session/load", object{"sessionId": id, "cwd": p.work, "mcpServers": []any{}})
-		if got := c.said("user_message_chunk"); !strings.HasPrefix(got, "first message\nwith a second linesecond") ||
-			len(c.updates("tool_call")) != 6 {
-			t.Error(c.shown())
-		}
-		c.prompt(id, "args")
-		if got := c.said("agent_message_chunk"); !strings.Contains(got, id) && !strings.Contains(got, "its-own-id") {
-			t.Error("it does not go on:", got)
-		}
-		c.end()
-	}
-	if now, _ := os.ReadFile(old); !bytes.Equal(now, content) {
-		t.Error("the old file was changed")
-	}
-	c := p.launch(t)
-	c.greet(1, nil)
-	c.call("session/delete", object{"sessionId": id})
-	if list := c.call("session/list", object{}); len(list["sessions"].([]any)) != 0 {
-		t.Error(list)
 	}
 	c.end()
 }
