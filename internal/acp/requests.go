@@ -72,7 +72,7 @@ func (h *Host) initialize(m jsonrpc.Message) {
 	h.put(jsonrpc.Result(m.ID, encoder.Initialized(h.About)))
 }
 
-// accept answers what is a notification and was sent as a request.
+// accept answers a notification that was sent as a request.
 func (h *Host) accept(id json.RawMessage) {
 	if id != nil {
 		h.put(jsonrpc.Result(id, wire.Done()))

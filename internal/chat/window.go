@@ -170,7 +170,7 @@ func (w *Window) print(lines ...string) {
 	w.repaint()
 }
 
-// say prints lines behind what there is of the text that grows, which goes on below them.
+// say prints lines below the text that grows, which goes on below them.
 func (w *Window) say(lines ...string) {
 	if w.answer != nil {
 		w.live.Tail = nil

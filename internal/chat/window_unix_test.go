@@ -100,9 +100,15 @@ func (s *seat) looks(here bool) {
 	s.t.Helper()
 	sequence := map[bool]string{true: "\x1b[I", false: "\x1b[O"}[here]
 	s.types(sequence)
-	for end := time.Now().Add(hermetic.Patience); s.device.Front() != here; time.Sleep(time.Millisecond) {
+	s.until("the terminal is heard", func() bool { return s.device.Front() == here })
+}
+
+// until waits for what nothing tells: that the window has taken something from the terminal.
+func (s *seat) until(what string, is func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(hermetic.Patience); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			s.t.Fatal("the terminal is not heard")
+			s.t.Fatal("it is not so: " + what)
 		}
 	}
 }
@@ -110,16 +116,10 @@ func (s *seat) looks(here bool) {
 // shows waits until something stands at the prompt.
 func (s *seat) shows(what string) {
 	s.t.Helper()
-	for end := time.Now().Add(hermetic.Patience); ; time.Sleep(time.Millisecond) {
-		input := ""
-		s.locked(func() { input = fmt.Sprint(s.live.Input) })
-		if strings.Contains(input, what) {
-			return
-		}
-		if time.Now().After(end) {
-			s.t.Fatalf("%s is not shown: %s", what, input)
-		}
-	}
+	s.until(what+" is shown", func() (is bool) {
+		s.locked(func() { is = strings.Contains(fmt.Sprint(s.live.Input), what) })
+		return is
+	})
 }
 
 // turns holds turns of some lengths, one queued behind the other.
@@ -254,8 +254,8 @@ func TestTasks(t *testing.T) {
 	s.Close()
 }
 
-// TestKeysOfTheEditor: in a search, or with a list of completions, a key ends that and does nothing to the turn; the
-// same key does it afterwards.
+// TestKeysOfTheEditor: Ctrl-G and Escape close a search or a list of completions first. Pressed again, they mean the
+// turn.
 func TestKeysOfTheEditor(t *testing.T) {
 	const ctrlG, escape = "\x07", "\x1b[27u" // as kitty sends it, so that no time has to pass behind it
 	for opens, shown := range map[string]string{"draft\x12": "search", "@": "@two"} {

@@ -32,7 +32,6 @@ type Call struct {
 	values          map[string][]string // by parameter, as typed or from the payload
 	payloadProblems []fault.Problem     // problems of --raw-payload as a whole
 	surplus         []string            // arguments for which there was no place
-	unfinished      bool                // a batch stopped, because nobody reads its answers
 	words           []string            // the command line as typed, for hints and the record
 	id              string
 	started         time.Time

@@ -38,12 +38,10 @@ func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []
 	return c.Program.Run(ctx, host, nil)
 }
 
-// ReaderGone reports that nobody reads the answers any more: then a batch stops before its next line, and that is a
-// failure, whatever its lines change.
+// ReaderGone reports that nobody reads the answers any more: then a batch stops before its next line.
 func (c *Call) ReaderGone() bool {
 	broken, err := c.out.state()
-	c.unfinished = broken || err != nil
-	return c.unfinished
+	return broken || err != nil
 }
 
 // Write passes the answers of a batch through the standard output of the batch.

@@ -341,10 +341,10 @@ func (c *Call) errorLines(f *fault.Fault) []string {
 }
 
 // abandoned reports that the reader of a command that changes nothing has gone: it wanted no more, so there is nothing
-// to report. A line of a batch keeps its status, because the batch needs it.
-func (c *Call) abandoned() bool {
+// to report. A batch keeps its status, because its lines may change something, and so does each line.
+func (c *Call) abandoned(a answer) bool {
 	broken, _ := c.out.state()
-	return broken && c.Command.Danger == Safe && c.Host.line == nil && !c.unfinished
+	return broken && c.Command.Danger == Safe && !a.bare && c.Host.line == nil
 }
 
 // deliver writes the answer and returns the exit status.
@@ -361,7 +361,7 @@ func (c *Call) deliver(body []byte, a answer, status int, signals <-chan os.Sign
 	}
 	broken, err := c.out.state()
 	switch {
-	case c.abandoned():
+	case c.abandoned(a):
 		return 0
 	case broken, err == nil:
 		return status

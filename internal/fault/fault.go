@@ -210,7 +210,7 @@ func Of(err error) *Fault {
 	return New(Internal, "%s", err.Error()).Because(err)
 }
 
-// InJSON says what is wrong with JSON in its own terms, and not in those of the types that it is read into.
+// InJSON describes an error of encoding/json to somebody who sees the JSON and not our types.
 func InJSON(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {

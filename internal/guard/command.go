@@ -123,7 +123,7 @@ type walker struct {
 
 	sets  map[string][]*syntax.Word   // what a text gives variables; nil in it: what is not known
 	begin dirs                        // where all of a text runs, unless it moves
-	loose dirs                        // where what runs out of order is: loops, functions
+	loose dirs                        // where loops and functions run, whose order is not known
 	feeds map[*syntax.CallExpr]string // what is on the standard input of a command, where it is known
 	fed   string                      // that of the command that is judged
 	isFed bool
@@ -298,8 +298,8 @@ func (w *walker) words(line string) {
 	}
 }
 
-// dirs are the directories in which the shell may be. lost: any directory. Then near are those for which something
-// speaks, which is enough to look for credentials, and all says that there are no others.
+// dirs are the directories in which the shell may be. lost: any directory. Then near are the likely ones, where only
+// credentials are looked for, and all says that it is one of these.
 type dirs struct {
 	list []string
 	lost bool
@@ -307,7 +307,7 @@ type dirs struct {
 	all  bool
 }
 
-// likely returns the directories for which something speaks, and whether there are no others.
+// likely returns the directories in which the shell probably is, and whether it is certainly in one of them.
 func (d dirs) likely() (list []string, all bool) {
 	if d.lost {
 		return d.near, d.all
@@ -330,7 +330,7 @@ func (d dirs) or(e dirs) dirs {
 	return dirs{list: list}
 }
 
-// clipDirs leaves out the middle of too many directories, where the last are those that led to the others.
+// clipDirs leaves out the middle of a list that is too long.
 func clipDirs(list []string) []string {
 	if len(list) <= maxDirs {
 		return list

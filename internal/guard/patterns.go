@@ -110,7 +110,7 @@ func (w *walker) meant(p *piece, text string, at dirs) {
 	}
 }
 
-// upwards returns what a pattern means if the first .. in it stands behind a link, whose target it then goes up from.
+// upwards returns what a pattern means if its first .. follows a link: that is the directory above the link's target.
 func (p Place) upwards(dir, text string) (paths []string) {
 	before, behind, found := strings.Cut(text, "/../")
 	if !found {
@@ -122,8 +122,8 @@ func (p Place) upwards(dir, text string) (paths []string) {
 	return paths
 }
 
-// meets denies the piece if a pattern, which is path in one of the directories where it may stand, may become a
-// credential. doubt says that it counts too where that cannot be told.
+// meets denies the piece if a pattern may become a credential. path is the pattern in one directory. doubt: also if that
+// cannot be told.
 func (w *walker) meets(p *piece, path, text string, doubt bool) {
 	mode := globbing(w.survey.line)
 	near := slices.ContainsFunc(w.place.Agents.Credentials(w.place.Home),

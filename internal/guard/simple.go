@@ -50,7 +50,7 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 	return end
 }
 
-// moved returns where cd leads. near is what is known of that where it is not certain.
+// moved returns where cd leads, or near if that is not certain.
 func (w *walker) moved(args []word, at, near dirs) dirs {
 	if len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
@@ -84,8 +84,8 @@ func behindBuiltin(argv []word) []word {
 	return argv
 }
 
-// near returns where a command may lead, as a place that is lost: only credentials are looked for there. Behind a link
-// that is its own name, for cd, and where it leads, for every other program.
+// near returns the directories to which a command probably leads; only credentials are looked for there. Behind a link
+// these are two: cd .. goes up from the link's name, and every other program from its target.
 func (w *walker) near(argv []word, at dirs) dirs {
 	if !argv[0].literal() || !changesDirectory(argv[0].text) {
 		return dirs{lost: true}
@@ -274,7 +274,7 @@ func meanings(a word) []string {
 // namesFile reports whether a text looks like the name of a file.
 func namesFile(text string) bool { return strings.Contains(text, "/") || strings.HasPrefix(text, ".") }
 
-// secret denies a word that names a credential. Where nothing speaks for a directory, that may be the home directory.
+// secret denies a word that names a credential. A shell that may be anywhere may be in the home directory.
 func (w *walker) secret(p *piece, a word, at dirs) {
 	if !a.known {
 		return
@@ -303,8 +303,8 @@ func (w *walker) secret(p *piece, a word, at dirs) {
 	}
 }
 
-// atHome reports whether a relative path may be taken for one of the home directory where the directory is not known:
-// there is one, and no project has that name too.
+// atHome reports whether a relative path probably means the home directory if the directory is not known. Names that
+// projects have too do not.
 func (p Place) atHome(text string) bool {
 	first, _, _ := strings.Cut(filepath.ToSlash(filepath.Clean(text)), "/")
 	shared := []string{".npmrc", ".yarnrc.yml", ".pypirc", ".docker", ".eidolon", ".eidolon.json", ".yume"}

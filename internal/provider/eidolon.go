@@ -152,8 +152,8 @@ func (r *profileReader) file(path string, layer Layer, trusted func(string, []by
 	}
 }
 
-// shape returns what stands at a path of a file, if it is of a kind; what is of another one does not count. Null is as
-// good as nothing.
+// shape returns the value at a path of a file if it is of the wanted kind, and notes one that is not. Null counts as
+// absent.
 func (r *profileReader) shape(
 	tree literal.Value, file string, kind literal.Kind, path ...string,
 ) (literal.Value, bool) {

@@ -108,7 +108,8 @@ func TestNoticesOfProfiles(t *testing.T) {
 		`{"model":"m"}`:                        "config.json:1: model does not count: it must be an object",
 		`{"models":{"profiles":{"name":"b"}}}`: "config.json:1: models.profiles does not count: it must be an array",
 		`{"models":{"profiles":["b"]}}`:        "config.json:1: a profile does not count: it must be an object",
-		`{"models":{"active":1,"profiles":[{"name":"b"}]}}`:                      "models.active does not count: it must be a string",
+		`{"models":{"active":1,"profiles":[{"name":"b"}]}}`: "models.active does not count: it must be a string",
+
 		`{"models":{"profiles":[{"name":"b", "model":["m"]}]}}`:                  "config.json:1: model does not count",
 		`{"models":{"profiles":[{"name":"b", "maxOutputTokens":"many"}]}}`:       "maxOutputTokens does not count",
 		`{"models":{"profiles":[{"model":"m"}, {"name":"b"}]}}`:                  "config.json:1 has a profile without",

@@ -234,7 +234,7 @@ func (f *fold) messages() []Numbered {
 
 const titleLength = 80
 
-// addedByHost reports whether a text travels with a message of a person, who did not write it, such as a reminder.
+// addedByHost reports whether a host has added a text to a person's message, such as a reminder.
 func addedByHost(b model.Block) bool { return b.Kind == model.Text && b.Name != "" }
 
 // TitleOf returns a title for a prompt: its first line, shortened.

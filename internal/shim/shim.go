@@ -245,8 +245,8 @@ func (c *call) configure() error {
 	return c.defaults()
 }
 
-// ineffective warns of configuration that does not count. Of what is not trusted the native agent, which is this
-// program, warns itself.
+// ineffective warns of configuration that does not count. The native agent is this program, and warns of untrusted
+// configuration itself.
 func (c *call) ineffective() {
 	if c.settings.Set == nil {
 		return

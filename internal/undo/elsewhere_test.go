@@ -138,8 +138,8 @@ func TestNothingIsTakenBackAroundAnAgentAtWork(t *testing.T) {
 func TestRepositoriesElsewhereComeBack(t *testing.T) {
 	const separate = `git init -q --separate-git-dir=git work; cd work; echo one > a; git add a; git commit -qm one;
 		echo two > a`
-	const submodule = `git init -q part; cd part; echo one > a; git add a; git commit -qm one; cd ..; git init -q work; cd work
-		git -c protocol.file.allow=always submodule -q add ../part part; git commit -qm one; echo two > part/a`
+	const submodule = `git init -q part; cd part; echo one > a; git add a; git commit -qm one; cd ..
+		git init -q work; cd work; git -c protocol.file.allow=always submodule -q add ../part part; git commit -qm one; echo two > part/a`
 	for name, c := range map[string]struct{ made, dir, turn string }{
 		"the way to it":                {separate, "work", `rm .git`},
 		"all of it":                    {separate, "work", `rm -rf ../git; rm a`},
