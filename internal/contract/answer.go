@@ -113,7 +113,7 @@ func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	c.complete(&a)
 	body := c.render(&a, status)
 	ended := c.deliver(body, a, status, signals)
-	if (!a.pure || a.fault != nil) && !c.abandoned(a) { // after the answer, so that the hint is what a person reads last
+	if (!a.pure || a.fault != nil) && !c.abandoned(a) { // behind the answer: a person reads the hint last
 		c.writeNotes(a, status, c.format())
 	}
 	status = ended

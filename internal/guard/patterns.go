@@ -122,8 +122,8 @@ func (p Place) upwards(dir, text string) (paths []string) {
 	return paths
 }
 
-// meets denies the piece if a pattern may become a credential. path is the pattern in one directory. doubt: also if that
-// cannot be told.
+// meets denies the piece if a pattern may become a credential. path is the pattern in one directory. doubt: also if
+// that cannot be told.
 func (w *walker) meets(p *piece, path, text string, doubt bool) {
 	mode := globbing(w.survey.line)
 	near := slices.ContainsFunc(w.place.Agents.Credentials(w.place.Home),

@@ -112,8 +112,8 @@ func (r *Renderer) take() []string {
 	return out
 }
 
-// Flush returns the unfinished line, so that something can be printed below it. The text goes on after that, in the same
-// block of code.
+// Flush returns the unfinished line, so that something can be printed below it. The text goes on after that, in the
+// same block of code.
 func (r *Renderer) Flush() []string {
 	if len(r.line) > 0 {
 		r.end()
