@@ -93,6 +93,7 @@ type Conversation struct {
 	canAsk     bool
 	last       int64      // number of the last turn
 	waiting    []*message // accepted; their turns have not begun
+	steers     []steer    // the agent does not have them yet
 	// accepted, but their turns will not begin; their ends come after the end of the running turn
 	dropped     []*message
 	turn        *turn // nil: none runs
@@ -377,7 +378,7 @@ func (c *Conversation) StartSteer(
 	if err := empty(blocks); err != nil {
 		return func() (int64, bool, error) { return 0, false, err }
 	}
-	reached := start(ctx, c, func(reply func(int64, error)) { c.steer(blocks, reply) })
+	reached := start(ctx, c, func(reply func(int64, error)) { c.steer(steer{blocks, reply}) })
 	return func() (int64, bool, error) {
 		number, err := reached()
 		if number < 0 {

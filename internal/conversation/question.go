@@ -224,32 +224,55 @@ func (c *Conversation) nobodyAnswers() {
 	}
 }
 
-// steer implements Steer. A negative number is the turn of a new message.
-func (c *Conversation) steer(blocks []event.Block, reply func(int64, error)) {
-	message := func() {
-		number, err := c.accept(blocks)
-		reply(-number, err)
+// steer is a message for the turn that runs, and how to report what became of it.
+type steer struct {
+	blocks []event.Block
+	reply  func(turn int64, err error) // a negative number is the turn of a new message
+}
+
+// steer implements Steer.
+func (c *Conversation) steer(s steer) {
+	c.steers = append(c.steers, s)
+	if len(c.steers) == 1 {
+		c.nextSteer()
 	}
-	t := c.turn
-	if t == nil || t.ended || t.cancelled || !c.able.Steer {
-		message()
+}
+
+// nextSteer passes on the oldest steer, and the others when the agent has that one: they reach it in their order.
+func (c *Conversation) nextSteer() {
+	for len(c.steers) > 0 {
+		t, mind := c.turn, c.mind
+		if t == nil || t.ended || t.cancelled || !c.able.Steer {
+			c.becomesMessage()
+			continue
+		}
+		s := c.steers[0]
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), c.o.Services.Grace)
+			defer cancel()
+			err := mind.Steer(ctx, s.blocks)
+			c.inbox.post(func() {
+				if err != nil {
+					c.becomesMessage()
+				} else {
+					c.steers = c.steers[1:]
+					c.record(event.Event{Kind: event.Steered, Turn: t.number, Blocks: s.blocks})
+					c.sync()
+					s.reply(t.number, c.failure)
+				}
+				c.nextSteer()
+			})
+		}()
 		return
 	}
-	mind := c.mind
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), c.o.Services.Grace)
-		defer cancel()
-		err := mind.Steer(ctx, blocks)
-		c.inbox.post(func() {
-			if err != nil {
-				message()
-				return
-			}
-			c.record(event.Event{Kind: event.Steered, Turn: t.number, Blocks: blocks})
-			c.sync()
-			reply(t.number, c.failure)
-		})
-	}()
+}
+
+// becomesMessage makes a message of the oldest steer.
+func (c *Conversation) becomesMessage() {
+	s := c.steers[0]
+	c.steers = c.steers[1:]
+	number, err := c.accept(s.blocks)
+	s.reply(-number, err)
 }
 
 // findStale returns the id of a question of an earlier process, given that id or the id of its call, or "".

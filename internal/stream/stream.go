@@ -86,9 +86,10 @@ type Host struct {
 	open        map[int64]bool // turns of messages that have not ended
 	held        []Frame        // messages that the conversation has no room for yet
 	heldBytes   int
-	newest      int64      // the last turn of a message that an event reported
-	pending     int        // answers still to come
-	failCode    fault.Code // why the last turn failed
+	newest      int64           // the last turn of a message that an event reported
+	pending     int             // answers still to come
+	lastSteer   <-chan struct{} // closed when what became of the last steer has been told
+	failCode    fault.Code      // why the last turn failed
 	last        *event.End
 	denied      bool
 	signal      os.Signal
@@ -105,6 +106,9 @@ func New(out io.Writer, d Dialect, form Form) *Host {
 		ended: make(chan struct{}),
 		open:  map[int64]bool{}, closed: make(chan struct{}),
 	}
+	none := make(chan struct{})
+	close(none)
+	h.lastSteer = none
 	if b, binds := d.(interface{ bind(*Host) }); binds {
 		b.bind(h)
 	}
@@ -316,9 +320,18 @@ func (h *Host) send(ctx context.Context, f Frame) {
 	}
 	if f.Steer {
 		reached := h.Conversation.StartSteer(ctx, f.User)
+		earlier, told := h.lastSteer, make(chan struct{})
+		h.lastSteer = told
 		h.later(func() func() {
 			turn, steered, err := reached()
-			return func() { h.sent(f, turn, steered, err) }
+			select { // the line names only the turn, so the other side counts on the order of its messages
+			case <-earlier:
+			case <-h.ended:
+			}
+			return func() {
+				h.sent(f, turn, steered, err)
+				close(told)
+			}
 		})
 		return
 	}

@@ -421,7 +421,19 @@ func TestSteer(t *testing.T) {
 	r := p.launch(t, env, append(args, "--session-id", "mine", "--permission-mode", "auto", "--sandbox", "off")...)
 	r.say(`{"type":"user","content":"dig"}`)
 	p.await(t, "begun")
-	r.say(`{"type":"user","content":"and mind the cat","steer":true}`)
+	var steers, words []string
+	for i := range 20 {
+		words = append(words, fmt.Sprintf("and mind cat %d.", i))
+		steers = append(steers, fmt.Sprintf(`{"type":"user","content":%q,"steer":true}`, words[i]))
+	}
+	r.say(strings.Join(steers, "\n"))
+	reached := 0
+	r.await(func(line string) bool {
+		if strings.Contains(line, `"steered"`) {
+			reached++
+		}
+		return reached == len(steers)
+	})
 	p.write(t, "go", "")
 	r.await(func(line string) bool { return strings.Contains(line, `"message_stop"`) })
 	r.say(`{"type":"user","content":"now?","steer":true}`)
@@ -434,11 +446,46 @@ func TestSteer(t *testing.T) {
 					map[bool]string{true: fmt.Sprint(m["turn"])}[m["turn"] != nil]))
 		}
 	}
-	if got := strings.Join(course, ", "); got != "steered 1, success, queued 2, success" || exit != 0 {
+	want := strings.Repeat("steered 1, ", len(steers)) + "success, queued 2, success"
+	if got := strings.Join(course, ", "); got != want || exit != 0 {
 		t.Errorf("exit %d: %s\n%s\n%s", exit, got, strings.Join(r.lines, "\n"), r.stderr.String())
 	}
-	if raw := string(server.Requests()[1].Raw); !strings.Contains(raw, "mind the cat") {
-		t.Errorf("the model does not hear it: %s", raw)
+	raw, from := string(server.Requests()[1].Raw), 0
+	for _, w := range words {
+		at := strings.Index(raw[from:], w)
+		if at < 0 {
+			t.Fatalf("the model does not hear %q behind the others: %s", w, raw)
+		}
+		from += at
+	}
+}
+
+// TestSteersInOrder: what became of messages that came too late for a turn is told in the order of these messages.
+func TestSteersInOrder(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args, env, _ := wires()[0].scripted(t, `[{"say":"You said ${input}"}]`)
+	r := p.launch(t, env, append(args, "--session-id", "mine", "--permission-mode", "auto", "--sandbox", "off")...)
+	var all strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&all, `{"type":"user","content":"message %d","steer":true}`+"\n", i)
+	}
+	r.say(strings.TrimSuffix(all.String(), "\n"))
+	messages, exit := r.end()
+	last, queued := 0.0, 0
+	for _, m := range messages {
+		if m["subtype"] != "queued" {
+			continue
+		}
+		turn, _ := m["turn"].(float64)
+		if turn <= last {
+			t.Errorf("turn %v is told behind turn %v", turn, last)
+		}
+		last = turn
+		queued++
+	}
+	if queued < 2 || exit != 0 {
+		t.Errorf("exit %d, %d queued: %s\n%s", exit, queued, strings.Join(r.lines, "\n"), r.stderr.String())
 	}
 }
 
