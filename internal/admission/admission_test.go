@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/audit"
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 func driver(name string) agent.Driver {
@@ -37,7 +38,7 @@ func put(t *testing.T, path, text string, mode os.FileMode) agent.Install {
 	t.Helper()
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	if err == nil {
-		err = os.WriteFile(path, []byte(text), 0o755)
+		err = hermetic.WriteProgram(path, []byte(text), 0o755)
 	}
 	if err == nil {
 		err = os.Chmod(path, mode)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 // TestPackageHosts: what package managers say and what a person configured counts, and nothing of the workspace.
@@ -20,7 +21,7 @@ func TestPackageHosts(t *testing.T) {
 	write := func(path, text string) {
 		t.Helper()
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
-			os.WriteFile(path, []byte(text), 0o700)); err != nil {
+			hermetic.WriteProgram(path, []byte(text), 0o700)); err != nil {
 			t.Fatal(err)
 		}
 	}

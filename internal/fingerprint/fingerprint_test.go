@@ -14,7 +14,7 @@ func put(t *testing.T, path, text string) string {
 	t.Helper()
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	if err == nil {
-		err = os.WriteFile(path, []byte(text), 0o755)
+		err = hermetic.WriteProgram(path, []byte(text), 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -142,7 +142,7 @@ func TestApplyWhileGitIsUsed(t *testing.T) {
 			// Apply runs git ls-tree when the plan is complete.
 			script := "#!/bin/sh\ncase \" $* \" in *' ls-tree '*) PATH=${PATH#*:}; (cd " + g.dir + "\n" + c.script +
 				"\n);; esac\nexec " + real + " \"$@\"\n"
-			if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
+			if err := hermetic.WriteProgram(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			t.Setenv("PATH", bin+":"+os.Getenv("PATH"))

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 func TestParseTrace(t *testing.T) {
@@ -97,7 +99,7 @@ func TestShared(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+		if err := hermetic.WriteProgram(name, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

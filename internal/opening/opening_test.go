@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/gemini"
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 )
@@ -27,7 +28,7 @@ func place(t *testing.T) (e Env, root string) {
 		}
 	}
 	program := "#!/bin/sh\ntouch " + filepath.Join(root, "started") + "\n"
-	if err := os.WriteFile(filepath.Join(root, "bin", "gemini"), []byte(program), 0o755); err != nil {
+	if err := hermetic.WriteProgram(filepath.Join(root, "bin", "gemini"), []byte(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	environ := []string{

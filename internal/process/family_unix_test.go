@@ -139,8 +139,8 @@ func TestChildHasNoTerminalToAskOn(t *testing.T) {
 func TestDirectoryOfTheChild(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	check(t, err)
-	check(t, os.WriteFile(filepath.Join(dir, "here"), []byte("#!/bin/sh\npwd -P\n"), 0o700))
-	check(t, os.WriteFile(filepath.Join(dir, "orphan"), []byte("#!/no/such/interpreter\n"), 0o700))
+	check(t, hermetic.WriteProgram(filepath.Join(dir, "here"), []byte("#!/bin/sh\npwd -P\n"), 0o700))
+	check(t, hermetic.WriteProgram(filepath.Join(dir, "orphan"), []byte("#!/no/such/interpreter\n"), 0o700))
 	r, err := Run(t.Context(), Spec{Argv: []string{"./here"}, Dir: dir})
 	check(t, err)
 	if string(r.Stdout) != dir+"\n" {

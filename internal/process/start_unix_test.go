@@ -76,7 +76,7 @@ func TestWhatCannotStart(t *testing.T) {
 		wantCode(t, err, c.want)
 	}
 	script := filepath.Join(t.TempDir(), "agent")
-	if err := os.WriteFile(script, []byte("#!/no/such/node --flag\nx\n"), 0o755); err != nil {
+	if err := hermetic.WriteProgram(script, []byte("#!/no/such/node --flag\nx\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	plan := Plan{Argv: []string{"agent"}, Path: script, Apart: os.Getenv(apartVariable) != ""}

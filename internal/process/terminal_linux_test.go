@@ -88,7 +88,7 @@ func sit(t *testing.T, argv ...string) *console {
 	run := filepath.Join(t.TempDir(), "run")
 	script := fmt.Sprintf("#!/bin/sh\nexport %s=starter GORACE=atexit_sleep_ms=0\nexec '%s' '%s'\n", roleVariable, exe,
 		text)
-	check(t, os.WriteFile(run, []byte(script), 0o700))
+	check(t, hermetic.WriteProgram(run, []byte(script), 0o700))
 	if len(argv) == 0 {
 		argv = []string{run}
 	}

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 const canary = "canary-5f1b2c"
@@ -32,7 +32,7 @@ func executable(t *testing.T, name, script string) string {
 		t.Skip("it needs a shell script")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+	if err := hermetic.WriteProgram(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -405,7 +405,7 @@ func TestFreshness(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		if err := hermetic.WriteProgram(path, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		return path

@@ -51,7 +51,7 @@ func newAgentHomeWith(t *testing.T, reviewed map[string]string, change func(home
 	must(t, err)
 	text, err := os.ReadFile(shell)
 	must(t, err)
-	must(t, os.WriteFile(a.home+"/tools/agent", text, 0o700))
+	must(t, hermetic.WriteProgram(a.home+"/tools/agent", text, 0o700))
 	p := g.policy()
 	p.Root, p.Homes, p.Protected = a.root, []string{a.home}, nil
 	change(a.home)

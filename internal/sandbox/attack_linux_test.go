@@ -14,6 +14,8 @@ import (
 	"time"
 	"unsafe"
 
+	"omniagent/internal/hermetic"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -529,7 +531,7 @@ func prepare(t *testing.T, g ground) target {
 	}
 	program, err := os.ReadFile("/bin/true")
 	must(t, err)
-	must(t, os.WriteFile(g.secret+"/program", program, 0o700))
+	must(t, hermetic.WriteProgram(g.secret+"/program", program, 0o700))
 	file, err := os.OpenFile(g.outside+"/file", os.O_RDWR, 0)
 	must(t, err)
 	t.Cleanup(func() { _ = file.Close() })

@@ -32,7 +32,7 @@ func again(t *testing.T, attr *syscall.SysProcAttr, id int, before, tests string
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	text, err := os.ReadFile("/proc/self/exe")
 	must(t, err)
-	must(t, os.WriteFile(dir+"/program", text, 0o755))
+	must(t, hermetic.WriteProgram(dir+"/program", text, 0o755))
 	must(t, os.Mkdir(dir+"/tmp", 0o700))
 	for _, path := range []string{dir, dir + "/program", dir + "/tmp"} {
 		must(t, os.Chown(path, id, id))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/process"
 )
 
@@ -20,7 +21,7 @@ func TestRunIsEmpty(t *testing.T) {
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	for _, path := range []string{dir + "/bin/plain", g.outside + "/bin/linked", dir + "/login", dir + "/named"} {
 		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		must(t, os.WriteFile(path, []byte("#!/bin/sh\necho ran\n"), 0o700))
+		must(t, hermetic.WriteProgram(path, []byte("#!/bin/sh\necho ran\n"), 0o700))
 	}
 	must(t, os.Symlink(g.outside, dir+"/link"))
 	path := strings.Join([]string{dir + "/bin", dir + "/link/bin", os.Getenv("PATH"), dir + "/absent", "/run"}, ":")

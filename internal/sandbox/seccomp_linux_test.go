@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 // roleVariable says to a copy of the test binary that it is behind the filter, and as whom: it runs the same test, from
@@ -341,7 +342,7 @@ func TestOtherMachines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "program")
-			if err := os.WriteFile(file, c.program, 0o700); err != nil {
+			if err := hermetic.WriteProgram(file, c.program, 0o700); err != nil {
 				t.Fatal(err)
 			}
 			status := func(role string) syscall.WaitStatus {
@@ -422,7 +423,7 @@ func TestAgentIsFilteredEverywhere(t *testing.T) {
 		"TIOCSTI by the old way": {elf(t, true, by80(54, unix.TIOCSTI)), unix.EPERM},
 	} {
 		file := a.home + "/tools/program"
-		must(t, os.WriteFile(file, c.program, 0o700))
+		must(t, hermetic.WriteProgram(file, c.program, 0o700))
 		var ended *exec.ExitError
 		if err := exec.Command(file).Run(); !errors.As(err, &ended) || !ended.Exited() {
 			t.Logf("%s: this kernel does not run it even without a filter: %v", name, err)

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 )
@@ -60,7 +61,7 @@ func newGround(t testing.TB) ground {
 	if os.Link(program, g.attacker) != nil {
 		text, err := os.ReadFile(program)
 		must(t, err)
-		must(t, os.WriteFile(g.attacker, text, 0o700))
+		must(t, hermetic.WriteProgram(g.attacker, text, 0o700))
 	}
 	return g
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/tree"
 )
 
@@ -156,7 +157,7 @@ func TestRepositoryIsLeftAlone(t *testing.T) {
 	root, marker := t.TempDir(), filepath.Join(t.TempDir(), "marker")
 	repository(t, root, map[string]string{"a": "a\n", ".gitattributes": "* filter=f diff=d\n"})
 	program := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\ntouch "+marker+"\ncat\n"), 0o755); err != nil {
+	if err := hermetic.WriteProgram(program, []byte("#!/bin/sh\ntouch "+marker+"\ncat\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	write(t, root, ".git/config", "[core]\nrepositoryformatversion = 0\nfsmonitor = "+program+

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/hermetic"
 )
 
 // mount mounts beneath the workspace and takes it away in the end.
@@ -379,7 +380,7 @@ func TestAsNobody(t *testing.T) {
 	program, err := os.ReadFile(exe)
 	check(t, err)
 	copied := filepath.Join(dir, "program")
-	check(t, os.WriteFile(copied, program, 0o755))
+	check(t, hermetic.WriteProgram(copied, program, 0o755))
 	others, err := os.CreateTemp("/tmp", "omniagent-others-")
 	check(t, err)
 	t.Cleanup(func() { _ = os.Remove(others.Name()) })

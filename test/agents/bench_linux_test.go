@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // patience ends a test that waits for what does not come. It is not a measurement: on a busy machine one turn of an
@@ -91,7 +93,7 @@ func (b *bench) put(path, text string) string {
 	}
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	if err == nil {
-		err = os.WriteFile(path, []byte(text), 0o755)
+		err = hermetic.WriteProgram(path, []byte(text), 0o755)
 	}
 	if err != nil {
 		b.t.Fatal(err)

@@ -93,7 +93,7 @@ func newReader(t *testing.T) reader {
 	for _, dir := range []string{filepath.Join(r.app, ".git"), r.bin, filepath.Join(root, "tmp")} {
 		must(t, os.MkdirAll(dir, 0o755))
 	}
-	must(t, os.WriteFile(filepath.Join(r.bin, "omniagent"), []byte(wrapper), 0o755))
+	must(t, hermetic.WriteProgram(filepath.Join(r.bin, "omniagent"), []byte(wrapper), 0o755))
 	if git, err := exec.LookPath("git"); err == nil {
 		note := filepath.Join(r.app, "note.txt")
 		must(t, os.WriteFile(note, []byte("one\n"), 0o644))
@@ -137,7 +137,7 @@ func (r reader) stubs(t *testing.T) {
 		if name == "codex" {
 			text = codex
 		}
-		must(t, os.WriteFile(filepath.Join(r.bin, name), []byte(text), 0o755))
+		must(t, hermetic.WriteProgram(filepath.Join(r.bin, name), []byte(text), 0o755))
 	}
 }
 
@@ -220,7 +220,7 @@ func (r reader) files(t *testing.T, list []block) {
 			dir = filepath.Join(r.home, ".config", "omniagent", "agents")
 		}
 		must(t, os.MkdirAll(dir, 0o755))
-		must(t, os.WriteFile(filepath.Join(dir, b.file), []byte(b.text), 0o755))
+		must(t, hermetic.WriteProgram(filepath.Join(dir, b.file), []byte(b.text), 0o755))
 	}
 }
 

@@ -66,7 +66,7 @@ func newPlace(t *testing.T, script string) place {
 
 func (p place) write(t *testing.T, name, content string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(p.work, name), []byte(content), 0o755); err != nil {
+	if err := hermetic.WriteProgram(filepath.Join(p.work, name), []byte(content), 0o755); err != nil {
 		t.Fatal(err)
 	}
 }

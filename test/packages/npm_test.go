@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 )
 
@@ -275,7 +276,7 @@ func TestLauncher(t *testing.T) {
 	put := func(name, text string) string {
 		path := filepath.Join(modules, name)
 		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, os.WriteFile(path, []byte(text), 0o755))
+		must(t, hermetic.WriteProgram(path, []byte(text), 0o755))
 		return path
 	}
 	main := put("omniagent/bin/omniagent", string(script))

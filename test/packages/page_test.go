@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestInstallPage types what docs/install.md shows, in a directory with the packages: as root where it says so, but
@@ -29,7 +31,7 @@ func TestInstallPage(t *testing.T) {
 		must(t, os.MkdirAll(made, 0o755))
 	}
 	must(t, os.WriteFile(filepath.Join(system, "var/lib/dpkg/status"), nil, 0o644))
-	must(t, os.WriteFile(filepath.Join(bin, "sudo"), []byte("#!/bin/sh\nexec \"$@\"\n"), 0o755))
+	must(t, hermetic.WriteProgram(filepath.Join(bin, "sudo"), []byte("#!/bin/sh\nexec \"$@\"\n"), 0o755))
 	must(t, os.WriteFile(filepath.Join(bin, "dpkg"),
 		[]byte("#!/bin/sh\nexec "+needs(t, "dpkg")+" --root="+system+" --log=/dev/null \"$@\"\n"), 0o755))
 	for _, name := range tree(t, dir) {

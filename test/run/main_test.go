@@ -149,7 +149,7 @@ func (p *place) put(path, content string) {
 	}
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	if err == nil {
-		err = os.WriteFile(path, []byte(content), 0o755)
+		err = hermetic.WriteProgram(path, []byte(content), 0o755)
 	}
 	if err != nil {
 		p.t.Fatal(err)

@@ -126,7 +126,7 @@ func documented(dir string) error {
 			return err
 		}
 		for _, found := range block.FindAllSubmatch(text, -1) {
-			if err := os.WriteFile(filepath.Join(dir, string(found[1])), found[2], 0o755); err != nil {
+			if err := hermetic.WriteProgram(filepath.Join(dir, string(found[1])), found[2], 0o755); err != nil {
 				return err
 			}
 		}

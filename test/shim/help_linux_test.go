@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 // TestHelpOnATerminal: at 80 by 24 the help fits the width, has bold headings unless NO_COLOR is set, and is shown in
@@ -15,7 +17,7 @@ func TestHelpOnATerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pager := filepath.Join(w.bin, "leaf")
-	if err := os.WriteFile(pager, []byte("#!/bin/sh\n/bin/cat >paged\necho \"<paged $1>\"\n"), 0o755); err != nil {
+	if err := hermetic.WriteProgram(pager, []byte("#!/bin/sh\n/bin/cat >paged\necho \"<paged $1>\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	paged := func() string {

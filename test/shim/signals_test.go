@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"omniagent/internal/hermetic"
 )
 
 // agent puts a shell script in the place of a stub.
@@ -19,7 +21,7 @@ func (w *world) agent(name, script string) {
 	w.t.Helper()
 	path := filepath.Join(w.bin, name)
 	_ = os.Remove(path)
-	if err := os.WriteFile(path, []byte("#!/bin/bash\n"+script), 0o755); err != nil {
+	if err := hermetic.WriteProgram(path, []byte("#!/bin/bash\n"+script), 0o755); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/order"
 )
 
@@ -458,7 +459,7 @@ func TestProviderCopilot(t *testing.T) {
 		t.Errorf("exit %d, %v: %s", exit, messages, r.stderr.String())
 	}
 	stub := "#!/bin/sh\nread -r line\necho \"$@ $line\" >> " + filepath.Join(p.home, ".copilot/told") + "\nexit 1\n"
-	if err := os.WriteFile(filepath.Join(bin, "copilot"), []byte(stub), 0o755); err != nil { //nolint:gosec // a program
+	if err := hermetic.WriteProgram(filepath.Join(bin, "copilot"), []byte(stub), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	_, exit = p.launch(t, []string{path}, "--provider", "copilot", "-p", "say what you are").end()

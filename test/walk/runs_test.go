@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"omniagent/internal/fork"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/run"
 	"omniagent/internal/setting"
 	"omniagent/internal/tree"
@@ -56,7 +57,7 @@ var allowed = sync.OnceValues(func() (place [2]string, err error) {
 	if err != nil {
 		return place, err
 	}
-	if err := os.WriteFile(filepath.Join(home, "codex"), []byte(codex), 0o755); err != nil {
+	if err := hermetic.WriteProgram(filepath.Join(home, "codex"), []byte(codex), 0o755); err != nil {
 		return place, err
 	}
 	cmd := execProgram("agents", "allow", "codex")

@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/hermetic"
 )
 
 // TestKeptVersions: what a program said counts for that very file and no other.
@@ -16,7 +17,7 @@ func TestKeptVersions(t *testing.T) {
 	program := filepath.Join(dir, "agent")
 	write := func(text string, at time.Time) {
 		t.Helper()
-		if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
+		if err := hermetic.WriteProgram(program, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Chtimes(program, at, at); err != nil {
@@ -67,7 +68,7 @@ func TestKeptVersions(t *testing.T) {
 // TestSaidVersion: it counts only where no package.json tells.
 func TestSaidVersion(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "agent"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+	if err := hermetic.WriteProgram(filepath.Join(dir, "agent"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	p := cli.Program{ID: "agent", About: agent.About{Binary: "agent", Package: "the-agent"}}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/hermetic"
 	"omniagent/internal/setting"
 )
 
@@ -52,7 +53,7 @@ func put(t *testing.T, path, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+	if err := hermetic.WriteProgram(path, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"omniagent/internal/hermetic"
 )
 
 // stub is Claude Code as far as these tests need it: this test binary under that name. What it does with a message, the
@@ -232,7 +234,7 @@ func installed(t *testing.T) place {
 		}
 		data, err := os.ReadFile(self)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), data, 0o700)
+			err = hermetic.WriteProgram(filepath.Join(dir, name), data, 0o700)
 		}
 		if err != nil {
 			t.Fatal(err)

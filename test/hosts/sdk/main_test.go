@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
 	"omniagent/internal/modelserver"
 )
@@ -195,7 +196,7 @@ func (s *stage) play(t *testing.T, name, script string) observed {
 			"#!/bin/bash\nprintf '%%s\\n' \"$@\" >>%[2]s/argv\ntee -a %[2]s/said | %[1]s \"$@\" 2> >(tee -a "+
 				"%[2]s/stderr >&2) | tee -a %[2]s/heard\nexit ${PIPESTATUS[1]}\n", wrapped, s.home)
 	}
-	if err := os.WriteFile(executable, []byte(wrapper), 0o755); err != nil {
+	if err := hermetic.WriteProgram(executable, []byte(wrapper), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	self, _ := os.Executable()
