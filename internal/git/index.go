@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"omniagent/internal/workspace"
 )
@@ -95,6 +96,7 @@ const (
 	stageMask        = 0x3000
 	intentToAdd      = 0x2000
 	trailingHashSize = 20
+	smallestEntry    = hashAt + 20 + 2 + 1 // bytes: a hash, flags, a name
 )
 
 const isSplit = "it is split"
@@ -114,11 +116,19 @@ func parseIndex(data []byte, hashSize int, written Time) (entries Tracked, reaso
 	if version < 2 || version > 4 {
 		return nil, "its version is not known"
 	}
-	text := string(data) // all names share it
+	text := unsafe.String(unsafe.SliceData(data), len(data)) // all names share it, and nobody changes it
 	entries = Tracked{}
 	at, previous := 12, ""
+	all := make([]Entry, 0, min(int(count), len(data)/smallestEntry)) // in the order of the index
 	var dir string
-	var list []Entry // of dir: neighbours are mostly in one directory
+	first := 0 // of all, in dir: neighbours are mostly in one directory
+	leave := func() {
+		list := all[first:len(all):len(all)]
+		if earlier := entries[dir]; earlier != nil {
+			list = append(earlier, list...)
+		}
+		entries[dir] = list
+	}
 	for range count {
 		p := parser{data, text, at, hashSize, version}
 		name, next, entry := p.entry(previous, written)
@@ -127,14 +137,14 @@ func parseIndex(data []byte, hashSize int, written Time) (entries Tracked, reaso
 		}
 		i := strings.LastIndexByte(name, '/')
 		if in := name[:max(i, 0)]; in != dir {
-			entries[dir] = list
-			dir, list = in, entries[in]
+			leave()
+			dir, first = in, len(all)
 		}
 		entry.Name = name[i+1:]
-		list = append(list, entry)
+		all = append(all, entry)
 		at, previous = next, name
 	}
-	entries[dir] = list
+	leave()
 	for at+8 <= len(data)-trailingHashSize { // extensions
 		if string(data[at:at+4]) == "link" {
 			return nil, isSplit

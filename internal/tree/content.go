@@ -84,8 +84,11 @@ func (w *walk) readContents(ctx context.Context) error {
 			}
 		})
 	}
-	for _, f := range w.index.folders {
-		r.classifyAll(f, w.since[f.path], known[f.repository])
+	// The largest file is often git's index: others read it to keep it while it is read here for what it says.
+	for _, ofGit := range []bool{true, false} {
+		for _, f := range w.index.folders {
+			r.classifyAll(f, w.since[f.path], known[f.repository], ofGit)
+		}
 	}
 	close(r.tasks)
 	group.Wait()
@@ -139,22 +142,22 @@ func (f *folder) find(name string) *entry {
 	return nil
 }
 
-// classifyAll classifies the files of a folder. old is the folder as it was.
-func (r *reading) classifyAll(f, old *folder, known *tracked) {
+// classifyAll classifies the files of a folder, either those of git's state or the others. old is the folder as it was.
+func (r *reading) classifyAll(f, old *folder, known *tracked, ofGit bool) {
 	before, dir := old.all(), ""
 	if known != nil {
 		dir = f.repository.path(f.path)
 	}
 	for i := range f.entries {
 		e := &f.entries[i]
+		if !isRegular(e.Mode) || (e.about&stateOfGit != 0) != ofGit || ofGit && !r.options.Whole {
+			continue
+		}
 		for len(before) > 0 && before[0].name < e.name {
 			before = before[1:]
 		}
-		if !isRegular(e.Mode) || e.about&stateOfGit != 0 && !r.options.Whole {
-			continue
-		}
 		t := task{folder: f, dir: dir, entry: e}
-		if e.about&stateOfGit == 0 {
+		if !ofGit {
 			t.known = known
 		}
 		var was *entry

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"omniagent/internal/fault"
@@ -28,7 +29,7 @@ const (
 )
 
 // usualEntry is how many bytes an entry takes in most indexes.
-const usualEntry = 64
+const usualEntry = 80
 
 // Encode returns the index as Parse reads it.
 func (x *Index) Encode() []byte {
@@ -57,19 +58,43 @@ func (x *Index) Encode() []byte {
 		e.string(r.dir)
 	}
 	e.number(uint64(len(x.folders)))
-	for _, f := range x.folders {
-		e.string(f.path)
-		e.number(uint64(len(f.entries)))
-		e.bool(f.complete)
-		for i := range f.entries {
-			e.entry(&f.entries[i], x.Taken.UnixNano(), numbers)
-		}
+	for _, text := range x.encodeFolders(numbers) {
+		e.text = append(e.text, text...)
 	}
 	if e.bool(x.top != nil); x.top != nil {
 		e.entry(x.top, x.Taken.UnixNano(), numbers)
 	}
 	sum := sha256.Sum256(e.text)
 	return append(e.text, sum[:]...)
+}
+
+// encodeFolders returns the text of all folders in parts, which are made at the same time.
+func (x *Index) encodeFolders(numbers map[*repository]int) [][]byte {
+	var group sync.WaitGroup
+	parts := make([][]byte, workspace.Workers())
+	rest, left := x.folders, x.Len()
+	for i := range parts {
+		n, share := 0, left/(len(parts)-i)
+		some := rest
+		for rest = some; len(rest) > 0 && (n < share || i == len(parts)-1); rest = rest[1:] {
+			n += len(rest[0].entries)
+		}
+		some, left = some[:len(some)-len(rest)], left-n
+		group.Go(func() {
+			e := &encoder{text: make([]byte, 0, n*usualEntry)}
+			for _, f := range some {
+				e.string(f.path)
+				e.number(uint64(len(f.entries)))
+				e.bool(f.complete)
+				for i := range f.entries {
+					e.entry(&f.entries[i], x.Taken.UnixNano(), numbers)
+				}
+			}
+			parts[i] = e.text
+		})
+	}
+	group.Wait()
+	return parts
 }
 
 // SaveFile writes the index into a file, whole or not at all. LoadFile reads it.

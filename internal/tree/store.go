@@ -2,7 +2,6 @@ package tree
 
 import (
 	"bytes"
-	"compress/flate"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -12,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/klauspost/compress/flate"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"

@@ -21,11 +21,17 @@ func (p *place) take(ctx context.Context, roots []string, since []*tree.Index) (
 
 // survey is take, and without contents it keeps nothing.
 func (p *place) survey(ctx context.Context, roots []string, since []*tree.Index, contents *tree.Store) (
-	[]*tree.Index, error,
+	all []*tree.Index, err error,
 ) {
 	ctx, cancel := context.WithTimeout(ctx, walkTime)
 	defer cancel()
-	var all []*tree.Index
+	tree.WithRoom(func() { all, err = p.surveyAll(ctx, roots, since, contents) })
+	return all, err
+}
+
+func (p *place) surveyAll(ctx context.Context, roots []string, since []*tree.Index, contents *tree.Store) (
+	all []*tree.Index, err error,
+) {
 	for i := 0; i < len(roots); i++ {
 		root := roots[i]
 		latest := p.latest(root)
