@@ -121,6 +121,9 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	if name := c.String("agent"); name != "" && name != native.Name {
 		return p.explainAgent(c, name, w)
 	}
+	known := guard.Known(p.Tools.Specs())
+	rules, problems := rulesOf(c, known)
+	w.Unread, w.Unchanged = rules.Named(guard.Place{Root: w.Root, More: w.Roots, Dir: w.Root, Home: w.Home})
 	policy, err := w.Policy()
 	if err != nil {
 		return contract.Result{}, err
@@ -138,8 +141,6 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 		report.Tier = walls.Claim().Tier
 	}
 	data.Walls = walls.Told()
-	known := guard.Known(p.Tools.Specs())
-	rules, problems := rulesOf(c, known)
 	for _, problem := range problems {
 		data.Problems = append(data.Problems, problem.Error())
 	}

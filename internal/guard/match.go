@@ -215,16 +215,34 @@ func glob(pattern, s string) bool {
 // read broadly: a name without a slash matches at any depth, and a leading slash is both the root of the system and
 // that of the workspace.
 func (r Rule) matchesPath(path string, p Place) bool {
-	pattern := filepath.ToSlash(r.inner)
 	path = filepath.ToSlash(path)
+	patterns, known := r.patterns(p)
+	if !known {
+		return r.decision > Allow
+	}
+	for _, one := range patterns {
+		if r.decision > Allow {
+			if matchPath(strings.ToLower(one), strings.ToLower(path), true) {
+				return true
+			}
+		} else if matchPath(one, path, false) {
+			return true
+		}
+	}
+	return false
+}
+
+// patterns returns the absolute patterns that a rule for files means, without a slash at the end; known is false if
+// they cannot be told.
+func (r Rule) patterns(p Place) (patterns []string, known bool) {
+	pattern := filepath.ToSlash(r.inner)
 	root, home := filepath.ToSlash(filepath.Clean(p.Root)), filepath.ToSlash(p.Home)
-	var patterns []string
 	switch {
 	case strings.HasPrefix(pattern, "//"):
 		patterns = []string{pattern[1:]}
 	case strings.HasPrefix(pattern, "~/"):
 		if home == "" {
-			return r.decision > Allow
+			return nil, false
 		}
 		patterns = []string{home + pattern[1:]}
 	case strings.HasPrefix(pattern, "/"):
@@ -242,17 +260,10 @@ func (r Rule) matchesPath(path string, p Place) bool {
 			patterns = append(patterns, filepath.ToSlash(filepath.Clean(p.Dir))+"/"+pattern)
 		}
 	}
-	for _, one := range patterns {
-		one = strings.TrimSuffix(one, "/")
-		if r.decision > Allow {
-			if matchPath(strings.ToLower(one), strings.ToLower(path), true) {
-				return true
-			}
-		} else if matchPath(one, path, false) {
-			return true
-		}
+	for i := range patterns {
+		patterns[i] = strings.TrimSuffix(patterns[i], "/")
 	}
-	return false
+	return patterns, true
 }
 
 // matchPath matches element by element: ** is any number of elements, * and ? stay within one. With beneath, everything

@@ -2,12 +2,14 @@ package guard
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 )
@@ -56,6 +58,33 @@ func (r Rules) Reading(w Decision, p Place) func(path string) bool {
 	return func(path string) bool {
 		return slices.ContainsFunc(about, func(one Rule) bool { return one.matchesPath(path, p) })
 	}
+}
+
+// Named returns the paths of the workspace that deny rules name without a pattern: those that nobody may read, and
+// those that nobody may change. A folder stands for all beneath it.
+func (r Rules) Named(p Place) (unread, unchanged []string) {
+	roots := append([]string{p.Root}, p.More...)
+	for _, one := range r {
+		about := one.known.of(one.tool)
+		if one.decision != Deny || one.bare || about.Rule != toolspec.Path || !about.Changes && one.tool != "Read" {
+			continue
+		}
+		patterns, _ := one.patterns(p)
+		for _, pattern := range patterns {
+			path := filepath.FromSlash(strings.TrimSuffix(pattern, "/**"))
+			if isPattern(path) || !slices.ContainsFunc(roots, func(root string) bool {
+				return path != root && pathname.Within(root, path)
+			}) {
+				continue
+			}
+			if about.Changes {
+				unchanged = append(unchanged, path)
+			} else {
+				unread = append(unread, path)
+			}
+		}
+	}
+	return unread, unchanged
 }
 
 // routes is the family of the tools SysBuiltIn.*, each of which does what a tool of Claude's does.

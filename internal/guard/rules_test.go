@@ -426,3 +426,31 @@ func TestWhatWasSaidElsewhere(t *testing.T) {
 		}
 	}
 }
+
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	known := known()
+	var rules Rules
+	for _, text := range []string{
+		"Read(secret.txt)", "Read(/keys/**)", "Read(/)", "Read", "Read(*.pem)", "Read(a/*/b)", "Read(~/x)",
+		"Read(//etc)", "Read(//w/deep/)", "Read(../other)", "Read(//w)", "Read(//more/a)", "Grep(found)",
+		"Edit(./dist/**)", "Write(locked/)", "Edit(**)", "Edit(**/x)", "NotebookEdit(book)", "Bash(cat x)",
+	} {
+		rule, err := known.Rule(Deny, text, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules = append(rules, rule)
+	}
+	ask, _ := known.Rule(Ask, "Read(asked)", "test")
+	place := Place{Root: "/w", More: []string{"/more"}, Dir: "/w", Home: "/home/u"}
+	unread, unchanged := append(rules, ask).Named(place)
+	slices.Sort(unread)
+	slices.Sort(unchanged)
+	if got := strings.Join(slices.Compact(unread), " "); got != "/more/a /w/deep /w/keys /w/secret.txt" {
+		t.Errorf("unread: %s", got)
+	}
+	if got := strings.Join(slices.Compact(unchanged), " "); got != "/w/book /w/dist /w/locked" {
+		t.Errorf("unchanged: %s", got)
+	}
+}

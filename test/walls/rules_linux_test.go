@@ -231,6 +231,43 @@ func TestDenyOutweighs(t *testing.T) {
 	}
 }
 
+// TestDeniedPathsBehindWalls: what a deny rule names by its path is neither read nor changed by a script either.
+func TestDeniedPathsBehindWalls(t *testing.T) {
+	const script = `cat secret.txt keys/deep/k
+mv keys moved; cat moved/deep/k
+ln secret.txt second; cat second
+echo more >> locked/f; echo new > locked/g; rm -rf locked; mv locked elsewhere; mv sub/kept sub/other; rm sub/kept
+mkdir early; echo made > early/x; echo fine > free`
+	inTiers(t, func(t *testing.T, where tier) {
+		g := newGround(t)
+		g.rules(t, "deny = ['Read(secret.txt)', 'Read(/keys/**)', 'Edit(locked/)', 'Write(./sub/kept)', "+
+			"'Edit(early)']\nallow = ['Bash']\n")
+		for name, text := range map[string]string{
+			"secret.txt": canary(), "keys/deep/k": canary(), "locked/f": "as it was", "sub/kept": "as it was",
+			"s": script,
+		} {
+			g.write(t, g.work+"/"+name, text)
+		}
+		o := g.turn(t, where, []string{bash("sh s")}, "--permission-mode", "auto")
+		if len(o.results) != 1 || !exists(g.work+"/free") {
+			t.Fatalf("%s\n%s", o.out, o.stderr)
+		}
+		if read := strings.Contains(strings.Join(o.requests, "\n"), canary()); read && where.name == "namespaces" {
+			t.Errorf("it was read: %s", o.out)
+		}
+		for _, name := range []string{"locked/f", "sub/kept"} {
+			if text, err := os.ReadFile(g.work + "/" + name); string(text) != "as it was" {
+				t.Errorf("%s has %q: %v: %s", name, text, err, o.results[0].Content)
+			}
+		}
+		for _, name := range []string{"locked/g", "elsewhere", "early"} {
+			if exists(g.work + "/" + name) {
+				t.Errorf("%s was made: %s", name, o.results[0].Content)
+			}
+		}
+	}, namespaces(), landlock())
+}
+
 // TestBrokenRule: where a rule cannot be read, nothing runs at all.
 func TestBrokenRule(t *testing.T) {
 	inTiers(t, func(t *testing.T, where tier) {
