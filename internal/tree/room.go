@@ -17,7 +17,8 @@ var room struct {
 // processors that read the directories, and find next to nothing.
 const roomPercent = 1600
 
-// WithRoom calls do, and lets the heap grow meanwhile.
+// WithRoom calls do, and lets the heap grow meanwhile. Take and LoadFile have room; a caller of several gives it once,
+// since nothing is collected between them then.
 func WithRoom(do func()) {
 	room.mu.Lock()
 	if room.running == 0 {

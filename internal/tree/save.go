@@ -106,7 +106,9 @@ func LoadFile(path string) (*Index, error) {
 	if err != nil {
 		return nil, fault.New(fault.FileMissing, "%s cannot be read: %s", path, fault.Bare(err)).Because(err)
 	}
-	return Parse(text)
+	var x *Index
+	WithRoom(func() { x, err = Parse(text) })
+	return x, err
 }
 
 type encoder struct{ text []byte }
