@@ -1,7 +1,10 @@
 package start
 
 import (
+	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -42,5 +45,26 @@ func TestAsAgent(t *testing.T) {
 			}
 			t.Errorf("%s: exit %d, %s\n%s", tt.args, code, out, stderr)
 		}
+	}
+}
+
+// TestNoAnswerFitsTheSchema: a model that never gives an answer of the wanted shape fails the call with the code that
+// other agents have for it.
+func TestNoAnswerFitsTheSchema(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, "script.json", `[{"say":"it is Oslo"}]`)
+	cmd := exec.Command(program, "--agent", "native", "-p", "where?", "--rehearse=script.json", "--report=report.json",
+		"--output-schema", `{"type":"object","required":["city"],"properties":{"city":{"type":"string"}}}`)
+	cmd.Env, cmd.Dir = p.env, p.work
+	said, _ := cmd.CombinedOutput()
+	var report struct{ Error struct{ Code string } }
+	data, err := os.ReadFile(filepath.Join(p.work, "report.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &report)
+	}
+	if code := cmd.ProcessState.ExitCode(); err != nil || code != 1 || report.Error.Code != "SCHEMA_UNMET" ||
+		!strings.Contains(string(said), "native: no answer of the model fits the schema\nhint: simplify the schema") {
+		t.Errorf("exit %d, %v: %s\n%s", code, err, said, data)
 	}
 }

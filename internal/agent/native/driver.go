@@ -147,10 +147,14 @@ func (o observer) After(agent.Exit) agent.Evidence {
 			}
 		case session.End:
 			e.Denials, denials = denials, nil
-			e.Usage = &event.Usage{}
+			e.Usage, e.Fault = &event.Usage{}, nil
 			if used := r.Ended().Usage; used != nil {
 				*e.Usage = *used
 				e.Usage.CostUSD = nil
+			}
+			if r.Ended().Reason == event.MaxFormErrors {
+				e.Fault = fault.New(fault.SchemaUnmet, "no answer of the model fits the schema").
+					Hint("simplify the schema, or choose another model with --model")
 			}
 		}
 	}
