@@ -63,8 +63,9 @@ type Chat struct {
 	agent   applied
 	results []kept // what tools gave back, for /show
 	spent   Spent
-	failed  bool // a turn failed, or a message was not sent
-	nobody  bool // the input has ended: nobody answers any more
+	failed  bool     // a turn failed, or a message was not sent
+	nobody  bool     // the input has ended: nobody answers any more
+	retried []string // notes of this turn's attempts that failed
 
 	messages int      // of the person, in this conversation
 	counted  int64    // the last turn whose message is among them

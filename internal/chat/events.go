@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
@@ -109,12 +110,24 @@ func (c *Chat) event(e event.Event, past bool) {
 		if e.Parent == "" {
 			c.agent.known = false // the prompt may be gone
 		}
+	case event.Retry:
+		c.retried = append(c.retried, e.Retry.Note())
 	case event.Ended:
-		c.View.Event(e, 0)
+		c.View.Event(c.untold(e), 0)
 		c.ended(e, past)
 		return
 	}
 	c.View.Event(c.local(e), number)
+}
+
+// untold returns the end of a turn without the notes of attempts that have been shown.
+func (c *Chat) untold(e event.Event) event.Event {
+	end := *e.End
+	end.Notes = slices.DeleteFunc(slices.Clone(end.Notes), func(note string) bool {
+		return slices.Contains(c.retried, note)
+	})
+	c.retried, e.End = nil, &end
+	return e
 }
 
 // local returns an event with paths as they are seen from the workspace.

@@ -156,6 +156,11 @@ func (c *Call) Warn(code, format string, args ...any) {
 func (c *Call) warn(w warning) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if w.Detail == nil && slices.ContainsFunc(c.warnings, func(known warning) bool {
+		return known.Code == w.Code && known.Message == w.Message
+	}) {
+		return // another attempt of the handler warns of the same
+	}
 	switch c.warned++; {
 	case c.warned < mostWarnings:
 		c.warnings = append(c.warnings, w)

@@ -158,10 +158,11 @@ func (l *loop) client() model.Client {
 // patient retries failed requests where that helps, and reports each retry.
 func (l *loop) patient(m Model) model.Client {
 	return model.Retrying(m.Client, m.Retry, func(r model.Retry) {
-		l.notes = append(l.notes, fmt.Sprintf("attempt %d of %d failed: %s", r.Attempt, r.Of, r.Error.Error()))
-		l.tell(event.Event{Kind: event.Retry, Retry: &event.Again{
+		again := event.Again{
 			Attempt: r.Attempt, Of: r.Of, After: r.After, Status: r.Error.Status, Reason: r.Error.Message,
-		}})
+		}
+		l.notes = append(l.notes, again.Note())
+		l.tell(event.Event{Kind: event.Retry, Retry: &again})
 	})
 }
 

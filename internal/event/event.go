@@ -8,6 +8,7 @@ package event
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"omniagent/internal/fault"
@@ -262,6 +263,15 @@ type Again struct {
 	After   time.Duration `json:"after_ns,omitempty"`
 	Status  int           `json:"status,omitempty"` // of HTTP
 	Reason  string        `json:"reason,omitempty"`
+}
+
+// Note is what the notes of the turn's end say of the attempt.
+func (a Again) Note() string {
+	why := a.Reason
+	if a.Status != 0 {
+		why += fmt.Sprintf(" (HTTP %d)", a.Status)
+	}
+	return fmt.Sprintf("attempt %d of %d failed: %s", a.Attempt, a.Of, why)
 }
 
 // Reason says why a turn ended. Behind the conversation it is one of the constants; before, it may be the agent's own

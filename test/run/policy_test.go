@@ -84,3 +84,15 @@ else printf 'Which colour? '; fi`)
 		t.Errorf("%s", b)
 	}
 }
+
+// TestWarnsOnce: what is to be said of the person's files is said once, however many attempts a run takes.
+func TestWarnsOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).model(`[{"error":429,"retry_after":1,"times":4},{"say":"at last"}]`)
+	p.put(".eidolon.json", `{"models":[]}`)
+	a := p.call("run", "--agent", "native", "-m", "m", "-p", "go", "--wait-quota")
+	if a.is(t, 0, "succeeded", "done_unchanged"); a.Data.Attempts != 2 ||
+		strings.Count(a.Stdout, `{"code":"RUN","message":"`) != 1 {
+		t.Errorf("%s", a)
+	}
+}

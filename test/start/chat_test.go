@@ -86,3 +86,14 @@ func TestChatOnAFullDisk(t *testing.T) {
 		t.Errorf("exit %d, %s", exit, stderr.String())
 	}
 }
+
+// TestAttemptsAreToldOnce: a failed attempt is told when it fails, and not once more when the turn ends.
+func TestAttemptsAreToldOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, "script.json", `[{"error":529,"times":2},{"say":"fine"}]`)
+	out, exit := p.chat(t, "hello\n", nil, "--plain", "--rehearse", "--script", "script.json")
+	if exit != 0 || strings.Count(out, "overloaded") != 2 || !strings.Contains(out, "fine\n> ") {
+		t.Errorf("exit %d: %s", exit, out)
+	}
+}
