@@ -4,13 +4,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"omniagent/internal/event"
 )
 
 // The words of a message that refer to something.
 const (
-	AgentWord = "@agent:" // brings the prompt of an agent
-	FileWord  = "@file:"  // brings a file
-	ShellWord = "@!"      // at the beginning: runs the rest as a command
+	AgentWord = event.AgentWord // brings the prompt of an agent
+	FileWord  = "@file:"        // brings a file
+	ShellWord = "@!"            // at the beginning: runs the rest as a command
 )
 
 // Reminder is the name of a text that a person does not see, and that reminds the model of its list of tasks.

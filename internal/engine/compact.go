@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"omniagent/internal/agent"
@@ -111,6 +112,9 @@ func (l *loop) shorten(ctx context.Context, trigger string) error {
 		text += "\n\n" + wordForWord + asked
 	}
 	first := words(model.User, text)
+	if trigger == "auto" && persona(l.talk.messages[cut:]) == nil { // else the next message brings it
+		first.Blocks = append(persona(l.talk.messages[:cut]), first.Blocks...)
+	}
 	record := session.Compacted{Summary: first, Trigger: trigger, Before: before}
 	if cut < len(l.talk.numbers) {
 		record.Keep = l.talk.numbers[cut]
@@ -199,6 +203,18 @@ func lastAsked(messages []model.Message) string {
 		}
 	}
 	return ""
+}
+
+// persona returns the prompt of the agent that a person has chosen, if there is one.
+func persona(messages []model.Message) []model.Block {
+	for _, m := range slices.Backward(messages) {
+		for _, b := range slices.Backward(m.Blocks) {
+			if m.Role == model.User && b.Kind == model.Text && strings.HasPrefix(b.Name, event.AgentWord) {
+				return []model.Block{b}
+			}
+		}
+	}
+	return nil
 }
 
 func answersCalls(m model.Message) bool {

@@ -190,3 +190,38 @@ func TestRepetition(t *testing.T) {
 		}
 	}
 }
+
+// tight is a model for which the second request is too long.
+type tight struct {
+	model.Client
+	asked []model.Request
+}
+
+func (c *tight) Ask(_ context.Context, q model.Request, _ func(model.Piece)) (*model.Answer, error) {
+	if c.asked = append(c.asked, q); len(c.asked) == 2 {
+		return nil, &model.Error{Trouble: model.Overflow, Message: "too long"}
+	}
+	return &model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "answer"}}, Stop: model.Done}, nil
+}
+
+// TestPersonaStaysWhenATurnShortens: a conversation that is shortened in the middle of a turn keeps the prompt of the
+// agent that the person has chosen, word for word and once.
+func TestPersonaStaysWhenATurnShortens(t *testing.T) {
+	client, _ := scripted(t, script(ok()))
+	c := &tight{Client: client}
+	s := begin(t, engine.Options{Client: c})
+	say(t, s, []event.Block{{Name: event.AgentWord + "rev", Text: "You review."}, {Text: "one"}}, nil)
+	turn(t, s, "two", nil)
+	if len(c.asked) != 4 {
+		t.Fatalf("%d requests", len(c.asked))
+	}
+	texts := ""
+	for _, m := range c.asked[3].Messages {
+		for _, b := range m.Blocks {
+			texts += b.Text + "\n"
+		}
+	}
+	if !strings.HasPrefix(texts, "You review.\n") || !strings.HasSuffix(texts, "\ntwo\n") {
+		t.Errorf("%q", texts)
+	}
+}

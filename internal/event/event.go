@@ -86,8 +86,11 @@ type Block struct {
 	Text  string `json:"text,omitempty"`
 	Media string `json:"media,omitempty"` // such as image/png
 	Data  []byte `json:"data,omitempty"`
-	Name  string `json:"name,omitempty"` // of a document
+	Name  string `json:"name,omitempty"` // of a document, or of a text that a host added
 }
+
+// AgentWord begins the name of a text that is the prompt of an agent, which a person has chosen for the conversation.
+const AgentWord = "@agent:"
 
 // Facts describe a conversation as far as that is known. In a Changed event the members that did not change are empty.
 type Facts struct {
