@@ -214,8 +214,9 @@ func triesSystem(o order, t *trial) error {
 	return nil
 }
 
-// holes lists what a sandbox that was tried does not enforce.
-func (t trial) holes(p Policy, tier Tier) []string {
+// holes lists what a sandbox that was tried does not enforce. root: commands are the superuser's. docs/threats.md has
+// each.
+func (t trial) holes(p Policy, tier Tier, root bool) []string {
 	var list []string
 	add := func(yes bool, text string) {
 		if yes {
@@ -233,7 +234,7 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(!weak && t.OldProcesses, "seeing which processes run outside: this system refuses a /proc of its own")
 	add(weak, "terminals of the user outside, to read and to write")
 	add(weak, "shared memory, queues and semaphores (System V) of the user outside")
-	add(weak && os.Geteuid() != 0, "the processors on which processes of the user outside run")
+	add(weak && !root, "the processors on which processes of the user outside run")
 	add(weak && t.ABI < 3, "truncating files outside the workspace")
 	add(weak && t.ABI < 5, "ioctl on devices that the user may open")
 	add(weak && t.ABI < 6, "signals to processes of the user outside")
@@ -247,7 +248,7 @@ func (t trial) holes(p Policy, tier Tier) []string {
 	add(true, "what git's index names: an entry in .git becomes a file there when a person restores the work tree")
 	add(p.many(), "settings that repositories beneath do not have yet: there are many of them")
 	add(p.Unseen, "repositories in directories of the workspace that are too deep or too many to be looked at")
-	add(os.Geteuid() == 0,
+	add(root,
 		"programs with the set-user-id bit that a command makes in the workspace: they are the superuser's")
 	add(t.NoNumbers, "the number of processes: the superuser has no limit here")
 	add(true, "the space and the inodes of the disk, in the workspace and in temporary files")
