@@ -38,6 +38,15 @@ func GitConfig(home string, lookup func(name string) (string, bool)) []string {
 	return slices.Compact(files)
 }
 
+// CheckWorkspace refuses, before anything is made there, what Open and OpenAgent refuse because of a home directory.
+func CheckWorkspace(home, root string, roots []string) error {
+	p := sandbox.Policy{Root: pathname.Real(root)}
+	for _, dir := range roots {
+		p.Write = append(p.Write, pathname.Real(dir))
+	}
+	return checkHomes(p, accountHome(), home)
+}
+
 // checkHomes refuses to let commands write a home directory, or a directory that holds one: what starts with the next
 // login, or configures every git and every editor, lies in too many places there to be protected name by name.
 func checkHomes(p sandbox.Policy, homes ...string) error {

@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/agent/native"
 	"omniagent/internal/conversation"
+	"omniagent/internal/enclosure"
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
 	"omniagent/internal/redact"
@@ -19,6 +20,9 @@ import (
 
 // Open opens the conversation. If that fails, it removes a session that it created.
 func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
+	if err := p.mayWork(); err != nil {
+		return nil, err
+	}
 	kept, fresh, err := p.journal(ctx)
 	if err != nil {
 		return nil, err
@@ -52,6 +56,25 @@ func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 		_ = p.env.Store().Delete(context.WithoutCancel(ctx), id)
 	}
 	return nil, err
+}
+
+// mayWork refuses a new conversation that the walls would refuse, before it leaves anything in the home directory.
+func (p *Plan) mayWork() error {
+	s, without := p.request.Spec, "With --sandbox off commands run without walls."
+	off := p.native.Sandbox == string(setting.Off)
+	if p.driver != nil {
+		off = p.env.Bare || s.Shared.Sandbox.Value == setting.Off && s.Shared.Sandbox.Asked()
+		without = "Or let the agent run without walls: --sandbox off"
+	}
+	if off || s.Resume != "" || s.Terms.Continue {
+		return nil
+	}
+	err := enclosure.CheckWorkspace(p.env.Home, s.Dir, s.Terms.Dirs)
+	if err == nil {
+		return nil
+	}
+	f := fault.Of(err)
+	return f.Hint("%s", f.Suggestion+" "+without)
 }
 
 // recordMode records the mode if it has changed. After an error the session is closed.

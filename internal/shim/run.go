@@ -16,6 +16,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/enclosure"
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
 	"omniagent/internal/process"
@@ -58,6 +59,9 @@ func (c *call) strictEnough(launch agent.Launch) error {
 
 // start translates the call and runs the agent.
 func (c *call) start() int {
+	if err := c.mayWork(); err != nil {
+		return c.shim.fail(c.host, err)
+	}
 	spec, err := c.rehearsed()
 	if err != nil {
 		return c.shim.fail(c.host, err)
@@ -99,6 +103,19 @@ func (c *call) start() int {
 	}
 	o := c.runOnce(launch, c.host.Stdout)
 	return c.conclude(launch, warnings, o)
+}
+
+// mayWork refuses what the walls would refuse, before a home for a rehearsal is made in the very workspace.
+func (c *call) mayWork() error {
+	walled := c.args.Walls
+	if c.driver.Describe().BuiltIn {
+		walled = c.args.Rehearse != nil && c.shared.Sandbox.Value != setting.Off
+	}
+	if !walled || c.args.Trace == "only" {
+		return nil
+	}
+	home, _ := cli.Lookup(c.host.Env, "HOME")
+	return enclosure.CheckWorkspace(home, c.dir, nil)
 }
 
 // tell prints what the agent does not do as it was asked. With --strict that is an error.
