@@ -266,15 +266,21 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call) (contract.Result
 		}
 		return untried(record, contract.Updated), err
 	}
+	late := func(err error) error { // another answer may have come meanwhile
+		if now, look := store.Load(ctx, record.ID); look == nil {
+			return now.Late(c.String("question"), err)
+		}
+		return err
+	}
 	if alive {
 		if err := store.Tell(ctx, record, c.String("question"), a); err != nil {
-			return contract.Result{}, err
+			return contract.Result{}, late(err)
 		}
 		return p.follow(ctx, c, store, record.ID)
 	}
 	r, err := store.Own(ctx, record.ID)
 	if err != nil {
-		return contract.Result{}, err
+		return contract.Result{}, late(err)
 	}
 	if err := r.Answer(c.String("question"), a); err != nil {
 		_ = r.Release()

@@ -147,7 +147,10 @@ func (d *desk) handle(c net.Conn) {
 func (d *desk) answer(r event.Reply, by int) error {
 	d.mu.Lock()
 	talk := d.talk
-	d.by[r.Question] = by
+	first := talk != nil && d.by[r.Question] == 0 // the record names who was first
+	if first {
+		d.by[r.Question] = by
+	}
 	d.mu.Unlock()
 	if talk == nil {
 		return fault.New(fault.Conflicting, "no question of %s is open at the moment", d.run.ID)
@@ -155,6 +158,11 @@ func (d *desk) answer(r event.Reply, by int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), deskClock)
 	defer cancel()
 	_, err := talk.Answer(ctx, r)
+	if err != nil && first {
+		d.mu.Lock()
+		delete(d.by, r.Question)
+		d.mu.Unlock()
+	}
 	return err
 }
 

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -180,6 +181,23 @@ func answeredBefore(id string, a Answer) error {
 	return fault.New(fault.Conflicting, "question %s was answered at %s by process %d", id, a.At.Format(time.RFC3339),
 		a.By).
 		With("answered_at", a.At).With("answered_by", a.By)
+}
+
+// Late returns the fault of an answer that came too late: who answered the question before, and when, if somebody did;
+// else err.
+func (r *Record) Late(question string, err error) error {
+	_, before := r.Question(question)
+	f := fault.Of(before)
+	if before == nil || f.Detail["answered_at"] == nil {
+		return err
+	}
+	f.Message += ", and " + r.ID
+	if r.State.Terminal() {
+		f.Message += fmt.Sprintf(" has ended (%s)", r.State)
+		return f.Hint("omniagent runs retry %s", r.ID)
+	}
+	f.Message += " works with that answer"
+	return f.Hint("omniagent runs watch %s", r.ID)
 }
 
 // ask records a question of the agent, unless it is already recorded.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -229,7 +230,9 @@ func TestLiveAnswer(t *testing.T) {
 		t.Errorf("%s", s)
 	}
 	c := p.call("answer", a.Data.ID, "red")
-	if c.Code != 6 {
+	if c.Code != 6 || c.Error == nil || !regexp.MustCompile(`^question \S+ was answered at 2\S+Z by process [1-9]\d*, and `+
+		a.Data.ID+` has ended \(succeeded\)$`).MatchString(c.Error.Message) ||
+		c.Error.Suggestion != "omniagent runs retry "+a.Data.ID {
 		t.Errorf("%s", c)
 	}
 	p.nothing()
