@@ -38,7 +38,7 @@ func (l *loop) fit(ctx context.Context) error {
 	if float64(l.talk.tokens()) < share*float64(window) || len(l.talk.messages) < 3 {
 		return nil
 	}
-	if err := l.shorten(ctx, "auto"); !errors.Is(err, errLeftWhole) {
+	if err := l.shorten(ctx, "auto", ""); !errors.Is(err, errLeftWhole) {
 		return err
 	}
 	return nil // there is still room, so a refusal of the host does not fail the turn
@@ -47,19 +47,24 @@ func (l *loop) fit(ctx context.Context) error {
 // CompactCommand is the command, without its slash, that shortens the conversation in a turn of its own.
 const CompactCommand = "compact"
 
-// asksToShorten reports whether a message is that command and nothing else.
-func asksToShorten(message []model.Block) bool {
-	return len(message) == 1 && message[0].Kind == model.Text && strings.TrimSpace(message[0].Text) == "/"+
-		CompactCommand
+// asksToShorten reports whether a message is that command alone, perhaps with what the person wishes of the summary.
+func asksToShorten(message []model.Block) (wish string, ok bool) {
+	if len(message) != 1 || message[0].Kind != model.Text {
+		return "", false
+	}
+	words := strings.TrimSpace(message[0].Text)
+	wish, ok = strings.CutPrefix(words, "/"+CompactCommand)
+	after := strings.TrimSpace(wish)
+	return after, ok && (after == "" || after != wish) // and not /compactor
 }
 
 // shortenNow shortens the conversation because a person wants it.
-func (l *loop) shortenNow(ctx context.Context) error {
+func (l *loop) shortenNow(ctx context.Context, wish string) error {
 	if len(l.talk.messages) < 2 {
 		l.tell(event.Event{Kind: event.Text, Session: l.mind.o.ID, Text: "There is nothing to shorten yet."})
 		return nil
 	}
-	return l.shorten(ctx, "manual")
+	return l.shorten(ctx, "manual", wish)
 }
 
 // errLeftWhole: the host refuses to have the conversation shortened.
@@ -78,8 +83,8 @@ func (l *loop) window() (tokens int64, share float64) {
 }
 
 // shorten replaces the old part of the conversation by a summary that the model writes. It cuts before an answer of the
-// model, and only where all earlier calls are answered, so that no call loses its result.
-func (l *loop) shorten(ctx context.Context, trigger string) error {
+// model, and only where all earlier calls are answered, so that no call loses its result. wish is a person's, or "".
+func (l *loop) shorten(ctx context.Context, trigger, wish string) error {
 	before := l.talk.tokens()
 	window, _ := l.window()
 	// A model that refuses the conversation may have a smaller window than is known.
@@ -103,7 +108,10 @@ func (l *loop) shorten(ctx context.Context, trigger string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	summary, err := l.summary(ctx, l.talk.messages[:cut], word.Context)
+	if wish != "" {
+		wish = "The user wishes of the summary: " + wish + "\n\n"
+	}
+	summary, err := l.summary(ctx, l.talk.messages[:cut], wish+word.Context)
 	if err != nil {
 		return err
 	}

@@ -304,7 +304,7 @@ func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
 		return l.clip()
 	case e.Trouble == model.Overflow && !l.shortened:
 		l.shortened = true
-		return l.shorten(ctx, "auto")
+		return l.shorten(ctx, "auto", "")
 	case (e.Trouble == model.Cut || e.Trouble == model.Stalled) && part != "" && !l.resumed:
 		l.resumed, l.continues, l.last = true, true, part
 		l.notes = append(l.notes, "the connection broke off in the middle of an answer, which the model then continued")

@@ -225,3 +225,23 @@ func TestPersonaStaysWhenATurnShortens(t *testing.T) {
 		t.Errorf("%q", texts)
 	}
 }
+
+// TestAWishOfTheSummary: what stands behind /compact is told to the model that writes the summary; another word that
+// begins so is a message.
+func TestAWishOfTheSummary(t *testing.T) {
+	client, _ := scripted(t, script(ok()))
+	c := &tight{Client: client, asked: make([]model.Request, 2)}
+	s := begin(t, engine.Options{Client: c})
+	turn(t, s, "one", nil)
+	shortened := 0
+	for _, message := range []string{"/compact keep the names", "/compactor, what is it?"} {
+		turn(t, s, message, func(e event.Event) {
+			if e.Kind == event.Compacted {
+				shortened++
+			}
+		})
+	}
+	if got := lastSaid(c.asked[3]); shortened != 1 || !strings.HasSuffix(got, "of the summary: keep the names") {
+		t.Errorf("shortened %d times: %q", shortened, got)
+	}
+}

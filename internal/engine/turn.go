@@ -44,7 +44,7 @@ func (m *Mind) Turn(ctx context.Context, message []event.Block) error {
 		err = fault.New(fault.LockHeld, "a turn is running")
 	default:
 		m.turn = t
-		if !asksToShorten(blocks) { // with anything before it, it would be a message
+		if _, alone := asksToShorten(blocks); !alone { // with anything before it, it would be a message
 			blocks = append(m.steering, blocks...) // steering that an earlier turn did not deliver comes first
 			m.steering = nil
 		}
@@ -163,8 +163,8 @@ func (m *Mind) answer(ctx context.Context, t *turn, message []model.Block) {
 	defer m.recoverTurn()
 	l.tell(event.Event{Kind: event.TurnBegan, Session: m.o.ID})
 	var err error
-	if asksToShorten(message) {
-		err = l.shortenNow(ctx)
+	if wish, ok := asksToShorten(message); ok {
+		err = l.shortenNow(ctx, wish)
 	} else {
 		err = l.respond(ctx, message)
 	}
