@@ -34,6 +34,11 @@ type Say struct {
 func Handed(from string, data []byte) (claude.Delta, error) {
 	d, err := claude.ReadSettings(from, data)
 	if err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			return d, fault.New(fault.ArgError, "%s: %v", from, err).
+				Hint("give the settings as an object of JSON, or the name of a file that has them")
+		}
 		return d, fault.New(fault.Unsupported, "%s: %v", from, err)
 	}
 	return d, nil
@@ -78,7 +83,7 @@ func (f Files) Object(from, value string) ([]byte, error) {
 	data, err := f.Read(path)
 	if err != nil {
 		return nil, fault.New(fault.ArgError, "%s is neither a JSON object nor a file that can be read", from).
-			Because(err)
+			Because(err).Hint("check the path; relative paths start at --cwd")
 	}
 	return data, nil
 }
@@ -233,7 +238,8 @@ func Compact(from, object string) ([]byte, error) {
 	var b bytes.Buffer
 	if err := json.Unmarshal([]byte(object), &members); err != nil || members == nil ||
 		json.Compact(&b, []byte(object)) != nil {
-		return nil, fault.New(fault.ArgError, "%s is not a JSON object", from)
+		return nil, fault.New(fault.ArgError, "%s is not a JSON object", from).
+			Hint(`give the object itself, not a file: %s '{"type":"object"}', or %[1]s "$(cat FILE)"`, from)
 	}
 	return b.Bytes(), nil
 }

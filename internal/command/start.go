@@ -91,7 +91,10 @@ func (p Parts) startParams() []contract.Param {
 		{Name: "allowed-tools", Kind: contract.Text, Repeat: true, Help: "rule: calls that run without asking"},
 		{Name: "disallowed-tools", Kind: contract.Text, Repeat: true, Help: "rule: calls that never run"},
 		{Name: "tools", Kind: contract.Text, Repeat: true, Help: "a tool to offer, and no others"},
-		{Name: "max-budget-usd", Kind: contract.Text, Pattern: `^[0-9]+(\.[0-9]+)?$`, Help: "what a turn may cost"},
+		{
+			Name: "max-budget-usd", Kind: contract.Text, Pattern: `^[0-9]+(\.[0-9]+)?$`, Like: "0.50",
+			Help: "what a turn may cost",
+		},
 		{Name: "continue", Kind: contract.Bool, Help: "continue the newest session here"},
 		{Name: "fork-session", Kind: contract.Bool, Help: "continue in a copy"},
 		{Name: "system-prompt", Kind: contract.Text, MaxLen: 1 << 20, Help: "text that replaces ours"},

@@ -226,7 +226,8 @@ func textOr(c *contract.Call, name string) (string, error) {
 	}
 	data, err := workspace.ReadFile(path, 1<<20)
 	if err != nil {
-		return "", fault.New(fault.ArgError, "--%s-file cannot be read", name).Because(err)
+		return "", fault.New(fault.ArgError, "--%s-file cannot be read", name).Because(err).
+			Hint("check the path; relative paths start at --cwd")
 	}
 	return string(data), nil
 }

@@ -43,6 +43,7 @@ type Param struct {
 	Position  int    // 1 is the first
 	Variadic  bool   // takes all further positional arguments; may be repeated as a flag
 	Pattern   string // anchored regular expression; kind ID has its own
+	Like      string // what matches it, for people
 	MaxLen    int    // in bytes; zero: 64 KiB
 	Min, Max  int64  // of an Int; both zero: no bounds
 	Secret    bool   // never on the command line: becomes --NAME-from-env and --NAME-from-file
@@ -172,6 +173,9 @@ func (p Param) check(value string) []fault.Problem {
 		}
 	case JSON:
 		return p.checkJSON(value, bad)
+	}
+	if !p.matches(value) && p.Like != "" {
+		return bad(fault.ArgError, "", "--%s takes a value such as %s", p.Name, p.Like)
 	}
 	if !p.matches(value) {
 		return bad(fault.ArgError, "", "--%s must match %s", p.Name, p.pattern())

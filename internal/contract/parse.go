@@ -213,7 +213,9 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 	}
 	var others []string
 	for _, other := range c.Program.Commands {
-		i := slices.IndexFunc(other.Params, func(p Param) bool { return p.Name == name })
+		i := slices.IndexFunc(other.Params, func(p Param) bool {
+			return p.Name == name || p.Short == name && typed == "-"+name
+		})
 		if i < 0 {
 			continue
 		}

@@ -2,6 +2,7 @@ package start
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -88,5 +89,38 @@ func TestClocks(t *testing.T) {
 				t.Errorf("%q is not told: %v", row.want, told)
 			}
 		})
+	}
+}
+
+// TestWrongValuesSayWhatFits: what a value has to be stands in the message or in the hint, in a person's words and not
+// in those of a regular expression or of this program's source.
+func TestWrongValuesSayWhatFits(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--max-budget-usd", "five"}, "--max-budget-usd takes a value such as 0.50\n"},
+		{[]string{"--json-schema", "city.json"}, "not a JSON object\nhint: give the object itself, not a file"},
+		{[]string{"--settings", "{bad"}, "\nhint: give the settings as an object of JSON"},
+		{[]string{"--settings", "nowhere"}, "\nhint: check the path; relative paths start at --cwd"},
+		{[]string{"--system-prompt-file", "nowhere"}, "\nhint: check the path; relative paths start at --cwd"},
+		{[]string{"--agents", `{"x":1}`}, "x must be an object: a number stands where an object belongs\n"},
+	} {
+		_, said, exit := p.call(t, nil, append([]string{"start", "--rehearse", "-p", "go"}, tt.args...)...)
+		if exit != 2 || !strings.Contains(said, tt.want) {
+			t.Errorf("%q: exit %d, %s", tt.args, exit, said)
+		}
+	}
+	if _, said, exit := p.call(t, nil, "chat", "-p", "go"); exit != 2 ||
+		!strings.Contains(said, "chat has no flag -p (it is one of run or start)") {
+		t.Errorf("exit %d, %s", exit, said)
+	}
+	cmd := exec.Command(program, "start", "--rehearse", "-p", "go")
+	cmd.Dir, cmd.Env, cmd.Stdin = p.work, p.env, strings.NewReader("and this\n")
+	if said, err := cmd.CombinedOutput(); err != nil ||
+		!strings.Contains(string(said), `; a message is {"type":"user","content":"TEXT"}`) {
+		t.Errorf("%v, %s", err, said)
 	}
 }

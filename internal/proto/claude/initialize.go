@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/fault"
 )
 
 // Initialize is the request that a host sends before the conversation begins.
@@ -42,7 +43,7 @@ func ReadInitialize(body []byte) (*Initialize, error) {
 func members(what string, object []byte, each func(name string, raw json.RawMessage) error) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(object, &all); err != nil {
-		return fmt.Errorf("%s must be an object: %w", what, err)
+		return fmt.Errorf("%s must be an object: %w", what, fault.InJSON(err))
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if err := each(name, all[name]); err != nil {
@@ -166,7 +167,7 @@ func limitsOfServers(raw json.RawMessage) error {
 func ReadHelpers(raw []byte) ([]agent.Helper, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, fmt.Errorf("agents must be an object of agents by name: %w", err)
+		return nil, fmt.Errorf("agents must be an object of agents by name: %w", fault.InJSON(err))
 	}
 	var list []agent.Helper
 	for _, name := range slices.Sorted(maps.Keys(all)) {

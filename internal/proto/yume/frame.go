@@ -57,6 +57,10 @@ func Parse(data []byte) (Frame, error) {
 		Reason   string          `json:"reason"`
 	}
 	if err := json.Unmarshal(data, &f); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			return Frame{}, fmt.Errorf(`it is not JSON: %w; a message is {"type":"user","content":"TEXT"}`, err)
+		}
 		return Frame{}, fmt.Errorf("it cannot be read: %w", fault.InJSON(err))
 	}
 	switch f.Type {
