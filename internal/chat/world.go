@@ -7,6 +7,7 @@ import (
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // World is what a chat reaches beside its conversation. What is nil cannot be done there.
@@ -72,12 +73,7 @@ func (w World) prompts(ctx context.Context) eidolon.Prompts {
 }
 
 // modes are the words of the modes that a person may choose.
-func modes() (words []string) {
-	for _, a := range setting.Approvals() {
-		words = append(words, string(a))
-	}
-	return words
-}
+func modes() []string { return text.Words(setting.Approvals()) }
 
 const notHere = "That cannot be done here."
 

@@ -18,14 +18,10 @@ import (
 	"omniagent/internal/fork"
 	"omniagent/internal/process"
 	"omniagent/internal/run"
+	"omniagent/internal/text"
 )
 
-func tierWords() (words []string) {
-	for _, t := range fork.Tiers() {
-		words = append(words, string(t))
-	}
-	return words
-}
+func tierWords() []string { return text.Words(fork.Tiers()) }
 
 // forkRun declares the command that runs any command in a fork.
 func forkRun() *contract.Command {

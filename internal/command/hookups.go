@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/hookup"
 	"omniagent/internal/process"
+	"omniagent/internal/text"
 	"omniagent/internal/workspace"
 )
 
@@ -118,11 +119,8 @@ func ownWords(c *contract.Call) ([]string, error) {
 }
 
 func (p Parts) mcpInstall() *contract.Command {
-	modes, programs := []string{}, []string{}
+	programs := []string{}
 	var files []contract.FileEffect
-	for _, m := range delegate.Modes() {
-		modes = append(modes, string(m))
-	}
 	for _, d := range p.Agents {
 		if at := d.Describe().Servers; at != nil {
 			programs = append(programs, d.Name())
@@ -138,7 +136,7 @@ func (p Parts) mcpInstall() *contract.Command {
 			"agent sees it when it is started again.",
 		Files: files,
 		Params: []contract.Param{{
-			Name: "allow-mode", Kind: contract.Enum, Enum: modes, Default: string(delegate.Read),
+			Name: "allow-mode", Kind: contract.Enum, Enum: text.Words(delegate.Modes()), Default: string(delegate.Read),
 			Help: "the most that an asked agent may do",
 		}},
 		Examples: []contract.Example{

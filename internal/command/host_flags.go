@@ -57,13 +57,7 @@ func (p Parts) agentPrograms() (list []contract.Subprocess) {
 	return list
 }
 
-func approvalWords() []string {
-	var words []string
-	for _, a := range setting.Approvals() {
-		words = append(words, string(a))
-	}
-	return words
-}
+func approvalWords() []string { return text.Words(setting.Approvals()) }
 
 // meaning returns the approval for a word. An unknown word means default.
 func meaning(word string) setting.Approval {

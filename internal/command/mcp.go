@@ -11,14 +11,12 @@ import (
 	"omniagent/internal/delegate"
 	"omniagent/internal/fault"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // mcpServer declares the command through which one agent asks another.
 func (p Parts) mcpServer() *contract.Command {
-	modes := []string{}
-	for _, m := range delegate.Modes() {
-		modes = append(modes, string(m))
-	}
+	modes := text.Words(delegate.Modes())
 	return &contract.Command{
 		Path: "mcp", Summary: "let an agent ask other agents, as an MCP server",
 		Class: contract.Stream, Danger: contract.Mutating,

@@ -19,6 +19,7 @@ import (
 	"omniagent/internal/pathname"
 	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // tools returns the declarations. Their text tells a model what it gets, and what that costs.
@@ -220,7 +221,7 @@ func (s *server) list(arguments json.RawMessage) outcome {
 		case a.Version != "":
 			fmt.Fprintf(&b, " %s", a.Version)
 		}
-		fmt.Fprintf(&b, "; modes: %s\n", strings.Join(words(a.Modes), ", "))
+		fmt.Fprintf(&b, "; modes: %s\n", strings.Join(text.Words(a.Modes), ", "))
 	}
 	fmt.Fprintf(&b, "Directories: %s\n", strings.Join(s.o.Roots, ", "))
 	return textResult(b.String(), map[string]any{"agents": all, "mode": s.o.Ceiling, "dirs": s.o.Roots})
@@ -237,14 +238,6 @@ func (s *server) agents() ([]Agent, error) {
 			func(m Mode) bool { return !slices.Contains(s.allowed(), m) })
 	}
 	return all, nil
-}
-
-func words(modes []Mode) []string {
-	out := make([]string, len(modes))
-	for i, m := range modes {
-		out[i] = string(m)
-	}
-	return out
 }
 
 // request is the input of ask_agent.
@@ -319,14 +312,16 @@ func (s *server) check(raw json.RawMessage) (request, error) {
 	}
 	switch {
 	case !slices.Contains(Modes(), r.Mode):
-		return r, fmt.Errorf("there is no mode %.100q; there are %s", r.Mode, strings.Join(words(s.allowed()), ", "))
+		return r, fmt.Errorf("there is no mode %.100q; there are %s", r.Mode,
+			strings.Join(text.Words(s.allowed()), ", "))
 	case !slices.Contains(s.allowed(), r.Mode):
 		return r,
 			fmt.Errorf(
 				"the mode %s is more than this server was started with (--allow-mode %s); only a person can "+
 					"change that", r.Mode, s.o.Ceiling)
 	case !slices.Contains(all[i].Modes, r.Mode):
-		return r, fmt.Errorf("%s has no mode %s; it has %s", r.Agent, r.Mode, strings.Join(words(all[i].Modes), ", "))
+		return r, fmt.Errorf("%s has no mode %s; it has %s", r.Agent, r.Mode,
+			strings.Join(text.Words(all[i].Modes), ", "))
 	}
 	r.limit = min(s.o.Timeout, s.o.Most)
 	if r.Timeout != nil {

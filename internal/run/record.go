@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 	"omniagent/internal/tree"
 )
 
@@ -32,13 +33,9 @@ const (
 
 // States are the words of all states.
 func States() []string {
-	var words []string
-	for _, s := range []State{
+	return text.Words([]State{
 		Queued, Starting, Running, NeedsInput, Succeeded, Failed, Blocked, Stalled, TimedOut, Cancelled, UnknownOutcome,
-	} {
-		words = append(words, string(s))
-	}
-	return words
+	})
 }
 
 // Terminal reports whether a run in this state is over.

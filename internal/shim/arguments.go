@@ -238,7 +238,7 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 	case "approval", "permission-mode":
 		v, ok := setting.ParseApproval(value)
 		if !ok {
-			return bad(flag, value, words(setting.Approvals()))
+			return bad(flag, value, text.Words(setting.Approvals()))
 		}
 		a.approve(v, "--"+flag.Name+" "+string(v))
 	case "auto-edit":
@@ -342,7 +342,7 @@ func typed[T any](v T) setting.Chosen[T] { return setting.Chosen[T]{Value: v, Or
 func choose[T ~string](flag *Flag, value string, allowed []T) (setting.Chosen[T], error) {
 	v, ok := setting.Parse(value, allowed)
 	if !ok {
-		return setting.Chosen[T]{}, bad(flag, value, words(allowed))
+		return setting.Chosen[T]{}, bad(flag, value, text.Words(allowed))
 	}
 	return typed(v), nil
 }

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // takes is what may follow a flag.
@@ -30,14 +31,6 @@ type Flag struct {
 // Optional reports whether the flag has a meaning without its value too.
 func (f Flag) Optional() bool { return f.takes == maybe || f.takes == assigned }
 
-func words[T ~string](list []T) []string {
-	out := make([]string, len(list))
-	for i, w := range list {
-		out[i] = string(w)
-	}
-	return out
-}
-
 // events is the form of output that is the same for every agent.
 const events = "events"
 
@@ -53,23 +46,23 @@ func Flags() []Flag {
 		{Name: "with-stdin", Help: "what comes from a pipe stands behind the prompt of -p"},
 		{Name: "agent", Value: "NAME", takes: aValue, free: true, Common: true, Help: "the coding agent"},
 		{
-			Name: "approval", Value: "WORD", takes: aValue, Allowed: words(setting.Approvals()), Default: "prompt",
+			Name: "approval", Value: "WORD", takes: aValue, Allowed: text.Words(setting.Approvals()), Default: "prompt",
 			Common: true, Help: "what the agent may do without asking",
 		},
 		{
-			Name: "permission-mode", Value: "WORD", takes: aValue, Allowed: words(setting.Approvals()),
+			Name: "permission-mode", Value: "WORD", takes: aValue, Allowed: text.Words(setting.Approvals()),
 			Help: "--approval WORD",
 		},
 		{Name: "auto-edit", Help: "--approval auto-edit"},
 		{Name: "yolo", Help: "--approval yolo; no sandbox unless asked for"},
 		{Name: "read-only", Help: "--approval plan"},
 		{
-			Name: "sandbox", Value: "WORD", takes: aValue, Allowed: words(setting.Sandboxes()),
+			Name: "sandbox", Value: "WORD", takes: aValue, Allowed: text.Words(setting.Sandboxes()),
 			Default: "workspace-write",
 			Common:  true, Help: "what its commands can reach",
 		},
 		{
-			Name: "output", Value: "FORM", takes: aValue, Allowed: append(words(setting.Outputs()), events),
+			Name: "output", Value: "FORM", takes: aValue, Allowed: append(text.Words(setting.Outputs()), events),
 			Default: "text",
 			Common:  true, Help: "form of its output; events is the same for every agent",
 		},

@@ -295,11 +295,11 @@ func Keys() []config.Key {
 	return []config.Key{
 		{Name: "agent", Type: config.String, Env: "OMNIAGENT_AGENT", Help: "agent that is used when none is named"},
 		{
-			Name: "shim.approval", Type: config.Enum, Enum: words(setting.Approvals()), Flag: "approval",
+			Name: "shim.approval", Type: config.Enum, Enum: text.Words(setting.Approvals()), Flag: "approval",
 			Help: "what an agent may do without asking",
 		},
 		{
-			Name: "shim.sandbox", Type: config.Enum, Enum: words(setting.Sandboxes()), Flag: "sandbox",
+			Name: "shim.sandbox", Type: config.Enum, Enum: text.Words(setting.Sandboxes()), Flag: "sandbox",
 			Help: "what an agent's commands can reach; yolo leaves it as it is",
 		},
 		{Name: "shim.model", Type: config.String, Flag: "model", Help: "model, in the agent's own words"},

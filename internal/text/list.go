@@ -2,6 +2,15 @@ package text
 
 import "strings"
 
+// Words returns the elements of a list as plain strings.
+func Words[T ~string](list []T) []string {
+	words := make([]string, len(list))
+	for i, w := range list {
+		words[i] = string(w)
+	}
+	return words
+}
+
 // Either names alternatives as a sentence does: a, b or c.
 func Either(words []string) string {
 	last := len(words) - 1
