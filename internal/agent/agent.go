@@ -85,6 +85,17 @@ type About struct {
 	Variables []string
 }
 
+// Find returns the agent that a word in lower case selects.
+func Find[D Driver](all []D, word string) (found D, ok bool) {
+	i := slices.IndexFunc(all, func(d D) bool {
+		return d.Name() == word || slices.Contains(d.Describe().Aliases, word)
+	})
+	if i >= 0 {
+		found = all[i]
+	}
+	return found, i >= 0
+}
+
 // Keeps holds the absolute paths of an agent's logins, settings, conversations and caches.
 type Keeps struct {
 	Dirs  []string

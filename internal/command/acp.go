@@ -170,13 +170,8 @@ func hostInstalled(h *acp.Host, o opener) error {
 	if err != nil {
 		return err
 	}
-	var driver agent.Driver
-	for _, k := range all {
-		if k.answersTo(h.Agent) {
-			driver = k.Driver
-		}
-	}
-	if driver == nil {
+	driver, ok := agent.Find(all, h.Agent)
+	if !ok {
 		return fault.New(fault.ArgError, "there is no agent %s", h.Agent).Hint("omniagent agents list")
 	}
 	h.Agent = driver.Name()

@@ -19,11 +19,6 @@ type knownAgent struct {
 	from *string
 }
 
-// answersTo reports whether the name, in lower case, selects the agent.
-func (k knownAgent) answersTo(name string) bool {
-	return k.Name() == name || slices.Contains(k.Describe().Aliases, name)
-}
-
 // knownAgents returns the agents that a call without a command can start from here, by name: the built-in ones, those
 // of the user's own file, and those of the repository's file if its content is trusted. The first agent of a name
 // counts.
@@ -31,7 +26,7 @@ func knownAgents(c *contract.Call, builtIn []agent.Driver) ([]knownAgent, error)
 	var known []knownAgent
 	add := func(drivers []agent.Driver, from *string) {
 		for _, d := range drivers {
-			if !slices.ContainsFunc(known, func(k knownAgent) bool { return k.answersTo(d.Name()) }) {
+			if _, taken := agent.Find(known, d.Name()); !taken {
 				known = append(known, knownAgent{d, from})
 			}
 		}
@@ -79,9 +74,8 @@ func repositoryFile(c *contract.Call) (*agentsdir.File, error) {
 
 // named returns the agent that answers to a name.
 func named(known []knownAgent, name string) (knownAgent, error) {
-	i := slices.IndexFunc(known, func(k knownAgent) bool { return k.answersTo(strings.ToLower(name)) })
-	if i >= 0 {
-		return known[i], nil
+	if k, ok := agent.Find(known, strings.ToLower(name)); ok {
+		return k, nil
 	}
 	f := fault.New(fault.NotFoundCode, "there is no agent %q", name).Hint("omniagent agents list")
 	var names []string

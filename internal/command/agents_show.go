@@ -72,10 +72,10 @@ func agentsShow(drivers []agent.Driver) *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
+			if k, ok := agent.Find(known, name); ok {
+				return contract.Result{Data: showAgent(c, k)}, nil
+			}
 			for _, k := range known {
-				if k.answersTo(name) {
-					return contract.Result{Data: showAgent(c, k)}, nil
-				}
 				names = append(names, k.Name())
 			}
 			f := fault.New(fault.NotFoundCode, "there is no agent %q; there are %s", name, strings.Join(names, ", "))

@@ -68,7 +68,7 @@ func rehearseRules(drivers []agent.Driver) func(*contract.Call) []fault.Problem 
 	return func(c *contract.Call) []fault.Problem {
 		var problems []fault.Problem
 		for _, name := range c.Strings("agent") {
-			_, known := builtIn(drivers, name)
+			_, known := agent.Find(drivers, strings.ToLower(name))
 			switch {
 			case !c.Bool("rehearse"):
 				problems = append(problems, fault.Problem{
@@ -90,20 +90,11 @@ func rehearseRules(drivers []agent.Driver) func(*contract.Call) []fault.Problem 
 	}
 }
 
-func builtIn(drivers []agent.Driver, name string) (agent.Driver, bool) {
-	i := slices.IndexFunc(drivers,
-		func(d agent.Driver) bool { return knownAgent{Driver: d}.answersTo(strings.ToLower(name)) })
-	if i < 0 {
-		return nil, false
-	}
-	return drivers[i], true
-}
-
 // checkRehearsals reports whether each installed agent has a fresh rehearsal. With --rehearse it makes one first.
 func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driver) ([]rehearsalData, []check) {
 	named := []string{}
 	for _, name := range c.Strings("agent") {
-		if d, ok := builtIn(drivers, name); ok {
+		if d, ok := agent.Find(drivers, strings.ToLower(name)); ok {
 			named = append(named, d.Name())
 		}
 	}

@@ -288,10 +288,8 @@ func (p Parts) named(c *contract.Call, word string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, k := range known {
-		if k.Name() == word || slices.Contains(k.Describe().Aliases, word) {
-			return k.Name(), nil
-		}
+	if k, ok := agent.Find(known, word); ok {
+		return k.Name(), nil
 	}
 	return "", fault.New(fault.NotFoundCode, "there is no agent %s", word).Hint("omniagent agents list")
 }

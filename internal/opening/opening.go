@@ -15,7 +15,6 @@ import (
 	"context"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"omniagent/internal/admission"
@@ -196,13 +195,10 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 		return nil, fault.New(fault.Unsupported, "%s keeps no rules that ask, such as %s", name, ask[0]).
 			Hint("leave them out, or use the native agent")
 	}
-	i := slices.IndexFunc(known, func(a Agent) bool {
-		return a.Name() == name || slices.Contains(a.Describe().Aliases, name)
-	})
-	if i < 0 {
+	a, ok := agent.Find(known, name)
+	if !ok {
 		return nil, fault.New(fault.NotFoundCode, "there is no agent %s", name).Hint("omniagent agents list")
 	}
-	a := known[i]
 	if s.Dir == "" {
 		s.Dir = e.Dir
 	}

@@ -73,10 +73,8 @@ func (c *call) agentsFile(named bool) (*agentsdir.File, error) {
 func (c *call) takeDefault(file *agentsdir.File) error {
 	name := strings.ToLower(strings.TrimSpace(file.DefaultAgent))
 	place := c.relative(file.Path) + ":" + file.DefaultAgentPos.String()
-	if _, ok := find(c.shim.Drivers, name); !ok {
-		if _, ok = find(c.custom, name); !ok {
-			return c.unknown(file.DefaultAgent, "defaultAgent in "+place).FixBy("name one of these agents", "")
-		}
+	if _, ok := agent.Find(c.known(), name); !ok {
+		return c.unknown(file.DefaultAgent, "defaultAgent in "+place).FixBy("name one of these agents", "")
 	}
 	c.note("using %s, the default of %s", name, c.relative(file.Path))
 	return c.take(name, place)
@@ -91,29 +89,20 @@ func (c *call) relative(path string) string {
 
 func (c *call) take(name, from string) error {
 	name = strings.ToLower(strings.TrimSpace(name))
-	// A built-in agent is never replaced by one of the configuration.
-	for _, list := range [][]agent.Driver{c.shim.Drivers, c.custom} {
-		if d, ok := find(list, name); ok {
-			c.driver = d
-			return nil
-		}
+	d, ok := agent.Find(c.known(), name)
+	if !ok {
+		return c.unknown(name, from)
 	}
-	return c.unknown(name, from)
+	c.driver = d
+	return nil
 }
 
-func find(drivers []agent.Driver, name string) (agent.Driver, bool) {
-	i := slices.IndexFunc(drivers, func(d agent.Driver) bool {
-		return d.Name() == name || slices.Contains(d.Describe().Aliases, name)
-	})
-	if i < 0 {
-		return nil, false
-	}
-	return drivers[i], true
-}
+// known returns all agents. The built-in ones are first: none of the configuration replaces one.
+func (c *call) known() []agent.Driver { return slices.Concat(c.shim.Drivers, c.custom) }
 
 func (c *call) names() []string {
 	var names []string
-	for _, d := range slices.Concat(c.shim.Drivers, c.custom) {
+	for _, d := range c.known() {
 		names = append(names, d.Name())
 	}
 	return names

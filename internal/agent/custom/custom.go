@@ -26,7 +26,7 @@ func New(file *agentsdir.File, known []agent.Driver) ([]agent.Driver, error) {
 	var made []agent.Driver
 	for _, t := range file.Targets {
 		all := slices.Concat(known, made)
-		if slices.ContainsFunc(all, func(d agent.Driver) bool { return named(d, t.ID) }) {
+		if _, taken := agent.Find(all, strings.ToLower(t.ID)); taken {
 			p.add(t.Pos, "there is an agent "+t.ID+" already, and it cannot be replaced")
 			continue
 		}
@@ -37,26 +37,21 @@ func New(file *agentsdir.File, known []agent.Driver) ([]agent.Driver, error) {
 	return made, p.fault()
 }
 
-func named(d agent.Driver, name string) bool {
-	return strings.EqualFold(d.Name(), name) || slices.Contains(d.Describe().Aliases, strings.ToLower(name))
-}
-
 func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver {
 	about := agent.About{Title: cmp.Or(t.DisplayName, t.ID), Custom: true}
 	for _, a := range t.Aliases {
-		if slices.ContainsFunc(known, func(d agent.Driver) bool { return named(d, a.Text) }) {
+		if _, taken := agent.Find(known, strings.ToLower(a.Text)); taken {
 			p.add(a.Pos, "there is an agent "+a.Text+" already")
 			return nil
 		}
 		about.Aliases = append(about.Aliases, strings.ToLower(a.Text))
 	}
 	if t.CLI == nil {
-		i := slices.IndexFunc(known, func(d agent.Driver) bool { return named(d, t.Inherits.Text) })
-		if t.Inherits.Text == "" || i < 0 {
+		base, ok := agent.Find(known, strings.ToLower(t.Inherits.Text))
+		if !ok {
 			p.add(t.Pos, "it needs cli, or inherits with the name of a built-in agent")
 			return nil
 		}
-		base := known[i]
 		of := base.Describe()
 		about.Binary, about.Package, about.InstallCommand, about.Login = of.Binary, of.Package, of.InstallCommand,
 			of.Login
