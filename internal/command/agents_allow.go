@@ -114,8 +114,7 @@ func (p Parts) decide(
 		return contract.Result{}, err
 	}
 	names, list := c.Strings("name"), allowlistOf(c)
-	data := allowData{Summary: batchSummary{Total: len(names)}, Results: []allowResult{}}
-	effect, first := contract.Noop, error(nil)
+	data, all := allowData{Results: []allowResult{}}, outcomes{}
 	for _, name := range names {
 		r := allowResult{ID: name, Files: []string{}}
 		k, err := pick(known, name)
@@ -123,39 +122,14 @@ func (p Parts) decide(
 			r.ID = k.Name()
 			err = one(c, list, k, &r)
 		}
-		if r.OK = err == nil; r.OK {
-			data.Summary.Succeeded++
-			if e := decisionEffect(r.Change); e != contract.Noop {
-				effect = e
-			}
-		} else {
-			f := fault.Of(err)
-			r.Change, r.Error = "failed", &errorDetail{string(f.Code), f.Message, f.Retryable()}
-			data.Summary.Failed++
-			if first == nil {
-				first = err
-			}
+		r.Error = all.add(r.Change, err)
+		if r.OK = err == nil; err != nil {
+			r.Change = "failed"
 		}
 		data.Results = append(data.Results, r)
 	}
-	if data.Summary.Succeeded == 0 && first != nil { // nothing was done: return the reason, not a partial failure
-		return contract.Result{Data: data}, first
-	}
-	return contract.Result{
-		Data: data, Effect: effect, Failed: data.Summary.Failed, Target: map[string]any{"agents": names},
-	}, nil
-}
-
-func decisionEffect(change string) contract.Effect {
-	switch change {
-	case "allowed", "denied":
-		return contract.Created
-	case "changed":
-		return contract.Updated
-	case "removed":
-		return contract.Deleted
-	}
-	return contract.Noop
+	data.Summary = all.batchSummary
+	return all.result(data, map[string]any{"agents": names})
 }
 
 // pick returns the agent of a name that a list can hold.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -39,6 +40,50 @@ type batchSummary struct {
 	Total     int `json:"total"`
 	Succeeded int `json:"succeeded"`
 	Failed    int `json:"failed"`
+}
+
+// outcomes adds up what became of each thing of a batch.
+type outcomes struct {
+	batchSummary
+	effect contract.Effect
+	first  error // the reason of the first failure
+}
+
+// add counts a thing with its change, and returns what to report of its failure.
+func (o *outcomes) add(change string, err error) *errorDetail {
+	o.Total++
+	if err == nil {
+		o.Succeeded++
+		o.effect = cmp.Or(effectOfChange(change), o.effect)
+		return nil
+	}
+	o.Failed++
+	o.first = cmp.Or(o.first, err)
+	f := fault.Of(err)
+	return &errorDetail{string(f.Code), f.Message, f.Retryable()}
+}
+
+// result returns the result of a batch. If nothing was done, it is the reason, not a partial failure.
+func (o *outcomes) result(data any, target map[string]any) (contract.Result, error) {
+	if o.Succeeded == 0 && o.first != nil {
+		return contract.Result{Data: data}, o.first
+	}
+	return contract.Result{
+		Data: data, Effect: cmp.Or(o.effect, contract.Noop), Failed: o.Failed, Target: target,
+	}, nil
+}
+
+// effectOfChange returns the effect of a change, or "".
+func effectOfChange(change string) contract.Effect {
+	switch change {
+	case "trusted", "allowed", "denied":
+		return contract.Created
+	case "changed":
+		return contract.Updated
+	case "forgotten", "removed":
+		return contract.Deleted
+	}
+	return ""
 }
 
 type trustData struct {
@@ -117,29 +162,17 @@ func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, e
 	}
 	record := config.OpenTrust(c.TrustFile())
 	data := trustData{Results: []trustResult{}}
-	effect, first := contract.Noop, error(nil)
-	files := []string{}
+	all, files := outcomes{}, []string{}
 	for i, path := range paths {
 		for _, file := range p.filesAt(c, record, c.Abs(path)) {
 			result, err := p.trustOne(c, record, file)
 			files = append(files, result.ID)
-			data.Summary.Total++
-			if err != nil {
-				f := fault.Of(err)
+			result.Error = all.add(result.Change, err)
+			if result.OK = err == nil; err != nil {
+				result.Change = "failed"
 				if whole := joined(c, paths, i); whole != "" {
-					f.Hint("there is %q: give it as one argument", whole).With("did_you_mean", whole)
+					fault.Of(err).Hint("there is %q: give it as one argument", whole).With("did_you_mean", whole)
 				}
-				result.Change, result.Error = "failed", &errorDetail{string(f.Code), f.Message, f.Retryable()}
-				data.Summary.Failed++
-				if first == nil {
-					first = err
-				}
-			}
-			if result.OK = err == nil; result.OK {
-				data.Summary.Succeeded++
-			}
-			if e := trustEffect(result.Change); e != contract.Noop {
-				effect = e
 			}
 			data.Results = append(data.Results, result)
 		}
@@ -147,12 +180,8 @@ func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, e
 	if trustedNow(c, c.Config.ProjectFile()) {
 		c.ClearWarnings(config.UntrustedConfig)
 	}
-	if data.Summary.Succeeded == 0 && first != nil { // nothing was done: return the reason, not a partial failure
-		return contract.Result{Data: data}, first
-	}
-	return contract.Result{
-		Data: data, Effect: effect, Failed: data.Summary.Failed, Target: map[string]any{"files": files},
-	}, nil
+	data.Summary = all.batchSummary
+	return all.result(data, map[string]any{"files": files})
 }
 
 // joined returns the existing path that a shell has split at its spaces into the argument at i and its neighbours.
@@ -166,18 +195,6 @@ func joined(c *contract.Call, paths []string, i int) string {
 		}
 	}
 	return ""
-}
-
-func trustEffect(change string) contract.Effect {
-	switch change {
-	case "trusted":
-		return contract.Created
-	case "changed":
-		return contract.Updated
-	case "forgotten":
-		return contract.Deleted
-	}
-	return contract.Noop
 }
 
 // filesAt returns the files that a path stands for: itself, or what can count of the repository around a directory.
