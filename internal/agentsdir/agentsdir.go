@@ -106,8 +106,7 @@ func Read(dir string, explicit bool) (*File, error) {
 
 // unusable returns the fault for a directory that cannot be read; nil if it is the default and missing.
 func unusable(dir string, explicit bool, err error) error {
-	absent := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-	if absent && !explicit {
+	if workspace.Absent(err) && !explicit {
 		return nil
 	}
 	shown := clean(dir)

@@ -4,16 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"iter"
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/lines"
+	"omniagent/internal/workspace"
 )
 
 // Filter selects entries. Zero values match all.
@@ -84,7 +83,7 @@ func (l *Log) open() (files []*os.File, failures []error) {
 			info, err = f.Stat()
 		}
 		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // HOME may be a file
+		case workspace.Absent(err): // HOME may be a file
 		case err != nil:
 			if f != nil {
 				_ = f.Close()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 
 	"omniagent/internal/text"
 
@@ -22,7 +21,7 @@ func readConfig(path string) (data []byte, exists bool, err error) {
 	case err == nil:
 		return data, true, nil
 	// with HOME=/dev/null there is no home
-	case errors.Is(err, fault.FileMissing), errors.Is(err, syscall.ENOTDIR):
+	case workspace.Absent(err):
 		return nil, false, nil
 	case errors.Is(err, fault.FieldTooLarge):
 		return nil, true, errors.New("the file is larger than 1 MiB")

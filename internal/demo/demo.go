@@ -253,11 +253,7 @@ func (s *player) reported(ctx context.Context, sc *Scene, expected int, env []st
 	var report shim.Report
 	name := sc.Name + ".json"
 	step, ok := s.run(ctx, sc, expected, env, append(argv, "--report=../"+name)...)
-	data, err := workspace.ReadFile(s.beside(name), 1<<20)
-	if err == nil {
-		err = json.Unmarshal(data, &report)
-	}
-	if err != nil {
+	if workspace.ReadJSON(s.beside(name), 1<<20, &report) != nil {
 		if ok {
 			sc.differ("there is no report of the run")
 		}

@@ -76,9 +76,8 @@ func OpenRecord(dir, kind string) (*Record, error) {
 	}
 	r := &Record{dir: dir, kind: kind}
 	var at position
-	if data, err := workspace.ReadFile(filepath.Join(dir, positionFile), 1<<10); err == nil {
-		_ = json.Unmarshal(data, &at) // what cannot be read is written from the beginning
-	}
+	// what cannot be read is written from the beginning
+	_ = workspace.ReadJSON(filepath.Join(dir, positionFile), 1<<10, &at)
 	for range 2 {
 		whole, err := r.open(at)
 		if err != nil {

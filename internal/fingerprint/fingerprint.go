@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -114,8 +113,7 @@ type manifest struct {
 func packageOf(dir string) (string, manifest) {
 	for {
 		var m manifest
-		if data, err := workspace.ReadFile(filepath.Join(dir, manifestFile), maxManifest); err == nil &&
-			json.Unmarshal(data, &m) == nil && m.Name != "" {
+		if workspace.ReadJSON(filepath.Join(dir, manifestFile), maxManifest, &m) == nil && m.Name != "" {
 			return dir, m
 		}
 		if dir == filepath.Dir(dir) {

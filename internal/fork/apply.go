@@ -150,8 +150,8 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 
 // resume reads the journal of an Apply that was killed, and removes its incomplete files.
 func (a *applying) resume(dryRun bool) error {
-	err := readJSON(filepath.Join(a.dir, journalFile), &a.old)
-	if absent(err) {
+	err := workspace.ReadJSON(filepath.Join(a.dir, journalFile), jsonLimit, &a.old)
+	if workspace.Absent(err) {
 		return nil
 	}
 	if err != nil {

@@ -55,7 +55,8 @@ func (f *Fork) remember(ctx context.Context) error {
 	}
 	defer func() { _ = held.Unlock() }()
 	var last walked
-	if readJSON(at+".json", &last) == nil && !last.Began.Before(f.Made) && f.borrow(last.Fork) == nil {
+	if workspace.ReadJSON(at+".json", jsonLimit, &last) == nil && !last.Began.Before(f.Made) &&
+		f.borrow(last.Fork) == nil {
 		return nil
 	}
 	last = walked{f.Name, time.Now()}
@@ -239,13 +240,13 @@ func (f *Fork) bases(ctx context.Context) (*bases, error) {
 		b.index = nil // without an index, less can be merged
 	}
 	var repos []repository
-	_ = readJSON(filepath.Join(f.dir, reposFile), &repos)
-	_ = readJSON(filepath.Join(f.dir, absentFile), &b.absent) // without it, git's index counts
+	_ = workspace.ReadJSON(filepath.Join(f.dir, reposFile), jsonLimit, &repos)
+	_ = workspace.ReadJSON(filepath.Join(f.dir, absentFile), jsonLimit, &b.absent) // without it, git's index counts
 	for i, r := range repos {
 		b.repos = append(b.repos, &tracked{repository: r, file: filepath.Join(f.dir, gitIndex(i))})
 	}
-	err = readJSON(filepath.Join(f.dir, appliedFile), &b.applied)
-	if absent(err) {
+	err = workspace.ReadJSON(filepath.Join(f.dir, appliedFile), jsonLimit, &b.applied)
+	if workspace.Absent(err) {
 		err = nil
 	}
 	return b, err

@@ -269,7 +269,7 @@ func (m move) unstaged() bool {
 		return false // its other file would be missing
 	}
 	if errWas != nil && errIs != nil {
-		return absent(errWas) && absent(errIs)
+		return workspace.Absent(errWas) && workspace.Absent(errIs)
 	}
 	return git.SameIndex(is, was, size) || git.SameIndex(is, m.index, size)
 }

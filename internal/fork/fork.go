@@ -34,8 +34,6 @@ package fork
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -43,7 +41,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"omniagent/internal/fault"
@@ -141,9 +138,9 @@ func (s Store) Open(name string) (*Fork, error) {
 		return nil, err
 	}
 	f := &Fork{store: s, dir: s.at(name)}
-	err := readJSON(filepath.Join(f.dir, recordFile), &f.Record)
+	err := workspace.ReadJSON(filepath.Join(f.dir, recordFile), jsonLimit, &f.Record)
 	switch {
-	case absent(err):
+	case workspace.Absent(err):
 		return nil, fault.New(fault.NotFoundCode, "there is no fork %s", name).Hint("omniagent fork list")
 	case err != nil:
 		return nil, fault.New(fault.Unsafe, "the record of the fork %s is damaged: %v", name, err).
@@ -156,7 +153,7 @@ func (s Store) Open(name string) (*Fork, error) {
 func (s Store) List() ([]*Fork, error) {
 	s.sweep()
 	entries, err := os.ReadDir(s.Dir)
-	if err != nil && !absent(err) {
+	if err != nil && !workspace.Absent(err) {
 		return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", s.Dir, fault.Bare(err)).Because(err)
 	}
 	var all []*Fork
@@ -386,30 +383,13 @@ func (s Store) sweep() {
 	}
 }
 
-// absent reports whether an error means that a path does not exist, or a parent is a file.
-func absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) || errors.Is(err, syscall.ENOTDIR)
+func writeJSON(path string, from any) error {
+	return workspace.WriteJSON(path, from, workspace.Replace)
 }
 
-func readJSON(path string, to any) error {
-	data, err := workspace.ReadFile(path, jsonLimit)
-	if err == nil {
-		err = json.Unmarshal(data, to)
-	}
-	return err
-}
-
-func writeJSON(path string, from any) error { return writeAs(path, from, workspace.Replace) }
-
-// writeSoon is writeJSON without waiting for the disk.
-func writeSoon(path string, from any) error { return writeAs(path, from, workspace.WriteDerived) }
-
-func writeAs(path string, from any, write func(string, []byte, os.FileMode) error) error {
-	data, err := json.Marshal(from)
-	if err != nil {
-		return fault.New(fault.Internal, "%s cannot be written: %v", path, err)
-	}
-	return write(path, data, 0o600)
+// writeSoon is writeJSON for a file that several processes may write.
+func writeSoon(path string, from any) error {
+	return workspace.WriteJSON(path, from, workspace.WriteDerived)
 }
 
 // Net describes the network of programs.

@@ -51,7 +51,7 @@ func (f *Fork) members() (all []member) {
 			continue
 		}
 		var m member
-		if readJSON(file, &m) == nil {
+		if workspace.ReadJSON(file, jsonLimit, &m) == nil {
 			all = append(all, m)
 		}
 	}

@@ -51,7 +51,7 @@ func mine(root *os.Root, name string) (*side, error) {
 }
 
 func unlessMissing(err error) error {
-	if absent(err) {
+	if workspace.Absent(err) {
 		return nil
 	}
 	return err

@@ -3,6 +3,8 @@ package fork
 import (
 	"context"
 	"path/filepath"
+
+	"omniagent/internal/workspace"
 )
 
 // undone reports whether a turn was undone, so that its changes are gone.
@@ -29,7 +31,7 @@ func (f *Fork) stands(turn string) bool {
 	}
 	defer root.Close()
 	var applied map[string][]appliedFileState
-	_ = readJSON(filepath.Join(f.dir, appliedFile), &applied)
+	_ = workspace.ReadJSON(filepath.Join(f.dir, appliedFile), jsonLimit, &applied)
 	here, gone, alike := 0, 0, 0 // files as applied, as they were before, and as applied without a known before
 	for name, states := range applied {
 		for i, s := range states {

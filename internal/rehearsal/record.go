@@ -102,8 +102,7 @@ func (s Store) Load(name string, in agent.Install) (Record, Freshness) {
 	if s.State == "" {
 		return r, Never
 	}
-	data, err := workspace.ReadFile(s.file(name), maxFile)
-	if err != nil || json.Unmarshal(data, &r) != nil || r.Schema != schema || r.Agent != name {
+	if workspace.ReadJSON(s.file(name), maxFile, &r) != nil || r.Schema != schema || r.Agent != name {
 		return Record{}, Never
 	}
 	switch {

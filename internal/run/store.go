@@ -185,7 +185,7 @@ func (s Store) read(id string) (Record, error) {
 		return r, fault.New(fault.NotFoundCode, "there is no run %q", id).Hint("omniagent runs list")
 	}
 	data, err := workspace.ReadFile(filepath.Join(s.Path(id), recordFile), maxRecord)
-	if absent(err) {
+	if workspace.Absent(err) {
 		return r, fault.New(fault.NotFoundCode, "there is no run %s", id).With("run_id", id).Hint("omniagent runs list")
 	}
 	if err != nil {
@@ -198,11 +198,6 @@ func (s Store) read(id string) (Record, error) {
 		return r, fault.New(fault.Unsupported, "%s was recorded by a newer version", id).Hint("omniagent changelog")
 	}
 	return r, nil
-}
-
-// absent reports whether a file does not exist, or a parent is a file.
-func absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // Peek returns the record of a run as its owner wrote it.
@@ -372,7 +367,7 @@ type Skipped struct {
 // List returns the runs, the newest first, each in its true state.
 func (s Store) List(ctx context.Context) (all []Record, skipped []Skipped, err error) {
 	entries, err := os.ReadDir(s.Dir)
-	if absent(err) {
+	if workspace.Absent(err) {
 		return nil, nil, nil
 	}
 	if err != nil {

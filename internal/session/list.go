@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/pathname"
 	"omniagent/internal/text"
+	"omniagent/internal/workspace"
 )
 
 // Info describes a session in a list: the State without Todos and Damaged. Messages, Compactions and Title come from
@@ -85,7 +86,7 @@ func (f Filter) passes(i Info) bool {
 // ids returns the names of the journals. A missing store is empty.
 func (s Store) ids() ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
-	if err != nil && !absent(err) {
+	if err != nil && !workspace.Absent(err) {
 		return nil, fault.New(codeOf(err), "the sessions in %s cannot be listed", s.dir).Because(err).Hint("look at %s",
 			s.dir)
 	}

@@ -186,7 +186,7 @@ func IDTaken(id string) error {
 // not overwritten.
 func (s Store) Has(id string) bool {
 	for _, ending := range []string{journalEnding, projectionEnding} {
-		if _, err := os.Lstat(s.file(id, ending)); !absent(err) {
+		if _, err := os.Lstat(s.file(id, ending)); !workspace.Absent(err) {
 			return true
 		}
 	}
@@ -223,7 +223,7 @@ func (s Store) Resume(ctx context.Context, id string) (*Session, error) {
 		return nil, err
 	}
 	// Check this first, so that a missing session gets no lock file.
-	if _, err := os.Lstat(s.file(id, journalEnding)); absent(err) {
+	if _, err := os.Lstat(s.file(id, journalEnding)); workspace.Absent(err) {
 		return nil, s.missing(id)
 	}
 	held, err := workspace.Lock(ctx, s.file(id, lockEnding), lockWait)
@@ -296,7 +296,7 @@ func (s Store) Files(id string) ([]File, error) {
 		switch {
 		case err == nil:
 			files = append(files, File{s.file(id, ending), info.Size()})
-		case !absent(err):
+		case !workspace.Absent(err):
 			return nil, unreadable(s.file(id, ending), err)
 		case ending == journalEnding:
 			return nil, s.missing(id)
@@ -313,7 +313,7 @@ func (s Store) Delete(ctx context.Context, id string) error {
 	if err := CheckID(id); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(s.file(id, journalEnding)); absent(err) {
+	if _, err := os.Lstat(s.file(id, journalEnding)); workspace.Absent(err) {
 		return s.missing(id)
 	}
 	held, err := workspace.Lock(ctx, s.file(id, lockEnding), lockWait)
@@ -323,7 +323,7 @@ func (s Store) Delete(ctx context.Context, id string) error {
 	defer func() { _ = held.Unlock() }()
 	// Remove the journal last, so that a failed deletion can be repeated.
 	for _, ending := range []string{projectionEnding, journalEnding} {
-		if err := os.Remove(s.file(id, ending)); err != nil && !absent(err) {
+		if err := os.Remove(s.file(id, ending)); err != nil && !workspace.Absent(err) {
 			return fault.New(codeOf(err), "the session %s cannot be deleted", id).Because(err).Hint("make %s writable",
 				s.dir)
 		}
@@ -339,7 +339,7 @@ func (s Store) Delete(ctx context.Context, id string) error {
 func (s Store) removeBlobs(id string) error {
 	dir := string(s.blobs(id))
 	info, err := os.Lstat(dir)
-	if absent(err) || err == nil && !info.IsDir() {
+	if workspace.Absent(err) || err == nil && !info.IsDir() {
 		return nil
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -352,7 +352,7 @@ func (s Store) removeBlobs(id string) error {
 func (s Store) open(id string, flags int) (*os.File, error) {
 	path := s.file(id, journalEnding)
 	info, err := os.Lstat(path)
-	if absent(err) {
+	if workspace.Absent(err) {
 		return nil, s.missing(id)
 	}
 	if err != nil {

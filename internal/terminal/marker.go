@@ -52,8 +52,7 @@ func (m *marker) write(d *device) {
 }
 
 func (m *marker) read() (r record, ok bool) {
-	data, err := workspace.ReadFile(m.path, mostRecord)
-	return r, err == nil && json.Unmarshal(data, &r) == nil
+	return r, workspace.ReadJSON(m.path, mostRecord, &r) == nil
 }
 
 func (m *marker) remove() {

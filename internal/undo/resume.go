@@ -27,7 +27,7 @@ func (j journal) staging() string { return ".omniagent-undo-" + j.ID + ".tmp" }
 
 // interrupted returns the journal of a restore whose process died.
 func (p *place) interrupted() (j journal, there bool, err error) {
-	err = readJSON(filepath.Join(p.dir, journalFile), &j)
+	err = workspace.ReadJSON(filepath.Join(p.dir, journalFile), jsonLimit, &j)
 	var syntax *json.SyntaxError
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing):

@@ -30,7 +30,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -38,7 +37,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"omniagent/internal/config"
@@ -141,7 +139,7 @@ func resolve(dir string) (string, error) {
 		if err == nil {
 			return filepath.Join(real, rest), nil
 		}
-		if !missing(err) || at == filepath.Dir(at) {
+		if !workspace.Absent(err) || at == filepath.Dir(at) {
 			return "", fault.New(fault.FileMissing, "%s cannot be found: %s", dir, fault.Bare(err)).Because(err)
 		}
 		rest = filepath.Join(filepath.Base(at), rest)
@@ -341,7 +339,7 @@ func (s Store) all() (places []*place, err error) {
 // namesOf returns the names in a directory of the store that have a prefix. The directory need not exist.
 func namesOf(dir, prefix string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
-	if err != nil && !missing(err) {
+	if err != nil && !workspace.Absent(err) {
 		return nil, fault.New(fault.PermissionDenied, "%s cannot be read: %s", dir, fault.Bare(err)).Because(err)
 	}
 	for _, e := range entries {
@@ -383,7 +381,7 @@ func (p *place) damaged(id string) Record {
 }
 
 func (p *place) read(id string) (r Record, err error) {
-	err = readJSON(filepath.Join(p.turn(id), recordFile), &r)
+	err = workspace.ReadJSON(filepath.Join(p.turn(id), recordFile), jsonLimit, &r)
 	return r, err
 }
 
@@ -394,26 +392,9 @@ const jsonLimit = 16 << 20
 // exists reports whether there is something at a path, or whether that cannot be found out.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
-	return !missing(err)
-}
-
-// missing reports whether an error says that there is nothing at a path, or a file above it.
-func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-}
-
-func readJSON(path string, to any) error {
-	data, err := workspace.ReadFile(path, jsonLimit)
-	if err == nil {
-		err = json.Unmarshal(data, to)
-	}
-	return err
+	return !workspace.Absent(err)
 }
 
 func writeJSON(path string, from any) error {
-	data, err := json.Marshal(from)
-	if err != nil {
-		return fault.New(fault.Internal, "%s cannot be written: %v", path, err)
-	}
-	return workspace.Replace(path, data, 0o600)
+	return workspace.WriteJSON(path, from, workspace.Replace)
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/pathname"
@@ -299,7 +298,7 @@ func (d *Dir) resolve(name string) (string, error) {
 		}
 		here := path.Join(append(slices.Clone(done), part)...)
 		info, err := d.root.Lstat(filepath.FromSlash(here))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		if err != nil && !Absent(err) {
 			return "", err
 		}
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {

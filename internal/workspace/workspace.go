@@ -148,6 +148,11 @@ func toFault(verb, path string, err error) error {
 	return f
 }
 
+// Absent reports whether an error means that a path does not exist, or that a parent of it is a file.
+func Absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fault.FileMissing) || errors.Is(err, syscall.ENOTDIR)
+}
+
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
