@@ -16,12 +16,12 @@ func TestVia(t *testing.T) {
 	outer := open(t, gateTo(t, far))
 	inner, err := New(Options{
 		Hosts: []string{far, "example.com", "127.0.0.1:1"}, Via: netip.MustParseAddrPort(outer),
-		Resolve: func(context.Context, string) ([]netip.Addr, error) {
-			t.Error("it looked up a name")
-			return nil, nil
-		},
 	})
 	check(t, err)
+	inner.resolve = func(context.Context, string) ([]netip.Addr, error) {
+		t.Error("it looked up a name")
+		return nil, nil
+	}
 	at := open(t, inner)
 	c := tunnelTo(t, at, far)
 	if _, err := io.WriteString(c, "there and back"); err != nil {

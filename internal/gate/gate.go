@@ -39,9 +39,6 @@ type Options struct {
 	// valid: they are reached directly.
 	Via netip.AddrPort
 
-	// Resolve looks up the addresses of a name, within its context; nil: the system's resolver.
-	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
-
 	// Advice returns how a person allows the host, for the one line that a refused program gets; nil: a general one.
 	Advice func(host string) string
 
@@ -62,7 +59,8 @@ type Gate struct {
 	o     Options
 	rules []rule
 	patience
-	dial func(context.Context, netip.AddrPort) (net.Conn, error)
+	resolve func(ctx context.Context, name string) ([]netip.Addr, error)
+	dial    func(context.Context, netip.AddrPort) (net.Conn, error)
 }
 
 // patience has the time limits.
@@ -80,6 +78,10 @@ func New(o Options) (*Gate, error) {
 		head: 15 * time.Second, connect: 30 * time.Second, each: 10 * time.Second, idle: 10 * time.Minute,
 		answer: time.Second,
 	}}
+	g.resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
+		// The dot keeps the resolver from trying search domains.
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", name+".")
+	}
 	g.dial = func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", to.String()) // a numeric address: no lookup
 	}
@@ -89,12 +91,6 @@ func New(o Options) (*Gate, error) {
 			return nil, err
 		}
 		g.rules = append(g.rules, r)
-	}
-	if g.o.Resolve == nil {
-		g.o.Resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
-			// The dot keeps the resolver from trying search domains.
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", name+".")
-		}
 	}
 	if g.o.Advice == nil {
 		g.o.Advice = func(host string) string { return "Add " + host + " to the allowed hosts." }

@@ -318,7 +318,7 @@ func TestWhereANameLeads(t *testing.T) {
 	answers := func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("not set") }
 	var dialled []string
 	g := gateTo(t, "example.com", "127.0.0.1:443", "[::1]:443")
-	g.o.Resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
+	g.resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
 		looked.Add(1)
 		if name != "example.com" {
 			t.Errorf("looked for %q", name)
@@ -390,7 +390,7 @@ func TestAny(t *testing.T) {
 	far := farSide(t, echo)
 	g, err := New(Options{Any: true, Hosts: []string{"127.0.0.1:8080"}})
 	check(t, err)
-	g.o.Resolve = func(_ context.Context, name string) ([]netip.Addr, error) {
+	g.resolve = func(_ context.Context, name string) ([]netip.Addr, error) {
 		if name == "inside.example" {
 			return []netip.Addr{netip.MustParseAddr("10.0.0.1")}, nil
 		}
@@ -423,7 +423,7 @@ func TestHostHeader(t *testing.T) {
 		}
 	})
 	g := gateTo(t, "example.com", "example.com:8080")
-	g.o.Resolve = func(context.Context, string) ([]netip.Addr, error) {
+	g.resolve = func(context.Context, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr("1.1.1.1")}, nil
 	}
 	g.dial = func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {

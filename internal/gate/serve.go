@@ -153,7 +153,7 @@ func (v *visit) dial(ctx context.Context, h host) (net.Conn, *refusal) {
 	addresses := []netip.Addr{h.addr}
 	if h.name != "" {
 		var err error
-		if addresses, err = v.g.o.Resolve(ctx, h.name); err != nil || len(addresses) == 0 {
+		if addresses, err = v.g.resolve(ctx, h.name); err != nil || len(addresses) == 0 {
 			return nil, refuse(http.StatusBadGateway, "%s is allowed, but its name has no address", h)
 		}
 	}

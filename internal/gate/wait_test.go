@@ -31,7 +31,7 @@ func TestEveryWaitEnds(t *testing.T) {
 		head: 100 * time.Millisecond, connect: 100 * time.Millisecond, each: 50 * time.Millisecond,
 		idle: 100 * time.Millisecond, answer: 50 * time.Millisecond,
 	}
-	g.o.Resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
+	g.resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
 		if name == "gone.example" {
 			return []netip.Addr{netip.MustParseAddr("1.1.1.1"), netip.MustParseAddr("8.8.8.8")}, nil
 		}
@@ -283,7 +283,7 @@ func TestStop(t *testing.T) {
 	var ended atomic.Bool
 	g := gateTo(t, far, "waits.example")
 	g.patience = patience{time.Hour, time.Hour, time.Hour, time.Hour, time.Hour} // stop waits for none of them
-	g.o.Resolve = func(ctx context.Context, _ string) ([]netip.Addr, error) {
+	g.resolve = func(ctx context.Context, _ string) ([]netip.Addr, error) {
 		waiting <- struct{}{}
 		<-ctx.Done()
 		time.Sleep(50 * time.Millisecond) // stop has to wait for this
