@@ -234,7 +234,6 @@ func TestWhole(t *testing.T) {
 		DefaultAgent: "mine", DisableTargets: []Name{{Text: "gemini"}},
 		Targets: []Target{{
 			ID: "mine", DisplayName: "Mine", Aliases: []Name{{Text: "my"}}, Inherits: Name{Text: "codex"},
-			Override: true,
 			CLI: &CLI{
 				Interactive: Call{Command: "mine", Args: []string{}}, OneShot: Call{
 					Command: "mine",
@@ -266,7 +265,7 @@ func TestWhole(t *testing.T) {
 		target := f.Targets[0]
 		for what, got := range map[string]literal.Pos{
 			"4:17": f.DefaultAgentPos, "9:9": target.Pos, "9:48": target.Aliases[0].Pos, "9:65": target.Inherits.Pos,
-			"12:40": target.CLI.Interactive.CommandPos, "11:10": target.CLI.Pos, "7:20": f.DisableTargets[0].Pos,
+			"12:40": target.CLI.Interactive.CommandPos, "7:20": f.DisableTargets[0].Pos,
 		} {
 			if got.String() != what {
 				t.Errorf("got %v, want %s", got, what)

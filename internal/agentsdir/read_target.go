@@ -27,8 +27,8 @@ func (r *reader) target(v literal.Value, name string) Target {
 	if m, ok := member(v, "inherits"); ok {
 		t.Inherits = Name{strings.TrimSpace(r.str(m, name+".inherits")), m.Pos}
 	}
-	if m, ok := member(v, "override"); ok && r.is(m, literal.Bool, name+".override", "true or false") {
-		t.Override, t.OverridePos = m.Bool, m.Pos
+	if m, ok := member(v, "override"); ok { // of other tools
+		r.is(m, literal.Bool, name+".override", "true or false")
 	}
 	if m, ok := member(v, "cli"); ok && r.is(m, literal.Object, name+".cli", "an object") {
 		t.CLI = r.cli(m, name+".cli")
@@ -63,7 +63,7 @@ func (r *reader) id(v literal.Value, name string) string {
 }
 
 func (r *reader) cli(v literal.Value, name string) *CLI {
-	c := &CLI{Pos: v.Pos, Passthrough: PassAfter}
+	c := &CLI{Passthrough: PassAfter}
 	r.keys(v, name, "modes", "prompt", "flags", "passthrough", "translate")
 	if m, ok := member(v, "translate"); ok {
 		r.add(m.Pos,

@@ -16,14 +16,11 @@ type Target struct {
 	DisplayName string
 	Aliases     []Name
 	Inherits    Name // Text is empty when it inherits from nothing
-	Override    bool
-	OverridePos literal.Pos
 	CLI         *CLI // nil when the file says nothing about its command line
 }
 
 // CLI is the command line of the agent.
 type CLI struct {
-	Pos                  literal.Pos
 	Interactive, OneShot Call
 	ACP                  Call // Command is empty: it does not speak the Agent Client Protocol
 	Prompt               Prompt
