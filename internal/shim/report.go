@@ -13,8 +13,8 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
-	"omniagent/internal/ident"
 	"omniagent/internal/redact"
+	"omniagent/internal/workspace"
 )
 
 // Report is what --report writes: the request, what was started, and how it ended.
@@ -130,30 +130,7 @@ func (c *call) putReport(data []byte) error {
 	if there, err := os.Stat(dir); err != nil || !os.SameFile(held, there) {
 		return fmt.Errorf("%s is not the directory that it was before", printable(dir))
 	}
-	// named like those of package workspace, which removes them if we are killed here
-	temporary := ".omniagent-tmp-" + ident.Hex(12)
-	f, err := c.reportDir.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fault.Bare(err)
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o600) // regardless of the umask
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = c.reportDir.Rename(temporary, name)
-	}
-	if err != nil {
-		_ = c.reportDir.Remove(temporary)
-		return fault.Bare(err)
-	}
-	return nil
+	return fault.Bare(workspace.PutIn(c.reportDir, name, data))
 }
 
 func absolute(dir, path string) string {

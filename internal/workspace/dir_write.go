@@ -197,6 +197,24 @@ func (d *Dir) replaceIn(k disk, parent *os.Root, at slot, data []byte, expect *F
 	return nil
 }
 
+// PutIn writes a file in an open directory atomically, readable only by us, in place of whatever has its name, even a
+// link.
+func PutIn(parent *os.Root, name string, data []byte) error {
+	k, temporary := diskIn(parent, 0o600), temporaryPrefix+ident.Hex(12)
+	f, err := k.create(temporary)
+	if err != nil {
+		return err
+	}
+	err = k.fill(f, data, 0o600, nil) // the mode regardless of the umask
+	if err == nil {
+		err = k.rename(temporary, name)
+	}
+	if err != nil {
+		_ = k.remove(temporary)
+	}
+	return err
+}
+
 // fillLike fills the temporary file, and gives it the mode of the old file if there is one.
 func fillLike(k disk, f *os.File, data []byte, old fs.FileInfo) error {
 	like := old
