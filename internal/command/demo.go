@@ -124,7 +124,9 @@ func demoPlace(c *contract.Call) (string, error) {
 		children := filepath.Join(c.Paths.State, "sessions") // the records of the call's children are kept there
 		missing, missingToo := firstMissing(base), firstMissing(children)
 		if err := os.MkdirAll(base, 0o700); err == nil {
-			sweepDemos(base)
+			for _, old := range oldIn(base, time.Now().Add(-demoLeft), func(string) bool { return true }) {
+				_ = os.RemoveAll(old.path)
+			}
 			dir, err := os.MkdirTemp(base, "")
 			if err == nil {
 				c.OnCleanup(func() {
@@ -172,15 +174,6 @@ func firstMissing(path string) (missing string) {
 func removeEmpty(path, outermost string) {
 	for outermost != "" && len(path) >= len(outermost) && os.Remove(path) == nil {
 		path = filepath.Dir(path)
-	}
-}
-
-func sweepDemos(base string) {
-	entries, _ := os.ReadDir(base)
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > demoLeft {
-			_ = os.RemoveAll(filepath.Join(base, e.Name()))
-		}
 	}
 }
 
