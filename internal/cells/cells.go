@@ -134,62 +134,61 @@ func Cut(s string, most int) string {
 	return b.String()
 }
 
+// breaker collects rows. Styles go on in the next row, and no row ends with one.
+type breaker struct {
+	rows []string
+	row  strings.Builder
+	used int    // columns of the row
+	open string // the styles
+}
+
+func (b *breaker) put(piece string, width int) {
+	b.row.WriteString(piece)
+	b.used += width
+}
+
+func (b *breaker) end() {
+	if b.open != "" {
+		b.row.WriteString(reset)
+	}
+	b.rows = append(b.rows, b.row.String())
+	b.row.Reset()
+	b.row.WriteString(b.open)
+	b.used = 0
+}
+
 // Break breaks s into rows where a terminal of that width would, which is at any cluster. A style goes on in the next
 // row, and no row ends with one. Tabs become spaces. There is always one row.
 func Break(s string, width int) []string {
 	width = max(width, 2) // room for the widest cluster
-	var rows []string
-	var row strings.Builder
-	used, open := 0, ""
-	end := func() {
-		if open != "" {
-			row.WriteString(reset)
-		}
-		rows = append(rows, row.String())
-		row.Reset()
-		row.WriteString(open)
-		used = 0
-	}
+	var b breaker
 	for s != "" {
 		piece, rest, w := First(s)
 		switch {
 		case IsStyle(piece):
-			open = goOn(open, piece)
+			b.open = goOn(b.open, piece)
 		case piece == "\t":
-			w = min(tab-used%tab, width-used)
+			w = min(tab-b.used%tab, width-b.used)
 			piece = strings.Repeat(" ", w)
-		case used+w > width:
-			end()
+		case b.used+w > width:
+			b.end()
 		}
-		row.WriteString(piece)
-		used, s = used+w, rest
+		b.put(piece, w)
+		s = rest
 	}
-	if open != "" {
-		row.WriteString(reset)
-	}
-	return append(rows, row.String())
+	b.end()
+	return b.rows
 }
 
 // Wrap breaks s into rows between words, and within a word that is wider than a row. Tabs become spaces.
 func Wrap(s string, width int) []string {
-	var rows []string
-	var row strings.Builder
-	used, open := 0, ""
-	end := func() {
-		if open != "" {
-			row.WriteString(reset)
-		}
-		rows = append(rows, row.String())
-		row.Reset()
-		row.WriteString(open)
-		used = 0
-	}
+	var b breaker
 	for s = strings.ReplaceAll(s, "\t", " "); s != ""; {
 		word, rest, blank := strings.Cut(s, " ")
 		s = rest
 		w := Width(word)
-		if used > 0 && used+w > width {
-			end()
+		if b.used > 0 && b.used+w > width {
+			b.end()
 		}
 		pieces := []string{word}
 		if w > width {
@@ -197,23 +196,19 @@ func Wrap(s string, width int) []string {
 		}
 		for i, piece := range pieces {
 			if i > 0 {
-				end()
+				b.end()
 			}
-			row.WriteString(piece)
-			used += Width(piece)
+			b.put(piece, Width(piece))
 		}
 		for _, piece := range styles(word) {
-			open = goOn(open, piece)
+			b.open = goOn(b.open, piece)
 		}
-		if blank && used < width {
-			row.WriteByte(' ')
-			used++
+		if blank && b.used < width {
+			b.put(" ", 1)
 		}
 	}
-	if open != "" {
-		row.WriteString(reset)
-	}
-	return append(rows, row.String())
+	b.end()
+	return b.rows
 }
 
 // goOn returns the styles that hold after one more.
