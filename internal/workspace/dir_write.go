@@ -2,13 +2,11 @@ package workspace
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
@@ -252,21 +250,9 @@ func sweepIn(parent *os.Root, limit int) {
 	if err != nil {
 		return
 	}
-	names, err := f.Readdirnames(limit)
-	_ = f.Close()
-	if err != nil && !errors.Is(err, io.EOF) {
-		return
-	}
-	for _, name := range names {
-		if !strings.HasPrefix(name, temporaryPrefix) {
-			continue
-		}
-		info, err := parent.Lstat(name)
-		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < staleAfter {
-			continue
-		}
-		if abandonedIn(parent, name) {
+	_ = eachTemporary(f, limit, func(name string) {
+		if info, err := parent.Lstat(name); err == nil && stale(info) && abandonedIn(parent, name) {
 			_ = parent.Remove(name)
 		}
-	}
+	})
 }

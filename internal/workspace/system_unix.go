@@ -14,10 +14,12 @@ const (
 	openWithoutLinks    = syscall.O_NOFOLLOW
 )
 
-// syncDir makes a rename durable. It ignores EINVAL and ENOTSUP, which file systems return that cannot sync a
-// directory.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
+// syncDir makes a rename durable.
+func syncDir(dir string) error { return syncOpen(os.Open(dir)) }
+
+// syncOpen syncs a directory that was just opened, and closes it. It ignores EINVAL and ENOTSUP, which file systems
+// return that cannot sync a directory.
+func syncOpen(d *os.File, err error) error {
 	if err != nil {
 		return err
 	}
@@ -37,7 +39,11 @@ func claim(f *os.File) { _, _ = tryLock(f) }
 
 // abandoned reports whether no process has claimed the temporary file. It returns false if locks do not work.
 func abandoned(path string) bool {
-	f, err := os.OpenFile(path, os.O_RDONLY|openWithoutBlocking|openWithoutLinks, 0)
+	return unclaimed(os.OpenFile(path, os.O_RDONLY|openWithoutBlocking|openWithoutLinks, 0))
+}
+
+// unclaimed reports whether no process has claimed a file that was just opened, and closes it.
+func unclaimed(f *os.File, err error) bool {
 	if err != nil {
 		return false
 	}

@@ -172,25 +172,31 @@ func sweep(dir string, limit int) error {
 	if err != nil {
 		return err
 	}
+	return eachTemporary(d, limit, func(name string) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Lstat(path); err == nil && stale(info) && abandoned(path) {
+			_ = os.Remove(path)
+		}
+	})
+}
+
+// eachTemporary calls do for the temporary files among the first limit names of a directory, and closes that.
+func eachTemporary(d *os.File, limit int, do func(name string)) error {
 	names, err := d.Readdirnames(limit)
 	_ = d.Close()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	for _, name := range names {
-		if !strings.HasPrefix(name, temporaryPrefix) {
-			continue
-		}
-		path := filepath.Join(dir, name)
-		info, err := os.Lstat(path)
-		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < staleAfter {
-			continue
-		}
-		if abandoned(path) {
-			_ = os.Remove(path)
+		if strings.HasPrefix(name, temporaryPrefix) {
+			do(name)
 		}
 	}
 	return nil
+}
+
+func stale(info fs.FileInfo) bool {
+	return info.Mode().IsRegular() && time.Since(info.ModTime()) >= staleAfter
 }
 
 // WriteDerived is WriteFile without waiting for the disk, for a file that can be derived again. After a power failure
