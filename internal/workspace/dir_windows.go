@@ -1,24 +1,12 @@
 package workspace
 
 import (
-	"errors"
 	"io/fs"
 	"os"
-	"time"
-
-	"golang.org/x/sys/windows"
 )
 
-// renameIn retries for a while, because the target cannot be replaced while a reader or a virus scanner has it open.
 func renameIn(parent *os.Root, from, to string) error {
-	for gap := time.Millisecond; ; gap *= 2 {
-		err := parent.Rename(from, to)
-		busy := errors.Is(err, windows.ERROR_ACCESS_DENIED) || errors.Is(err, windows.ERROR_SHARING_VIOLATION)
-		if !busy || gap > 128*time.Millisecond {
-			return err
-		}
-		time.Sleep(gap)
-	}
+	return retried(func() error { return parent.Rename(from, to) })
 }
 
 // syncIn does nothing, like syncDir.

@@ -17,10 +17,13 @@ const (
 // syncDir does nothing: Windows has no fsync of a directory, and NTFS journals the rename.
 func syncDir(string) error { return nil }
 
-// rename retries for a while, because the target cannot be replaced while a reader or a virus scanner has it open.
-func rename(from, to string) error {
+func rename(from, to string) error { return retried(func() error { return os.Rename(from, to) }) }
+
+// retried repeats a rename for a while, because the target cannot be replaced while a reader or a virus scanner has it
+// open.
+func retried(rename func() error) error {
 	for gap := time.Millisecond; ; gap *= 2 {
-		err := os.Rename(from, to)
+		err := rename()
 		busy := errors.Is(err, windows.ERROR_ACCESS_DENIED) || errors.Is(err, windows.ERROR_SHARING_VIOLATION)
 		if !busy || gap > 128*time.Millisecond {
 			return err
