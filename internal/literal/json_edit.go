@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -45,12 +44,8 @@ func SetJSON(data []byte, path []string, value any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := ParseJSON5(e.data)
-	if err != nil {
-		return nil, fmt.Errorf("the edit of %s would not be valid: %w", showPath(path), err)
-	}
-	if got, ok := after.Lookup(path...); !ok || !sameValue(got, want) || !sameExcept(before, after, path) {
-		return nil, fmt.Errorf("the edit of %s would change something else", showPath(path))
+	if err := checkSet(ParseJSON5, before, e.data, path, want); err != nil {
+		return nil, err
 	}
 	return e.data, nil
 }
@@ -73,12 +68,8 @@ func UnsetJSON(data []byte, path []string) (out []byte, found bool, err error) {
 		return bytes.Clone(data), false, err
 	}
 	out = cutMember(data, object, path[len(path)-1])
-	after, err := ParseJSON5(out)
-	if err != nil {
-		return nil, false, fmt.Errorf("without %s the document would not be valid: %w", showPath(path), err)
-	}
-	if _, still := after.Lookup(path...); still || !sameExcept(before, after, path) {
-		return nil, false, fmt.Errorf("taking %s away would change something else", showPath(path))
+	if err := checkCut(ParseJSON5, before, out, path); err != nil {
+		return nil, false, err
 	}
 	return out, true, nil
 }

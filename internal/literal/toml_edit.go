@@ -44,12 +44,8 @@ func SetTOML(data []byte, path []string, value any) ([]byte, error) {
 	default:
 		out = insertKey(data, statements, path, text)
 	}
-	after, err := ParseTOML(out)
-	if err != nil {
-		return nil, fmt.Errorf("the edit of %s would not be valid: %w", showPath(path), err)
-	}
-	if got, ok := after.Lookup(path...); !ok || !sameValue(got, want) || !sameExcept(before, after, path) {
-		return nil, fmt.Errorf("the edit of %s would change something else", showPath(path))
+	if err := checkSet(ParseTOML, before, out, path, want); err != nil {
+		return nil, err
 	}
 	return out, nil
 }
@@ -74,7 +70,7 @@ func UnsetTOML(data []byte, path []string) (out []byte, found bool, err error) {
 		return nil, false, fmt.Errorf("%s is a table and not a value", showPath(path))
 	}
 	out = cutKey(data, statements, old)
-	if err := checkCut(before, out, path); err != nil {
+	if err := checkCut(ParseTOML, before, out, path); err != nil {
 		return nil, false, err
 	}
 	return out, true, nil
@@ -121,15 +117,27 @@ func CutTOML(data []byte, path []string) (out []byte, found bool, err error) {
 	if len(cut) == 0 {
 		out = cutKey(data, statements, old)
 	}
-	if err := checkCut(before, out, path); err != nil {
+	if err := checkCut(ParseTOML, before, out, path); err != nil {
 		return nil, false, err
 	}
 	return out, true, nil
 }
 
-// checkCut reports an error unless out is the document that was before without what is at the path.
-func checkCut(before Value, out []byte, path []string) error {
-	after, err := ParseTOML(out)
+// checkSet reports an error unless out is the document that was before, but with want at the path.
+func checkSet(parse func([]byte) (Value, error), before Value, out []byte, path []string, want Value) error {
+	after, err := parse(out)
+	if err != nil {
+		return fmt.Errorf("the edit of %s would not be valid: %w", showPath(path), err)
+	}
+	if got, ok := after.Lookup(path...); !ok || !sameValue(got, want) || !sameExcept(before, after, path) {
+		return fmt.Errorf("the edit of %s would change something else", showPath(path))
+	}
+	return nil
+}
+
+// checkCut reports an error unless out is the document that was before, without what is at the path.
+func checkCut(parse func([]byte) (Value, error), before Value, out []byte, path []string) error {
+	after, err := parse(out)
 	if err != nil {
 		return fmt.Errorf("without %s the document would not be valid: %w", showPath(path), err)
 	}
