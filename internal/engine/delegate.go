@@ -61,7 +61,7 @@ func (c *caller) Ask(ctx context.Context, ask event.Ask) (event.Reply, bool) {
 	call := event.Call{ID: ask.ID, Name: event.FormTool, Kind: event.Other}
 	own := ask.Tool == nil
 	if own {
-		call.Input = formOf(ask)
+		call.Input, _ = json.Marshal(event.FormOf(ask)) // texts
 	} else {
 		call = *ask.Tool
 	}
@@ -85,16 +85,6 @@ func (c *caller) Ask(ctx context.Context, ask event.Ask) (event.Reply, bool) {
 		reply = event.Reply{Option: event.Deny, Text: "only this call can be allowed, and nothing beyond it"}
 	}
 	return reply, ok
-}
-
-// formOf returns a question as the input of a form.
-func formOf(ask event.Ask) json.RawMessage {
-	q := event.FormQuestion{Question: ask.Text, Header: "Question", Options: []event.FormOption{}}
-	for _, o := range ask.Options {
-		q.Options = append(q.Options, event.FormOption{Label: o})
-	}
-	input, _ := json.Marshal(event.Form{Questions: []event.FormQuestion{q}}) // texts
-	return input
 }
 
 // answered reads the answer to a question that was asked as a form.

@@ -28,6 +28,15 @@ type FormOption struct {
 	Description string `json:"description"`
 }
 
+// FormOf returns a question as a form.
+func FormOf(a Ask) Form {
+	q := FormQuestion{Question: a.Text, Header: "Question", Options: []FormOption{}}
+	for _, o := range a.Options {
+		q.Options = append(q.Options, FormOption{Label: o})
+	}
+	return Form{Questions: []FormQuestion{q}}
+}
+
 // Filled returns the input of a call with answers in it, by the texts of their questions.
 func Filled(input json.RawMessage, answers map[string]string) json.RawMessage {
 	members := map[string]any{}

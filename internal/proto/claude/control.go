@@ -144,13 +144,9 @@ type Question struct {
 // NewQuestion converts a question to the form of the host.
 func NewQuestion(a event.Ask) Question {
 	if a.Tool == nil {
-		q := event.FormQuestion{Question: a.Text, Header: "Question", Options: []event.FormOption{}}
-		for _, o := range a.Options {
-			q.Options = append(q.Options, event.FormOption{Label: o})
-		}
 		return Question{a, Control{
 			Subtype: "can_use_tool", Tool: event.FormTool, Display: event.FormTool, Call: a.ID,
-			Input: encode(event.Form{Questions: []event.FormQuestion{q}}),
+			Input: encode(event.FormOf(a)),
 		}}
 	}
 	c := a.Tool
