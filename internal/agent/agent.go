@@ -85,10 +85,11 @@ type About struct {
 	Variables []string
 }
 
-// Find returns the agent that a word in lower case selects.
+// Find returns the agent that a word selects, a name or an alias in any case.
 func Find[D Driver](all []D, word string) (found D, ok bool) {
+	selects := func(name string) bool { return strings.EqualFold(name, word) }
 	i := slices.IndexFunc(all, func(d D) bool {
-		return d.Name() == word || slices.Contains(d.Describe().Aliases, word)
+		return selects(d.Name()) || slices.ContainsFunc(d.Describe().Aliases, selects)
 	})
 	if i >= 0 {
 		found = all[i]

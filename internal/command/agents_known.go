@@ -74,7 +74,7 @@ func repositoryFile(c *contract.Call) (*agentsdir.File, error) {
 
 // named returns the agent that answers to a name.
 func named(known []knownAgent, name string) (knownAgent, error) {
-	if k, ok := agent.Find(known, strings.ToLower(name)); ok {
+	if k, ok := agent.Find(known, name); ok {
 		return k, nil
 	}
 	f := fault.New(fault.NotFoundCode, "there is no agent %q", name).Hint("omniagent agents list")

@@ -68,7 +68,7 @@ func rehearseRules(drivers []agent.Driver) func(*contract.Call) []fault.Problem 
 	return func(c *contract.Call) []fault.Problem {
 		var problems []fault.Problem
 		for _, name := range c.Strings("agent") {
-			_, known := agent.Find(drivers, strings.ToLower(name))
+			_, known := agent.Find(drivers, name)
 			switch {
 			case !c.Bool("rehearse"):
 				problems = append(problems, fault.Problem{
@@ -94,7 +94,7 @@ func rehearseRules(drivers []agent.Driver) func(*contract.Call) []fault.Problem 
 func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driver) ([]rehearsalData, []check) {
 	named := []string{}
 	for _, name := range c.Strings("agent") {
-		if d, ok := agent.Find(drivers, strings.ToLower(name)); ok {
+		if d, ok := agent.Find(drivers, name); ok {
 			named = append(named, d.Name())
 		}
 	}

@@ -195,6 +195,7 @@ func (p Parts) explainAgent(c *contract.Call, name string, w enclosure.Wanted) (
 	if err != nil {
 		return contract.Result{}, err
 	}
+	name = driver.Name()
 	wanted := env.Wanted(driver, spec)
 	wanted.Temp = w.Temp
 	effects, places, err := wanted.Explain(c.Abs(expandHome(words[0], w.Home)), spec.Install.Path)

@@ -136,7 +136,7 @@ func agentsOf(file string, content []byte) []string {
 			lines = append(lines, fmt.Sprintf("the agent %s: another name for %s", t.ID, t.Inherits.Text))
 			continue
 		}
-		for _, call := range []agentsdir.Call{t.CLI.Interactive, t.CLI.OneShot} {
+		for _, call := range []agentsdir.Call{t.CLI.Interactive, t.CLI.OneShot, t.CLI.ACP} {
 			if call.Command != "" {
 				line := fmt.Sprintf("the agent %s starts: %s", t.ID,
 					strings.Join(append([]string{call.Command}, call.Args...), " "))
@@ -145,9 +145,6 @@ func agentsOf(file string, content []byte) []string {
 				}
 			}
 		}
-	}
-	for _, name := range f.DisableTargets {
-		lines = append(lines, "the agent "+name.Text+" is not offered")
 	}
 	if len(lines) == 0 {
 		return []string{"nothing: it defines no agents"}

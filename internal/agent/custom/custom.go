@@ -26,7 +26,7 @@ func New(file *agentsdir.File, known []agent.Driver) ([]agent.Driver, error) {
 	var made []agent.Driver
 	for _, t := range file.Targets {
 		all := slices.Concat(known, made)
-		if _, taken := agent.Find(all, strings.ToLower(t.ID)); taken {
+		if _, taken := agent.Find(all, t.ID); taken {
 			p.add(t.Pos, "there is an agent "+t.ID+" already, and it cannot be replaced")
 			continue
 		}
@@ -40,14 +40,14 @@ func New(file *agentsdir.File, known []agent.Driver) ([]agent.Driver, error) {
 func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver {
 	about := agent.About{Title: cmp.Or(t.DisplayName, t.ID), Custom: true}
 	for _, a := range t.Aliases {
-		if _, taken := agent.Find(known, strings.ToLower(a.Text)); taken {
+		if _, taken := agent.Find(known, a.Text); taken {
 			p.add(a.Pos, "there is an agent "+a.Text+" already")
 			return nil
 		}
 		about.Aliases = append(about.Aliases, strings.ToLower(a.Text))
 	}
 	if t.CLI == nil {
-		base, ok := agent.Find(known, strings.ToLower(t.Inherits.Text))
+		base, ok := agent.Find(known, t.Inherits.Text)
 		if !ok {
 			p.add(t.Pos, "it needs cli, or inherits with the name of a built-in agent")
 			return nil
