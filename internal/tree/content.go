@@ -87,7 +87,9 @@ func (w *walk) readContents(ctx context.Context) error {
 	// The largest file is often git's index: others read it to keep it while it is read here for what it says.
 	for _, ofGit := range []bool{true, false} {
 		for _, f := range w.index.folders {
-			r.classifyAll(f, w.since[f.path], known[f.repository], ofGit)
+			if f.ofGit == ofGit {
+				r.classifyAll(f, w.since[f.path], known[f.repository])
+			}
 		}
 	}
 	close(r.tasks)
@@ -142,22 +144,22 @@ func (f *folder) find(name string) *entry {
 	return nil
 }
 
-// classifyAll classifies the files of a folder, either those of git's state or the others. old is the folder as it was.
-func (r *reading) classifyAll(f, old *folder, known *tracked, ofGit bool) {
+// classifyAll classifies the files of a folder. old is the folder as it was.
+func (r *reading) classifyAll(f, old *folder, known *tracked) {
 	before, dir := old.all(), ""
 	if known != nil {
 		dir = f.repository.path(f.path)
 	}
 	for i := range f.entries {
 		e := &f.entries[i]
-		if !isRegular(e.Mode) || (e.about&stateOfGit != 0) != ofGit || ofGit && !r.options.Whole {
-			continue
-		}
 		for len(before) > 0 && before[0].name < e.name {
 			before = before[1:]
 		}
+		if !isRegular(e.Mode) || e.about&stateOfGit != 0 && !r.options.Whole {
+			continue
+		}
 		t := task{folder: f, dir: dir, entry: e}
-		if !ofGit {
+		if e.about&stateOfGit == 0 {
 			t.known = known
 		}
 		var was *entry

@@ -135,6 +135,7 @@ type folder struct {
 	entries    []entry // sorted by name
 	repository *repository
 	complete   bool // it had no other names
+	ofGit      bool // it is a part of the state of git; known only of an index that was just taken
 }
 
 // entry is a file in a folder.

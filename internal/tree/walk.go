@@ -256,7 +256,7 @@ func (w *walk) begin(f *workspace.Folder, p *place) *place {
 		}
 		p.scope = p.scope.Enter(at, rules)
 	}
-	p.folder = &folder{path: f.Path, repository: p.repository}
+	p.folder = &folder{path: f.Path, repository: p.repository, ofGit: p.about&stateOfGit != 0}
 	w.mu.Lock()
 	w.index.folders = append(w.index.folders, p.folder)
 	w.mu.Unlock()
