@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -427,13 +428,7 @@ func TestSteer(t *testing.T) {
 		steers = append(steers, fmt.Sprintf(`{"type":"user","content":%q,"steer":true}`, words[i]))
 	}
 	r.say(strings.Join(steers, "\n"))
-	reached := 0
-	r.await(func(line string) bool {
-		if strings.Contains(line, `"steered"`) {
-			reached++
-		}
-		return reached == len(steers)
-	})
+	r.await(func(string) bool { return strings.Count(strings.Join(r.lines, ""), `"steered"`) == len(steers) })
 	p.write(t, "go", "")
 	r.await(func(line string) bool { return strings.Contains(line, `"message_stop"`) })
 	r.say(`{"type":"user","content":"now?","steer":true}`)
@@ -464,28 +459,25 @@ func TestSteer(t *testing.T) {
 func TestSteersInOrder(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	args, env, _ := wires()[0].scripted(t, `[{"say":"You said ${input}"}]`)
+	args, env, _ := wires()[0].scripted(t, `[{"shell":"trap '' TERM INT HUP; echo begun > begun; `+
+		`while ! test -e go; do sleep 0.02; done"},{"say":"You said ${input}"}]`)
 	r := p.launch(t, env, append(args, "--session-id", "mine", "--permission-mode", "auto", "--sandbox", "off")...)
-	var all strings.Builder
-	for i := range 50 {
-		fmt.Fprintf(&all, `{"type":"user","content":"message %d","steer":true}`+"\n", i)
-	}
-	r.say(strings.TrimSuffix(all.String(), "\n"))
+	r.say(`{"type":"user","content":"dig"}`)
+	p.await(t, "begun")
+	const late = 30
+	r.say(`{"type":"interrupt"}` + strings.Repeat("\n"+`{"type":"user","content":"more","steer":true}`, late))
+	// The turn that was interrupted cannot end meanwhile.
+	r.await(func(string) bool { return strings.Count(strings.Join(r.lines, ""), `"queued"`) == late })
+	p.write(t, "go", "")
 	messages, exit := r.end()
-	last, queued := 0.0, 0
+	var got, want []string
 	for _, m := range messages {
-		if m["subtype"] != "queued" {
-			continue
+		if m["subtype"] == "queued" {
+			got, want = append(got, fmt.Sprint(m["turn"])), append(want, strconv.Itoa(len(want)+2))
 		}
-		turn, _ := m["turn"].(float64)
-		if turn <= last {
-			t.Errorf("turn %v is told behind turn %v", turn, last)
-		}
-		last = turn
-		queued++
 	}
-	if queued < 2 || exit != 0 {
-		t.Errorf("exit %d, %d queued: %s\n%s", exit, queued, strings.Join(r.lines, "\n"), r.stderr.String())
+	if exit != 0 || strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("exit %d, told in the order %s: %s", exit, strings.Join(got, " "), r.stderr.String())
 	}
 }
 
