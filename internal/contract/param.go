@@ -43,7 +43,7 @@ type Param struct {
 	Position  int    // 1 is the first
 	Variadic  bool   // takes all further positional arguments; may be repeated as a flag
 	Pattern   string // anchored regular expression; kind ID has its own
-	Like      string // what matches it, for people
+	Like      string // an example that matches, for people
 	MaxLen    int    // in bytes; zero: 64 KiB
 	Min, Max  int64  // of an Int; both zero: no bounds
 	Secret    bool   // never on the command line: becomes --NAME-from-env and --NAME-from-file

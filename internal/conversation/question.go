@@ -267,7 +267,7 @@ func (c *Conversation) nextSteer() {
 	}
 }
 
-// becomesMessage makes a message of the oldest steer.
+// becomesMessage turns the oldest steer into a message.
 func (c *Conversation) becomesMessage() {
 	s := c.steers[0]
 	c.steers = c.steers[1:]

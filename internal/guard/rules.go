@@ -71,7 +71,7 @@ func (r Rules) Named(p Place) (unread, unchanged []string) {
 		}
 		patterns, _ := one.patterns(p)
 		for _, pattern := range patterns {
-			path := filepath.FromSlash(strings.TrimSuffix(pattern, "/**"))
+			path := filepath.Clean(filepath.FromSlash(strings.TrimSuffix(pattern, "/**")))
 			if isPattern(path) || !slices.ContainsFunc(roots, func(root string) bool {
 				return path != root && pathname.Within(root, path)
 			}) {

@@ -435,6 +435,7 @@ func TestNamed(t *testing.T) {
 		"Read(secret.txt)", "Read(/keys/**)", "Read(/)", "Read", "Read(*.pem)", "Read(a/*/b)", "Read(~/x)",
 		"Read(//etc)", "Read(//w/deep/)", "Read(../other)", "Read(//w)", "Read(//more/a)", "Grep(found)",
 		"Edit(./dist/**)", "Write(locked/)", "Edit(**)", "Edit(**/x)", "NotebookEdit(book)", "Bash(cat x)",
+		"Read(.)", "Read(./.)", "Read(a/..)", "Edit(dist/../ci)", "Edit(..)",
 	} {
 		rule, err := known.Rule(Deny, text, "test")
 		if err != nil {
@@ -450,7 +451,7 @@ func TestNamed(t *testing.T) {
 	if got := strings.Join(slices.Compact(unread), " "); got != "/more/a /w/deep /w/keys /w/secret.txt" {
 		t.Errorf("unread: %s", got)
 	}
-	if got := strings.Join(slices.Compact(unchanged), " "); got != "/w/book /w/dist /w/locked" {
+	if got := strings.Join(slices.Compact(unchanged), " "); got != "/w/book /w/ci /w/dist /w/locked" {
 		t.Errorf("unchanged: %s", got)
 	}
 }

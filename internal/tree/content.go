@@ -84,7 +84,7 @@ func (w *walk) readContents(ctx context.Context) error {
 			}
 		})
 	}
-	// The largest file is often git's index: others read it to keep it while it is read here for what it says.
+	// The largest file is often git's index. With it first, a worker reads and keeps it while it is parsed here.
 	for _, ofGit := range []bool{true, false} {
 		for _, f := range w.index.folders {
 			if f.ofGit == ofGit {

@@ -230,8 +230,9 @@ func TestLiveAnswer(t *testing.T) {
 		t.Errorf("%s", s)
 	}
 	c := p.call("answer", a.Data.ID, "red")
-	if c.Code != 6 || c.Error == nil || !regexp.MustCompile(`^question \S+ was answered at 2\S+Z by process [1-9]\d*, and `+
-		a.Data.ID+` has ended \(succeeded\)$`).MatchString(c.Error.Message) ||
+	told := regexp.MustCompile(`^question \S+ was answered at 2\S+Z by process [1-9]\d*, and ` + a.Data.ID +
+		` has ended \(succeeded\)$`)
+	if c.Code != 6 || c.Error == nil || !told.MatchString(c.Error.Message) ||
 		c.Error.Suggestion != "omniagent runs retry "+a.Data.ID {
 		t.Errorf("%s", c)
 	}

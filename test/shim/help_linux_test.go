@@ -17,7 +17,8 @@ func TestHelpOnATerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pager := filepath.Join(w.bin, "leaf")
-	if err := hermetic.WriteProgram(pager, []byte("#!/bin/sh\n/bin/cat >paged\necho \"<paged $1>\"\n"), 0o755); err != nil {
+	script := "#!/bin/sh\n/bin/cat >paged\necho \"<paged $1>\"\n"
+	if err := hermetic.WriteProgram(pager, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	paged := func() string {
