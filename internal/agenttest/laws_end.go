@@ -137,7 +137,7 @@ func resumesSame(t *testing.T, s Subject) {
 	}
 	k := s.open(t, w)
 	first := k.say("where")
-	k.endOf(first)
+	firstEnd := k.endOf(first)
 	k.end()
 	w.in, w.resume = k.p, k.id()
 	again := s.open(t, w)
@@ -145,7 +145,7 @@ func resumesSame(t *testing.T, s Subject) {
 		t.Errorf("the id is %s, then %s", k.id(), again.id())
 	}
 	second := again.say("where")
-	again.endOf(second)
+	again.ownUsage(firstEnd, again.endOf(second))
 	if second != first+1 {
 		t.Errorf("turn %d is followed by turn %d", first, second)
 	}

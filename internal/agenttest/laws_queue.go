@@ -56,7 +56,7 @@ func ends(t *testing.T, s Subject) {
 		want = append(want, fmt.Sprint(turn, " ", reason))
 		return turn
 	}
-	k.endOf(expect("success", "say a"))
+	first := k.endOf(expect("success", "say a"))
 	k.endOf(expect("error_during_execution", "fail"))
 	if s.stub() {
 		e := k.endOf(expect("error_during_execution", "die"))
@@ -70,7 +70,8 @@ func ends(t *testing.T, s Subject) {
 			t.Errorf("our end took the place of the agent's: %+v, said %q", e, k.text(turn))
 		}
 	}
-	k.endOf(expect("success", "say b"))
+	k.ownUsage(first, k.endOf(expect("success", "say b")))
+	k.wholeUsage(first, k.endOf(expect("success", "make made")))
 	last := "deaf"
 	if s.installed {
 		last = "work"
@@ -82,6 +83,23 @@ func ends(t *testing.T, s Subject) {
 	}
 	k.end()
 	k.equal("ends", k.ends(), want)
+}
+
+// ownUsage compares the usage of two turns with answers of the same length: an end tells that of its turn.
+func (k *talk) ownUsage(one, other event.Event) {
+	k.t.Helper()
+	if a, b := one.End.Usage, other.End.Usage; a != nil && b != nil && a.Output != b.Output {
+		k.t.Errorf("one answer took %+v, another of the same length %+v", *a, *b)
+	}
+}
+
+// wholeUsage compares the usage of a turn of one request with that of a later turn of two, which sends all of it twice.
+func (k *talk) wholeUsage(one, two event.Event) {
+	k.t.Helper()
+	read := func(u *event.Usage) int64 { return u.Input + u.Cached + u.Written }
+	if a, b := one.End.Usage, two.End.Usage; a != nil && b != nil && 2*read(b) < 3*read(a) {
+		k.t.Errorf("one request took %+v, two requests %+v", *a, *b)
+	}
 }
 
 // interrupts: Interrupt returns at once in every state, the turn ends within the grace period, and a second Interrupt

@@ -69,7 +69,7 @@ func (b *bench) hands(script string, args ...string) ran {
 	return r
 }
 
-// ending is one of the twelve ways in which a task can end.
+// ending is one of the thirteen ways in which a task can end.
 type ending struct {
 	name   string
 	script string
@@ -127,6 +127,9 @@ func endings() []ending {
 		},
 		{
 			name: "429", script: `[{"error":429}]`, args: yolo, status: "failed", reason: "rate_limited", code: 11,
+		},
+		{
+			name: "400 after work", script: `[` + wrote + `,{"error":400}]`, args: yolo, status: "failed", code: 1,
 		},
 		{
 			name: "quota", script: `[{"error":402}]`, args: yolo, status: "failed", reason: "out_of_quota", code: 9,

@@ -194,7 +194,7 @@ func (r reader) types(t *testing.T, options, text string) (string, int) {
 		_, _ = io.Copy(&shown, terminal)
 	}()
 	if strings.Contains(text, "omniagent chat") {
-		_, err = terminal.WriteString("hello\n/exit\n")
+		_, err = terminal.WriteString("hello\r/exit\r") // as keys, whether or not it reads keys already
 		must(t, err)
 	}
 	err = cmd.Wait()

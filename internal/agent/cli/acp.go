@@ -26,11 +26,12 @@ type ACP struct {
 	Launch func(agent.Spec) (agent.Launch, error)
 	// Fault translates an error of the agent. It may be nil or return nil: then the error speaks for itself.
 	Fault func(*jsonrpc.Error) *fault.Fault
-	// Lost returns why a turn failed that the agent reports as done, judging by the last piece of its text. It is
-	// called for turns without usage, and may be nil.
-	Lost func(last string) *fault.Fault
+	// Lost returns why a turn failed that the agent reports as done, judging by its last text. It is called if that
+	// text came in one piece, as a model's own rarely does, and is told whether the turn used the model. It may be nil.
+	Lost func(last string, used bool) *fault.Fault
 	// Exit returns the exit code that the result of a command tells in its text. It may be nil.
 	Exit   func(output string) *int
+	Counts Counts
 	Models bool // the model is chosen over the wire, not by a flag
 	// Unflagged is set if no flag chooses the approval. Then plan needs a mode of the agent's own.
 	Unflagged bool
@@ -44,6 +45,15 @@ type ACP struct {
 
 	within time.Duration // 0 means greetWithin
 }
+
+// Counts says what the usage with a turn's end is about. The protocol's own documents contradict each other.
+type Counts int
+
+const (
+	CountsTurn    Counts = iota
+	CountsSession        // all turns so far
+	CountsRequest        // the last request of the turn: it is not told, and the records may know the turn's
+)
 
 // greetWithin is how long an agent may take from its start to its answer to initialize. On an idle machine agents need
 // 0.6 to 2.8 s, on two busy processors 1.2 to 8.6 s: see docs/decisions/0025-acp-as-a-client.md.
@@ -92,7 +102,7 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 			o := acpOptions{
 				name: about.Title, login: about.Login, dir: s.Dir, resume: s.Resume, fork: s.Terms.Fork,
 				mode: ModeOf(s), plan: a.Unflagged && ModeOf(s) == setting.Plan, servers: servers, fault: a.Fault,
-				lost: a.Lost, exit: a.Exit, offered: a.Offered,
+				lost: a.Lost, exit: a.Exit, counts: a.Counts, offered: a.Offered,
 			}
 			if a.Models {
 				o.model = s.Shared.Model.Value

@@ -42,6 +42,7 @@ type acpTalk struct {
 	begun    bool   // the agent has begun to work on it
 	stops    bool   // the agent was asked to end the turn
 	last     string // the last piece of text
+	pieces   int    // of text since the last call
 	plan     string
 
 	calls     map[string]*acpCall // of this turn
@@ -51,9 +52,10 @@ type acpTalk struct {
 	chores    map[string]json.RawMessage // ids of requests that the host carries out
 	granted   map[string]bool            // commands and files that a person allowed in this turn
 	facts     event.Facts
-	spent     *acp.Spent
-	cost      *float64 // of the session so far
-	before    float64  // cost before this turn
+	spent     *acp.Spent // in this turn; nil if nothing is known
+	sum       acp.Spent  // of the turns before, for CountsSession
+	cost      *float64   // of the session so far
+	before    float64    // cost before this turn
 }
 
 // acpOptions are the terms with which a conversation is opened.
@@ -68,8 +70,9 @@ type acpOptions struct {
 	servers     []acp.Server
 	offered     acp.Offered
 	fault       func(*jsonrpc.Error) *fault.Fault
-	lost        func(last string) *fault.Fault
+	lost        func(last string, used bool) *fault.Fault
 	exit        func(output string) *int
+	counts      Counts
 }
 
 // acpRequest is a request of ours.
@@ -310,7 +313,7 @@ func (t *acpTalk) fail(f *fault.Fault) []event.Event {
 
 // prompt begins the turn of a message.
 func (t *acpTalk) prompt(message []event.Block) {
-	t.last, t.begun, t.stops, t.spent, t.plan = "", false, false, nil, ""
+	t.last, t.pieces, t.begun, t.stops, t.spent, t.plan = "", 0, false, false, nil, ""
 	if t.cost != nil {
 		t.before = *t.cost
 	}
@@ -325,6 +328,12 @@ func (t *acpTalk) prompt(message []event.Block) {
 func (t *acpTalk) prompted(result json.RawMessage) []event.Event {
 	s := acp.ReadStopped(result)
 	t.spent = cmp.Or(s.Spent, t.spent)
+	switch sum := t.spent; {
+	case t.o.counts == CountsRequest:
+		t.spent = nil
+	case t.o.counts == CountsSession && sum != nil:
+		t.spent, t.sum = sum.Since(t.sum), *sum
+	}
 	if t.agent.Version == acp.V2 {
 		return t.begins()
 	}
@@ -345,8 +354,8 @@ func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
 	out := append(t.begins(), t.questions.WithdrawAll()...)
 	out = append(out, t.callsLeft()...)
 	end := &event.End{OK: stop == "end_turn" && f == nil, Reason: stop}
-	if f == nil && end.OK && t.o.lost != nil && t.spent == nil {
-		f = t.o.lost(t.last)
+	if f == nil && end.OK && t.o.lost != nil && t.pieces == 1 {
+		f = t.o.lost(t.last, t.spent != nil)
 		end.OK = f == nil
 	}
 	switch {

@@ -66,11 +66,13 @@ func (t *acpTalk) told(u acp.Update) []event.Event {
 			kind = event.Thinking
 		} else {
 			t.last = u.Text
+			t.pieces++
 		}
 		if u.Text != "" {
 			return one(event.Event{Kind: kind, Text: u.Text, Delta: !u.Whole})
 		}
 	case acp.ToolCall:
+		t.pieces = 0
 		return t.tool(u.Tool)
 	case acp.TerminalOutput:
 		t.output(u.Tool)

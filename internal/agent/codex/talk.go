@@ -335,8 +335,7 @@ func (t *talk) notice(method string, n *notice, other bool) []event.Event {
 		return t.item(method, n.Item)
 	case "thread/tokenUsage/updated":
 		if !other {
-			u := n.Usage.Total
-			t.now = usage(u)
+			t.spend(n)
 			t.facts.Window = n.Usage.Window
 		}
 		return nil
@@ -367,6 +366,18 @@ func piece(k event.Kind, n *notice) []event.Event {
 		return nil
 	}
 	return []event.Event{{Kind: k, Text: n.Delta, Delta: true}}
+}
+
+// spend notes the tokens of the thread. The first that is heard of a resumed thread has those of its past too, and may
+// be a repetition of its last turn.
+func (t *talk) spend(n *notice) {
+	now := usage(n.Usage.Total)
+	if t.now == (usage{}) {
+		if t.before = now; n.TurnID == t.turn {
+			t.before = *now.minus(usage(n.Usage.Last))
+		}
+	}
+	t.now = now
 }
 
 // trouble handles an error during a turn. An error that ends the turn is repeated in turn/completed.

@@ -30,6 +30,7 @@ type notice struct {
 	Item    json.RawMessage `json:"item"`
 	Usage   struct {
 		Total  counted `json:"total"`
+		Last   counted `json:"last"` // of the last request
 		Window int64   `json:"modelContextWindow"`
 	} `json:"tokenUsage"`
 	Error     json.RawMessage `json:"error"` // a turnError, or a text

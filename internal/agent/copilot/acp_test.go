@@ -38,18 +38,27 @@ func TestHooked(t *testing.T) {
 // TestACPLost: the CLI calls a turn done that failed; only its own words differ.
 func TestACPLost(t *testing.T) {
 	t.Parallel()
-	for last, want := range map[string]string{
-		"Error: Authentication failed with provider at http://x/v1 (HTTP 401).":                                 "AUTH_REQUIRED",
-		"Error: Failed to get response from the AI model; retried 5 times. Last error: 429 Rate limit reached.": "RATE_LIMITED",
-		"Error: something": "API_ERROR", "I am done.": "", "An Error: no": "",
+	for _, c := range []struct{ last, unused, used string }{
+		{
+			"Error: Authentication failed with provider at http://x/v1 (HTTP 401).", "AUTH_REQUIRED", "AUTH_REQUIRED",
+		},
+		{
+			"Error: Failed to get response from the AI model; retried 5 times. Last error: 429 Rate limit reached.",
+			"RATE_LIMITED", "RATE_LIMITED",
+		},
+		{"Error: 400 The request is not valid.", "API_ERROR", "API_ERROR"},
+		{"Error: something", "API_ERROR", ""},
+		{"I am done.", "", ""},
+		{"An Error: 400", "", ""},
 	} {
-		f := acpLost(last)
-		got := ""
-		if f != nil {
-			got = string(f.Code)
-		}
-		if got != want {
-			t.Errorf("%s: %s", last, got)
+		for used, want := range map[bool]string{false: c.unused, true: c.used} {
+			got := ""
+			if f := acpLost(c.last, used); f != nil {
+				got = string(f.Code)
+			}
+			if got != want {
+				t.Errorf("%s, used %t: %s", c.last, used, got)
+			}
 		}
 	}
 }

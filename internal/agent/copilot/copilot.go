@@ -62,7 +62,9 @@ func New() agent.Driver {
 // Mind prepares a conversation: with a lasting process over ACP, or else with a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }
-	return cli.ACP{Driver: d, Launch: d.acp, Unsafe: refuseHooks, Lost: acpLost, Stream: stream}.Mind(s, sv)
+	return cli.ACP{
+		Driver: d, Launch: d.acp, Unsafe: refuseHooks, Lost: acpLost, Counts: cli.CountsSession, Stream: stream,
+	}.Mind(s, sv)
 }
 
 // acp returns the launch of a process that speaks ACP. It chooses the session over the wire.
@@ -103,17 +105,20 @@ func repoEffect(file string) string {
 }
 
 // acpLost returns the fault of a turn that the CLI reports as done although its last text is the CLI's own error
-// message. It is only called for a turn without usage.
-func acpLost(last string) *fault.Fault {
+// message. In a turn that used the model before it failed, only a status tells that message from an answer.
+func acpLost(last string, used bool) *fault.Fault {
 	message, is := strings.CutPrefix(last, "Error: ")
 	if !is {
 		return nil
 	}
 	e := sessionError{Message: message}
-	for _, before := range []string{"(HTTP ", "Last error: "} {
-		if _, after, ok := strings.Cut(message, before); ok && len(after) > 3 {
+	for _, before := range []string{"", "(HTTP ", "Last error: "} {
+		if _, after, ok := strings.Cut(message, before); ok && len(after) > 3 && e.Status == 0 {
 			e.Status, _ = strconv.Atoi(after[:3])
 		}
+	}
+	if used && e.Status == 0 {
+		return nil
 	}
 	return sessionFault(e, failure{})
 }

@@ -25,7 +25,9 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 		sv.Connect = 0 // the CLI prints nothing before the model has answered
 		return cli.TurnMind(conversing{d}, s, sv)
 	}
-	return cli.ACP{Driver: conversing{d}, Launch: d.acp, Models: true, Stream: stream}.Mind(s, sv)
+	return cli.ACP{
+		Driver: conversing{d}, Launch: d.acp, Models: true, Counts: cli.CountsRequest, Stream: stream,
+	}.Mind(s, sv)
 }
 
 // acp returns the launch of a process that speaks ACP. There are no arguments for a model and for --auto: the model is
