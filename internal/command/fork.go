@@ -116,10 +116,10 @@ func forkList() *contract.Command {
 }
 
 type forkDiffData struct {
-	Name  string                       `json:"name"`
-	Files []contract.Foreign[forkFile] `json:"files"`
-	Git   []contract.Foreign[forkOwn]  `json:"git" doc:"what only the repositories of the fork have"`
-	Patch contract.Foreign[string]     `json:"patch" doc:"empty: without --patch"`
+	Name  string                           `json:"name"`
+	Files []contract.Foreign[forkFile]     `json:"files"`
+	Git   []contract.Foreign[forkOwn]      `json:"git" doc:"what only the repositories of the fork have"`
+	Patch contract.Foreign[contract.Exact] `json:"patch" doc:"empty: without --patch"`
 
 	root string // of the workspace
 }
@@ -158,7 +158,7 @@ func shownIn(root, path string) string {
 // PlainText shows the patch, or the files.
 func (d forkDiffData) PlainText() string {
 	if d.Patch.Value != "" {
-		return d.Patch.Value
+		return string(d.Patch.Value)
 	}
 	if len(d.Files)+len(d.Git) == 0 {
 		return "The fork is as the workspace was.\n"
@@ -219,7 +219,7 @@ func forkDiff() *contract.Command {
 				}
 			}
 			if c.Bool("patch") {
-				d.Patch = contract.Foreign[string]{Value: patch.String()}
+				d.Patch.Value = contract.Exact(patch.String())
 			}
 			return contract.Result{Data: d}, nil
 		},

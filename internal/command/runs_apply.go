@@ -23,8 +23,8 @@ const (
 
 type runApplied struct {
 	forkApplied
-	ID    string                   `json:"run_id"`
-	Patch contract.Foreign[string] `json:"patch" doc:"empty: without --as patch"`
+	ID    string                           `json:"run_id"`
+	Patch contract.Foreign[contract.Exact] `json:"patch" doc:"empty: without --as patch"`
 
 	branch string // that a dry run would make
 }
@@ -33,7 +33,7 @@ type runApplied struct {
 func (d runApplied) PlainText() string {
 	switch {
 	case d.Patch.Value != "":
-		return d.Patch.Value
+		return string(d.Patch.Value)
 	case d.branch != "":
 		return fmt.Sprintf("Would make the branch %s, or one with a number behind that, with %s.\n", d.branch,
 			plural(len(d.Files), "path"))
@@ -43,6 +43,9 @@ func (d runApplied) PlainText() string {
 	}
 	return d.forkApplied.PlainText()
 }
+
+// Verbatim says that the patch is for git apply.
+func (d runApplied) Verbatim() bool { return d.Patch.Value != "" }
 
 func runsApply() *contract.Command {
 	return forkCommand(contract.Command{
@@ -89,7 +92,8 @@ func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.R
 	switch c.String("as") {
 	case asPatch:
 		effect = contract.Noop
-		d.Patch.Value, err = patchOf(ctx, runs, r)
+		patch, errPatch := patchOf(ctx, runs, r)
+		d.Patch.Value, err = contract.Exact(patch), errPatch
 	case asBranch:
 		if c.DryRun() {
 			err = d.foresee(ctx, c, f)

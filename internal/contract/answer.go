@@ -25,6 +25,7 @@ type answer struct {
 	done     bool   // the handler did all its work, even if it was asked to stop
 	dead     bool   // the handler never returned
 	human    string // what a person sees instead of the data
+	verbatim bool   // human is a file for another program
 	pure     bool   // leaves no trace
 	answered *int   // another process has answered, with this status
 	bare     bool   // human goes to standard output unchanged, in any format
@@ -41,7 +42,7 @@ func (a *answer) shape(c *Call, data any) {
 		w.page.emit = c.rowEmitter()
 	}
 	a.data, a.page = w.tree(data), w.page
-	if len(w.fields) > 0 {
+	if len(w.fields) > 0 && !a.verbatim {
 		c.warn(warning{
 			Code: "ENCODING_REPLACED", Message: "characters that are not text were replaced",
 			Detail: detailOf(w.fields),

@@ -125,6 +125,10 @@ type Result struct {
 // PlainTexter is data whose plain form is a text for a program: a script, a page.
 type PlainTexter interface{ PlainText() string }
 
+// Verbatim is data whose plain form is a file for another program: what is not a terminal gets it byte for byte, with
+// nothing replaced and nothing masked.
+type Verbatim interface{ Verbatim() bool }
+
 // Flowing is data whose plain form is for people alone: its lines are broken where their screen ends.
 type Flowing interface{ ForPeople() }
 

@@ -79,7 +79,7 @@ func (c *Call) render(a *answer, status int) []byte {
 	if status != 0 && c.Command.Script && !c.Given("output") && c.Host.machine() {
 		format = "json" // there is no script
 	}
-	if a.bare {
+	if a.bare || a.verbatim {
 		return []byte(a.human)
 	}
 	if a.human != "" && format == "plain" {

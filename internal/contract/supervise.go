@@ -132,6 +132,9 @@ func (c *Call) handle(ctx context.Context) answer {
 	if result.Data != nil {
 		if p, ok := result.Data.(PlainTexter); ok && c.format() == "plain" && !c.Given("fields") {
 			a.human = p.PlainText()
+			if v, ok := result.Data.(Verbatim); ok && !c.Host.StdoutTerminal {
+				a.verbatim = v.Verbatim()
+			}
 			if _, flows := result.Data.(Flowing); flows {
 				a.human = c.screenOf().flowing(a.human)
 			}

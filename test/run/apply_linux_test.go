@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
@@ -112,6 +113,46 @@ func TestWhatTwoRunsDifferIn(t *testing.T) {
 	}
 	p.fork(5, "runs", "apply", "run-nobody")
 	p.nothing()
+}
+
+// TestAPatchIsForGit: the patch has every byte of the files, whatever could not be shown on a screen.
+func TestAPatchIsForGit(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("one", `cat >/dev/null
+printf 'x\r\nZ\r\n' >crlf.txt
+printf 'a\r\n\033[31m\f\001 caf\351\n' >bytes.txt
+echo 'key = "sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"' >secret.txt
+echo ok`)
+	p.put("crlf.txt", "x\r\ny\r\n")
+	p.git("init", "-q", "-b", "main")
+	p.git("add", ".")
+	p.git("commit", "-q", "-m", "first")
+	one := p.forkOf("one")
+	want := map[string]string{
+		"crlf.txt": "x\r\nZ\r\n", "bytes.txt": "a\r\n\x1b[31m\f\x01 caf\xe9\n",
+		"secret.txt": "key = \"sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"\n",
+	}
+	cmd := p.command("runs", "apply", one, "--as", "patch", "--output", "plain")
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	patch, err := cmd.Output()
+	if err != nil || said.Len() > 0 {
+		t.Errorf("%v: %s", err, said.String())
+	}
+	p.put(filepath.Join(p.home, "patch"), string(patch))
+	p.git("apply", "--whitespace=nowarn", filepath.Join(p.home, "patch"))
+	for name, content := range want {
+		if got := p.read(name); got != content {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+	var d struct {
+		Data struct{ Patch struct{ Value string } }
+	}
+	a := p.call("runs", "apply", one, "--as", "patch")
+	if err := json.Unmarshal([]byte(a.Stdout), &d); err != nil || !strings.Contains(d.Data.Patch.Value, "+Z\r\n") {
+		t.Errorf("%v: %s", err, a)
+	}
 }
 
 // TestABranchLeavesNestedRepositoriesOut, and says so.
