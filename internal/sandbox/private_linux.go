@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strconv"
@@ -220,7 +221,7 @@ func (e *Entry) open(pid int, port string) (err error) {
 }
 
 // enter puts the layers in place and executes the program, which the caller has allowed by then.
-func enter(o *order) int {
+func enter(o *order, signals chan os.Signal) int {
 	port, err := layered(o)
 	if err != nil {
 		return fail(err)
@@ -248,6 +249,10 @@ func enter(o *order) int {
 	}
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fail(fmt.Errorf("descriptors could stay open: %w", err))
+	}
+	signal.Stop(signals)
+	if early := pending(signals); len(early) > 0 { // the program would never hear of it
+		return died(early[0])
 	}
 	err = syscall.Exec(o.Program, os.Args[2:], o.marked())
 	return notFound(o.Program, err)
@@ -332,6 +337,9 @@ func join(o *order, signals chan os.Signal) int {
 	}
 	if err := unix.CloseRange(uint(keep), ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fail(fmt.Errorf("descriptors could stay open: %w", err))
+	}
+	if early := pending(signals); len(early) > 0 { // there is no copy yet that has it too
+		return died(early[0])
 	}
 	child, where, err := forkInto(n, o.Dir, program, argv, env)
 	if err != nil {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"os"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"omniagent/internal/process"
 )
@@ -82,6 +85,47 @@ func TestAShortProgramWasThere(t *testing.T) {
 	child.Wait()
 	if _, err := entry.Spaces(child); err == nil || err.Error() == errNotMade.Error() {
 		t.Errorf("a missing program: %v", err)
+	}
+}
+
+// A signal that comes before the program does is not lost: the program would run on, though it was asked to end.
+func TestASignalBeforeTheProgram(t *testing.T) {
+	s := privately(t)
+	var out bytes.Buffer
+	entry, err := Private{}.Enter(plan("echo ran", &out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := process.Start(entry.Plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := entry.await(child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.Close()
+	child.Signal(os.Interrupt)
+	time.Sleep(20 * time.Millisecond)
+	entry.run.using(func(control int) { _ = unix.Sendmsg(control, []byte("go"), nil, nil, unix.MSG_NOSIGNAL) })
+	if ending := child.Wait(); out.Len() > 0 || ending.ExitCode == 0 && ending.Signal == "" {
+		t.Errorf("new namespaces: %+v %q", ending, out.String())
+	}
+	for after := range 12 {
+		var out bytes.Buffer
+		entry, err := Join(plan("sleep .5; echo ran", &out), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := process.Start(entry.Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(after) * time.Millisecond)
+		child.Signal(os.Interrupt)
+		if ending := child.Wait(); out.Len() > 0 || ending.ExitCode == 0 && ending.Signal == "" {
+			t.Errorf("after %d ms: %+v %q", after, ending, out.String())
+		}
 	}
 }
 

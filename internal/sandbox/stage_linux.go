@@ -39,7 +39,7 @@ func Stage() int {
 	case len(os.Args) > 2 && os.Args[2] == toDial && o.Call != "":
 		return dial(&o)
 	case o.To == toLayer:
-		return enter(&o)
+		return enter(&o, signals)
 	case o.To == toJoin:
 		return join(&o, signals)
 	case o.To == toLodge:
