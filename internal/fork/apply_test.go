@@ -16,6 +16,28 @@ import (
 	"omniagent/internal/undo"
 )
 
+// To remove or replace one name of a file is no change of its other names by somebody else.
+func TestApplyToHardLinks(t *testing.T) {
+	tiers(t, func(t *testing.T, tier fork.Tier) {
+		g := newRepository(t)
+		g.must(g.dir, "echo 1 >first; ln first second; ln first third; ln first zz; ln first zzz")
+		f := g.make("try", tier)
+		g.run(f, "rm first zz; echo 2 >new; mv new second; echo 3 >new; mv new third; rm zzz")
+		if out := g.apply(f); len(out.Conflicts) > 0 || len(out.Applied) != 5 {
+			t.Errorf("%+v", out)
+		}
+		if got := g.sh(g.dir, "cat second third; ls first zz zzz 2>&1 | wc -l"); got != "2\n3\n3\n" {
+			t.Errorf("%q", got)
+		}
+		if _, err := g.snapshots.Undo(t.Context(), undo.Request{Dir: g.dir}); err != nil {
+			t.Fatal(err)
+		}
+		if got := g.sh(g.dir, "cat first second third zz zzz"); got != "1\n1\n1\n1\n1\n" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 // What the fork and the workspace have changed comes together, and undo takes it back.
 func TestApply(t *testing.T) {
 	tiers(t, func(t *testing.T, tier fork.Tier) {

@@ -118,10 +118,30 @@ func (a *applying) untouched(s step) error {
 	if err != nil {
 		return err
 	}
-	if (is == nil) != (s.mine == nil) || is != nil && !is.isDir() && is.status != s.mine.status {
+	if (is == nil) != (s.mine == nil) {
 		return errChanged
 	}
-	return nil
+	if is == nil || is.isDir() || is.status == s.mine.status {
+		return nil
+	}
+	return relinked(s.mine, is)
+}
+
+// relinked returns an error unless a file is the same but for its other names: to remove one of them, as this does too,
+// changes nothing of it but the time.
+func relinked(was, is *side) error {
+	status := is.status
+	if status.Changed = was.status.Changed; status != was.status || is.target != was.target {
+		return errChanged
+	}
+	if !is.isFile() {
+		return nil
+	}
+	sum, err := is.digest()
+	if err == nil && (was.sum == nil || sum != *was.sum) {
+		err = errChanged
+	}
+	return err
 }
 
 // put writes the fork's file or the merged file to a path. The file gets its name when it is complete.
