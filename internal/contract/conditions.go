@@ -140,7 +140,7 @@ func (c *Command) forChild(p Param) bool {
 
 // systemFault gives failures of the system without a fault of their own the code that callers can act on.
 func systemFault(f *fault.Fault) *fault.Fault {
-	if f != nil && f.Code == fault.Internal && diskFull(f) {
+	if f != nil && (f.Code == fault.Internal || f.Code == fault.PermissionDenied) && diskFull(f) {
 		f.Code = fault.DiskFull
 	}
 	return f

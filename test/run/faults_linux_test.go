@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,6 +79,31 @@ func TestFullDisk(t *testing.T) {
 			}
 		})
 	}
+	t.Run("an apply", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t)
+		large := make([]byte, 300<<10)
+		_, _ = rand.NewChaCha8([32]byte{}).Read(large)
+		p.put("large", string(large))
+		p.git("init", "-q")
+		p.git("add", ".")
+		p.git("commit", "-q", "-m", "first")
+		if out, err := p.command("fork", "run", "--name", "try", "--", "rm", "large").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		filler := p.small(".local/state/omniagent/undo", 64)
+		a := p.call("fork", "apply", "try")
+		if a.Code != 1 || a.Error == nil || a.Error.Code != "DISK_FULL" || p.read("large") != string(large) {
+			t.Errorf("%s", a)
+		}
+		if err := os.Remove(filler); err != nil {
+			t.Fatal(err)
+		}
+		p.fork(0, "fork", "apply", "try")
+		if p.read("large") != "" {
+			t.Error("it is still there")
+		}
+	})
 	t.Run("before", func(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
