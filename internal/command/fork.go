@@ -270,6 +270,15 @@ func forkAppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) forkApplied {
 	return d
 }
 
+// effect says whether anything came home.
+func (d forkApplied) effect() contract.Effect {
+	came := func(f contract.Foreign[forkResult]) bool { return f.Value.Result != "kept" }
+	if d.Turn == nil && d.Branch == nil && !slices.ContainsFunc(d.Files, came) {
+		return contract.Noop
+	}
+	return contract.Updated
+}
+
 // ForPeople makes the lines fit the screen.
 func (forkApplied) ForPeople() {}
 
@@ -330,7 +339,7 @@ func forkApply() *contract.Command {
 			}
 			d, err := bringHome(ctx, c, f)
 			return contract.Result{
-				Data: d, Effect: contract.Updated, Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
+				Data: d, Effect: d.effect(), Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
 			}, err
 		},
 	})
@@ -338,6 +347,11 @@ func forkApply() *contract.Command {
 
 // bringHome merges what a fork has changed into the workspace.
 func bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (forkApplied, error) {
+	if in := forkAround(c); in != nil {
+		return forkAppliedOf(f, fork.Outcome{}, c.DryRun()), fault.New(fault.Conflicting,
+			"this is the fork %s, and changes are brought home outside of it", in.Name).
+			Hint("in %s: omniagent fork apply %s", in.Workspace, f.Name)
+	}
 	if len(f.Running()) > 0 {
 		c.Warn("FORK_IN_USE", "a program is at work in the fork: what it writes from now on is not brought home")
 	}

@@ -65,7 +65,7 @@ func runsApply() *contract.Command {
 			{Code: contract.Success, When: "all of it is here"},
 			{Code: contract.PartialFailure, When: "see data.files", Changed: contract.Some},
 			{Code: contract.NotFound, When: "no such run or fork"},
-			{Code: contract.Conflict, When: "an agent is at work here"},
+			{Code: contract.Conflict, When: "git is at work there, or this is the fork"},
 		},
 		Examples: []contract.Example{
 			{Description: "The winner", Command: "omniagent runs apply run-1a2b3c4d"},
@@ -87,11 +87,9 @@ func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.R
 	if err != nil {
 		return contract.Result{}, err
 	}
-	effect := contract.Updated
 	d := runApplied{ID: r.ID, forkApplied: forkAppliedOf(f, fork.Outcome{}, c.DryRun())}
 	switch c.String("as") {
 	case asPatch:
-		effect = contract.Noop
 		patch, errPatch := patchOf(ctx, runs, r)
 		d.Patch.Value, err = contract.Exact(patch), errPatch
 	case asBranch:
@@ -109,7 +107,7 @@ func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.R
 		d.forkApplied, err = bringHome(ctx, c, f)
 	}
 	return contract.Result{
-		Data: d, Effect: effect, Target: map[string]any{"run": r.ID, "fork": f.Name, "cwd": f.Workspace},
+		Data: d, Effect: d.effect(), Target: map[string]any{"run": r.ID, "fork": f.Name, "cwd": f.Workspace},
 	}, err
 }
 

@@ -90,6 +90,20 @@ func TestARunInAFork(t *testing.T) {
 	p.nothing()
 }
 
+// TestNothingComesHomeInside: who asks for it in the fork itself is not told to delete it.
+func TestNothingComesHomeInside(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	out, _ := p.command("fork", "run", "--name", "try", "--", program, "fork", "apply", "try", "--output=json").Output()
+	if s := string(out); !strings.Contains(s, `"CONFLICT"`) || strings.Contains(s, "fork delete") ||
+		!strings.Contains(s, "in "+p.work+": omniagent fork apply try") {
+		t.Error(s)
+	}
+	if d := p.call("fork", "apply", "try"); d.Code != 0 || !strings.Contains(d.Stdout, `"effect":"noop"`) {
+		t.Errorf("%s", d)
+	}
+}
+
 // TestTheNativeAgentInAFork removes files without a question, because the fork covers them, and behind walls.
 func TestTheNativeAgentInAFork(t *testing.T) {
 	t.Parallel()
