@@ -166,6 +166,11 @@ func validateRun(c *contract.Call) []fault.Problem {
 			}
 		}
 	}
+	if c.Given("check") && strings.TrimSpace(c.String("check")) == "" { // a script's variable may be empty
+		problems = append(problems, fault.Problem{
+			Param: "check", Code: fault.ArgError, Message: "--check needs a command",
+		})
+	}
 	err := enclosure.CheckNetwork(c.String("network"))
 	if err == nil && c.Given("network") && !c.Bool("fork") && !c.Given("race") && forkAround(c) == nil {
 		err = fault.New(fault.ArgError, "--network needs --fork or --race")

@@ -64,7 +64,7 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 	d.Runs = foreign(rows)
 	best := winner(rows)
 	if best < 0 {
-		d.Summary.Next = []string{"omniagent runs list", deletion(rows, -1)}
+		d.Summary.Next = append([]string{"omniagent runs list"}, leftTo(rows, -1)...)
 		return contract.Result{Data: d, Effect: contract.Created}, lost(rows, "contestant")
 	}
 	if r, err := store.Load(ctx, rows[best].ID); err == nil {
@@ -72,21 +72,27 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 	}
 	d.Winner = &rows[best].ID
 	d.Summary.Next = []string{"omniagent runs diff " + d.ID, "omniagent runs apply " + d.ID}
-	if len(rows) > 1 {
-		d.Summary.Next = append(d.Summary.Next, deletion(rows, best))
-	}
+	d.Summary.Next = append(d.Summary.Next, leftTo(rows, best)...)
 	return contract.Result{Data: d, Effect: contract.Created}, nil
 }
 
-// deletion is the command that deletes the forks of those that have not won.
-func deletion(rows []severalRow, best int) string {
-	words := "omniagent fork delete"
+// leftTo returns the commands about those that have not won: that answers a question, and that deletes the forks of the
+// others. Who waits for an answer goes on in its fork.
+func leftTo(rows []severalRow, best int) (commands []string) {
+	words := ""
 	for i, r := range rows {
-		if i != best && r.Fork != nil {
+		switch {
+		case i == best:
+		case r.Status == string(run.NeedsInput):
+			commands = append(commands, "omniagent answer "+r.ID+" 'TEXT'")
+		case r.Fork != nil:
 			words += " " + *r.Fork
 		}
 	}
-	return words
+	if words != "" {
+		commands = append(commands, "omniagent fork delete"+words)
+	}
+	return commands
 }
 
 // winner returns the contestant that passed with the fewest changed lines; -1: none has. One that has changed nothing

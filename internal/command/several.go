@@ -22,6 +22,9 @@ import (
 	"omniagent/internal/text"
 )
 
+// notBegun is the error of one of several runs that has no record, and nothing else to say.
+const notBegun = "it was not begun"
+
 // mostEntries is how many contestants or tasks at once there may be.
 const mostEntries = 64
 
@@ -94,7 +97,8 @@ func (d handedOver) PlainText() string {
 	_ = w.Flush() // into memory
 	for _, row := range d.Runs {
 		if r := row.Value; r.Error != "" {
-			fmt.Fprintf(&b, "%s: %s\n", cmp.Or(r.ID, text.Visible(r.Agent)), text.OneLine(r.Error, 300))
+			who := cmp.Or(r.ID, text.OneLine(r.Task, 40), text.Visible(r.Agent))
+			fmt.Fprintf(&b, "%s: %s\n", who, text.OneLine(r.Error, 300))
 		}
 	}
 	for _, step := range d.Summary.Next {
@@ -168,12 +172,15 @@ func (s several) carryOut(ctx context.Context, entries []entry) []severalRow {
 	var all sync.WaitGroup
 	for i, e := range entries {
 		rows[i] = severalRow{Agent: e.agent, Status: string(run.Queued)}
+		if e.fork != nil {
+			rows[i].Fork = &e.fork.Name
+		}
 		select {
 		case free <- struct{}{}:
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil {
-			rows[i].Error = "it was not begun"
+			rows[i].Error = notBegun
 			continue
 		}
 		all.Go(func() {
@@ -289,6 +296,7 @@ func (s several) row(ctx context.Context, e entry, last spoken) severalRow {
 		row.Error, row.code = last.Error.Message, last.Error.Code
 	}
 	if last.Run == "" {
+		row.Error = cmp.Or(row.Error, notBegun)
 		return row
 	}
 	r, err := s.store.Load(context.WithoutCancel(ctx), last.Run)

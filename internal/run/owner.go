@@ -88,6 +88,9 @@ func (o *Owner) Work(ctx context.Context) error {
 	for again := 0; ; {
 		name := r.Agents[min(i, len(r.Agents)-1)]
 		ending := o.attempt(ctx, name, desk, ready)
+		if errors.Is(ending.Err, context.Canceled) && ctx.Err() != nil {
+			ending.Err = context.Cause(ctx) // it says who ended the run
+		}
 		ready.survey() // a failed attempt may not have waited for it
 		changed := r.changed(ctx)
 		v := Judge(ending, differ(changed))

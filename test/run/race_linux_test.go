@@ -168,12 +168,20 @@ func TestNobodyWins(t *testing.T) {
 	if c.Winner != c.Runs[1].ID || c.Runs[0].Status != "needs_input" {
 		t.Errorf("%+v", c)
 	}
+	c = p.contest(4, "--race", "wrong,asks", "--check", "false", "-p", "Do it.")
+	next := strings.Join(c.Data.Summary.Next, "; ") // who asks goes on in its fork
+	if !strings.Contains(next, "answer "+c.Runs[1].ID) || !strings.HasSuffix(next, "fork delete "+c.Runs[0].Fork) {
+		t.Errorf("next is %s", next)
+	}
 	for _, bad := range [][]string{
 		{"--race", "wrong*0", "-p", "x"},
 		{"--race", "wrong", "--agent", "wrong", "-p", "x"},
 		{"--race", ",", "-p", "x"},
 		{"--network", "off", "-p", "x"},
 		{"--race", "wrong", "--detach", "-p", "x"},
+		{"--race", "wrong", "--check", "", "-p", "x"},
+		{"--agent", "wrong", "--check=", "-p", "x"},
+		{"--agent", "wrong", "--check", " \t", "-p", "x"},
 	} {
 		if a := p.call(append([]string{"run"}, bad...)...); a.Code != 2 {
 			t.Errorf("%v: %s", bad, a)
