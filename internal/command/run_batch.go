@@ -44,7 +44,7 @@ func left(items []item) (tasks, keys []string) {
 // listed are the tasks of a Markdown list, and which of them are ticked. What is indented beneath an item belongs to
 // it.
 func listed(text string) (tasks []item) {
-	begin := regexp.MustCompile(`^ ?(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[([ xX])\](?:[ \t]+|$))?(.*)$`)
+	begin := regexp.MustCompile(`^ ?(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+(?:\[([ xX])\](?:[ \t]+|$))?(.*))?$`)
 	rule := regexp.MustCompile(`^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$`)
 	var now []string // lines of the item
 	open, done, fence, comment := false, false, false, false

@@ -114,6 +114,7 @@ func commented(ctx context.Context, c *contract.Call, store run.Store, old run.R
 	b.WriteString("Please do what these comments on your changes say.\n")
 	for _, said := range c.Strings("comment") {
 		k, _ := commentOf(said)
+		k.file = strings.TrimPrefix(k.file, strings.TrimSuffix(old.Dir, "/")+"/") // as data.changed has it
 		line, shown := diff.Line(k.file, k.line)
 		if !shown {
 			return fault.New(fault.ArgError, "line %d of %s is not in the diff of %s", k.line, k.file, old.ID).

@@ -21,6 +21,7 @@ func TestListed(t *testing.T) {
 		"- a\n  - part\n\t- tab\n# title\n  text\n":        {"a\n- part\n- tab"},
 		"```\n- code\n```\n- a\n~~~\n- code\n~~~\n":        {"a"},
 		"-no item\n1.no item\n- \n- a\n":                   {"a"},
+		"- a\n- \n- b\n1.\n\nwords\n":                      {"a", "b"},
 		"\uFEFF- a\n- b\n":                                 {"a", "b"},
 		"- [ ]\n- [x]\n* * *\n- - -\n---\n- a\n":           {"a"},
 		"<!--\n- old\n-->\n- a\n<!-- - b -->\n- c\n":       {"a", "c"},
