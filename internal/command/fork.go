@@ -367,11 +367,31 @@ func bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (forkApplied
 		c.Warn("FORK_HISTORY", "the fork has dropped or replaced commits of your branch, so that stays where it is; "+
 			"the fork's is the branch %s", out.Branch)
 	}
+	if err == nil && !c.DryRun() {
+		warnOwn(ctx, c, f)
+	}
 	if err == nil && len(out.Conflicts) > 0 && !c.DryRun() {
 		err = fault.New(fault.PartialFailure, "not as in the fork: %s", plural(len(out.Conflicts), "path")).
 			Hint("settle what data.files names%s", orUndo(out.Turn))
 	}
 	return forkAppliedOf(f, out, c.DryRun()), err
+}
+
+// warnOwn says what only the repositories of a fork have, since it goes when the fork is deleted.
+func warnOwn(ctx context.Context, c *contract.Call, f *fork.Fork) {
+	own, err := f.Owns(ctx)
+	if err != nil || len(own) == 0 {
+		return
+	}
+	first, more := own[0].Ref, ""
+	if own[0].Repository != "." {
+		first += " of " + own[0].Repository
+	}
+	if len(own) > 1 {
+		more = fmt.Sprintf(" and %d more", len(own)-1)
+	}
+	c.Warn("FORK_OWN", "commits of %s%s stay in the fork; omniagent fork diff %s lists them", text.Visible(first), more,
+		f.Name)
 }
 
 // orUndo is the other way to go on where a turn was recorded.

@@ -148,6 +148,9 @@ func forkOf(c *contract.Call, r run.Record) (*fork.Fork, error) {
 	f, err := store.Open(r.Fork)
 	if err == nil {
 		err = worked(f, r)
+	} else if fault.Of(err).Code == fault.NotFoundCode {
+		err = fault.New(fault.NotFoundCode, "the fork %s of %s was deleted", r.Fork, r.ID).
+			With("run_id", r.ID).Hint("omniagent runs diff %s", r.ID)
 	}
 	return f, err
 }

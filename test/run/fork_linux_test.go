@@ -104,6 +104,29 @@ func TestNothingComesHomeInside(t *testing.T) {
 	}
 }
 
+// TestWhatStaysInAFork: apply says that commits of another repository are in the fork alone, and a run knows its diff
+// also when the fork is gone.
+func TestWhatStaysInAFork(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("nester", `cat >/dev/null; git init -q -b main inner; echo 1 >inner/f; git -C inner add .
+git -C inner -c user.name=a -c user.email=a@example.org commit -q -m first; echo "I made it."`)
+	p.git("init", "-q", "-b", "main")
+	a := p.run("nester", "--yolo", "--fork")
+	a.is(t, 0, "succeeded", "done")
+	applied := p.call("fork", "apply", "work-1")
+	if applied.Code != 0 || p.read("inner/f") != "1\n" ||
+		!strings.Contains(applied.Stdout, "FORK_OWN: commits of refs/heads/main of inner stay in the fork") {
+		t.Errorf("%s", applied)
+	}
+	p.fork(0, "fork", "delete", "work-1", "--confirm-destructive")
+	for _, command := range []string{"apply", "retry"} {
+		gone := p.call("runs", command, a.Data.ID)
+		if gone.Code != 5 || !strings.Contains(gone.Error.Suggestion, "runs diff "+a.Data.ID) {
+			t.Errorf("%s", gone)
+		}
+	}
+}
+
 // TestTheNativeAgentInAFork removes files without a question, because the fork covers them, and behind walls.
 func TestTheNativeAgentInAFork(t *testing.T) {
 	t.Parallel()
