@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/hex"
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"os"
@@ -244,11 +244,7 @@ func (a *applying) decide(name string, m, t *side) error {
 	}
 	if done, ok := a.old.Results[name]; ok && done == result {
 		a.accept(name, t)
-		if slices.Contains(a.old.Marked, name) {
-			a.out.Conflicts = append(a.out.Conflicts, Conflict{name, bothMarked, true})
-		} else {
-			a.out.Merged = append(a.out.Merged, name)
-		}
+		a.note(step{name: name, merged: true, marked: slices.Contains(a.old.Marked, name)})
 		return nil
 	}
 	b := a.was.of(name, m)
@@ -308,7 +304,7 @@ func (a *applying) merge(s step, b base) error {
 		if s.data = one; bytes.Equal(was, one) {
 			s.data = two
 		}
-		s.result = describeText(s.data, s.perm)
+		s.result = describeFile(s.perm, sha256.Sum256(s.data))
 		a.steps = append(a.steps, s)
 		return nil
 	}
@@ -322,7 +318,7 @@ func (a *applying) merge(s step, b base) error {
 	var meets int
 	s.data, meets = diff.Merge(was, one, two, "workspace", "fork "+a.Name)
 	s.marked = meets > 0
-	s.result = describeText(s.data, s.perm)
+	s.result = describeFile(s.perm, sha256.Sum256(s.data))
 	a.steps = append(a.steps, s)
 	return nil
 }
@@ -338,8 +334,10 @@ func describe(s *side) (string, error) {
 		return "link " + s.target, nil
 	}
 	sum, err := s.digest()
-	return fmt.Sprintf("%o %s", s.status.Mode.Perm(), hex.EncodeToString(sum[:])), err
+	return describeFile(s.status.Mode.Perm(), sum), err
 }
+
+func describeFile(perm fs.FileMode, sum [32]byte) string { return fmt.Sprintf("%o %x", perm, sum) }
 
 // reachable reports whether everything above a path in the workspace is a directory, or will be.
 func (a *applying) reachable(name string) bool {
@@ -474,9 +472,4 @@ func (a *applying) conclude() error {
 	slices.Sort(a.out.Merged)
 	slices.SortFunc(a.out.Conflicts, func(x, y Conflict) int { return cmp.Compare(x.Path, y.Path) })
 	return workspace.SyncDir(a.dir)
-}
-
-func describeText(data []byte, perm fs.FileMode) string {
-	sum := sumOf(data)
-	return fmt.Sprintf("%o %s", perm, hex.EncodeToString(sum[:]))
 }

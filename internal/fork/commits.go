@@ -2,7 +2,6 @@ package fork
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -164,7 +163,7 @@ func (a *applying) considerSubmodules(m move) error {
 			continue // it is not checked out, so nothing is known of it
 		}
 		if _, _, err := a.callIn(a.ctx, dir, nil, nil, "cat-file", "-e", commit); err != nil {
-			a.out.Conflicts = append(a.out.Conflicts, Conflict{Path: name, Reason: staysInFork})
+			a.conflict(name, staysInFork)
 		}
 	}
 	return nil
@@ -401,5 +400,3 @@ func (m move) note(dir, ref, was string) {
 	_, _ = fmt.Fprintf(log, "%s %s omniagent <> %d +0000\tomniagent fork apply %s\n", was, m.to, time.Now().Unix(),
 		m.fork.Name)
 }
-
-func sumOf(data []byte) [32]byte { return sha256.Sum256(data) }

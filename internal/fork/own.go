@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"omniagent/internal/pathname"
+	"omniagent/internal/sandbox"
 )
 
 // Own is something of git that only the fork has, and that is lost with it.
@@ -51,19 +52,14 @@ func (f *Fork) Owns(ctx context.Context) ([]Own, error) {
 	return all, nil
 }
 
-// layer is a directory of the workspace, with the one that has the fork's files of it.
-type layer struct{ Lower, Upper string }
-
-func (f *Fork) places() (all []layer) {
+// places returns the directories of the workspace (Lower), each with the one that has the fork's files of it (Upper).
+func (f *Fork) places() []sandbox.Layer {
 	if f.Tier != Overlay {
-		return []layer{{f.Workspace, f.tree()}}
+		return []sandbox.Layer{{Lower: f.Workspace, Upper: f.tree()}}
 	}
-	for _, l := range f.Layers {
-		if pathname.Within(f.Workspace, l.Lower) {
-			all = append(all, layer{l.Lower, l.Upper})
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(f.Layers), func(l sandbox.Layer) bool {
+		return !pathname.Within(f.Workspace, l.Lower)
+	})
 }
 
 // repositoryAt reports whether a directory can be that of a repository: one called .git, or a submodule's. top is where

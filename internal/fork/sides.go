@@ -21,31 +21,27 @@ func theirs(path string) (*side, error) {
 	if path == "" {
 		return nil, nil
 	}
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, unlessMissing(err)
-	}
-	s := &side{status: workspace.StatusOf(info), open: func() (*os.File, error) {
-		return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	}}
-	if s.isLink() {
-		s.target, err = os.Readlink(path)
-	}
-	return s, err
+	return examine(path, os.Lstat, os.OpenFile, os.Readlink)
 }
 
 // mine examines a file of the workspace.
 func mine(root *os.Root, name string) (*side, error) {
-	file := filepath.FromSlash(name)
-	info, err := root.Lstat(file)
+	return examine(filepath.FromSlash(name), root.Lstat, root.OpenFile, root.Readlink)
+}
+
+// examine looks at a file with the functions of package os, or those of a root. It returns nil if there is no file.
+func examine(path string, lstat func(string) (fs.FileInfo, error),
+	open func(string, int, fs.FileMode) (*os.File, error), readlink func(string) (string, error),
+) (*side, error) {
+	info, err := lstat(path)
 	if err != nil {
 		return nil, unlessMissing(err)
 	}
 	s := &side{status: workspace.StatusOf(info), open: func() (*os.File, error) {
-		return root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		return open(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	}}
 	if s.isLink() {
-		s.target, err = root.Readlink(file)
+		s.target, err = readlink(path)
 	}
 	return s, err
 }
