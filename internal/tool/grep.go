@@ -114,9 +114,6 @@ func (g *grepper) readGlobs(in *input) {
 	g.globs = ignore.Of(lines...)
 }
 
-// grepZone is the state of a folder in the search.
-type grepZone struct{ scope *ignore.Scope }
-
 func (g *grepper) run(ctx context.Context) Result {
 	info, err := g.env.Files.Stat(g.name)
 	if err != nil {
@@ -165,7 +162,7 @@ func (g *grepper) walk(ctx context.Context, all *grepAnswer) (missed int, err er
 	for i := range scanners {
 		scanners[i].pattern = g.pattern
 	}
-	return g.env.Files.Survey(ctx, g.name, grepZone{w.scope}, workspace.Survey{
+	return g.env.Files.Survey(ctx, g.name, w.scope, workspace.Survey{
 		Enter: func(f *workspace.Folder, entries []workspace.Entry) {
 			if f.Path == "" || !all.beyond(w.displayPath(f, "")) {
 				g.enter(w, f, entries)
@@ -200,20 +197,20 @@ func (g *grepper) walk(ctx context.Context, all *grepAnswer) (missed int, err er
 
 // enter collects the files to search. A glob that selects a file overrides a rule that ignores it.
 func (g *grepper) enter(w *searchArea, f *workspace.Folder, entries []workspace.Entry) {
-	zone, _ := f.State.(grepZone)
+	scope, _ := f.State.(*ignore.Scope)
 	full := w.full(f)
 	if f.First() {
-		zone.scope = zone.scope.Enter(full, w.rules(f, zone.scope))
-		f.State = zone
+		scope = scope.Enter(full, w.rules(f, scope))
+		f.State = scope
 	}
 	for _, e := range entries {
 		switch e.Type {
 		case workspace.DirectoryEntry:
-			if e.Name != ".git" && g.wants(w, f, full, zone.scope, e.Name, true) {
-				f.Descend(e.Name, zone)
+			if e.Name != ".git" && g.wants(w, f, full, scope, e.Name, true) {
+				f.Descend(e.Name, scope)
 			}
 		case workspace.FileEntry:
-			if g.wants(w, f, full, zone.scope, e.Name, false) {
+			if g.wants(w, f, full, scope, e.Name, false) {
 				f.Take(e.Name)
 			}
 		}

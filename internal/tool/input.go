@@ -109,8 +109,10 @@ func objectMembers(raw []byte) ([]member, error) {
 }
 
 // raw returns the value of a member, or nil if it is absent or null.
-func (in *input) raw(name string) json.RawMessage {
-	for _, m := range in.members {
+func (in *input) raw(name string) json.RawMessage { return valueOf(in.members, name) }
+
+func valueOf(members []member, name string) json.RawMessage {
+	for _, m := range members {
 		if m.name == name && string(m.value) != "null" {
 			return m.value
 		}
@@ -129,12 +131,8 @@ func (in *input) set(name string, value any) {
 
 // add adds a member that the model left out.
 func (in *input) add(name, value string) {
-	data, err := text.JSON(value)
-	if err != nil {
-		return
-	}
 	in.members = slices.DeleteFunc(in.members, func(m member) bool { return m.name == name })
-	in.members = append(in.members, member{name, data})
+	in.members = append(in.members, member{name, quoted(value)})
 }
 
 // need reports a required member that is missing.
@@ -271,11 +269,7 @@ func (in *input) json() json.RawMessage {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		name, err := text.JSON(m.name)
-		if err != nil {
-			continue
-		}
-		b.Write(name)
+		b.Write(quoted(m.name))
 		b.WriteByte(':')
 		if json.Compact(&b, m.value) != nil {
 			b.WriteString("null")

@@ -170,14 +170,6 @@ func (n *notebook) changed(i int, kind, source string) ([]member, error) {
 	if err != nil {
 		return nil, err
 	}
-	value := func(name string) json.RawMessage {
-		for _, m := range cell {
-			if m.name == name {
-				return m.value
-			}
-		}
-		return nil
-	}
 	set := func(name string, value json.RawMessage) {
 		if at := slices.IndexFunc(cell, func(m member) bool { return m.name == name }); at >= 0 {
 			cell[at].value = value
@@ -190,11 +182,11 @@ func (n *notebook) changed(i int, kind, source string) ([]member, error) {
 		cell = slices.Insert(cell, at, member{name, value})
 	}
 	was := ""
-	_ = json.Unmarshal(value("cell_type"), &was)
+	_ = json.Unmarshal(valueOf(cell, "cell_type"), &was)
 	if kind == "" {
 		kind = was
 	}
-	old := value("source")
+	old := valueOf(cell, "source")
 	set("source", n.source(source, len(old) > 0 && old[0] == '"'))
 	if kind != was {
 		set("cell_type", quoted(kind))

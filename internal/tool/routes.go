@@ -24,24 +24,20 @@ const RejectedName = "tool_call"
 
 // route is a tool of seed 2, and the tools that it replaces.
 type route struct {
-	name  string
-	of    []string
-	make  func(*Env, fsapi.FS) Tool
-	needs func(*Env) bool
+	name string
+	of   []string
+	make func(*Env, fsapi.FS) Tool
 }
 
 func routes() []route {
 	return []route{
-		{"bash", []string{"Bash", "BashOutput", "KillShell"}, bashRoute, hasShell},
-		{"read_file", []string{"Read"}, readRoute, nil},
-		{"write_file", []string{"Write"}, writeRoute, nil},
-		{"edit_text", []string{"Edit", "MultiEdit"}, editRoute, nil},
-		{"todo_write", []string{"TodoWrite"}, todoRoute, hasTodos},
+		{"bash", []string{"Bash", "BashOutput", "KillShell"}, bashRoute},
+		{"read_file", []string{"Read"}, readRoute},
+		{"write_file", []string{"Write"}, writeRoute},
+		{"edit_text", []string{"Edit", "MultiEdit"}, editRoute},
+		{"todo_write", []string{"TodoWrite"}, todoRoute},
 	}
 }
-
-func hasShell(env *Env) bool { return env.Shell != nil }
-func hasTodos(env *Env) bool { return env.Todos != nil }
 
 // Routes replaces tools with the routes of seed 2 that do the same, and puts the routes first. A route is included only
 // if the first tool that it replaces is. The last tool answers invalid calls.
@@ -51,7 +47,7 @@ func Routes(env *Env, all []Tool) []Tool {
 	rest := slices.Clone(all)
 	for _, r := range routes() {
 		named := func(t Tool) bool { return t.Name == r.of[0] }
-		if slices.ContainsFunc(all, named) && (r.needs == nil || r.needs(env)) {
+		if slices.ContainsFunc(all, named) {
 			routed = append(routed, r.make(env, fs))
 		}
 		rest = slices.DeleteFunc(rest, func(t Tool) bool { return slices.Contains(r.of, t.Name) })
@@ -172,9 +168,6 @@ func bashRoute(env *Env, fs fsapi.FS) Tool {
 	s := routeOf("bash", toolspec.Tool{Kind: event.Shell, Rule: toolspec.Command, Changes: true})
 	return s.plan(func(in *input) (Action, error) {
 		written, milliseconds := in.text("command", false), in.whole("timeoutMs", 0, 0)
-		if len(in.problems) > 0 {
-			return Action{}, nil
-		}
 		line, err := fsapi.CheckCommand(written)
 		if err != nil {
 			return Action{}, err

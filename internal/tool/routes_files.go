@@ -28,9 +28,6 @@ func readRoute(env *Env, fs fsapi.FS) Tool {
 		w := fsapi.Window{
 			Start: in.number("startLine"), End: in.number("endLine"), MaxBytes: max(in.number("maxBytes"), 0),
 		}
-		if len(in.problems) > 0 {
-			return Action{}, nil
-		}
 		file, err := routeFile(env, fs, path)
 		if err != nil {
 			return Action{}, err
@@ -68,9 +65,6 @@ func writeRoute(env *Env, fs fsapi.FS) Tool {
 		if mode != fsapi.Overwrite && mode != fsapi.Append {
 			in.problem("%q must be overwrite or append, but came %q", "mode", clip(string(mode)))
 		}
-		if len(in.problems) > 0 {
-			return Action{}, nil
-		}
 		file, err := routeFile(env, fs, path)
 		if err != nil {
 			return Action{}, err
@@ -92,9 +86,6 @@ func editRoute(env *Env, fs fsapi.FS) Tool {
 	s := routeOf("edit_text", toolspec.Tool{Kind: event.Write, Rule: toolspec.Path, Changes: true})
 	return s.plan(func(in *input) (Action, error) {
 		path, e := in.text("path", false), readEdit(in)
-		if len(in.problems) > 0 {
-			return Action{}, nil
-		}
 		file, err := routeFile(env, fs, path)
 		if err != nil {
 			return Action{}, err
@@ -144,7 +135,7 @@ func todoRoute(env *Env, _ fsapi.FS) Tool {
 	s := routeOf("todo_write", toolspec.Tool{Kind: event.Other})
 	return s.plan(func(in *input) (Action, error) {
 		list, err := replacedTodos(in.list("items", true))
-		if len(in.problems) > 0 || err != nil {
+		if err != nil {
 			return Action{}, err
 		}
 		return Action{

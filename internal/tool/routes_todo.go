@@ -3,7 +3,6 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -37,13 +36,11 @@ func (r refusal) Error() string { return string(r) }
 func replacedTodos(items []json.RawMessage) ([]Todo, error) {
 	list, ids, active := []Todo{}, map[string]bool{}, 0
 	for i, raw := range items {
-		in := (&spec{names: []string{"id", "content", "status", "activeForm"}}).input(raw)
-		t := Todo{ID: fmt.Sprint(i + 1), Status: in.text("status", false)}
-		if value := in.raw("id"); value != nil && json.Unmarshal(value, &t.ID) != nil {
-			t.ID = string(value) // models often write numbers
+		t, in := readTodo(raw, false)
+		if in.raw("id") == nil {
+			t.ID = fmt.Sprint(i + 1)
 		}
-		t.Content = strings.TrimSpace(in.text("content", false))
-		t.ActiveForm = strings.TrimSpace(in.text("activeForm", false))
+		t.Content, t.ActiveForm = strings.TrimSpace(t.Content), strings.TrimSpace(t.ActiveForm)
 		switch {
 		case len(in.problems) > 0:
 			return nil, fmt.Errorf("items[%d]: %s", i, in.problems[0])
@@ -51,7 +48,7 @@ func replacedTodos(items []json.RawMessage) ([]Todo, error) {
 			return nil, fmt.Errorf("items[%d] has no content", i)
 		case ids[t.ID]:
 			return nil, refusal("Duplicate todo id: " + clip(t.ID))
-		case !slices.Contains([]string{todoPending, todoActive, todoDone}, t.Status):
+		case !t.known():
 			return nil, refusal(fmt.Sprintf("Invalid todo status: items[%d] has %q", i, clip(t.Status)))
 		case t.ActiveForm == "":
 			return nil, fmt.Errorf("items[%d] has no activeForm", i)

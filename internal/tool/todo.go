@@ -65,22 +65,32 @@ func TodoWrite(env *Env) Tool {
 	})
 }
 
+// readTodo reads an item of a list. need means that its content and its status are required.
+func readTodo(raw json.RawMessage, need bool) (Todo, *input) {
+	in := (&spec{names: []string{"id", "content", "status", "activeForm"}}).input(raw)
+	t := Todo{
+		Content: in.text("content", need), Status: in.text("status", need), ActiveForm: in.text("activeForm", false),
+	}
+	if id := in.raw("id"); id != nil && json.Unmarshal(id, &t.ID) != nil {
+		t.ID = string(id) // models often write numbers
+	}
+	return t, in
+}
+
+// known reports whether the status of a task is one of the three.
+func (t Todo) known() bool {
+	return slices.Contains([]string{todoPending, todoActive, todoDone}, t.Status)
+}
+
 func readTodos(in *input) []Todo {
 	list, ids, active := []Todo{}, map[string]bool{}, 0
 	for i, raw := range in.list("todos", true) {
-		item := (&spec{names: []string{"id", "content", "status", "activeForm"}}).input(raw)
-		todo := Todo{
-			Content: item.text("content", true), Status: item.text("status", true),
-			ActiveForm: item.text("activeForm", false),
-		}
-		if value := item.raw("id"); value != nil && json.Unmarshal(value, &todo.ID) != nil {
-			todo.ID = string(value) // models often write numbers
-		}
+		todo, item := readTodo(raw, true)
 		switch {
 		case len(item.problems) > 0:
 		case strings.TrimSpace(todo.Content) == "":
 			item.problem("%q is empty", "content")
-		case !slices.Contains([]string{todoPending, todoActive, todoDone}, todo.Status):
+		case !todo.known():
 			item.problem("%q must be pending, in_progress or completed, but came %q", "status", clip(todo.Status))
 		case todo.ID != "" && ids[todo.ID]:
 			item.problem("the id %q is there twice", clip(todo.ID))
