@@ -125,19 +125,21 @@ func (d *decoder) system(l *wire.Line) []event.Event {
 		d.model = l.Model
 		return []event.Event{{Kind: event.Started, Session: l.Session, Model: l.Model}, begun}
 	case "permission_denied":
-		var text string
-		_ = json.Unmarshal(l.Message, &text)
 		return d.deny(l.Session, event.Denial{
-			CallID: l.ToolUse, Tool: l.Tool, Reason: cli.FirstLine(cmp.Or(l.Reason, text, l.Why)),
+			CallID: l.ToolUse, Tool: l.Tool, Reason: cli.FirstLine(cmp.Or(l.Reason, word(l.Message), l.Why)),
 		})
 	case "api_retry":
-		var word string
-		_ = json.Unmarshal(l.Error, &word)
 		return []event.Event{{Kind: event.Retry, Session: l.Session, Retry: &event.Again{
-			Attempt: l.Attempt, Of: l.Of, After: milliseconds(l.Delay), Status: l.Status, Reason: word,
+			Attempt: l.Attempt, Of: l.Of, After: milliseconds(l.Delay), Status: l.Status, Reason: word(l.Error),
 		}}}
 	}
 	return []event.Event{{Kind: event.Notice, Session: l.Session, Text: cmp.Or(l.Summary, l.Subtype)}}
+}
+
+// word returns a JSON string, or "" for any other value.
+func word(raw json.RawMessage) (s string) {
+	_ = json.Unmarshal(raw, &s)
+	return s
 }
 
 func milliseconds(ms float64) time.Duration {
@@ -161,10 +163,8 @@ func (d *decoder) assistant(l *wire.Line) []event.Event {
 		return []event.Event{{Kind: event.Notice, Session: l.Session, Text: "unreadable message"}}
 	}
 	if l.APIError {
-		var word string
-		_ = json.Unmarshal(l.Error, &word)
 		failure := apiFailure{
-			Word: word, Status: l.APIStatus, Type: l.APIType, Text: wire.Plain(m.Content), Stop: m.Stop,
+			Word: word(l.Error), Status: l.APIStatus, Type: l.APIType, Text: wire.Plain(m.Content), Stop: m.Stop,
 		}
 		if l.ParentTool != "" { // a sub-agent's failure does not end the conversation
 			return []event.Event{{Kind: event.Failed, Session: l.Session, Fault: failure.fault()}}

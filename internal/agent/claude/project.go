@@ -230,7 +230,7 @@ func repositoryDirs(dir string) (all []string) {
 	return all[:1]
 }
 
-// obeys describes what the CLI does with a trusted file.
+// repoEffect describes what the CLI does with a trusted file.
 func repoEffect(file string) string {
 	name := filepath.Base(file)
 	switch {

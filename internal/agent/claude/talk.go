@@ -131,16 +131,11 @@ func (t *talk) Begin() cli.Step {
 	}
 	t.ready = len(names) == 0 && len(t.o.servers) == 0 && len(t.o.helpers) == 0
 	t.say(t.control(request{greeting: true}, wire.Control{Subtype: "initialize", Greeting: greeting}))
-	return t.takeStep()
+	return t.step.Take()
 }
 
 // hookKeeps reports whether our own hook enforces a mode.
 func hookKeeps(m setting.Approval) bool { return m == setting.AskAll || m == setting.DenyAll }
-
-func (t *talk) takeStep() cli.Step {
-	step, _ := t.step.Take(nil)
-	return step
-}
 
 func (t *talk) say(line []byte) { t.step.Lines = append(t.step.Lines, append(line, '\n')) }
 
@@ -160,7 +155,7 @@ func (t *talk) interrupt() { t.say(t.control(request{}, wire.Control{Subtype: "i
 // Feed takes the next bytes.
 func (t *talk) Feed(data []byte) cli.Step {
 	t.step.Events = append(t.step.Events, t.decoder.Feed(data)...)
-	return t.takeStep()
+	return t.step.Take()
 }
 
 // Ready reports whether the CLI has accepted or rejected the greeting.

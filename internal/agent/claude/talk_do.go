@@ -32,7 +32,7 @@ func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	case c.HostAnswer != nil:
 		t.hostAnswered(*c.HostAnswer)
 	}
-	return t.step.Take(err)
+	return t.step.Take(), err
 }
 
 func (t *talk) sendMessage(blocks []event.Block) error {
@@ -185,11 +185,9 @@ func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 }
 
 func (t *talk) elicit(l *wire.Line, c wire.Control) []event.Event {
-	var text string
-	_ = json.Unmarshal(c.Message, &text)
 	t.questions.Ask(l.RequestID, question{request: l.RequestID, kind: c.Subtype})
 	return []event.Event{{Kind: event.Question, Session: l.Session, Ask: &event.Ask{
-		ID: l.RequestID, Text: cmp.Or(text, c.Elicits), Options: []string{event.Allow, event.Deny},
+		ID: l.RequestID, Text: cmp.Or(word(c.Message), c.Elicits), Options: []string{event.Allow, event.Deny},
 	}}}
 }
 

@@ -137,10 +137,8 @@ func (t *summary) take(r record) {
 
 func (t *summary) assistant(r record) {
 	if r.APIError {
-		var word string
-		_ = json.Unmarshal(r.Error, &word)
 		t.failed = &apiFailure{
-			Word: word, Status: r.Status, Type: r.ErrorType, Detail: r.Details, Network: r.Network,
+			Word: word(r.Error), Status: r.Status, Type: r.ErrorType, Detail: r.Details, Network: r.Network,
 			Text: wire.Plain(r.Message.Content), Stop: r.Message.Stop,
 		}
 		return

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"slices"
 	"sync"
 	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
-	"omniagent/internal/mcp"
 	"omniagent/internal/proto/acp"
 	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
@@ -97,7 +94,7 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 			return l, err
 		},
 		Proto: func(s agent.Spec) Proto {
-			servers, _ := a.servers(s) // the launch has checked the error
+			servers, _ := HostServers(a.Driver.Name(), s.Terms.Servers) // the launch has checked the error
 			about := a.Driver.Describe()
 			o := acpOptions{
 				name: about.Title, login: about.Login, dir: s.Dir, resume: s.Resume, fork: s.Terms.Fork,
@@ -116,7 +113,7 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 
 // keep refuses terms that the agent cannot keep, and copies the mode to the shared flag.
 func (a ACP) keep(s *agent.Spec, sv agent.Services) error {
-	if _, err := a.servers(*s); err != nil {
+	if _, err := HostServers(a.Driver.Name(), s.Terms.Servers); err != nil {
 		return err
 	}
 	mode, flagged := ModeOf(*s), *s
@@ -131,31 +128,6 @@ func (a ACP) keep(s *agent.Spec, sv agent.Services) error {
 	flagged.Terms.Mode = mode
 	*s = flagged
 	return err
-}
-
-// servers returns the MCP servers of the conversation in the form of the protocol.
-func (a ACP) servers(s agent.Spec) (all []acp.Server, err error) {
-	if len(s.Terms.Servers) == 0 {
-		return nil, nil
-	}
-	list, err := mcp.Entries(s.Terms.Servers)
-	if err != nil {
-		return nil, fault.New(fault.ArgError, "the MCP servers are not a JSON object of servers")
-	}
-	for name, raw := range list {
-		var one mcp.Entry
-		switch {
-		case json.Unmarshal(raw, &one) != nil || one.Command == "" && one.URL == "" && one.Type != "sdk":
-			return nil, fault.New(fault.ArgError, "the MCP server %s has neither a command nor an address", name)
-		case one.Type == "sdk" || one.Type == "sse":
-			return nil, fault.New(fault.Unsupported, "%s takes no MCP server of type %s", a.Driver.Name(), one.Type)
-		}
-		all = append(all, acp.Server{
-			Name: name, Command: one.Command, Args: one.Args, Env: one.Env, URL: one.URL, Headers: one.Headers,
-		})
-	}
-	slices.SortFunc(all, func(x, y acp.Server) int { return cmp.Compare(x.Name, y.Name) })
-	return all, nil
 }
 
 // greeting is a Mind over the Agent Client Protocol, until it turns out that the agent does not speak it.

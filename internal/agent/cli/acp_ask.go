@@ -46,10 +46,10 @@ func (t *acpTalk) requested(m jsonrpc.Message) []event.Event {
 			return append(t.begins(), t.form(name, q, b)...)
 		}
 	default:
-		t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s is not supported", m.Method)))
+		t.Say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s is not supported", m.Method)))
 		return []event.Event{{Kind: event.Notice, Text: m.Method}}
 	}
-	t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: invalid parameters", m.Method)))
+	t.Say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: invalid parameters", m.Method)))
 	return []event.Event{{Kind: event.Notice, Text: m.Method}}
 }
 
@@ -71,7 +71,7 @@ func (t *acpTalk) permission(name string, q acpAsked, p acp.Permission) []event.
 	q.sort(p.Options)
 	switch allowed, decided := t.judge(q.call); {
 	case decided && allowed && len(q.choices) == 0 && cmp.Or(q.allow, q.always) != "":
-		t.say(jsonrpc.Result(q.id, acp.Choose(cmp.Or(q.allow, q.always))))
+		t.Say(jsonrpc.Result(q.id, acp.Choose(cmp.Or(q.allow, q.always))))
 		return out
 	case decided && !allowed:
 		t.refuse(&q, false)
@@ -81,7 +81,7 @@ func (t *acpTalk) permission(name string, q acpAsked, p acp.Permission) []event.
 	if ask.Tool = q.call; len(q.choices) > 0 {
 		ask.Tool, q.call = nil, nil // there are more answers than yes and no
 	}
-	t.questions.Ask(name, q)
+	t.Questions.Ask(name, q)
 	return append(out, event.Event{Kind: event.Question, Session: t.offer.Session, Parent: c.Parent, Ask: ask})
 }
 
@@ -174,7 +174,7 @@ func (t *acpTalk) refuse(q *acpAsked, stop bool) {
 		t.deny(q.id)
 		return
 	}
-	t.say(jsonrpc.Result(q.id, q.refusal(stop)))
+	t.Say(jsonrpc.Result(q.id, q.refusal(stop)))
 }
 
 func (q *acpAsked) refusal(stop bool) any {
@@ -191,7 +191,7 @@ func (q *acpAsked) refusal(stop bool) any {
 func (t *acpTalk) form(name string, q acpAsked, b acp.Blank) []event.Event {
 	q.fields = b.Fields
 	if b.URL != "" {
-		t.questions.Ask(name, q)
+		t.Questions.Ask(name, q)
 		ask := &event.Ask{ID: name, Text: strings.TrimSpace(b.Text + "\n" + b.URL), Options: q.names()}
 		return []event.Event{{Kind: event.Question, Session: t.offer.Session, Ask: ask}}
 	}
@@ -207,5 +207,5 @@ func (t *acpTalk) form(name string, q acpAsked, b acp.Blank) []event.Event {
 		}
 		form = append(form, asked)
 	}
-	return t.questions.AskForm(name, t.offer.Session, form, q)
+	return t.Questions.AskForm(name, t.offer.Session, form, q)
 }

@@ -23,7 +23,7 @@ import (
 func (t *acpTalk) chore(m jsonrpc.Message) []event.Event {
 	c, ok := acp.ReadChore(m.Params)
 	if !ok {
-		t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: invalid parameters", m.Method)))
+		t.Say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: invalid parameters", m.Method)))
 		return []event.Event{{Kind: event.Notice, Text: m.Method}}
 	}
 	about := &acp.Tool{ID: "c" + string(m.ID), Locations: []string{c.Path}}
@@ -54,7 +54,7 @@ func (t *acpTalk) chore(m jsonrpc.Message) []event.Event {
 		params: slices.Clone(m.Params),
 	}
 	ask := &event.Ask{ID: "q" + string(m.ID), Text: about.Title, Options: q.names(), Tool: call}
-	t.questions.Ask(ask.ID, q)
+	t.Questions.Ask(ask.ID, q)
 	return append(out, event.Event{Kind: event.Question, Session: t.offer.Session, Ask: ask})
 }
 
@@ -129,12 +129,12 @@ func writtenBy(t *acp.Tool) *string {
 func (t *acpTalk) need(id []byte, method string, params []byte) {
 	name := string(id)
 	t.chores[name] = slices.Clone(id)
-	t.step.Needs = append(t.step.Needs, Need{ID: name, Chore: method, Message: slices.Clone(params)})
+	t.Step.Needs = append(t.Step.Needs, Need{ID: name, Chore: method, Message: slices.Clone(params)})
 }
 
 // deny refuses a request.
 func (t *acpTalk) deny(id []byte) {
-	t.say(jsonrpc.Failure(id, jsonrpc.Errorf(acp.RequestCancelled, "the user does not allow this")))
+	t.Say(jsonrpc.Failure(id, jsonrpc.Errorf(acp.RequestCancelled, "the user does not allow this")))
 }
 
 // hostAnswered answers a request that the host has served.
@@ -145,12 +145,12 @@ func (t *acpTalk) hostAnswered(m HostAnswer) {
 	}
 	delete(t.chores, m.Need)
 	if m.Err == nil {
-		t.say(jsonrpc.Result(id, m.Result))
+		t.Say(jsonrpc.Result(id, m.Result))
 		return
 	}
 	var told *jsonrpc.Error
 	if !errors.As(m.Err, &told) {
 		told = jsonrpc.Errorf(jsonrpc.InternalError, "%v", m.Err)
 	}
-	t.say(jsonrpc.Failure(id, told))
+	t.Say(jsonrpc.Failure(id, told))
 }

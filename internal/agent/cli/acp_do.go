@@ -29,7 +29,7 @@ func (t *acpTalk) Do(c Command) (Step, error) {
 	case c.HostAnswer != nil:
 		t.hostAnswered(*c.HostAnswer)
 	}
-	return t.step.Take(err)
+	return t.Step.Take(), err
 }
 
 func (t *acpTalk) sendMessage(message []event.Block) error {
@@ -57,7 +57,7 @@ func (t *acpTalk) change(c agent.Change, token int) error {
 		return agent.ErrRestart
 	}
 	method, params := t.offer.SetModel(c.Model)
-	t.request(acpRequest{method, token}, params)
+	t.Send(acpRequest{method, token}, method, params)
 	t.offer.Model = c.Model
 	return nil
 }
@@ -65,11 +65,11 @@ func (t *acpTalk) change(c agent.Change, token int) error {
 // changed handles the response to a change.
 func (t *acpTalk) changed(r acpRequest, m jsonrpc.Message) []event.Event {
 	if m.Error != nil {
-		t.step.Settle(r.token, t.faultOf(r.method, m.Error))
+		t.Step.Settle(r.token, t.faultOf(r.method, m.Error))
 		return nil
 	}
 	t.offer.Read(m.Result)
-	t.step.Settle(r.token, nil)
+	t.Step.Settle(r.token, nil)
 	return nil
 }
 
@@ -80,20 +80,20 @@ func (t *acpTalk) interrupt() {
 		t.message, t.busy = nil, false
 		end := Unfinished(t.offer.Session, "")
 		end.End.Reason = event.Cancelled
-		t.step.Events = append(t.step.Events, end)
+		t.Step.Events = append(t.Step.Events, end)
 	case t.busy:
 		t.stops = true
-		for _, q := range t.questions.Requests() {
+		for _, q := range t.Questions.Requests() {
 			t.refuse(&q.Request, true)
 		}
-		t.step.Events = append(t.step.Events, t.questions.WithdrawAll()...)
-		t.say(jsonrpc.Notification("session/cancel", acp.Canceling(t.offer.Session)))
+		t.Step.Events = append(t.Step.Events, t.Questions.WithdrawAll()...)
+		t.Say(jsonrpc.Notification("session/cancel", acp.Canceling(t.offer.Session)))
 	}
 }
 
 // reply answers a question.
 func (t *acpTalk) reply(r event.Reply) error {
-	open, err := t.questions.Find(r.Question)
+	open, err := t.Questions.Find(r.Question)
 	if err != nil {
 		return err
 	}
@@ -110,11 +110,11 @@ func (t *acpTalk) reply(r event.Reply) error {
 	case len(r.Rules) > 0 || r.Mode != "" || q.call != nil && len(r.Input) > 0 && !SameJSON(r.Input, q.call.Input):
 		denied = true // the agent can only run the unchanged call
 	}
-	t.questions.Close(open)
+	t.Questions.Close(open)
 	if denied {
 		t.refuse(q, r.Stop)
 		if q.call != nil {
-			t.step.Events = append(t.step.Events,
+			t.Step.Events = append(t.Step.Events,
 				t.denial(q.call, cmp.Or(r.Text, "the user does not want this to run"), !r.ByUs))
 		}
 		return nil
@@ -124,9 +124,9 @@ func (t *acpTalk) reply(r event.Reply) error {
 	case q.method != "":
 		t.need(q.id, q.method, q.params)
 	case q.form:
-		t.say(jsonrpc.Result(q.id, acp.Submit(map[string]any{})))
+		t.Say(jsonrpc.Result(q.id, acp.Submit(map[string]any{})))
 	default:
-		t.say(jsonrpc.Result(q.id, acp.Choose(choice)))
+		t.Say(jsonrpc.Result(q.id, acp.Choose(choice)))
 	}
 	return nil
 }
@@ -135,8 +135,8 @@ func (t *acpTalk) reply(r event.Reply) error {
 func (t *acpTalk) filled(open *Question[acpAsked], r event.Reply) error {
 	q := open.Request
 	if r.ByUs || r.Stop || r.Option == event.Deny {
-		t.step.Events = append(t.step.Events, t.questions.Withdraw(open.id)...) // the other questions of the form
-		t.say(jsonrpc.Result(q.id, acp.Submit(nil)))
+		t.Step.Events = append(t.Step.Events, t.Questions.Withdraw(open.id)...) // the other questions of the form
+		t.Say(jsonrpc.Result(q.id, acp.Submit(nil)))
 		return nil
 	}
 	answer := cmp.Or(r.Text, r.Option)
@@ -144,7 +144,7 @@ func (t *acpTalk) filled(open *Question[acpAsked], r event.Reply) error {
 	if _, ok := field.Value(answer); !ok {
 		return fault.New(fault.ArgError, "invalid answer %q", answer).Hint("%s", field.About)
 	}
-	all, err := t.questions.Fill(r.Question, answer)
+	all, err := t.Questions.Fill(r.Question, answer)
 	if all == nil {
 		return err
 	}
@@ -152,6 +152,6 @@ func (t *acpTalk) filled(open *Question[acpAsked], r event.Reply) error {
 	for i, f := range q.fields {
 		content[f.ID], _ = f.Value(all[i])
 	}
-	t.say(jsonrpc.Result(q.id, acp.Submit(content)))
+	t.Say(jsonrpc.Result(q.id, acp.Submit(content)))
 	return nil
 }

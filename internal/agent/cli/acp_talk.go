@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"omniagent/internal/agent"
@@ -25,30 +24,25 @@ import (
 //
 // Version 1 ends the turn with the answer to session/prompt, version 2 with a state that is idle.
 type acpTalk struct {
-	o     acpOptions
-	lines JSONLines
-	step  Step
-
-	sent     int64
-	requests map[string]acpRequest // our requests without a response
-	agent    acp.Agent
-	greeted  bool
-	failed   *fault.Fault // why no session could be opened
-	offer    acp.Offer
-	loaded   bool // an existing session was loaded; the agent repeats its messages
-	open     bool // the session accepts messages
-	message  []event.Block
-	busy     bool   // a message's turn has not ended
-	begun    bool   // the agent has begun to work on it
-	stops    bool   // the agent was asked to end the turn
-	last     string // the last piece of text
-	pieces   int    // of text since the last call
-	plan     string
+	RPC[acpRequest, acpAsked]
+	o       acpOptions
+	agent   acp.Agent
+	greeted bool
+	failed  *fault.Fault // why no session could be opened
+	offer   acp.Offer
+	loaded  bool // an existing session was loaded; the agent repeats its messages
+	open    bool // the session accepts messages
+	message []event.Block
+	busy    bool   // a message's turn has not ended
+	begun   bool   // the agent has begun to work on it
+	stops   bool   // the agent was asked to end the turn
+	last    string // the last piece of text
+	pieces  int    // of text since the last call
+	plan    string
 
 	calls     map[string]*acpCall // of this turn
 	order     []string            // their ids
 	terminals map[string]*acp.Terminal
-	questions Questions[acpAsked]
 	chores    map[string]json.RawMessage // ids of requests that the host carries out
 	granted   map[string]bool            // commands and files that a person allowed in this turn
 	facts     event.Facts
@@ -85,46 +79,27 @@ var _ Proto = (*acpTalk)(nil)
 
 func newACPTalk(o acpOptions) *acpTalk {
 	t := &acpTalk{
-		o: o, requests: map[string]acpRequest{}, calls: map[string]*acpCall{}, terminals: map[string]*acp.Terminal{},
+		o: o, calls: map[string]*acpCall{}, terminals: map[string]*acp.Terminal{},
 		chores: map[string]json.RawMessage{}, granted: map[string]bool{},
 	}
-	t.lines.Parse = t.line
+	t.Hear(t.answered, t.requested, t.notified)
 	return t
 }
 
 // Begin sends the greeting.
 func (t *acpTalk) Begin() Step {
 	t.send("initialize", acp.Hello("omniagent", "1", t.o.offered))
-	return t.takeStep()
+	return t.Step.Take()
 }
 
-func (t *acpTalk) takeStep() Step {
-	step, _ := t.step.Take(nil)
-	return step
-}
-
-func (t *acpTalk) send(method string, params any) { t.request(acpRequest{method: method}, params) }
-
-func (t *acpTalk) request(r acpRequest, params any) {
-	t.sent++
-	t.requests[strconv.FormatInt(t.sent, 10)] = r
-	t.say(jsonrpc.Request(t.sent, r.method, params))
-}
-
-func (t *acpTalk) say(line []byte) { t.step.Lines = append(t.step.Lines, line) }
-
-// Feed takes the next bytes.
-func (t *acpTalk) Feed(data []byte) Step {
-	t.step.Events = append(t.step.Events, t.lines.Feed(data)...)
-	return t.takeStep()
-}
+func (t *acpTalk) send(method string, params any) { t.Send(acpRequest{method: method}, method, params) }
 
 // Ready reports whether the agent has answered the greeting.
 func (t *acpTalk) Ready() bool { return t.greeted }
 
 // End reads the rest of the output.
 func (t *acpTalk) End(agent.Exit) []event.Event {
-	out := append(t.questions.WithdrawAll(), t.lines.Flush()...)
+	out := t.Rest()
 	if t.busy {
 		t.busy = false
 		out = append(out, Unfinished(t.offer.Session, ""))
@@ -139,26 +114,9 @@ func (t *acpTalk) Know(f *event.Facts) {
 	f.Model = cmp.Or(t.offer.Model, f.Model)
 }
 
-func (t *acpTalk) line(data []byte) []event.Event {
-	m, ok := jsonrpc.Read(data)
-	switch {
-	case !ok, m.Method == "" && m.ID == nil:
-		return Unreadable(data)
-	case m.Method == "":
-		return t.answered(m)
-	case m.ID != nil:
-		return t.requested(m)
-	}
-	return t.notified(m)
-}
-
 // answered handles a response to one of our requests.
-func (t *acpTalk) answered(m jsonrpc.Message) []event.Event {
-	r, known := t.requests[string(m.ID)]
-	delete(t.requests, string(m.ID))
+func (t *acpTalk) answered(r acpRequest, m jsonrpc.Message) []event.Event {
 	switch {
-	case !known:
-		return nil
 	case r.token != 0:
 		return t.changed(r, m)
 	case m.Error != nil:
@@ -351,7 +309,7 @@ func (t *acpTalk) begins() []event.Event {
 
 // ended ends the turn for the agent's reason. f is why it failed, if known.
 func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
-	out := append(t.begins(), t.questions.WithdrawAll()...)
+	out := append(t.begins(), t.Questions.WithdrawAll()...)
 	out = append(out, t.callsLeft()...)
 	end := &event.End{OK: stop == "end_turn" && f == nil, Reason: stop}
 	if f == nil && end.OK && t.o.lost != nil && t.pieces == 1 {

@@ -27,7 +27,7 @@ func (t *acpTalk) notified(m jsonrpc.Message) []event.Event {
 	if m.Method == "$/cancel_request" {
 		var p struct{ RequestID json.RawMessage }
 		_ = json.Unmarshal(m.Params, &p)
-		return t.questions.Withdraw("q" + string(p.RequestID))
+		return t.Questions.Withdraw("q" + string(p.RequestID))
 	}
 	if m.Method != "session/update" {
 		return []event.Event{{Kind: event.Notice, Text: m.Method}}

@@ -50,24 +50,16 @@ func (m *live) start() error {
 	if err != nil {
 		return err
 	}
-	if err := WriteFiles(launch.Files); err != nil {
-		return err
-	}
-	m.files = append(m.files, launch.Files...)
 	p := &running{mind: m, proto: m.Proto(spec), gone: make(chan struct{})}
 	p.out.changed = sync.NewCond(&p.out.mu)
-	observer := m.Driver.Observe(launch)
-	stdout, stderr := outputs(m.services.Tap, p, &p.stderr)
-	p.child, err = startAround(m.services, process.Plan{
-		Path: launch.Path, Argv: append([]string{m.Driver.Describe().Binary}, launch.Args...),
-		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace, Standby: standby,
-		Apart: m.services.Apart, Register: m.services.Register, Note: depthOf(launch.Env),
-		Stdin: &p.out, Stdout: stdout, Stderr: stderr,
-	})
+	m.files = append(m.files, launch.Files...)
+	var observer agent.Observer
+	p.child, observer, err = startProcess(m.Driver, m.services, launch, process.Plan{
+		Standby: standby, Stdin: &p.out, Stdout: p, Stderr: &p.stderr,
+	}, true)
 	if err != nil {
 		return err
 	}
-	reportStart(m.services, p.child, launch, true)
 	m.process = p
 	if limit := m.services.Connect; limit > 0 {
 		p.connect = m.after(limit, func() {
@@ -80,17 +72,6 @@ func (m *live) start() error {
 	m.take(p, p.proto.Begin())
 	go p.wait(observer)
 	return nil
-}
-
-// startAround starts a process of the agent, behind the host's walls if there are any.
-func startAround(sv agent.Services, p process.Plan) (*process.Child, error) {
-	if sv.Around != nil {
-		var err error
-		if p, err = sv.Around(p); err != nil {
-			return nil, err
-		}
-	}
-	return process.Start(p)
 }
 
 // Write receives the output of the agent. It blocks until all events from it have been passed on.

@@ -41,14 +41,11 @@ func (s *Step) Settle(token int, err error) {
 	s.Settled = append(s.Settled, Settled{Token: token, Err: err})
 }
 
-// Take returns the collected step and resets s. If err is not nil, it drops the step.
-func (s *Step) Take(err error) (Step, error) {
+// Take returns the collected step and resets s.
+func (s *Step) Take() Step {
 	step := *s
 	*s = Step{}
-	if err != nil {
-		return Step{}, err
-	}
-	return step, nil
+	return step
 }
 
 // Rejected returns the events for a request that an agent refused. open means that this ends the turn of a message.

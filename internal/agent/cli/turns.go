@@ -162,25 +162,17 @@ func (m *turns) start(message []event.Block) (*run, error) {
 		}
 		prompt = ""
 	}
-	if err := WriteFiles(launch.Files); err != nil {
-		return nil, err
-	}
 	m.files = append(m.files, launch.Files...)
-	r := &run{mind: m, chosen: launch.Session, observer: m.driver.Observe(launch)}
+	r := &run{mind: m, chosen: launch.Session}
 	if r.decoder = m.driver.Decode(setting.StreamJSON); r.decoder == nil {
 		r.decoder, r.plain = &plainText{}, true
 	}
-	stdout, stderr := outputs(m.services.Tap, r, &r.stderr)
-	r.child, err = startAround(m.services, process.Plan{
-		Path: launch.Path, Argv: append([]string{m.driver.Describe().Binary}, launch.Args...),
-		Dir: launch.Dir, Env: launch.Env, Grace: m.services.Grace,
-		Apart: m.services.Apart, Standby: m.services.Standby, Register: m.services.Register, Note: depthOf(launch.Env),
-		Stdin: strings.NewReader(prompt), Stdout: stdout, Stderr: stderr,
-	})
+	r.child, r.observer, err = startProcess(m.driver, m.services, launch, process.Plan{
+		Standby: m.services.Standby, Stdin: strings.NewReader(prompt), Stdout: r, Stderr: &r.stderr,
+	}, false)
 	if err != nil {
 		return nil, err
 	}
-	reportStart(m.services, r.child, launch, false)
 	m.run = r
 	m.begun++
 	return r, nil

@@ -2,13 +2,11 @@ package codex
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
-	"omniagent/internal/mcp"
 	"omniagent/internal/setting"
 )
 
@@ -158,31 +156,12 @@ type server struct {
 
 // servers returns MCP servers in the form of Codex's settings.
 func servers(data []byte) (map[string]any, error) {
-	if len(data) == 0 {
-		return nil, nil
-	}
-	list, err := mcp.Entries(data)
-	if err != nil {
-		return nil, fault.New(fault.ArgError, "the MCP servers are not a JSON object of servers")
-	}
+	list, err := cli.HostServers("codex", data)
 	out := map[string]any{}
-	for name, raw := range list {
-		var one mcp.Entry
-		if json.Unmarshal(raw, &one) != nil {
-			return nil, fault.New(fault.ArgError, "invalid entry for the MCP server %s", name)
-		}
-		switch {
-		case one.Type == "sdk":
-			return nil, fault.New(fault.Unsupported, "codex does not support MCP servers that live in the host")
-		case one.Type == "sse":
-			return nil, fault.New(fault.Unsupported, "codex does not support MCP servers of type sse")
-		case one.Command != "":
-			out[name] = server{Command: one.Command, Args: one.Args, Env: one.Env}
-		case one.URL != "":
-			out[name] = server{URL: one.URL, Headers: one.Headers}
-		default:
-			return nil, fault.New(fault.ArgError, "the MCP server %s has neither a command nor an address", name)
+	for _, s := range list {
+		if out[s.Name] = (server{Command: s.Command, Args: s.Args, Env: s.Env}); s.Command == "" {
+			out[s.Name] = server{URL: s.URL, Headers: s.Headers}
 		}
 	}
-	return out, nil
+	return out, err
 }

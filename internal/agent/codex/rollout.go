@@ -53,7 +53,7 @@ type rollout struct {
 	ended     bool
 	failure   *failure
 	model     string
-	usage     *usage
+	usage     *event.Usage
 }
 
 type failure struct {
@@ -202,16 +202,13 @@ func (r *rollout) count(u *usage) {
 		return
 	}
 	if r.usage == nil {
-		r.usage = &usage{}
+		r.usage = &event.Usage{}
 	}
-	r.usage.Input += u.Input
-	r.usage.Cached += u.Cached
-	r.usage.Output += u.Output
-	r.usage.Reasoning += u.Reasoning
+	r.usage.Add(*u.event())
 }
 
 func (r *rollout) evidence() agent.Evidence {
-	e := agent.Evidence{Denials: r.denials, DenialsKnown: r.complete, Model: r.model, Usage: r.usage.event()}
+	e := agent.Evidence{Denials: r.denials, DenialsKnown: r.complete, Model: r.model, Usage: r.usage}
 	switch {
 	case r.answered:
 		e.Answered = agent.Yes

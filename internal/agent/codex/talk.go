@@ -3,7 +3,6 @@ package codex
 import (
 	"cmp"
 	"encoding/json"
-	"strconv"
 	"time"
 
 	"omniagent/internal/agent"
@@ -27,29 +26,24 @@ import (
 //	        ▲          │ refused                  │ questions: answers go back as responses
 //	        └── Ended ─┘                          └──┘
 type talk struct {
-	lines cli.JSONLines
-	o     options
-	step  cli.Step
+	cli.RPC[request, question]
+	o       options
+	failed  *fault.Fault // why no thread could be opened
+	thread  string
+	message []any // waits for the thread
+	busy    bool  // a message's turn has not ended
+	turn    string
+	stops   bool // interrupt the turn as soon as it has an id
+	mode    setting.Approval
+	later   setting.Approval // the mode after this turn
+	model   string
 
-	sent     int64
-	requests map[string]request // our requests without a response
-	failed   *fault.Fault       // why no thread could be opened
-	thread   string
-	message  []any // waits for the thread
-	busy     bool  // a message's turn has not ended
-	turn     string
-	stops    bool // interrupt the turn as soon as it has an id
-	mode     setting.Approval
-	later    setting.Approval // the mode after this turn
-	model    string
-
-	questions cli.Questions[question]
-	items     items
-	threads   map[string]string // threads of sub-agents, to the calls that started them
-	before    usage             // tokens of the thread when the turn began
-	now       usage             // tokens of the thread now
-	facts     event.Facts
-	servers   map[string]string // states of MCP servers
+	items   items
+	threads map[string]string // threads of sub-agents, to the calls that started them
+	before  usage             // tokens of the thread when the turn began
+	now     usage             // tokens of the thread now
+	facts   event.Facts
+	servers map[string]string // states of MCP servers
 }
 
 // options are the terms with which a conversation is opened.
@@ -89,9 +83,10 @@ var _ cli.Proto = (*talk)(nil)
 func newTalk(o options) *talk {
 	t := &talk{
 		o: o, mode: o.mode, model: o.model,
-		requests: map[string]request{}, items: newItems(), threads: map[string]string{}, servers: map[string]string{},
+		items: newItems(), threads: map[string]string{}, servers: map[string]string{},
 	}
-	t.lines.Parse = t.line
+	t.Bare = true
+	t.Hear(t.answered, t.requested, t.notified)
 	return t
 }
 
@@ -99,43 +94,21 @@ func newTalk(o options) *talk {
 func (t *talk) Begin() cli.Step {
 	info := map[string]any{"name": "omniagent", "title": "omniagent", "version": "1"}
 	t.send("initialize", map[string]any{"clientInfo": info})
-	t.say(jsonrpc.Notification("initialized", nil)) // Codex reads in order, so we need not wait
+	t.Say(jsonrpc.Notification("initialized", nil)) // Codex reads in order, so we need not wait
 	t.open()
-	return t.takeStep()
+	return t.Step.Take()
 }
 
-func (t *talk) takeStep() cli.Step {
-	step, _ := t.step.Take(nil)
-	return step
-}
+func (t *talk) send(method string, params any) { t.Send(request{method: method}, method, params) }
 
-// say adds a line, without the JSON-RPC version, as Codex does.
-func (t *talk) say(line []byte) {
-	if line != nil {
-		t.step.Lines = append(t.step.Lines, jsonrpc.Bare(line))
-	}
-}
-
-func (t *talk) send(method string, params any) {
-	t.sent++
-	t.requests[strconv.FormatInt(t.sent, 10)] = request{method: method}
-	t.say(jsonrpc.Request(t.sent, method, params))
-}
-
-func (t *talk) respond(id json.RawMessage, result any) { t.say(jsonrpc.Result(id, result)) }
-
-// Feed takes the next bytes.
-func (t *talk) Feed(data []byte) cli.Step {
-	t.step.Events = append(t.step.Events, t.lines.Feed(data)...)
-	return t.takeStep()
-}
+func (t *talk) respond(id json.RawMessage, result any) { t.Say(jsonrpc.Result(id, result)) }
 
 // Ready reports whether the thread is open, or has failed to open.
 func (t *talk) Ready() bool { return t.thread != "" || t.failed != nil }
 
 // End reads the rest of the output.
 func (t *talk) End(agent.Exit) []event.Event {
-	out := append(t.questions.WithdrawAll(), t.lines.Flush()...)
+	out := t.Rest()
 	if t.busy {
 		t.busy = false
 		out = append(out, cli.Unfinished(t.thread, ""))
@@ -154,26 +127,8 @@ func (t *talk) Know(f *event.Facts) {
 	f.Servers = cli.SortServers(f.Servers)
 }
 
-func (t *talk) line(data []byte) []event.Event {
-	m, ok := jsonrpc.Read(data)
-	switch {
-	case !ok, m.Method == "" && m.ID == nil:
-		return cli.Unreadable(data)
-	case m.Method == "":
-		return t.answered(m)
-	case m.ID != nil:
-		return t.requested(m)
-	}
-	return t.notified(m)
-}
-
 // answered handles a response to one of our requests.
-func (t *talk) answered(m jsonrpc.Message) []event.Event {
-	w, known := t.requests[string(m.ID)]
-	delete(t.requests, string(m.ID))
-	if !known {
-		return nil
-	}
+func (t *talk) answered(w request, m jsonrpc.Message) []event.Event {
 	if m.Error != nil {
 		switch w.method {
 		case "turn/interrupt": // the turn has ended meanwhile
@@ -181,7 +136,7 @@ func (t *talk) answered(m jsonrpc.Message) []event.Event {
 		case "turn/steer":
 			err := fault.New(fault.Interrupted, "codex did not take the message into its turn: %s",
 				cli.FirstLine(m.Error.Message))
-			t.step.Settle(w.token, err)
+			t.Step.Settle(w.token, err)
 			return nil
 		}
 		return t.refused(w.method, cli.FirstLine(m.Error.Message))
@@ -201,7 +156,7 @@ func (t *talk) answered(m jsonrpc.Message) []event.Event {
 	case "thread/start", "thread/resume", "thread/fork":
 		return t.opened(m.Result)
 	case "turn/steer":
-		t.step.Settle(w.token, nil)
+		t.Step.Settle(w.token, nil)
 	case "turn/start":
 		var r struct {
 			Turn struct {
@@ -342,7 +297,7 @@ func (t *talk) notice(method string, n *notice, other bool) []event.Event {
 	case "error":
 		return t.trouble(n)
 	case "serverRequest/resolved":
-		return t.questions.Withdraw("q" + string(n.RequestID))
+		return t.Questions.Withdraw("q" + string(n.RequestID))
 	case "thread/compacted":
 		return one(event.Event{Kind: event.Compacted, Compaction: &event.Compaction{Trigger: "auto"}})
 	case "mcpServer/startupStatus/updated":
@@ -395,7 +350,7 @@ func (t *talk) trouble(n *notice) []event.Event {
 
 // completed ends the turn of the message, or a turn that no message began.
 func (t *talk) completed(done turn) []event.Event {
-	out := t.questions.WithdrawAll()
+	out := t.Questions.WithdrawAll()
 	end := event.Event{Kind: event.Ended, Session: t.thread, End: &event.End{
 		OK: done.Status == "completed", Text: t.items.last, Reason: done.Status,
 		Took: time.Duration(done.Duration) * time.Millisecond, Usage: t.now.minus(t.before).event(),

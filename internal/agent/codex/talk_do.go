@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"slices"
-	"strconv"
 	"strings"
 
 	"omniagent/internal/agent"
@@ -29,7 +28,7 @@ func (t *talk) Do(c cli.Command) (cli.Step, error) {
 	case c.Interrupt:
 		t.interrupt()
 	}
-	return t.step.Take(err)
+	return t.Step.Take(), err
 }
 
 func (t *talk) sendMessage(blocks []event.Block) error {
@@ -75,8 +74,9 @@ func (t *talk) steer(blocks []event.Block, token int) error {
 	if err != nil {
 		return err
 	}
-	t.send("turn/steer", map[string]any{"threadId": t.thread, "expectedTurnId": t.turn, "input": input})
-	t.requests[strconv.FormatInt(t.sent, 10)] = request{"turn/steer", token}
+	t.Send(request{"turn/steer", token}, "turn/steer", map[string]any{
+		"threadId": t.thread, "expectedTurnId": t.turn, "input": input,
+	})
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (t *talk) interrupt() {
 		t.message, t.busy = nil, false
 		end := cli.Unfinished(t.thread, "")
 		end.End.Reason = event.Cancelled
-		t.step.Events = append(t.step.Events, end)
+		t.Step.Events = append(t.Step.Events, end)
 	case t.turn != "":
 		t.stop()
 	default:
@@ -108,7 +108,7 @@ func strictness(m setting.Approval) int {
 
 // reply answers a question.
 func (t *talk) reply(r event.Reply) error {
-	open, err := t.questions.Find(r.Question)
+	open, err := t.Questions.Find(r.Question)
 	if err != nil {
 		return err
 	}
@@ -129,12 +129,12 @@ func (t *talk) reply(r event.Reply) error {
 			t.later = r.Mode
 		}
 	}
-	t.questions.Close(open)
+	t.Questions.Close(open)
 	t.respond(q.id, q.result(r, denied))
 	if denied && q.call != nil {
 		t.items.denied[q.call.ID] = true
 		reason := cmp.Or(r.Text, "the user does not want this to run")
-		t.step.Events = append(t.step.Events, event.Event{Kind: event.Denied, Session: t.thread, Denial: &event.Denial{
+		t.Step.Events = append(t.Step.Events, event.Event{Kind: event.Denied, Session: t.thread, Denial: &event.Denial{
 			CallID: q.call.ID, Tool: q.call.Name, Reason: cli.FirstLine(reason), ByUser: !r.ByUs,
 		}})
 	}
@@ -182,7 +182,7 @@ func (t *talk) filled(q *question, r event.Reply) error {
 	if r.ByUs || r.Stop || r.Option == event.Deny {
 		answer = cmp.Or(r.Text, "(no answer)")
 	}
-	all, err := t.questions.Fill(r.Question, answer)
+	all, err := t.Questions.Fill(r.Question, answer)
 	if all == nil {
 		return err
 	}

@@ -122,12 +122,12 @@ func (t *talk) requested(m jsonrpc.Message) []event.Event {
 		ask.Options = []string{event.Allow, event.Always, event.Deny}
 	}
 	ask.Tool = q.call
-	t.questions.Ask(ask.ID, q)
+	t.Questions.Ask(ask.ID, q)
 	return []event.Event{{Kind: event.Question, Session: t.thread, Ask: ask}}
 }
 
 func (t *talk) reject(m jsonrpc.Message, why string) {
-	t.say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s: %s", m.Method, why)))
+	t.Say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s: %s", m.Method, why)))
 }
 
 // form asks the questions of a form.
@@ -140,5 +140,5 @@ func (t *talk) form(id string, q question, p approvalRequest) []event.Event {
 	for _, one := range p.Questions {
 		q.keys, form = append(q.keys, one.ID), append(form, one.FormQuestion)
 	}
-	return t.questions.AskForm(id, t.thread, form, q)
+	return t.Questions.AskForm(id, t.thread, form, q)
 }

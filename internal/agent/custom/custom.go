@@ -64,9 +64,7 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 			p.add(call.CommandPos, "a command is a name in PATH or an absolute path")
 			return nil
 		}
-	}
-	about.Binary = cmp.Or(t.CLI.OneShot.Command, t.CLI.Interactive.Command, t.CLI.ACP.Command)
-	for _, call := range []agentsdir.Call{t.CLI.OneShot, t.CLI.Interactive, t.CLI.ACP} {
+		about.Binary = cmp.Or(about.Binary, call.Command)
 		for _, arg := range call.Args {
 			if filepath.IsAbs(arg) {
 				about.Parts = append(about.Parts, arg)

@@ -284,7 +284,7 @@ func refused(path, why, next string) error {
 		Hint("%s", next).With("path", path)
 }
 
-// obeys describes what the CLI does with a trusted file.
+// repoEffect describes what the CLI does with a trusted file.
 func repoEffect(file string) string {
 	if agent.Beneath(file, ".opencode") || slices.Contains([]string{"opencode.json", "opencode.jsonc"},
 		filepath.Base(file)) {

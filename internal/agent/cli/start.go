@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"io"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/process"
+)
+
+// startProcess writes the files of a launch and starts it, behind the host's walls if there are any. p has the streams
+// and the standby. The tap gets the output first, and learns whether the process speaks a protocol.
+func startProcess(d agent.Driver, sv agent.Services, l agent.Launch, p process.Plan, protocol bool) (
+	*process.Child, agent.Observer, error,
+) {
+	if err := WriteFiles(l.Files); err != nil {
+		return nil, nil, err
+	}
+	observer := d.Observe(l)
+	p.Path, p.Argv, p.Dir, p.Env = l.Path, append([]string{d.Describe().Binary}, l.Args...), l.Dir, l.Env
+	p.Grace, p.Apart, p.Register = sv.Grace, sv.Apart, sv.Register
+	p.Note, _ = process.Value(l.Env, agent.DepthVariable) // the agent may clear its environment later
+	if t := sv.Tap; t != nil {
+		p.Stdout, p.Stderr = io.MultiWriter(t.Stdout, p.Stdout), io.MultiWriter(t.Stderr, p.Stderr)
+	}
+	if sv.Around != nil {
+		var err error
+		if p, err = sv.Around(p); err != nil {
+			return nil, nil, err
+		}
+	}
+	child, err := process.Start(p)
+	if err == nil && sv.Tap != nil {
+		apart := child.Apart() || sv.Around != nil // walls have a PID namespace too
+		sv.Tap.Began(agent.Beginning{PID: child.PID(), Launch: l, Protocol: protocol, Apart: apart})
+	}
+	return child, observer, err
+}
