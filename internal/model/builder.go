@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -57,12 +58,8 @@ func (b *Builder) Searched(s Search) {
 // Call sets the id and the name of a call, if they are not empty.
 func (b *Builder) Call(key any, id, name string) {
 	p := b.part(key, Call)
-	if id != "" {
-		p.block.ID = id
-	}
-	if name != "" {
-		p.block.Name = name
-	}
+	p.block.ID = cmp.Or(id, p.block.ID)
+	p.block.Name = cmp.Or(name, p.block.Name)
 }
 
 // Arguments adds a fragment of a call's arguments.

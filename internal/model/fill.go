@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,10 +11,7 @@ import (
 // InWords returns a text for an image or a document that a wire cannot carry: the text of a plain text document, or
 // else a note.
 func (b Block) InWords() string {
-	name := b.Name
-	if name == "" {
-		name = "without a name"
-	}
+	name := cmp.Or(b.Name, "without a name")
 	if strings.HasPrefix(b.Media, "text/") && utf8.Valid(b.Data) {
 		return fmt.Sprintf("[The file %s:]\n%s", name, b.Data)
 	}

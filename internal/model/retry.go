@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -38,9 +39,7 @@ func Retrying(c Client, o RetryOptions, told func(Retry)) Client {
 	if o.Max <= 0 {
 		o.Max = time.Minute
 	}
-	if o.Jitter == 0 {
-		o.Jitter = 0.1
-	}
+	o.Jitter = cmp.Or(o.Jitter, 0.1)
 	if o.Limit <= 0 {
 		o.Limit = 2 * time.Minute
 	}

@@ -196,10 +196,8 @@ func (a *answer) Call(c Call) error {
 	if c.Kind == "custom" {
 		_ = decode(c.Input, "input", &input)
 	}
-	for _, piece := range pieces(input) {
-		if err := a.piece(piece); err != nil {
-			return err
-		}
+	if err := a.add(input); err != nil {
+		return err
 	}
 	return a.shut()
 }
@@ -210,6 +208,11 @@ func (a *answer) grow(kind BlockKind, s string) error {
 			return err
 		}
 	}
+	return a.add(s)
+}
+
+// add says more of the current block, in pieces.
+func (a *answer) add(s string) error {
 	for _, piece := range pieces(s) {
 		if err := a.piece(piece); err != nil {
 			return err

@@ -1,5 +1,7 @@
 package modelserver
 
+import "fmt"
+
 // parseChat reads the body of POST /v1/chat/completions.
 func parseChat(body []byte) (*Request, error) {
 	var in struct {
@@ -92,16 +94,7 @@ func (m chatMessage) addTo(r *Request) error {
 	if m.Reasoning != "" {
 		blocks = append(blocks, Block{Kind: Thinking, Text: m.Reasoning})
 	}
-	for _, p := range list {
-		switch p.Type {
-		case "text":
-			blocks = append(blocks, Block{Kind: Text, Text: p.Text})
-		case "refusal":
-			blocks = append(blocks, Block{Kind: Text, Text: p.Refusal})
-		default:
-			blocks = append(blocks, Block{Kind: Image})
-		}
-	}
+	blocks = append(blocks, openAIBlocks(list)...)
 	for _, c := range m.Calls {
 		b := Block{Kind: Calling, ID: c.ID, Name: c.Function.Name, Input: jsonOrText(c.Function.Arguments)}
 		if c.Custom.Name != "" {
@@ -111,6 +104,22 @@ func (m chatMessage) addTo(r *Request) error {
 	}
 	r.add(m.Role, blocks...)
 	return nil
+}
+
+// openAIBlocks reads the parts of a message as both APIs of OpenAI write them.
+func openAIBlocks(list []part) []Block {
+	blocks := []Block{}
+	for _, p := range list {
+		switch p.Type {
+		case "text", "input_text", "output_text":
+			blocks = append(blocks, Block{Kind: Text, Text: p.Text})
+		case "refusal":
+			blocks = append(blocks, Block{Kind: Text, Text: p.Refusal})
+		default:
+			blocks = append(blocks, Block{Kind: Image})
+		}
+	}
+	return blocks
 }
 
 // chatEncoder writes answers of the Chat Completions API.
@@ -131,7 +140,7 @@ func (e *chatEncoder) head(kind string) []any {
 	return []any{"id", e.id, "object", kind, "created", e.at, "model", e.r.Model}
 }
 
-func data(v JSON) []byte { return append(append([]byte("data: "), v...), "\n\n"...) }
+func data(v JSON) []byte { return fmt.Appendf(nil, "data: %s\n\n", v) }
 
 func (e *chatEncoder) chunk(delta JSON, finish any) []byte {
 	choice := object("index", 0, "delta", delta, "logprobs", nil, "finish_reason", finish)

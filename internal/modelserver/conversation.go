@@ -2,6 +2,7 @@ package modelserver
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -119,10 +120,8 @@ func ownWords(text string) string {
 			}
 		}
 	}
-	for _, beginning := range injectedBeginnings() {
-		if strings.HasPrefix(text, beginning) {
-			return ""
-		}
+	if slices.ContainsFunc(injectedBeginnings(), func(b string) bool { return strings.HasPrefix(text, b) }) {
+		return ""
 	}
 	return text
 }
@@ -135,15 +134,11 @@ func (c *conversation) isKnownErrand() bool {
 	}
 	const beginning = 400 // an agent's own text may name such things further on
 	system := c.r.System[:min(len(c.r.System), beginning)]
-	for _, words := range []string{
-		"title generator", "Task Routing AI", "conversation topic", "concise", "summariz",
-		"compress",
-	} {
-		if strings.Contains(system, words) {
-			return true
-		}
+	signs := []string{
+		"title generator", "Task Routing AI", "conversation topic", "concise", "summariz", "compress",
 	}
-	return c.input == "quota"
+	return c.input == "quota" ||
+		slices.ContainsFunc(signs, func(words string) bool { return strings.Contains(system, words) })
 }
 
 // hasCalled reports whether a tool was called since the last message of the user.

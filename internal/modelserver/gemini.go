@@ -1,6 +1,7 @@
 package modelserver
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -176,7 +177,7 @@ func (e *geminiEncoder) contentType() string {
 // frame is one event, or one element of the array.
 func (e *geminiEncoder) frame(v JSON) []byte {
 	if !e.r.array {
-		return append(append([]byte("data: "), v...), "\r\n\r\n"...)
+		return fmt.Appendf(nil, "data: %s\r\n\r\n", v)
 	}
 	before := ",\r\n"
 	if !e.any {
@@ -247,7 +248,12 @@ func (e *geminiEncoder) ending(parts []any, s *reply) JSON {
 }
 
 func (e *geminiEncoder) end(s *reply) [][]byte {
-	out := [][]byte{e.frame(e.ending([]any{object("text", "")}, s))}
+	return e.last(e.ending([]any{object("text", "")}, s))
+}
+
+// last is the end of a stream.
+func (e *geminiEncoder) last(v JSON) [][]byte {
+	out := [][]byte{e.frame(v)}
 	if e.r.array {
 		out = append(out, []byte("]"))
 	}
@@ -277,10 +283,4 @@ func (e *geminiEncoder) refuse(f Failure) []byte {
 	return object("error", object(members...))
 }
 
-func (e *geminiEncoder) fail(f Failure) [][]byte {
-	out := [][]byte{e.frame(e.refuse(f))}
-	if e.r.array {
-		out = append(out, []byte("]"))
-	}
-	return out
-}
+func (e *geminiEncoder) fail(f Failure) [][]byte { return e.last(e.refuse(f)) }

@@ -1,7 +1,7 @@
 package modelserver
 
 import (
-	"bytes"
+	"fmt"
 	"strings"
 )
 
@@ -99,11 +99,7 @@ type messagesEncoder struct {
 
 // named returns an event with its name, as Messages and Responses write it.
 func named(name string, data JSON) []byte {
-	var b bytes.Buffer
-	b.WriteString("event: " + name + "\ndata: ")
-	b.Write(data)
-	b.WriteString("\n\n")
-	return b.Bytes()
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data)
 }
 
 func (e *messagesEncoder) event(name string, members ...any) []byte {

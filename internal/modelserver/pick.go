@@ -66,7 +66,7 @@ func (c *conversation) resolve(st step) []Call {
 		return []Call{c.invoke(st)}
 	case answerJSON:
 		if t, ok := c.structured(); ok {
-			return []Call{{Name: t.Name, Namespace: t.Namespace, Kind: t.Kind, Input: st.input}}
+			return []Call{t.call(st.input)}
 		}
 		return nil
 	case shell, write, read, web, search, ask:
@@ -107,11 +107,11 @@ func (c *conversation) invoke(st step) Call {
 	t, ok := c.find(st.text)
 	if !ok {
 		if program, outer, found := c.nested(st.text); found {
-			return program.call(outer, st.text, st.input)
+			return outer.call(program.calling(st.text, st.input))
 		}
 		t = Tool{Name: st.text, Kind: "function"}
 	}
-	return Call{Name: t.Name, Namespace: t.Namespace, Kind: t.Kind, Input: st.input}
+	return t.call(st.input)
 }
 
 // own finds the agent's own tool for a step.
@@ -119,14 +119,14 @@ func (c *conversation) own(st step) (Call, bool) {
 	for _, name := range names(st.do) {
 		if t, ok := c.find(name); ok {
 			if input, ok := c.fill(t, st); ok {
-				return Call{Name: t.Name, Namespace: t.Namespace, Kind: t.Kind, Input: input}, true
+				return t.call(input), true
 			}
 		}
 	}
 	for _, name := range names(st.do) {
 		if p, outer, ok := c.nested(name); ok {
 			if input, ok := p.fill(st); ok {
-				return p.call(outer, name, input), true
+				return outer.call(p.calling(name, input)), true
 			}
 		}
 	}
@@ -163,10 +163,9 @@ func (c *conversation) byShell(st step) (Call, bool) {
 	if c.r.Wire != Responses || st.do != read && st.do != write {
 		return Call{}, false
 	}
-	for _, name := range []string{"Read", "Write", "read_file", "write_file", "view", "create", "edit"} {
-		if _, ok := c.find(name); ok {
-			return Call{}, false
-		}
+	fileTools := []string{"Read", "Write", "read_file", "write_file", "view", "create", "edit"}
+	if slices.ContainsFunc(fileTools, func(name string) bool { _, ok := c.find(name); return ok }) {
+		return Call{}, false
 	}
 	command := "cat -- " + quote(st.text)
 	if st.do == write {
@@ -293,13 +292,10 @@ func (p program) fill(st step) (JSON, bool) {
 	return nil, false
 }
 
-// call returns a program that calls one tool and prints its result.
-func (p program) call(outer Tool, name string, input JSON) Call {
-	var b strings.Builder
-	b.WriteString("const r = await tools." + name + "(")
-	b.WriteString(string(input))
-	b.WriteString(");\ntext(typeof r === \"object\" && r !== null && \"output\" in r ? r.output : r);\n")
-	return Call{Name: outer.Name, Namespace: outer.Namespace, Kind: outer.Kind, Input: encode(b.String())}
+// calling returns a program that calls one tool and prints its result.
+func (program) calling(name string, input JSON) JSON {
+	return encode("const r = await tools." + name + "(" + string(input) + ");\n" +
+		`text(typeof r === "object" && r !== null && "output" in r ? r.output : r);` + "\n")
 }
 
 // schema is as much of a JSON schema as is needed to fill it.

@@ -99,6 +99,10 @@ func (t Tool) Hosted() bool {
 	return true
 }
 
+func (t Tool) call(input JSON) Call {
+	return Call{Name: t.Name, Namespace: t.Namespace, Kind: t.Kind, Input: input}
+}
+
 // add appends blocks to the turn of one side: wires that send one item for each block give the same messages as those
 // that do not.
 func (r *Request) add(role string, blocks ...Block) {

@@ -1,6 +1,7 @@
 package modelserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -72,12 +73,9 @@ func addTools(r *Request, namespace string, tools []responsesTool, depth int) {
 			addTools(r, t.Name, t.Tools, depth+1)
 			continue
 		}
-		name := t.Name
-		if name == "" {
-			name = t.Type
-		}
 		r.Tools = append(r.Tools, Tool{
-			Name: name, Namespace: namespace, Kind: t.Type, Description: t.Description, Schema: t.Parameters,
+			Name: cmp.Or(t.Name, t.Type), Namespace: namespace, Kind: t.Type, Description: t.Description,
+			Schema: t.Parameters,
 		})
 	}
 }
@@ -140,18 +138,7 @@ func (i responsesItem) addMessage(r *Request) error {
 	if err != nil {
 		return err
 	}
-	blocks := []Block{}
-	for _, p := range list {
-		switch p.Type {
-		case "text", "input_text", "output_text":
-			blocks = append(blocks, Block{Kind: Text, Text: p.Text})
-		case "refusal":
-			blocks = append(blocks, Block{Kind: Text, Text: p.Refusal})
-		default:
-			blocks = append(blocks, Block{Kind: Image})
-		}
-	}
-	r.add(i.Role, blocks...)
+	r.add(i.Role, openAIBlocks(list)...)
 	return nil
 }
 
@@ -212,10 +199,6 @@ func contentPart(b *block, text string) JSON {
 	if b.kind == declining {
 		return object("type", "refusal", "refusal", text)
 	}
-	return outputText(text)
-}
-
-func outputText(text string) JSON {
 	return object("type", "output_text", "annotations", []any{}, "logprobs", []any{}, "text", text)
 }
 
@@ -315,7 +298,7 @@ func (e *responsesEncoder) shut(b *block) [][]byte {
 	case Text:
 		out = append(out,
 			e.about(b, "response.output_text.done", "content_index", 0, "text", text, "logprobs", []any{}),
-			e.about(b, "response.content_part.done", "content_index", 0, "part", outputText(text)))
+			e.about(b, "response.content_part.done", "content_index", 0, "part", contentPart(b, text)))
 	case declining:
 		out = append(out, e.about(b, "response.refusal.done", "content_index", 0, "refusal", text),
 			e.about(b, "response.content_part.done", "content_index", 0, "part", contentPart(b, text)))
@@ -371,9 +354,7 @@ func (e *responsesEncoder) fail(f Failure) [][]byte {
 		Code    string `json:"code"`
 	}
 	_ = decode(whole, "error", &problem)
-	if problem.Code == "" {
-		problem.Code = problem.Type
-	}
+	problem.Code = cmp.Or(problem.Code, problem.Type)
 	return [][]byte{
 		e.event("error", "error", whole),
 		e.event("response.failed", "response",

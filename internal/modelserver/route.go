@@ -186,9 +186,9 @@ func listModels(w http.ResponseWriter, where place) {
 }
 
 func countTokens(w http.ResponseWriter, where place, size int) {
+	name := "input_tokens"
 	if where.wire == Gemini {
-		respond(w, object("totalTokens", size/4+1))
-		return
+		name = "totalTokens"
 	}
-	respond(w, object("input_tokens", size/4+1))
+	respond(w, object(name, size/4+1))
 }

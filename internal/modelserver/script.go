@@ -3,6 +3,7 @@ package modelserver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -122,14 +123,14 @@ const (
 func (s *Script) Answer(_ context.Context, r *Request, w Writer) error {
 	c := converse(r, s.Dir)
 	if s.isErrand(r, c) {
-		return s.answerErrand(r, w)
+		return inForm(r, w, nothing)
 	}
 	if len(s.steps) == 0 {
-		return s.last(r, c, w, nothing)
+		return last(r, c, w, nothing)
 	}
 	turns := s.turns(c)
 	if c.position >= len(turns) {
-		return s.last(r, c, w, closing)
+		return last(r, c, w, closing)
 	}
 	t := turns[c.position]
 	if m := s.mishap(t, c); m != nil {
@@ -164,21 +165,13 @@ func (s *Script) turns(c *conversation) []turn {
 			t.steps = append(t.steps, st)
 		}
 		t.faults = append(t.faults, st.faults...)
-		if forever(st.faults) || st.do == decline || len(c.resolve(st)) > 0 {
+		always := slices.ContainsFunc(st.faults, func(m mishap) bool { return m.times == 0 })
+		if always || st.do == decline || len(c.resolve(st)) > 0 {
 			end()
 		}
 	}
 	end()
 	return out
-}
-
-func forever(faults []mishap) bool {
-	for _, m := range faults {
-		if m.times == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // mishap counts an attempt at a turn and finds what goes wrong with it.
@@ -253,29 +246,24 @@ func (c *conversation) expand(text string) string {
 
 // isErrand reports whether a request does not belong to the conversation.
 func (s *Script) isErrand(r *Request, c *conversation) bool {
-	for _, t := range r.Tools {
-		if !t.Hosted() {
-			return false
-		}
+	if slices.ContainsFunc(r.Tools, func(t Tool) bool { return !t.Hosted() }) {
+		return false
 	}
 	return !s.toolless || len(r.Tools) > 0 || c.isKnownErrand()
 }
 
-// answerErrand answers a request that does not belong to the conversation.
-func (s *Script) answerErrand(r *Request, w Writer) error {
+// inForm says text, or something in the form that the request asks for.
+func inForm(r *Request, w Writer, text string) error {
 	if !absent(r.Schema) {
-		return w.Text(string(sample(r.Schema)))
+		text = string(sample(r.Schema))
 	}
-	return w.Text(nothing)
+	return w.Text(text)
 }
 
 // last answers after the script has ended. A request for a form gets one.
-func (s *Script) last(r *Request, c *conversation, w Writer, text string) error {
+func last(r *Request, c *conversation, w Writer, text string) error {
 	if t, ok := c.structured(); ok && !c.hasCalled(t.Name) {
-		return w.Call(Call{Name: t.Name, Namespace: t.Namespace, Kind: t.Kind, Input: sample(t.Schema)})
+		return w.Call(t.call(sample(t.Schema)))
 	}
-	if !absent(r.Schema) {
-		return w.Text(string(sample(r.Schema)))
-	}
-	return w.Text(text)
+	return inForm(r, w, text)
 }

@@ -19,6 +19,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -90,7 +91,7 @@ func (s *Server) URL() string { return s.url }
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Request(nil), s.kept...)
+	return slices.Clone(s.kept)
 }
 
 // Close ends every connection, and returns when all that ran has ended.
@@ -233,7 +234,7 @@ func (s *Server) keep(r *Request) {
 	s.bytes += len(r.Raw)
 	if len(s.kept) > maxKept {
 		s.bytes -= len(s.kept[0].Raw)
-		s.kept = append([]Request(nil), s.kept[1:]...)
+		s.kept = slices.Clone(s.kept[1:])
 	}
 	for i := 0; s.bytes > maxBytes && i < len(s.kept)-1; i++ {
 		s.bytes -= len(s.kept[i].Raw)

@@ -7,6 +7,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,9 +57,7 @@ func New(o Options) model.Client {
 
 // base returns the address with the API's version: /v1, unless its path has a version.
 func base(given string) string {
-	if given == "" {
-		given = address
-	}
+	given = cmp.Or(given, address)
 	given = strings.TrimRight(given, "/")
 	_, path, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(given, "https://"), "http://"), "/")
 	for part := range strings.SplitSeq(path, "/") {
@@ -77,7 +76,7 @@ func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece
 	r := reader{
 		api: c.api, build: model.Builder{Hear: hear, Wire: Wire}, open: map[int]*part{}, queries: map[string]string{},
 	}
-	_, err := c.api.Stream(ctx, "/messages", c.request(q), r.event)
+	err := c.api.Stream(ctx, "/messages", c.request(q), r.event)
 	var a *model.Answer
 	if err == nil {
 		a, err = r.answer()
@@ -97,7 +96,7 @@ func (c *client) Count(ctx context.Context, q model.Request) (tokens int64, exac
 	var counted struct {
 		Tokens *int64 `json:"input_tokens"`
 	}
-	_, err = c.api.Call(ctx, "/messages/count_tokens", r, &counted)
+	err = c.api.Call(ctx, "/messages/count_tokens", r, &counted)
 	if e := (*model.Error)(nil); errors.As(err, &e) && e.Trouble == model.Stopped {
 		return 0, false, err
 	}

@@ -8,6 +8,7 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -28,9 +29,7 @@ const (
 
 // New returns a model behind the Gemini API.
 func New(o Options) model.Client {
-	if o.Base == "" {
-		o.Base = official
-	}
+	o.Base = cmp.Or(o.Base, official)
 	c := &client{name: strings.TrimPrefix(o.Model, "models/"), profile: o.Known("gemini")}
 	base := strings.TrimRight(o.Base, "/")
 	if !strings.HasSuffix(base, "/v1beta") && !strings.HasSuffix(base, "/v1") && !strings.HasSuffix(base, "/v1alpha") {
@@ -65,7 +64,7 @@ func (c *client) whole() string {
 // Ask sends one request.
 func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	r := &reader{client: c, b: &model.Builder{Hear: hear, Wire: wireName}}
-	_, err := c.api.Stream(ctx, c.path("streamGenerateContent")+"?alt=sse", c.request(q), r.event)
+	err := c.api.Stream(ctx, c.path("streamGenerateContent")+"?alt=sse", c.request(q), r.event)
 	a, err := r.end(err)
 	if err != nil {
 		return nil, err
@@ -82,7 +81,7 @@ func (c *client) Count(ctx context.Context, q model.Request) (int64, bool, error
 	var answer struct {
 		Total wire.Count `json:"totalTokens"`
 	}
-	_, err := c.api.Call(ctx, c.path("countTokens"), ask, &answer)
+	err := c.api.Call(ctx, c.path("countTokens"), ask, &answer)
 	var e *model.Error
 	if errors.As(err, &e) && (e.Trouble == model.Unknown || e.Trouble == model.Rejected) || err == nil &&
 		answer.Total == 0 {

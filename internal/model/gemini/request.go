@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -233,10 +234,7 @@ func user(m model.Message, names map[string]string) []any {
 			}
 			continue
 		}
-		name := b.Name
-		if name == "" {
-			name = names[b.ID]
-		}
+		name := cmp.Or(b.Name, names[b.ID])
 		text := b.Text
 		a := functionOutput{Output: &text}
 		if b.Failed {

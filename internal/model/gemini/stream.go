@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -89,12 +90,8 @@ func (r *reader) event(e wire.Event) (bool, error) {
 	if !wire.Absent(c.Error) {
 		return false, r.client.within(data)
 	}
-	if c.ID != "" {
-		r.a.ID = string(c.ID)
-	}
-	if c.Model != "" {
-		r.a.Model = string(c.Model)
-	}
+	r.a.ID = cmp.Or(string(c.ID), r.a.ID)
+	r.a.Model = cmp.Or(string(c.Model), r.a.Model)
 	if c.Usage != nil {
 		r.count(*c.Usage)
 	}

@@ -123,7 +123,7 @@ func unknownMember(message, name string) bool {
 
 func (c *chat) ask(ctx context.Context, q model.Request, s spelling, hear func(model.Piece)) (*model.Answer, error) {
 	r := &chatReader{client: &c.client, b: &model.Builder{Hear: hear, Wire: chatWire}}
-	_, err := c.api.Stream(ctx, "/chat/completions"+c.query, c.request(q, s), r.event)
+	err := c.api.Stream(ctx, "/chat/completions"+c.query, c.request(q, s), r.event)
 	a, err := r.end(err)
 	if err != nil {
 		return nil, err

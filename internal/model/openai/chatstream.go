@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"omniagent/internal/model"
@@ -101,12 +102,8 @@ func (r *chatReader) event(e wire.Event) (bool, error) {
 	if !wire.Absent(c.Error) || c.Object == "error" || e.Name == "error" {
 		return false, r.client.within(data)
 	}
-	if c.ID != "" {
-		r.a.ID = string(c.ID)
-	}
-	if c.Model != "" {
-		r.a.Model = string(c.Model)
-	}
+	r.a.ID = cmp.Or(string(c.ID), r.a.ID)
+	r.a.Model = cmp.Or(string(c.Model), r.a.Model)
 	if c.Usage != nil {
 		r.a.Usage = c.Usage.usage()
 	}
@@ -120,27 +117,22 @@ func (r *chatReader) event(e wire.Event) (bool, error) {
 				r.delta(d)
 			}
 		}
-		if choice.Finish != "" {
-			r.reason = string(choice.Finish)
-		}
+		r.reason = cmp.Or(string(choice.Finish), r.reason)
 	}
 	return false, nil
 }
 
 func (r *chatReader) delta(d *chatDelta) {
 	text, thought := texts(d.Content)
-	member := "reasoning_content"
+	r.say(model.Thinking, thought)
 	if thought == "" {
+		member := "reasoning_content"
 		if thought, _ = texts(d.Thought); thought == "" { // some servers send both, with the same content
 			thought, _ = texts(d.Reasoning)
 			member = "reasoning"
 		}
-	} else {
-		member = ""
-	}
-	if thought != "" {
-		r.say(model.Thinking, thought)
-		if member != "" {
+		if thought != "" {
+			r.say(model.Thinking, thought)
 			name, _ := json.Marshal(member)
 			r.b.Opaque(textKey, model.Thinking, name)
 		}
@@ -179,9 +171,7 @@ func (r *chatReader) call(f chatFragment) {
 		}
 		r.calls = append(r.calls, k)
 	}
-	if k.id == "" {
-		k.id = string(f.ID)
-	}
+	k.id = cmp.Or(k.id, string(f.ID))
 	r.b.Call(k, k.id, string(f.Function.Name))
 	r.b.Arguments(k, arguments(f.Function.Arguments))
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -40,9 +41,7 @@ func readProblem(body []byte) problem {
 		}
 		break
 	}
-	if p.Message == "" {
-		p.Message = outer.Detail
-	}
+	p.Message = cmp.Or(p.Message, outer.Detail)
 	if p.Type == "error" { // the type of the event, not of the error
 		p.Type = ""
 	}
@@ -60,10 +59,7 @@ func (p problem) status() int {
 // fault parses an error. It leaves Trouble empty if the status decides.
 func fault(status int, header http.Header, body []byte) *model.Error {
 	p := readProblem(body)
-	e := &model.Error{Code: string(p.Code), Message: string(p.Message), Trouble: sort(string(p.Code))}
-	if e.Trouble == "" {
-		e.Trouble = sort(string(p.Type))
-	}
+	e := &model.Error{Code: string(p.Code), Message: string(p.Message), Trouble: cmp.Or(sort(string(p.Code)), sort(string(p.Type)))}
 	if _, err := strconv.Atoi(e.Code); err == nil || e.Code == "" {
 		e.Code = string(p.Type)
 	}

@@ -10,6 +10,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"net/url"
@@ -35,9 +36,7 @@ type client struct {
 }
 
 func newClient(o Options) client {
-	if o.Base == "" {
-		o.Base = official
-	}
+	o.Base = cmp.Or(o.Base, official)
 	base, query, found := strings.Cut(o.Base, "?")
 	if found {
 		query = "?" + query
@@ -96,10 +95,7 @@ func dataURL(b model.Block) string {
 
 // fileName returns a document's name, which the API requires.
 func fileName(b model.Block) string {
-	if b.Name == "" {
-		return "document.pdf"
-	}
-	return b.Name
+	return cmp.Or(b.Name, "document.pdf")
 }
 
 // system returns the system prompt as one text, because templates of other models accept only one.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"omniagent/internal/model"
@@ -103,9 +104,7 @@ func (r *responsesReader) event(e wire.Event) (bool, error) {
 	if err := json.Unmarshal(data, &it); err != nil {
 		return false, wire.Garbage("an event of the answer cannot be read", err)
 	}
-	if it.Type == "" {
-		it.Type = wire.Word(e.Name)
-	}
+	it.Type = cmp.Or(it.Type, wire.Word(e.Name))
 	key := it.key()
 	switch it.Type {
 	case "error", "response.failed", "response.cancelled":
@@ -161,12 +160,8 @@ func (r *responsesReader) about(w *responsesWhole) {
 	if w == nil {
 		return
 	}
-	if w.ID != "" {
-		r.a.ID = string(w.ID)
-	}
-	if w.Model != "" {
-		r.a.Model = string(w.Model)
-	}
+	r.a.ID = cmp.Or(string(w.ID), r.a.ID)
+	r.a.Model = cmp.Or(string(w.Model), r.a.Model)
 	if u := w.Usage; u != nil {
 		cached := min(u.Details.Cached, u.Input)
 		r.a.Usage.Input, r.a.Usage.CacheRead = int64(u.Input-cached), int64(cached)
@@ -277,11 +272,11 @@ func (r *responsesReader) completed(it responsesEvent, data []byte) error {
 	if w.Status == "failed" {
 		return r.client.within(data)
 	}
-	if w.Status != "" {
-		r.status = string(w.Status)
+	if it.Type != "response.incomplete" {
+		r.status = cmp.Or(string(w.Status), r.status)
 	}
-	if w.Status == "incomplete" || it.Type == "response.incomplete" {
-		r.status, r.a.Reason = "incomplete", string(w.Incomplete.Reason)
+	if r.status == "incomplete" {
+		r.a.Reason = string(w.Incomplete.Reason)
 	}
 	if r.items || r.b.Heard() {
 		return nil
@@ -304,9 +299,7 @@ func (r *responsesReader) end(err error) (*model.Answer, error) {
 		return nil, r.b.Failure(err, r.a.Usage)
 	}
 	r.a.Blocks = r.b.Blocks()
-	if r.a.Reason == "" {
-		r.a.Reason = r.status
-	}
+	r.a.Reason = cmp.Or(r.a.Reason, r.status)
 	switch {
 	case r.status == "incomplete" && r.a.Reason == "content_filter", r.refused && len(r.a.Calls()) == 0:
 		r.a.Stop = model.Refused

@@ -132,13 +132,9 @@ func (p *parser) keep(line, value []byte) {
 }
 
 // dispatch passes on an event, unless it has no data.
-func (p *parser) dispatch() (bool, error) {
-	e := Event{Name: p.name, Data: p.data}
-	some := len(p.data) > 0
-	var done bool
-	var err error
-	if some {
-		done, err = p.each(e)
+func (p *parser) dispatch() (done bool, err error) {
+	if len(p.data) > 0 {
+		done, err = p.each(Event{Name: p.name, Data: p.data})
 	}
 	p.data, p.some, p.name = reusable(p.data), false, ""
 	return done, err

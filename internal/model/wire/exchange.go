@@ -175,13 +175,6 @@ func (r *reading) Close() error {
 	return nil
 }
 
-func (x *exchange) header() http.Header {
-	if x.resp == nil {
-		return nil
-	}
-	return x.resp.Header
-}
-
 // Read reads the response's body. Only the time spent waiting counts, not the time between calls.
 func (x *exchange) Read(b []byte) (int, error) {
 	x.timer = time.AfterFunc(x.idle, func() { x.cancel(silent{"nothing came for " + x.idle.String()}) })

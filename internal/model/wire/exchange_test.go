@@ -38,7 +38,7 @@ func TestRedirects(t *testing.T) {
 	})
 	for _, code = range []int{301, 302, 303, 307, 308} {
 		var got struct{ Method, Body, Key string }
-		_, err := a.Call(t.Context(), "/here", struct{}{}, &got)
+		err := a.Call(t.Context(), "/here", struct{}{}, &got)
 		if code < 307 {
 			if e := failed(t, err); e.Trouble != model.Unknown || e.Status != code {
 				t.Errorf("%d: %#v", code, e)
@@ -46,12 +46,12 @@ func TestRedirects(t *testing.T) {
 		} else if err != nil || got.Method != "POST" || got.Body != "{}" || got.Key != secret {
 			t.Errorf("%d: %v %v", code, got, err)
 		}
-		_, err = a.Call(t.Context(), "/away", struct{}{}, nil)
+		err = a.Call(t.Context(), "/away", struct{}{}, nil)
 		if e := failed(t, err); e.Trouble != model.Unknown || e.Message != "the API is not here: it redirects to "+
 			other.URL {
 			t.Errorf("%d: %#v", code, e)
 		}
-		if _, err = a.Call(t.Context(), "/loop", struct{}{}, nil); failed(t, err).Trouble != model.Unknown {
+		if err = a.Call(t.Context(), "/loop", struct{}{}, nil); failed(t, err).Trouble != model.Unknown {
 			t.Error(err)
 		}
 	}
@@ -91,14 +91,14 @@ func TestNothingIsLeft(t *testing.T) {
 	a := &API{Base: s.URL}
 	for range 5 {
 		var seen []string
-		if _, err := a.Stream(t.Context(), "/", struct{}{}, func(Event) (bool, error) {
+		if err := a.Stream(t.Context(), "/", struct{}{}, func(Event) (bool, error) {
 			heard <- true
 			return true,
 				nil
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Stream(t.Context(), "/no", struct{}{}, until(&seen)); failed(t,
+		if err := a.Stream(t.Context(), "/no", struct{}{}, until(&seen)); failed(t,
 			err).Status != http.StatusTeapot {
 			t.Error(err)
 		}
@@ -112,13 +112,13 @@ func TestNothingIsLeft(t *testing.T) {
 	before = runtime.NumGoroutine()
 	var seen []string
 	b.First, b.Idle = time.Hour, time.Hour // it does not wait for the end of the answer
-	if _, err := b.Stream(t.Context(), "/", struct{}{}, until(&seen)); err != nil {
+	if err := b.Stream(t.Context(), "/", struct{}{}, until(&seen)); err != nil {
 		t.Error(err)
 	}
 	settle(t, before+1) // of the server, which holds its connection
 	before = runtime.NumGoroutine()
 	a = &API{Base: s.URL} // what is much too long is not read to its end, and its connection is closed at once
-	if _, err := a.Stream(t.Context(), "/long", struct{}{}, until(&seen)); err != nil {
+	if err := a.Stream(t.Context(), "/long", struct{}{}, until(&seen)); err != nil {
 		t.Error(err)
 	}
 	settle(t, before)
@@ -164,7 +164,7 @@ func TestHTTP2AndGzip(t *testing.T) {
 	a.HTTP, a.Idle = s.Client(), 500*time.Millisecond
 	for path, want := range map[string]model.Trouble{"/": "", "/cut": model.Cut, "/hold": model.Stalled} {
 		var seen []string
-		_, err := a.Stream(t.Context(), path, struct{}{}, until(&seen))
+		err := a.Stream(t.Context(), path, struct{}{}, until(&seen))
 		if want == "" && (err != nil || len(seen) != 2) || want != "" &&
 			(failed(t, err).Trouble != want || len(seen) != 1) {
 			t.Errorf("%s: %q, %v", path, seen, err)
@@ -189,7 +189,7 @@ func TestRequestIsDropped(t *testing.T) {
 	p := &tap{}
 	a.HTTP = &http.Client{Transport: p}
 	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	if _, err := a.Stream(t.Context(), "/", strings.Repeat("x", 1000), func(Event) (bool, error) {
+	if err := a.Stream(t.Context(), "/", strings.Repeat("x", 1000), func(Event) (bool, error) {
 		if _, err := p.q.GetBody(); err == nil {
 			t.Error("it can still be read")
 		}
@@ -211,7 +211,7 @@ func TestHundredMegabytes(t *testing.T) {
 			sent.Add(int64(len(piece)))
 		}
 	})
-	_, err := a.Stream(t.Context(), "/", struct{}{}, func(Event) (bool, error) { return false, nil })
+	err := a.Stream(t.Context(), "/", struct{}{}, func(Event) (bool, error) { return false, nil })
 	if failed(t, err).Trouble != model.TooLarge || sent.Load() > 2*maxEvent {
 		t.Error(err, sent.Load())
 	}
@@ -240,7 +240,7 @@ func TestEndless(t *testing.T) {
 		fmt.Fprint(w, strings.Repeat("data: {}\n\n", 1<<18), "data: stop\n\n")
 	})
 	n = 0
-	if _, err := a.Stream(t.Context(), "/", struct{}{},
+	if err := a.Stream(t.Context(), "/", struct{}{},
 		func(e Event) (bool, error) { n++; return string(e.Data) == "stop", nil }); err != nil || n != 1<<18+1 {
 		t.Error(n, err)
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -31,9 +32,7 @@ func (x *exchange) failure(err error) error {
 		e = x.broken(err)
 	}
 	if x.resp != nil {
-		if e.Request == "" {
-			e.Request = requestID(x.resp.Header)
-		}
+		e.Request = cmp.Or(e.Request, requestID(x.resp.Header))
 		if e.After == 0 && e.Status != 0 {
 			e.After = retryAfter(x.resp.Header, e.Trouble)
 		}
@@ -142,23 +141,14 @@ func (a *API) Refused(status int, header http.Header, body []byte) *model.Error 
 	if e.Status == 0 && (status < 200 || status >= 300) {
 		e.Status = status
 	}
-	if e.Trouble == "" {
-		e.Trouble = trouble(status, header)
-	}
-	if e.Message == "" {
-		e.Message = words(status, header, body)
-	}
-	e.Message = brief(e.Message)
+	e.Trouble = cmp.Or(e.Trouble, trouble(status, header))
+	e.Message = brief(cmp.Or(e.Message, words(status, header, body)))
 	if said := e.Message + " " + header.Get("WWW-Authenticate"); e.Trouble == model.NoLogin &&
 		fault.Login(said) == fault.CredentialsExpired {
 		e.Trouble = model.Expired
 	}
-	if e.Request == "" {
-		e.Request = requestID(header)
-	}
-	if e.After == 0 {
-		e.After = retryAfter(header, e.Trouble)
-	}
+	e.Request = cmp.Or(e.Request, requestID(header))
+	e.After = cmp.Or(e.After, retryAfter(header, e.Trouble))
 	return e
 }
 
@@ -207,10 +197,8 @@ func words(status int, header http.Header, body []byte) string {
 		var said string
 		_ = json.Unmarshal(it.Error, &inner)
 		_ = json.Unmarshal(it.Error, &said)
-		for _, s := range []string{inner.Message, said, it.Message, it.Detail} {
-			if s != "" {
-				return s
-			}
+		if s := cmp.Or(inner.Message, said, it.Message, it.Detail); s != "" {
+			return s
 		}
 	}
 	said := quote(body)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -99,8 +100,5 @@ func Identifier(s string, most int) string {
 		}
 		return '_'
 	}, s)
-	if s == "" {
-		return "unknown"
-	}
-	return s
+	return cmp.Or(s, "unknown")
 }

@@ -57,33 +57,30 @@ type Event struct {
 	Data []byte
 }
 
-// Stream posts body, and calls each for each event of the answer until it reports that the answer is complete. It
-// returns the headers of the response, if there was one.
-func (a *API) Stream(ctx context.Context, path string, body any, each func(Event) (done bool, err error)) (http.Header,
-	error,
-) {
+// Stream posts body, and calls each for each event of the answer until it reports that the answer is complete.
+func (a *API) Stream(ctx context.Context, path string, body any, each func(Event) (done bool, err error)) error {
 	x, err := a.begin(ctx, http.MethodPost, path, "text/event-stream", body)
 	if err != nil {
-		return x.header(), err
+		return err
 	}
 	defer x.end()
 	x.left = maxStream
-	return x.header(), x.failure(x.events(each))
+	return x.failure(x.events(each))
 }
 
 // Call posts body, or sends a GET if body is nil, and decodes the answer to into, which may be nil.
-func (a *API) Call(ctx context.Context, path string, body, into any) (http.Header, error) {
+func (a *API) Call(ctx context.Context, path string, body, into any) error {
 	method := http.MethodPost
 	if body == nil {
 		method = http.MethodGet
 	}
 	x, err := a.begin(ctx, method, path, "application/json", body)
 	if err != nil {
-		return x.header(), err
+		return err
 	}
 	defer x.end()
 	x.left = maxBody
-	return x.header(), x.failure(x.whole(into))
+	return x.failure(x.whole(into))
 }
 
 // Close closes idle connections.
@@ -161,7 +158,7 @@ func (x *exchange) refusal(body []byte) error {
 	if json.Unmarshal(body, &it) != nil || Absent(it.Error) {
 		return nil
 	}
-	return x.api.Refused(http.StatusOK, x.header(), body)
+	return x.api.Refused(http.StatusOK, x.resp.Header, body)
 }
 
 // whole reads an answer that is not a stream.
