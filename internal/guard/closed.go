@@ -176,7 +176,7 @@ func (in *invocation) file(o word, whole bool) string {
 		return why
 	}
 	for _, path := range paths {
-		if whole && in.walker.place.credential(path, true) != "" {
+		if whole && in.walker.place.credential(path, true) {
 			return "credentials are beneath " + path
 		}
 	}
@@ -219,14 +219,10 @@ func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Dec
 			return paths, v.Reasons[0].Text, Deny
 		case w.place.root(path) == "":
 			why, worst = "it reads outside the workspace", Ask
-		case o.pattern && w.place.credential(path, true) != "":
+		case o.pattern && w.place.credential(path, true):
 			why, worst = "credentials are beneath "+path, Ask
 		}
-		given := o.text
-		if !filepath.IsAbs(given) {
-			given = dir + string(filepath.Separator) + given // not cleaned: .. behind a link leaves where that leads
-		}
-		for _, real := range w.place.leads(given) {
+		for _, real := range w.place.physical(dir, o.text) {
 			paths = append(paths, real)
 			switch v := w.set.Read(real, w.place); {
 			case v.Decision == Deny:

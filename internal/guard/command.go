@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -122,8 +123,7 @@ type walker struct {
 	exports map[*syntax.Assign]bool // whether other programs see what is assigned
 
 	sets  map[string][]*syntax.Word   // what a text gives variables; nil in it: what is not known
-	begin dirs                        // where all of a text runs, unless it moves
-	loose dirs                        // where loops and functions run, whose order is not known
+	loose dirs                        // where the parts of a text run whose order is not known, as in loops
 	feeds map[*syntax.CallExpr]string // what is on the standard input of a command, where it is known
 	fed   string                      // that of the command that is judged
 	isFed bool
@@ -182,13 +182,8 @@ func (w *walker) text(source string, at dirs) dirs {
 		return dirs{lost: true}
 	}
 	w.disagreements(file)
-	w.sets, w.begin = sets(file), at
-	if moves(file) {
-		w.begin = dirs{lost: true}
-	}
-	if w.loose = w.roams(file, at); w.begin.lost {
-		w.begin = w.loose
-	}
+	w.sets, w.loose = sets(file), dirs{lost: true}
+	w.loose = w.roams(file, at)
 	end := w.list(file.Stmts, at)
 	w.sweep(file)
 	w.evaluations(file)
@@ -298,44 +293,39 @@ func (w *walker) words(line string) {
 	}
 }
 
-// dirs are the directories in which the shell may be. lost: any directory. Then near are the likely ones, where only
-// credentials are looked for, and all says that it is one of these.
+// dirs are the directories in which a command may run. One rule holds for all that is known of them: what is approved
+// has to be harmless in each of the list and needs the whole list, so it is not approved if lost; what is denied, a
+// credential, is looked for in each and, if home, in the home directory too.
 type dirs struct {
 	list []string
-	lost bool
-	near []string
-	all  bool
+	lost bool // it may run elsewhere too
+	home bool // also in the home directory
 }
 
-// likely returns the directories in which the shell probably is, and whether it is certainly in one of them.
-func (d dirs) likely() (list []string, all bool) {
-	if d.lost {
-		return d.near, d.all
-	}
-	return d.list, true
-}
-
+// or returns where a command may run that runs in d or in e.
 func (d dirs) or(e dirs) dirs {
-	list, all := d.likely()
-	more, too := e.likely()
-	list = slices.Clone(list)
-	for _, dir := range more {
-		if !slices.Contains(list, dir) {
-			list = append(list, dir)
+	d.list = slices.Clone(d.list)
+	for _, dir := range e.list {
+		if !slices.Contains(d.list, dir) {
+			d.list = append(d.list, dir)
 		}
 	}
-	if d.lost || e.lost || len(list) > maxDirs {
-		return dirs{lost: true, near: clipDirs(list), all: all && too}
+	d.lost, d.home = d.lost || e.lost, d.home || e.home
+	if len(d.list) > maxDirs { // the middle is left out
+		d.lost, d.list = true, slices.Concat(d.list[:maxDirs/2], d.list[len(d.list)-maxDirs/2:])
 	}
-	return dirs{list: list}
+	return d
 }
 
-// clipDirs leaves out the middle of a list that is too long.
-func clipDirs(list []string) []string {
-	if len(list) <= maxDirs {
-		return list
+// paths returns what a name of a file means in each of the directories.
+func (d dirs) paths(name string) (all []string) {
+	if filepath.IsAbs(name) {
+		return []string{filepath.Clean(name)}
 	}
-	return slices.Concat(list[:maxDirs/2], list[len(list)-maxDirs/2:])
+	for _, dir := range d.list {
+		all = append(all, resolve(dir, name))
+	}
+	return all
 }
 
 // after is where the shell may be after a command succeeded or failed.
@@ -381,6 +371,8 @@ func (w *walker) stmt(s *syntax.Stmt, at dirs) after {
 		if c.Stmt != nil {
 			end = w.stmt(c.Stmt, at)
 		}
+	default: // a loop, or a function that is called later
+		end = same(w.roams(c, at))
 	}
 	if s.Negated {
 		end.succeeded, end.failed = end.failed, end.succeeded

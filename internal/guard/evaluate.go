@@ -115,7 +115,7 @@ func (w *walker) evaluations(file *syntax.File) {
 		for n := range syntax.Preorder(document) {
 			if c, ok := n.(*syntax.CmdSubst); ok && len(c.Stmts) > 0 {
 				inner := walker{set: w.set, place: w.place, survey: w.survey, depth: w.depth + 1}
-				inner.text(text[c.Stmts[0].Pos().Offset():c.Stmts[len(c.Stmts)-1].End().Offset()], w.begin)
+				inner.text(text[c.Stmts[0].Pos().Offset():c.Stmts[len(c.Stmts)-1].End().Offset()], w.loose)
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func (w *walker) nodeEvaluates(n syntax.Node) bool {
 func (w *walker) sweptWord(n *syntax.Word) word {
 	got := read(n, w.source, w.place.Home)
 	if !got.known {
-		got.may = w.values(n.Parts, w.begin, 0)
+		got.may = w.values(n.Parts, w.loose, 0)
 	}
 	return got
 }
@@ -226,7 +226,7 @@ func (w *walker) expressionParts(parts []syntax.WordPart, seen []string) bool {
 			return false // a number
 		case *syntax.CmdSubst:
 			return strings.ContainsAny(slice(w.source, part), `[\`) || // date '+a[…]'
-				slices.Contains(w.printed(part, w.begin), anything)
+				slices.Contains(w.printed(part, w.loose), anything)
 		case *syntax.ParamExp:
 			switch {
 			case part.Length || part.Excl || part.Param == nil || harmless(part):

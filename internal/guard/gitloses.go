@@ -95,9 +95,6 @@ func operandsOf(args []string) []string {
 func (w *walker) gitLoses(p *piece, words []string, argv []word, at dirs) {
 	lost := lossesOf(words[0], words[1:])
 	named := argv[len(argv)-len(words)+1:]
-	if at.lost {
-		at = w.begin
-	}
 	for _, g := range w.place.Ground.Cover.Gaps {
 		state := w.place.root(g.Path) == "" || slices.Contains(strings.Split(filepath.ToSlash(g.Path), "/"), ".git")
 		switch {
@@ -118,9 +115,8 @@ func (w *walker) spares(operands []word, at dirs, g Gap) bool {
 			continue
 		}
 		some = true
-		if !a.known || at.lost || strings.HasPrefix(a.text, ":") || slices.ContainsFunc(at.list, func(dir string) bool {
-			return overlaps(resolve(dir, a.text), g.Path, true)
-		}) {
+		if !a.known || at.lost || strings.HasPrefix(a.text, ":") || slices.ContainsFunc(at.paths(a.text),
+			func(path string) bool { return overlaps(path, g.Path, true) }) {
 			return false
 		}
 	}

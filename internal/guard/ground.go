@@ -347,24 +347,19 @@ func (w *walker) target(p *piece, a word, takes change, at dirs) {
 	if !a.known {
 		texts = append(slices.Clone(a.may), anything)[:max(1, len(a.may))]
 	}
-	if at.lost { // the directory inside a loop or a function is not known
-		at = w.begin
-	}
 	for _, text := range texts {
-		list := at.list
+		from := at
 		switch {
 		case text == "" || text == "-":
 			continue
 		case strings.HasPrefix(text, anything), at.lost && !filepath.IsAbs(text):
-			if list = []string{w.place.Root}; strings.Contains(text, "..") {
+			if from = (dirs{list: []string{w.place.Root}}); strings.Contains(text, "..") {
 				text = ""
 			}
 			text = anything + "/" + text
-		case filepath.IsAbs(text):
-			list = []string{"/"}
 		}
-		for _, dir := range list {
-			w.changes(p, resolve(dir, text), a.pattern || !a.known, takes)
+		for _, path := range from.paths(text) {
+			w.changes(p, path, a.pattern || !a.known, takes)
 		}
 	}
 }

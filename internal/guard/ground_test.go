@@ -2,6 +2,7 @@ package guard
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,7 +45,11 @@ func TestHeldRuns(t *testing.T) {
 		"while read d; do cd \"$d\"; cat .docker/config.json; done", "cd $HOME; ls .", "cd k; cat gh.txt ../x",
 		"cd k; ls ..", "git add .; for i in 1; do cat .ssh/x; done", "cd \"$PWD\"/sub; cat .aws/x",
 		"cd k || cd sub; cat .ssh/x", "cd a; cd b; cd c; cd d; cd e; cat .ssh/x",
-		"cd $(mktemp -d); cat .ssh/x", "cd $x; npm run a=.b", "cd k; make x", "popd; cat src/x", "cd; cd -",
+		"tar -C sub -cf x .ssh/x", "git -C sub add .aws/x", "grep \"$f\" .npmrc", "cat ~/notes .ssh/x",
+		"ls ~; cat .ssh/x",
+		"find . -execdir cat .ssh/x \\;", "for d in a b; do cd $d; cd ..; done; cat .ssh/x",
+		". venv/bin/activate && cat .npmrc", "cd $(mktemp -d); cat .ssh/x", "cd $x; npm run a=.b",
+		"cd k; make x", "popd; cat src/x", "cd; cd -",
 	} {
 		j := Judge{Known: known(), Place: linked(held())}
 		v := j.Call(Call{Tool: "Bash", Kind: "command", Command: line})
@@ -204,6 +209,19 @@ func TestNobodyLifts(t *testing.T) {
 		"cat k/../.ssh/*", "python3 x.py k/../.s*/id_rsa", "cat k/../.ssh/id_rs?",
 		"xargs cat <<< ~/.ssh/id_rsa", "xargs cat <<< \"x /w/home/.netrc\"", "xargs -n 1 cat <<E\n/w/home/.netrc\nE",
 		"cd $(cat x); cat .aws/credentials", "cd -; cat .ssh/id_rsa", "popd; cat .ssh/*",
+		"tar -C ~ -cf x .ssh", "tar -cf x -C \"$HOME\" .ssh", "tar cfC x ~ .ssh", "tar -cf x -C/w/home .ssh",
+		"tar --directory=/w/home -cf x .ssh", "tar -C / -cf x w/home/.ssh", "tar -C ~ -cf x .s?h",
+		"tar -C \"$x\" -cf x .ssh/id_rsa", "d=~; tar -C $d -cf x .netrc", "tar -C k/.. -cf x .ssh",
+		"env -C ~ cat .ssh/id_rsa", "env --chdir=$HOME cat .ssh/id_rsa", "env -C ~ bash -c 'cat .ssh/id_rsa'",
+		"env -C .. cat home/.ssh/id_rsa", "env -C ~ cat .s*/id_rsa", "env -C ~/.config cat gh/hosts.yml",
+		"git -C ~ diff --no-index /dev/null .ssh/id_rsa", "git -C ~ add .ssh", "git -C/w/home add .netrc",
+		"make -C ~ -f .netrc", "ruby -C/w/home -pe 1 .netrc", "unknown --in ~ .aws/credentials",
+		"find ~ -name x -exec cat .ssh/id_rsa \\;", "find .. -execdir cat .ssh/id_rsa \\;",
+		"eval 'cd ~'; cat .ssh/id_rsa", "source x; cat .ssh/id_rsa", "for i in 1; do cd; done; cat .ssh/id_rsa",
+		"f() { cd ~; }; f; cat .ssh/id_rsa", "case x in x) cd;; esac; cat .ssh/id_rsa",
+		"while cd ..; do cat home/.netrc; done",
+		"command -p cd ~; cat .ssh/id_rsa", "builtin command cd ~; cat .netrc",
+		"unknown x=~/.ssh/id_rsa", "unknown -f/w/home/.ssh/id_rsa", "cd; unknown -xf.ssh/id_rsa",
 	} {
 		for _, place := range []Place{linked(here()), linked(held())} {
 			j := Judge{Known: known(), Place: place, Rules: policy(t, "allow Bash", "allow *", "allow Edit")}
@@ -340,7 +358,7 @@ func TestFarther(t *testing.T) {
 			if !does(head, words[0], nil) {
 				t.Errorf("%s is not found", words[0])
 			}
-		} else if kind != ofNetwork && kind != ofPublishing && kind != ofReading && kind != ofData {
+		} else if !slices.Contains([]string{ofNetwork, ofPublishing, ofReading, ofData}, kind) {
 			t.Errorf("%q means nothing", kind)
 		} else if !several && !does(kind, words[0], nil) {
 			t.Errorf("%s is not found", words[0])

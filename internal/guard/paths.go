@@ -118,14 +118,14 @@ func alias(path string) bool {
 	})
 }
 
-// credential returns the credential that path is or is beneath or, with whole, contains.
-func (p Place) credential(path string, whole bool) string {
-	for _, secret := range p.Agents.Credentials(p.Home) {
-		if foldedWithin(secret, path) || whole && foldedWithin(path, secret) {
-			return secret
-		}
+// credential reports whether path is a credential or beneath one or, with whole, contains one.
+func (p Place) credential(path string, whole bool) bool {
+	if !foldedWithin(p.Home, path) {
+		return whole && p.Home != "" && foldedWithin(path, p.Home)
 	}
-	return ""
+	return slices.ContainsFunc(p.Agents.Credentials(p.Home), func(secret string) bool {
+		return foldedWithin(secret, path) || whole && foldedWithin(path, secret)
+	})
 }
 
 // Write reports whether a tool for files may change path. It judges only the place: whether changing a file of the
@@ -140,7 +140,7 @@ func (s Set) Write(path string, p Place) Verdict {
 		return barred(path, "the path is outside the workspace")
 	}
 	full := resolve(p.Dir, path)
-	if secret := p.credential(full, false); secret != "" {
+	if p.credential(full, false) {
 		return barred(path, "credentials are kept there")
 	}
 	root := p.root(full)
@@ -205,7 +205,7 @@ func (s Set) Read(path string, p Place) Verdict {
 		return barred(path, "the path has control characters")
 	}
 	full := resolve(p.Dir, path)
-	if p.credential(full, false) != "" {
+	if p.credential(full, false) {
 		return barred(path, "credentials are kept there")
 	}
 	if alias(full) {

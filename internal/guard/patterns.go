@@ -86,26 +86,17 @@ func mayMeet(path, target string, mode bash.Mode) bool {
 func (w *walker) meant(p *piece, text string, at dirs) {
 	from := at
 	if at.lost {
-		from = w.begin
+		from = at.or(dirs{list: []string{w.place.Dir}})
 	}
-	var paths []string
-	for _, dir := range append(slices.Clone(from.list), w.place.Dir)[:max(1, len(from.list))] {
-		paths = append(paths, resolve(dir, text))
-	}
+	paths := from.paths(text)
 	p.patterns = append(p.patterns, paths...)
-	likely, all := at.likely()
-	for _, dir := range likely {
-		if at.lost && !filepath.IsAbs(text) {
-			paths = append(paths, resolve(dir, text))
-		}
-	}
-	for _, dir := range likely {
+	for _, dir := range at.list {
 		paths = append(paths, w.place.upwards(dir, text)...)
 	}
 	for _, path := range paths {
 		w.meets(p, path, text, true)
 	}
-	if !all && !filepath.IsAbs(text) && w.place.atHome(text) {
+	if at.home && w.place.atHome(text) {
 		w.meets(p, resolve(w.place.Home, text), text, false)
 	}
 }
@@ -131,13 +122,13 @@ func (w *walker) meets(p *piece, path, text string, doubt bool) {
 	wanted := anyPath
 	switch {
 	case near:
-		wanted = func(path string) bool { return w.place.credential(path, true) != "" }
+		wanted = func(path string) bool { return w.place.credential(path, true) }
 	case !strings.Contains(text, "["): // links behind other patterns are followed where files are read
 		return
 	}
 	all, known := w.place.matches(path, mode, wanted)
 	if near && doubt && !known || slices.ContainsFunc(w.place.withTargets(all), func(path string) bool {
-		return w.place.credential(path, false) != ""
+		return w.place.credential(path, false)
 	}) {
 		p.bar(keptThere)
 	}

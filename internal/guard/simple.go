@@ -35,100 +35,72 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 			p.decision, p.why = Ask, why
 		}
 	}
-	end := same(at)
-	if named := behindBuiltin(argv); named[0].literal() && changesDirectory(named[0].text) {
-		to := w.near(named, at)
-		if slices.ContainsFunc(to.near, func(dir string) bool { return w.place.credential(dir, false) != "" }) {
-			p.bar(keptThere)
-		}
-		if argv[0].text == "cd" {
-			to = w.moved(argv[1:], at, to)
-		}
-		end = after{to, at}
+	to, moved := w.moved(argv, at)
+	if moved && slices.ContainsFunc(to.list, func(dir string) bool { return w.place.credential(dir, false) }) {
+		p.bar(keptThere)
 	}
 	w.add(p)
-	return end
+	if moved {
+		return after{to, at}
+	}
+	return same(to)
 }
 
-// moved returns where cd leads, or near if that is not certain.
-func (w *walker) moved(args []word, at, near dirs) dirs {
-	if len(args) > 0 && args[0].text == "--" {
-		args = args[1:]
+// moved returns where the shell may be after a command that succeeded, and whether that is one which changes the
+// directory.
+func (w *walker) moved(argv []word, at dirs) (to dirs, moved bool) {
+	for len(argv) > 1 && slices.Contains([]string{"command", "builtin", "-p", "--"}, argv[0].text) {
+		argv = argv[1:]
 	}
-	if at.lost || len(args) != 1 || !args[0].literal() || args[0].text == "-" {
-		return near
+	switch name := argv[0].text; {
+	case !argv[0].literal(), slices.Contains([]string{"eval", "source", "."}, name):
+		at.home = true
+		return at, false
+	case !slices.Contains([]string{"cd", "pushd", "popd"}, name):
+		return at, false
+	case len(argv) == 1 && name == "cd":
+		argv = append(argv, word{text: w.place.Home, known: true})
 	}
-	var to dirs
-	for _, dir := range at.list {
-		path := resolve(dir, args[0].text)
-		if len(w.place.leads(path)) > 0 {
-			return near // what .. means there depends on the program
-		}
-		to.list = append(to.list, path)
+	for len(argv) > 2 && slices.Contains([]string{"--", "-L", "-P", "-e", "-@"}, argv[1].text) {
+		argv = argv[1:]
 	}
-	return to
+	if len(argv) != 2 || argv[1].known && (argv[1].text == "" || strings.ContainsAny(argv[1].text[:1], "-+")) {
+		return dirs{lost: true, home: true}, true
+	}
+	return w.into(argv[1], at), true
 }
 
 // mostDeep limits the depth of directories in which credentials are looked for, since a line may go down without end.
 const mostDeep = 24
 
-func changesDirectory(name string) bool {
-	return slices.Contains([]string{"cd", "pushd", "popd"}, name)
-}
-
-// behindBuiltin drops the words that make bash take what follows for one of its own commands.
-func behindBuiltin(argv []word) []word {
-	if len(argv) > 1 && (argv[0].text == "command" || argv[0].text == "builtin") {
-		return argv[1:]
+// into returns the directories that a word names. Behind a link these are two: cd .. goes up from the link's name, and
+// every other program from its target.
+func (w *walker) into(a word, at dirs) (to dirs) {
+	texts := a.may
+	if a.known {
+		texts = []string{a.text}
 	}
-	return argv
-}
-
-// near returns the directories to which a command probably leads; only credentials are looked for there. Behind a link
-// these are two: cd .. goes up from the link's name, and every other program from its target.
-func (w *walker) near(argv []word, at dirs) dirs {
-	if !argv[0].literal() || !changesDirectory(argv[0].text) {
-		return dirs{lost: true}
-	}
-	args := argv[1:]
-	for len(args) > 0 && slices.Contains([]string{"--", "-L", "-P", "-e", "-@"}, args[0].text) {
-		args = args[1:]
-	}
-	to := dirs{lost: true, all: true}
-	var texts []string
-	switch {
-	case len(args) == 0 && argv[0].text == "cd" && w.place.Home != "":
-		texts = []string{w.place.Home}
-	case len(args) != 1 || argv[0].text == "popd" || strings.HasPrefix(args[0].text, "-"),
-		argv[0].text == "pushd" && strings.HasPrefix(args[0].text, "+"):
-		return dirs{lost: true}
-	case args[0].known:
-		texts = []string{args[0].text}
-	default:
-		texts = args[0].may
-		to.all = len(texts) > 0
-	}
-	from, certain := at.likely()
+	to.lost, to.home = !a.literal(), len(texts) == 0
 	for _, text := range texts {
 		if strings.Contains(text, anything) {
-			to.all = false
+			to.home = true
 			continue
 		}
-		dirs := from
+		from := at
 		if filepath.IsAbs(text) {
-			dirs = []string{"/"}
-		} else {
-			to.all = to.all && certain
+			from = dirs{list: []string{"/"}}
 		}
-		for _, dir := range dirs {
-			for _, path := range append([]string{resolve(dir, text)}, w.place.physical(dir, text)...) {
-				if !slices.Contains(to.near, path) && strings.Count(path, "/") <= mostDeep {
-					to.near = append(to.near, path)
-				}
-			}
+		next := dirs{lost: from.lost, home: from.home}
+		for _, dir := range from.list {
+			next.list = append(append(next.list, resolve(dir, text)), w.place.physical(dir, text)...)
 		}
+		to = to.or(next)
 	}
-	to.near = clipDirs(to.near)
+	to.list = slices.DeleteFunc(to.list, func(dir string) bool {
+		deep := strings.Count(dir, "/") > mostDeep
+		to.lost = to.lost || deep
+		return deep
+	})
 	return to
 }
 
@@ -158,10 +130,34 @@ func (w *walker) denied(p *piece, argv []word, at dirs) {
 	if deep {
 		p.say(Deny, "wrappers around wrappers")
 	}
+	at = w.sent(argv, at)
 	for _, c := range all {
 		w.deniedAlone(p, c.argv, at)
 	}
 	w.guess(p, all)
+}
+
+// sent returns where a command may work or start another: where a flag sends it and, since no table has every flag, in
+// each directory that it names, if credentials or what no snapshot has are beneath.
+func (w *walker) sent(argv []word, at dirs) dirs {
+	all := at
+	for _, dir := range valuesOfFlags(argv[1:], []string{"-C", "--chdir", "--directory"}) {
+		all = all.or(w.into(dir, at))
+	}
+	for _, a := range argv[1:] {
+		for _, text := range meanings(a) {
+			to := w.into(word{text: text, known: true}, at)
+			to.lost, to.list = false, slices.DeleteFunc(to.list, func(dir string) bool {
+				return !w.place.credential(dir, true) && !slices.ContainsFunc(w.place.Ground.Cover.Gaps,
+					func(g Gap) bool { return within(dir, g.Path) && dir != g.Path })
+			})
+			all = all.or(to)
+		}
+	}
+	if slices.ContainsFunc(argv, func(a word) bool { return a.text == "-execdir" || a.text == "-okdir" }) {
+		all.lost, all.home = true, all.home || len(all.list) > len(at.list) // wherever find finds something
+	}
+	return all
 }
 
 func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
@@ -232,7 +228,7 @@ func (w *walker) argument(p *piece, a word, at dirs) {
 		}
 	}
 	w.secret(p, a, at)
-	if !a.known || at.lost && !filepath.IsAbs(a.text) {
+	if !a.known {
 		if strings.Contains(a.written, "/dev/tcp/") || strings.Contains(a.written, "/dev/udp/") {
 			p.connects()
 		}
@@ -242,11 +238,7 @@ func (w *walker) argument(p *piece, a word, at dirs) {
 		if devicePath(text) {
 			p.connects()
 		}
-		if !namesFile(text) {
-			continue
-		}
-		for _, dir := range append(slices.Clone(at.list), w.place.Dir)[:max(1, len(at.list))] {
-			path := resolve(dir, text)
+		for _, path := range at.paths(text) {
 			if path == "/etc/sudoers" || strings.HasPrefix(path, "/etc/sudoers.d") {
 				p.say(Deny, "that file decides who may do what on this machine")
 			}
@@ -254,7 +246,7 @@ func (w *walker) argument(p *piece, a word, at dirs) {
 	}
 }
 
-// meanings returns what a word may be to a program: the word, what is behind = and behind @.
+// meanings returns what a word may be to a program: the word, what is behind =, behind @ and behind a short flag.
 func meanings(a word) []string {
 	texts := slices.Clone(a.may)
 	if a.known {
@@ -266,6 +258,9 @@ func meanings(a word) []string {
 		}
 		if strings.HasPrefix(text, "@") || strings.HasPrefix(text, "<") {
 			texts = append(texts, text[1:])
+		}
+		if strings.HasPrefix(text, "-") && strings.ContainsAny(text, "/.") {
+			texts = append(texts, text[2:], text[strings.IndexAny(text, "/."):])
 		}
 	}
 	return texts
@@ -279,25 +274,20 @@ func (w *walker) secret(p *piece, a word, at dirs) {
 	if !a.known {
 		return
 	}
-	list, all := at.likely()
 	for _, text := range meanings(a) {
 		if !namesFile(text) {
 			continue
 		}
-		dirs := list
-		if filepath.IsAbs(text) {
-			dirs = []string{"/"}
-		}
-		for _, dir := range dirs {
-			switch path := resolve(dir, text); {
-			case w.place.credential(path, false) != "":
+		for _, path := range at.paths(text) {
+			switch {
+			case w.place.credential(path, false):
 				p.bar(keptThere)
 			case path == "/etc/shadow" || path == "/etc/gshadow":
 				p.bar("passwords are kept there")
 			}
 		}
-		if !all && !filepath.IsAbs(text) && w.place.atHome(text) &&
-			w.place.credential(resolve(w.place.Home, text), false) != "" {
+		if at.home && w.place.atHome(text) &&
+			w.place.credential(resolve(w.place.Home, text), false) {
 			p.bar(keptThere)
 		}
 	}
@@ -311,7 +301,7 @@ func (p Place) atHome(text string) bool {
 	for _, one := range p.Agents {
 		shared = append(shared, one.Settings...)
 	}
-	return p.Home != "" && !isPattern(first) && !slices.Contains(shared, first)
+	return p.Home != "" && !filepath.IsAbs(text) && !isPattern(first) && !slices.Contains(shared, first)
 }
 
 // starts names the agent that a command starts, by itself or through a runner of packages.

@@ -302,7 +302,7 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 			switch {
 			case v.Decision == Allow:
 				p.decision, p.why = max(p.decision, Ask), stricter(p.decision, Ask, p.why, "it writes a file")
-			case w.place.credential(path, false) != "":
+			case w.place.credential(path, false):
 				p.bar(v.Reasons[0].Text)
 			case w.place.root(path) != "" || w.place.Agents.protectedAnywhere(path):
 				p.decision, p.why = Deny, v.Reasons[0].Text

@@ -49,24 +49,9 @@ func sets(file *syntax.File) map[string][]*syntax.Word {
 	return all
 }
 
-// moves reports whether a text may change the directory.
-func moves(file *syntax.File) bool {
-	for n := range syntax.Preorder(file) {
-		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 && (call.Args[0].Lit() == "" ||
-			slices.ContainsFunc(call.Args, func(a *syntax.Word) bool {
-				return slices.Contains([]string{"cd", "pushd", "popd", "eval", "source", "."}, a.Lit())
-			})) {
-			return true
-		}
-	}
-	return false
-}
-
-// roams returns the directories in which the parts of a text may run, in whatever order that is.
-func (w *walker) roams(file *syntax.File, at dirs) dirs {
-	near, all := at.likely()
-	at = dirs{lost: true, near: near, all: all}
-	for n := range syntax.Preorder(file) {
+// roams returns where the shell may be during a part of a text, or after it, if the order of its commands is not known.
+func (w *walker) roams(n syntax.Node, at dirs) dirs {
+	for n := range syntax.Preorder(n) {
 		call, ok := n.(*syntax.CallExpr)
 		if !ok || len(call.Args) == 0 {
 			continue
@@ -75,11 +60,9 @@ func (w *walker) roams(file *syntax.File, at dirs) dirs {
 		for i, arg := range call.Args {
 			argv[i] = w.sweptWord(arg)
 		}
-		argv = behindBuiltin(argv)
-		if !argv[0].literal() || changesDirectory(argv[0].text) ||
-			slices.Contains([]string{"eval", "source", "."}, argv[0].text) {
-			at = at.or(w.near(argv, at))
-		}
+		to, moved := w.moved(argv, at)
+		at = at.or(to)
+		at.lost = at.lost || moved
 	}
 	return at
 }
@@ -105,6 +88,7 @@ func (w *walker) valuesOf(parts []syntax.WordPart, at dirs, depth int) []string 
 			if rest, home := strings.CutPrefix(text, "~"); home && i == 0 && (rest == "" || rest[0] == '/') {
 				text = w.place.Home + rest
 			}
+			text = strings.ReplaceAll(text, "=~/", "="+w.place.Home+"/")
 			if next = []string{strings.ReplaceAll(text, `\`, "")}; strings.Contains(text, "{") {
 				next = []string{anything}
 			}
@@ -285,9 +269,6 @@ func (w *walker) mayChange(p *piece, name string, argv []word, at dirs) {
 	if w.onlyReads(name, argv, at) {
 		words = outputs(name, argv)
 	}
-	if at.lost {
-		at = w.begin
-	}
 	if isInterpreter(name) || name == "." || name == "source" { // the first is the script
 		i := slices.IndexFunc(words, func(a word) bool { return !strings.HasPrefix(a.text, "-") })
 		words = words[max(0, i+1):]
@@ -303,12 +284,9 @@ func (w *walker) mayChange(p *piece, name string, argv []word, at dirs) {
 				continue
 			}
 		}
-		for _, dir := range at.list {
-			gaps := slices.ContainsFunc(w.place.Ground.Cover.Gaps, func(g Gap) bool {
-				return within(g.Path, fixedPart(resolve(dir, text)))
-			})
-			if text != "" && gaps || w.linksToGap(resolve(dir, text)) {
-				w.changes(p, resolve(dir, text), a.pattern, change{})
+		for _, path := range at.paths(text) {
+			if _, gap := w.place.Ground.Cover.gap(fixedPart(path)); text != "" && gap || w.linksToGap(path) {
+				w.changes(p, path, a.pattern, change{})
 			}
 		}
 	}

@@ -47,6 +47,8 @@ func TestWaysToGaps(t *testing.T) {
 			"perf stat -o dist/out ls", "nice strace --output=dist/out ls", "sed 'w dist/out' a",
 			"sed -n -e '/x/w dist/out' a", "sed s/a/b/w\\ dist/out a", "cd sub; for f in dist; do rm -rf ../$f; done",
 			"uniq a dist/out",
+			"env -C dist rm out", "env -C data sh -c 'rm big.bin'", "env --chdir=data truncate -s 0 big.bin",
+			"env -C \"$x\" rm big.bin", "for i in 1; do cd data; done; rm big.bin",
 		}},
 		{"is protected", []string{
 			"echo x > v/tasks.json", "f=sub/.vscode/x; : > $f", "for f in .envrc; do echo x > $f; done",
