@@ -114,6 +114,7 @@ const (
 	ofReading    = "read"
 	ofChange     = "change"
 	ofChangeLast = "change last"
+	ofSparing    = "spare"
 )
 
 // does reports whether a program, given by its words, is in a kind of lines of the table.
@@ -288,23 +289,11 @@ func changed(name string, argv []word) (targets []word) {
 		if list := operands(argv[1:]); len(list) > 1 {
 			targets = list[len(list)-1:]
 		}
-		// behind -exec of find, what the command changes stands before the semicolon
-		if end := slices.IndexFunc(argv, func(a word) bool { return a.text == ";" }); end > 0 {
-			if list := operands(argv[1:end]); len(list) > 1 && list[len(list)-1].known {
-				targets = append(targets, list[len(list)-1])
-			}
-		}
 		return targets
 	case name == "dd":
 		for _, a := range argv[1:] {
 			if file, found := strings.CutPrefix(a.text, "of="); found {
 				targets = append(targets, word{text: file, known: a.known})
-			}
-		}
-	case name == "sed" || name == "perl" || name == "ruby":
-		if short(texts(argv[1:]), "i") || long(texts(argv[1:]), "--in-place") {
-			if list := operands(argv[1:]); len(list) > 1 {
-				return list[1:] // the first is the script
 			}
 		}
 	case name == "find" && slices.ContainsFunc(argv, func(a word) bool { return a.text == "-delete" }):
@@ -313,6 +302,17 @@ func changed(name string, argv []word) (targets []word) {
 				break
 			}
 			targets = append(targets, a)
+		}
+	case !short(texts(argv[1:]), "i") && !long(texts(argv[1:]), "--in-place"):
+	case name == "sed" || name == "gsed":
+		_, targets, _, _ = sedWords(argv[1:])
+	case name == "perl" || name == "ruby":
+		scripts := valuesOfFlags(argv[1:], []string{"-e", "-E"})
+		targets = slices.DeleteFunc(operands(argv[1:]), func(a word) bool {
+			return slices.ContainsFunc(scripts, func(s word) bool { return s.text == a.text })
+		})
+		if len(scripts) == 0 {
+			targets = targets[min(1, len(targets)):]
 		}
 	}
 	return targets

@@ -7,26 +7,15 @@ import (
 
 // sedRuns reports whether sed may run a program: it does not if its script has only commands that are known to edit.
 func sedRuns(argv []word) bool {
-	if slices.ContainsFunc(argv[1:], func(a word) bool { return !a.known && !a.data }) {
-		return true
-	}
-	scripts, operands, file, ok := sedWords(texts(argv[1:]))
-	if !ok {
-		return true
-	}
-	if len(scripts) == 0 && !file {
-		// macOS takes the word behind -i for the ending of the copy
-		scripts = operands[:min(1, len(operands))]
-		if len(operands) > 1 && operands[0] == "" {
-			scripts = operands[1:2]
-		}
-	}
-	return !edits(strings.Join(scripts, "\n"))
+	scripts, _, _, ok := sedWords(argv[1:])
+	return !ok || !edits(strings.Join(scripts, "\n")) ||
+		slices.ContainsFunc(argv[1:], func(a word) bool { return !a.known && !a.data })
 }
 
-// sedWords returns the scripts and the operands among the words of sed, and whether a file is a script. It returns
-// false for a flag that is not known.
-func sedWords(args []string) (scripts, operands []string, file, ok bool) {
+// sedWords returns the scripts and the files among the words of sed, and whether a script is in a file. For a flag that
+// is not known it returns false, and any word may be either.
+func sedWords(argv []word) (scripts []string, files []word, inFile, ok bool) {
+	args := texts(argv)
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		next := func() string {
@@ -38,7 +27,8 @@ func sedWords(args []string) (scripts, operands []string, file, ok bool) {
 		name, value, joined := strings.Cut(a, "=")
 		switch {
 		case a == "--":
-			return scripts, append(operands, args[i+1:]...), file, true
+			files, i = append(files, argv[i+1:]...), len(args)
+			continue
 		case a == "--expression" || a == "--file" || a == "--line-length":
 			value = next()
 		case strings.HasPrefix(a, "--") && (joined || slices.Contains([]string{
@@ -46,9 +36,9 @@ func sedWords(args []string) (scripts, operands []string, file, ok bool) {
 			"--posix", "--debug", "--sandbox", "--follow-symlinks", "--help", "--version",
 		}, a)):
 		case strings.HasPrefix(a, "--"):
-			return nil, nil, false, false
+			return args, argv, false, false
 		case !strings.HasPrefix(a, "-") || a == "-":
-			operands = append(operands, a)
+			files = append(files, argv[i])
 			continue
 		default:
 			letters := strings.TrimLeft(a[1:], "nrEsuza")
@@ -56,7 +46,7 @@ func sedWords(args []string) (scripts, operands []string, file, ok bool) {
 			case letters == "", letters[0] == 'i':
 				continue
 			case strings.IndexByte("efl", letters[0]) < 0:
-				return nil, nil, false, false
+				return args, argv, false, false
 			}
 			name = map[byte]string{'e': "--expression", 'f': "--file", 'l': "--line-length"}[letters[0]]
 			if value = letters[1:]; value == "" {
@@ -67,15 +57,21 @@ func sedWords(args []string) (scripts, operands []string, file, ok bool) {
 		case "--expression":
 			scripts = append(scripts, value)
 		case "--file":
-			file = true
+			inFile = true
 		case "--line-length", "--in-place":
 		default:
 			if joined {
-				return nil, nil, false, false
+				return args, argv, false, false
 			}
 		}
 	}
-	return scripts, operands, file, true
+	if len(scripts) == 0 && !inFile && len(files) > 0 {
+		if files[0].text == "" && len(files) > 1 { // macOS takes the word behind -i for the ending of the copy
+			files = files[1:]
+		}
+		scripts, files = []string{files[0].text}, files[1:]
+	}
+	return scripts, files, inFile, true
 }
 
 // edits reports whether a script of sed has only addresses and commands that are known: they edit, print, branch, and

@@ -348,18 +348,34 @@ func (a Agents) starts(name string, argv []word) string {
 	return ""
 }
 
-// started returns the commands that find and git start by their arguments.
+// started returns the commands that find starts by its arguments, where {} is what it finds.
 func started(name string, argv []word) (commands [][]word) {
-	switch name {
-	case "find", "gfind", "fd", "fdfind":
-		for i, a := range argv {
-			switch a.text {
-			case "-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch":
-				if i+1 < len(argv) {
-					commands = append(commands, argv[i+1:])
-				}
+	if !slices.Contains([]string{"find", "gfind", "fd", "fdfind"}, name) {
+		return nil
+	}
+	var found []string
+	for _, a := range argv[1:] {
+		if a.known && (a.text == "" || strings.Contains("-(!", a.text[:1])) {
+			break
+		}
+		for _, start := range append(slices.Clone(a.may), a.text)[:max(1, len(a.may))] {
+			found = append(found, start+"/"+anything)
+		}
+	}
+	for i, a := range argv {
+		if !slices.Contains([]string{
+			"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch",
+		}, a.text) {
+			continue
+		}
+		command := argv[i+1:]
+		for end, a := range command {
+			if a.text == ";" || a.text == "+" && end > 0 && command[end-1].text == "{}" {
+				command = command[:end]
+				break
 			}
 		}
+		commands = append(commands, filled(command, "{}", found))
 	}
 	return commands
 }

@@ -265,58 +265,56 @@ func (w *walker) mayChange(p *piece, name string, argv []word, at dirs) {
 	if len(w.place.Ground.Cover.Gaps) == 0 {
 		return
 	}
-	words := argv[1:]
-	if w.onlyReads(name, argv, at) {
-		words = outputs(name, argv)
-	}
-	if isInterpreter(name) || name == "." || name == "source" { // the first is the script
-		i := slices.IndexFunc(words, func(a word) bool { return !strings.HasPrefix(a.text, "-") })
-		words = words[max(0, i+1):]
-	}
-	for _, a := range words {
-		if !a.known || at.lost {
+	for _, a := range w.outputs(name, argv, at) {
+		texts := []string{a.text}
+		if strings.HasPrefix(a.text, "-") {
+			texts = meanings(a)
+		}
+		if !a.known || at.lost || a.text == "" || strings.Contains(a.text, "clude") ||
+			strings.Contains(a.text, "ignore") {
 			continue
 		}
-		text := a.text
-		if strings.HasPrefix(text, "-") {
-			flag, value, _ := strings.Cut(text, "=")
-			if text = value; strings.Contains(flag, "clude") || strings.Contains(flag, "ignore") {
-				continue
-			}
-		}
-		for _, path := range at.paths(text) {
-			if _, gap := w.place.Ground.Cover.gap(fixedPart(path)); text != "" && gap || w.linksToGap(path) {
-				w.changes(p, path, a.pattern, change{})
+		for _, text := range texts {
+			for _, path := range at.paths(text) {
+				if _, gap := w.place.Ground.Cover.gap(fixedPart(path)); gap || w.linksToGap(path) {
+					w.changes(p, path, a.pattern, change{})
+				}
 			}
 		}
 	}
 }
 
-// outputs returns the words that name files which a program writes by its flags, although its other words are judged
-// elsewhere.
-func outputs(name string, argv []word) []word {
+// outputs returns the words that may name files which a program writes, and which no other code judges.
+func (w *walker) outputs(name string, argv []word, at dirs) []word {
 	flags, own := []string{"--output"}, argv[1:]
 	switch wrapper := wrapperOf(name); {
+	case name == "git":
+		if sub, _ := gitVerb(texts(own)); !does(ofSparing, name, []string{sub}) {
+			return own
+		}
 	case name == "find" || name == "gfind":
 		flags = []string{"-fprint", "-fprint0", "-fls", "-fprintf"}
 	case name == "sed" || name == "gsed":
-		return sedWrites(argv)
-	case name == "git":
-		sub, rest := gitVerb(texts(own))
-		if own = argv[len(argv)-len(rest):]; slices.Contains([]string{"archive", "format-patch", "bugreport"}, sub) {
-			flags = append(flags, "-o")
+		return sedWrites(own)
+	case name == "valgrind":
+		flags = []string{
+			"--log-file", "--xml-file", "--massif-out-file", "--callgrind-out-file", "--cachegrind-out-file",
 		}
 	case wrapper.starts() && slices.Contains([]string{"time", "gtime", "strace", "ltrace", "perf"}, name):
 		flags = append(flags, "-o")
 		for _, c := range wrapper.behind(argv) { // the last is where the flags of the wrapper end for certain
 			own = argv[1:max(1, len(argv)-len(c.argv))]
 		}
-	case name == "valgrind":
-		flags = []string{
-			"--log-file", "--xml-file", "--massif-out-file", "--callgrind-out-file", "--cachegrind-out-file",
-		}
-	default:
+	case isInterpreter(name), name == ".", name == "source": // the first is the script
+		i := slices.IndexFunc(own, func(a word) bool { return !strings.HasPrefix(a.text, "-") })
+		return own[max(0, i+1):]
+	case slices.Contains([]string{"sort", "uniq", "xxd", "tree"}, name) && w.closed(&piece{}, argv, at) != "":
+		return own
+	case wrapper.starts(), name == "cd", does(ofChange, name, nil), does(ofChangeLast, name, nil),
+		special(name) != nil, grammarOf(name).name != "", len(started(name, argv)) > 0:
 		return nil
+	default:
+		return own
 	}
 	return valuesOfFlags(own, flags)
 }
@@ -344,13 +342,12 @@ func valuesOfFlags(argv []word, flags []string) (values []word) {
 	return values
 }
 
-// sedWrites returns the files that scripts of sed may write: what stands behind a w, up to the end of its line.
+// sedWrites returns the files that sed may write: what stands behind a w, up to the end of its line, and each file that
+// it reads, if a script is in a file.
 func sedWrites(argv []word) (files []word) {
-	scripts, operands, file, ok := sedWords(texts(argv[1:]))
-	if !ok {
-		scripts = texts(argv[1:])
-	} else if len(scripts) == 0 && !file {
-		scripts = operands[:min(1, len(operands))]
+	scripts, read, inFile, _ := sedWords(argv)
+	if inFile {
+		files = read
 	}
 	for _, script := range scripts {
 		for line := range strings.SplitSeq(script, "\n") {
@@ -373,16 +370,4 @@ func (w *walker) linksToGap(path string) bool {
 		_, gone := w.place.Ground.Cover.gap(real)
 		return gone
 	})
-}
-
-// onlyReads reports whether a program changes no file that its words name, or whether other code judges its changes.
-func (w *walker) onlyReads(name string, argv []word, at dirs) bool {
-	switch {
-	case name == "git", name == "cd", does(ofChange, name, nil), does(ofChangeLast, name, nil),
-		len(started(name, argv)) > 0, wrapperOf(name).starts():
-		return true
-	case slices.Contains([]string{"sort", "uniq", "xxd", "tree"}, name):
-		return w.closed(&piece{}, argv, at) == ""
-	}
-	return special(name) != nil || grammarOf(name).name != ""
 }

@@ -177,7 +177,7 @@ func unwrap(name string, argv []word) (all []candidate) {
 	}
 	if !w.starts() {
 		for _, rest := range started(name, argv) {
-			all = append(all, candidate{argv: filled(rest, "{}"), sure: true})
+			all = append(all, candidate{argv: rest, sure: true})
 		}
 		return all
 	}
@@ -207,17 +207,20 @@ func unwrap(name string, argv []word) (all []candidate) {
 		return []candidate{{argv: []word{{why: "it is read"}}, sure: true, added: 1}} // what it reads is the command
 	}
 	for i := range all {
-		all[i].argv, all[i].added = append(filled(all[i].argv, place), word{why: "it is read"}), 1
+		all[i].argv, all[i].added = append(filled(all[i].argv, place, nil), word{why: "it is read"}), 1
 	}
 	return all
 }
 
-// filled returns the words with those that hold a placeholder as unknown ones.
-func filled(argv []word, place string) []word {
+// filled returns the words with those that hold a placeholder as unknown ones, which may become these patterns.
+func filled(argv []word, place string, patterns []string) []word {
 	argv = slices.Clone(argv)
 	for i, a := range argv {
 		if place != "" && strings.Contains(a.text, place) {
 			argv[i].known, argv[i].why = false, "it is filled in"
+			for _, pattern := range patterns {
+				argv[i].may = append(argv[i].may, strings.ReplaceAll(a.text, place, pattern))
+			}
 		}
 	}
 	return argv
