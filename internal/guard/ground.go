@@ -348,17 +348,17 @@ func (w *walker) target(p *piece, a word, takes change, at dirs) {
 		texts = append(slices.Clone(a.may), anything)[:max(1, len(a.may))]
 	}
 	for _, text := range texts {
-		from := at
-		switch {
-		case text == "" || text == "-":
+		if text == "" || text == "-" {
 			continue
-		case strings.HasPrefix(text, anything), at.lost && !filepath.IsAbs(text):
-			if from = (dirs{list: []string{w.place.Root}}); strings.Contains(text, "..") {
+		}
+		paths := at.paths(text)
+		if strings.HasPrefix(text, anything) || at.lost && !filepath.IsAbs(text) {
+			if strings.Contains(text, "..") {
 				text = ""
 			}
-			text = anything + "/" + text
+			paths = append(paths, filepath.Join(w.place.Root, anything, text))
 		}
-		for _, path := range from.paths(text) {
+		for _, path := range paths {
 			w.changes(p, path, a.pattern || !a.known, takes)
 		}
 	}

@@ -266,17 +266,16 @@ func (w *walker) mayChange(p *piece, name string, argv []word, at dirs) {
 		return
 	}
 	for _, a := range w.outputs(name, argv, at) {
-		texts := []string{a.text}
-		if strings.HasPrefix(a.text, "-") {
+		texts, flag := []string{a.text}, strings.HasPrefix(a.text, "-")
+		if flag {
 			texts = meanings(a)
 		}
-		if !a.known || at.lost || a.text == "" || strings.Contains(a.text, "clude") ||
-			strings.Contains(a.text, "ignore") {
+		if !a.known || flag && (strings.Contains(a.text, "clude") || strings.Contains(a.text, "ignore")) {
 			continue
 		}
 		for _, text := range texts {
 			for _, path := range at.paths(text) {
-				if _, gap := w.place.Ground.Cover.gap(fixedPart(path)); gap || w.linksToGap(path) {
+				if _, gap := w.place.Ground.Cover.gap(fixedPart(path)); text != "" && gap || w.linksToGap(path) {
 					w.changes(p, path, a.pattern, change{})
 				}
 			}

@@ -54,7 +54,8 @@ func TestWaysToGaps(t *testing.T) {
 			"sed -f script dist/out", "sed -fscript -n dist/out", "sed -i -fscript dist/out",
 			"sed -i -es/a/b/ dist/out", "sed -i --expression=s/a/b/ dist/out", "gsed -i s/a/b/ dist/out", "perl -pi -es/a/b/ dist/out",
 			"env -C dist rm out", "env -C data sh -c 'rm big.bin'", "env --chdir=data truncate -s 0 big.bin",
-			"env -C \"$x\" rm big.bin", "for i in 1; do cd data; done; rm big.bin", "sort -odist/out a",
+			"env -C \"$x\" rm big.bin", "for i in 1; do cd data; done; rm big.bin",
+			"f() { cd sub; }; f; sed -n 'w dist/out' a", "sort -odist/out a",
 		}},
 		{"is protected", []string{
 			"echo x > v/tasks.json", "f=sub/.vscode/x; : > $f", "for f in .envrc; do echo x > $f; done",
