@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -45,7 +46,7 @@ func (a *answer) shape(c *Call, data any) {
 	if len(w.fields) > 0 && !a.verbatim {
 		c.warn(warning{
 			Code: "ENCODING_REPLACED", Message: "characters that are not text were replaced",
-			Detail: detailOf(w.fields),
+			Detail: w.fields,
 		})
 	}
 	for _, field := range w.suspect {
@@ -64,14 +65,6 @@ func (a *answer) shape(c *Call, data any) {
 	if w.unmask {
 		a.meta = a.meta.set("unmasked", true)
 	}
-}
-
-func detailOf(fields map[string]int) map[string]any {
-	out := map[string]any{}
-	for k, v := range fields {
-		out[k] = v
-	}
-	return out
 }
 
 // partial marks a truncated answer.
@@ -159,8 +152,7 @@ func (c *Call) status(a answer) int {
 // complete adds what the framework knows to the data: effects, steps, the page.
 func (c *Call) complete(a *answer) {
 	o, isObject := a.data.(object)
-	if a.data == nil && a.fault != nil && len(c.Command.Steps) > 0 && !slices.Contains([]fault.Phase{fault.Validation},
-		a.fault.In()) {
+	if a.data == nil && a.fault != nil && len(c.Command.Steps) > 0 && a.fault.In() != fault.Validation {
 		o, isObject = object{}, true
 		if _, cut := a.meta.get("partial"); cut {
 			o = object{{"partial", true}}
@@ -176,11 +168,7 @@ func (c *Call) complete(a *answer) {
 			o = o.set("effect", string(effect))
 			a.meta = a.meta.set("effect", string(effect))
 			if c.DryRun() {
-				target := a.target
-				if target == nil {
-					target = map[string]any{}
-				}
-				o = o.set("would_affect", (&walker{}).tree(target))
+				o = o.set("would_affect", (&walker{}).tree(a.target))
 			}
 		}
 		a.data = o
@@ -275,10 +263,7 @@ func (c *Call) errorObject(a *answer, status int) object {
 	case f.In() == fault.Validation:
 		o = append(o, member{"fix_required", entry.NextStep})
 	}
-	suggestion := f.Suggestion
-	if suggestion == "" {
-		suggestion = entry.NextStep
-	}
+	suggestion := cmp.Or(f.Suggestion, entry.NextStep)
 	o = o.when(suggestion != "", "suggestion", suggestion)
 	if f.Redirect != "" {
 		o = append(o, member{"redirect", object{{"command", f.Redirect}, {"permanent", true}, {"reason", "renamed"}}})
@@ -378,8 +363,7 @@ func faultMeta(f *fault.Fault) object {
 	if f.Retryable() { // this program never retries by itself
 		o = append(o, member{"attempt", json.Number("1")}, member{"max_attempts", json.Number("1")})
 	}
-	o = o.when(len(f.Problems) > 0, "errors", problemTree(f.Problems))
-	return o
+	return o.when(len(f.Problems) > 0, "errors", problemTree(f.Problems))
 }
 
 func (c *Call) pageMeta(a *answer) object {

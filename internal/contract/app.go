@@ -9,18 +9,17 @@ import (
 
 // App is a whole program as data.
 type App struct {
-	Name        string
-	Version     string
-	Summary     string
-	Detail      string
-	Groups      map[string]string // summaries of groups of commands, such as "config"
-	Commands    []*Command
-	Examples    []Example      // of calls, for the help
-	Tasks       []Task         // the commands by what they are for; empty: in their order
-	Topics      []Topic        // further pages of the help
-	Keys        []config.Key   // in addition to Keys()
-	Environment []Variable     // in addition to the variables of the keys
-	Direct      func() *Direct // what a call without a command does; nil: nothing
+	Name     string
+	Version  string
+	Summary  string
+	Detail   string
+	Groups   map[string]string // summaries of groups of commands, such as "config"
+	Commands []*Command
+	Examples []Example      // of calls, for the help
+	Tasks    []Task         // the commands by what they are for; empty: in their order
+	Topics   []Topic        // further pages of the help
+	Keys     []config.Key   // in addition to Keys()
+	Direct   func() *Direct // what a call without a command does; nil: nothing
 	// Complete offers values of a parameter that no declaration lists, to the call that is being typed; nil: none
 	Complete func(*Call, Param) []Choice
 }
@@ -87,7 +86,6 @@ func (p *Program) variables() []Variable {
 			list = append(list, Variable{Name: k.Env, Description: k.Help, own: i >= framework})
 		}
 	}
-	list = append(list, p.Environment...)
 	for _, v := range [][2]string{
 		{"CI", "no questions, JSON"},
 		{"NO_COLOR", "no colour"},

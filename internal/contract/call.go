@@ -55,9 +55,9 @@ type Call struct {
 }
 
 type warning struct {
-	Code    string         `json:"code"`
-	Message string         `json:"message"`
-	Detail  map[string]any `json:"detail,omitempty"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Detail  any    `json:"detail,omitempty"`
 }
 
 // Given reports whether the caller gave the parameter.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -167,10 +168,10 @@ type Network struct {
 
 // Subprocess declares a program that the command starts, and which of its arguments come from the caller.
 type Subprocess struct {
-	Binary         string
-	FixedArgs      []string
-	CallerArgs     []string // names of parameters
-	PreserveLocale bool
+	Binary         string   `json:"binary"`
+	CallerArgs     []string `json:"user_controlled_args"` // names of parameters
+	FixedArgs      []string `json:"hardcoded_args"`
+	PreserveLocale bool     `json:"preserve_locale"`
 }
 
 // Background declares a process that outlives the call.
@@ -226,18 +227,9 @@ func (c *Command) param(name string) (Param, bool) {
 }
 
 func (c *Command) positionals() []Param {
-	var list []Param
-	for n := 1; ; n++ {
-		found := false
-		for _, p := range c.Params {
-			if p.Position == n {
-				list, found = append(list, p), true
-			}
-		}
-		if !found {
-			return list
-		}
-	}
+	list := slices.DeleteFunc(slices.Clone(c.Params), func(p Param) bool { return p.Position == 0 })
+	slices.SortStableFunc(list, func(a, b Param) int { return a.Position - b.Position })
+	return list
 }
 
 // usage returns the command's usage line, with positional arguments in their places.

@@ -50,11 +50,7 @@ func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) (a ans
 	if tried.fault != nil {
 		return answer{fault: tried.fault}, false
 	}
-	target := tried.target
-	if target == nil {
-		target = map[string]any{}
-	}
-	if asked, yes, f := c.agree(ctx, signals, target); f != nil || yes {
+	if asked, yes, f := c.agree(ctx, signals, tried.target); f != nil || yes {
 		return answer{fault: f}, yes
 	} else if asked {
 		return answer{fault: fault.New(fault.ConfirmationRequired, "nothing was done").
@@ -66,7 +62,7 @@ func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) (a ans
 		FixBy("add --confirm-destructive", "").Hint("see what would be lost: %s", command)
 	f.Ways = []string{"to do it: " + c.line("--confirm-destructive")}
 	return answer{fault: f.With("requires", "--confirm-destructive").With("preview_command",
-		command).With("would_affect", target)}, false
+		command).With("would_affect", tried.target)}, false
 }
 
 // agree asks a person whether what a dry run found may be destroyed; --yes has answered already. asked is false where

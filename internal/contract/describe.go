@@ -242,8 +242,7 @@ func (p Param) entry() object {
 	o := object{{"type", p.wireType()}, {"required", p.Required}, {"description", p.brief()}}
 	o = o.when(p.Default != "", "default", p.defaultValue())
 	o = o.when(p.Kind == Enum, "enum_values", names(p.Enum)) // of a list, those of each element
-	o = o.when(p.Short != "", "short", p.Short)
-	return o
+	return o.when(p.Short != "", "short", p.Short)
 }
 
 func (p Param) brief() string {
@@ -306,11 +305,11 @@ func (p *Program) extension(c *Command) object {
 		{"safe_default", c.SafeDefault},
 		{"requires_confirmation", c.Danger == Destructive},
 		{"option_placement", "any"},
-		{"filesystem_side_effects", w.tree(orEmpty(c.Files))},
-		{"requires", w.tree(orEmpty(c.Rules))},
+		{"filesystem_side_effects", w.tree(c.Files)},
+		{"requires", w.tree(c.Rules)},
 		{"arg_groups", argGroups(c)},
 		{"volatile_fields", names(c.Volatile)},
-		{"subprocess", w.tree(children(c))},
+		{"subprocess", w.tree(c.Children)},
 		{"docs_url", "docs/commands.md#" + strings.ReplaceAll(c.Path, " ", "-")},
 	}
 	o = o.when(c.Danger != Safe, "raw_payload_schema", payloadSchema(c))
@@ -354,35 +353,11 @@ func (p *Program) rareExtension(c *Command) object {
 	return o
 }
 
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
-func children(c *Command) []object {
-	list := []object{}
-	for _, s := range c.Children {
-		list = append(list, object{
-			{"binary", s.Binary},
-			{"user_controlled_args", names(s.CallerArgs)},
-			{"hardcoded_args", names(s.FixedArgs)},
-			{"preserve_locale", s.PreserveLocale},
-		})
-	}
-	return list
-}
-
 // requirements returns what the command needs from the machine.
 func (p *Program) requirements(c *Command) object {
-	tools := c.Tools
-	if tools == nil {
-		tools = map[string]string{}
-	}
 	return object{
 		{"platform", names([]string{"darwin", "linux", "windows"})},
-		{"required_tools", (&walker{}).tree(tools)},
+		{"required_tools", (&walker{}).tree(c.Tools)},
 		{"runtime", "none: one static binary"},
 	}
 }

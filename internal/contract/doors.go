@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -32,13 +33,10 @@ func (c *Call) SpawnIn(ctx context.Context, dir string, argv ...string) (process
 // SpawnWith starts a declared program with only that environment. nil: ours, with settings that keep a program from
 // waiting for a person.
 func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
-	var declared *Subprocess
-	for i := range c.Command.Children {
-		if len(argv) > 0 && strings.TrimSuffix(filepath.Base(argv[0]), ".exe") == c.Command.Children[i].Binary {
-			declared = &c.Command.Children[i]
-		}
-	}
-	if declared == nil {
+	declared := slices.IndexFunc(c.Command.Children, func(s Subprocess) bool {
+		return len(argv) > 0 && strings.TrimSuffix(filepath.Base(argv[0]), ".exe") == s.Binary
+	})
+	if declared < 0 {
 		return process.Result{}, c.undeclared("the child " + strings.Join(argv[:min(1, len(argv))], ""))
 	}
 	c.mu.Lock()
@@ -55,7 +53,7 @@ func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...
 	c.Debug("spawn %s", appendJSON(nil, (&walker{}).tree(argv)))
 	if env == nil {
 		env = process.Environment(os.Environ(), process.EnvOptions{
-			Interactive: false, PreserveLocale: declared.PreserveLocale, NoColor: true, TraceID: c.trace(),
+			PreserveLocale: c.Command.Children[declared].PreserveLocale, NoColor: true, TraceID: c.trace(),
 		})
 	}
 	return process.Run(ctx, process.Spec{
@@ -307,18 +305,14 @@ func (c *Call) Secret(name string) (string, error) {
 		if v, ok := c.Host.Lookup(variable); ok && v != "" {
 			return v, nil
 		}
-		return "", invalid(c.Program, c, []fault.Problem{{
-			Param: name + "-from-env", Code: fault.ArgError, Value: variable,
-			Message: "the variable " + variable + " is not set",
-		}})
+		return "", invalid(c.Program, c, []fault.Problem{wrong(name+"-from-env", fault.ArgError, variable,
+			"the variable %s is not set", variable)})
 	}
 	if path := c.Path(name + "-from-file"); path != "" {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return "", invalid(c.Program, c, []fault.Problem{{
-				Param: name + "-from-file", Code: fault.FileMissing, Value: path,
-				Message: "the file " + path + " cannot be read",
-			}})
+			return "", invalid(c.Program, c, []fault.Problem{wrong(name+"-from-file", fault.FileMissing, path,
+				"the file %s cannot be read", path)})
 		}
 		// editors end a file with a line break
 		return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"golang.org/x/term"
 )
@@ -60,12 +61,7 @@ func (h Host) env(name string) string {
 }
 
 func (h Host) has(names ...string) bool {
-	for _, name := range names {
-		if h.env(name) != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool { return h.env(name) != "" })
 }
 
 // ci reports that no person watches, even if there is a terminal.

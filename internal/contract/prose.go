@@ -67,9 +67,7 @@ func (v view) cell(value any) string {
 		if message, _ := o.get("message"); message != nil {
 			return v.cell(message)
 		}
-		value = slices.DeleteFunc(slices.Clone(o), func(m member) bool {
-			return cell(m.value) == "" || strings.HasPrefix(m.name, "_")
-		})
+		value = o.shown()
 	}
 	s := strings.ReplaceAll(cell(value), "\n", " ")
 	if len(s) < len("2006-01-02T15:04:05Z") || v.now.IsZero() || s[4] != '-' {
@@ -133,10 +131,7 @@ func (v view) fit(widths, below []int, columns []string) {
 
 func writeObject(b *strings.Builder, o object, indent string, v view) {
 	width := 0
-	o = slices.DeleteFunc(slices.Clone(o), func(m member) bool {
-		return cell(m.value) == "" ||
-			strings.HasPrefix(m.name, "_")
-	})
+	o = o.shown()
 	for _, m := range o {
 		if !nested(m.value) {
 			width = max(width, utf8.RuneCountInString(m.name))

@@ -95,7 +95,7 @@ func (c *Call) render(a *answer, status int) []byte {
 	case "jsonl":
 		return c.lines(a)
 	case "tsv":
-		return c.table(a.data, "\t")
+		return c.table(a.data)
 	case "id":
 		return c.ids(a.data)
 	}
@@ -152,12 +152,17 @@ func (c *Call) rows(data any) ([]any, bool) {
 	return rows, ok
 }
 
-func (c *Call) ids(data any) []byte {
-	var b strings.Builder
-	rows, isList := c.rows(data)
-	if !isList {
+// rowsOrWhole returns the list in the data, or the data as the only row.
+func (c *Call) rowsOrWhole(data any) (rows []any, isList bool) {
+	if rows, isList = c.rows(data); !isList {
 		rows = []any{data}
 	}
+	return rows, isList
+}
+
+func (c *Call) ids(data any) []byte {
+	var b strings.Builder
+	rows, _ := c.rowsOrWhole(data)
 	for _, row := range rows {
 		o, _ := row.(object)
 		for _, name := range c.Command.idMembers() {
@@ -187,17 +192,14 @@ func (c *Command) identifies() bool {
 }
 
 // table returns a header and the rows, separated by tabs. Data that is not a list is one row.
-func (c *Call) table(data any, separator string) []byte {
-	rows, isList := c.rows(data)
-	if !isList {
-		rows = []any{data}
-	}
+func (c *Call) table(data any) []byte {
+	rows, isList := c.rowsOrWhole(data)
 	columns := columnsOf(rows)
 	if isList && len(rows) == 0 {
 		columns = c.declaredColumns()
 	}
 	var b strings.Builder
-	fmt.Fprintln(&b, strings.Join(columns, separator))
+	fmt.Fprintln(&b, strings.Join(columns, "\t"))
 	for _, row := range rows {
 		o, _ := row.(object)
 		cells := make([]string, len(columns))
@@ -206,7 +208,7 @@ func (c *Call) table(data any, separator string) []byte {
 			// as databases do, without loss
 			cells[i] = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`).Replace(field(v))
 		}
-		fmt.Fprintln(&b, strings.Join(cells, separator))
+		fmt.Fprintln(&b, strings.Join(cells, "\t"))
 	}
 	return []byte(b.String())
 }

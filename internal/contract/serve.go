@@ -36,9 +36,6 @@ func (p *Program) serve(ctx context.Context, call *Call, rest []string, signals 
 		f = call.validate()
 	}
 	if f == nil {
-		if call.Config == nil {
-			call.Config = emptyConfig()
-		}
 		for _, w := range call.warnings {
 			call.say("warning: " + text.Flat(w.Message))
 		}

@@ -101,6 +101,5 @@ func structSchema(t reflect.Type) object {
 		}
 	}
 	out := object{{"type", "object"}, {"properties", properties}}
-	out = out.when(len(required) > 0, "required", required)
-	return out
+	return out.when(len(required) > 0, "required", required)
 }

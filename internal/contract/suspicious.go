@@ -3,6 +3,7 @@ package contract
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -21,8 +22,8 @@ func suspicious(kind Kind, value string) (reason, corrected string) {
 	default:
 		return "", ""
 	}
-	if name, ok := placeholder(value); ok {
-		return "is a placeholder that was never filled in", name
+	if placeholder(value) {
+		return "is a placeholder that was never filled in", "" // only the caller knows the value
 	}
 	if kind != ID && kind != File {
 		return "", ""
@@ -66,23 +67,19 @@ func unescaped(v string) string {
 // dangerousEscape finds the escapes that would change where a path leads; a file may well be named a%20b.
 func dangerousEscape(v string) bool {
 	v = strings.ToLower(v)
-	for _, e := range []string{"%2e", "%2f", "%5c", "%00", "%40", "%25"} {
-		if strings.Contains(v, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"%2e", "%2f", "%5c", "%00", "%40", "%25"}, func(escape string) bool {
+		return strings.Contains(v, escape)
+	})
 }
 
-// placeholder recognises <id>, {id}, ${ID}, [id], YOUR_ID and similar. The name inside is not a correction: only the
-// caller knows the value.
-func placeholder(v string) (corrected string, ok bool) {
+// placeholder recognises <id>, {id}, ${ID}, [id], YOUR_ID and similar.
+func placeholder(v string) bool {
 	if len(v) > 80 || v == "" || !strings.Contains("<${[yYxX.", v[:1]) { // the first byte rules out most values
-		return "", false
+		return false
 	}
 	const forms = `^(<[^<>]*>|\$?\{[^{}]*\}|\{\{.*\}\}|\[[A-Za-z_ -]+\]|(?i:your[_-][a-z_-]+)|(?i:x{3,})|\$[A-Z_]+|` +
 		`\.\.\.)$`
-	return "", regexp.MustCompile(forms).MatchString(v)
+	return regexp.MustCompile(forms).MatchString(v)
 }
 
 func lastElement(v string) string {

@@ -58,6 +58,13 @@ func (o object) only(wanted []string) object {
 	})
 }
 
+// shown returns the members that a person sees: what has a value, without the marks of foreign content.
+func (o object) shown() object {
+	return slices.DeleteFunc(slices.Clone(o), func(m member) bool {
+		return cell(m.value) == "" || strings.HasPrefix(m.name, "_")
+	})
+}
+
 // when adds a member if a condition holds.
 func (o object) when(holds bool, name string, value any) object {
 	if holds {
@@ -309,16 +316,11 @@ func (w *walker) text(s, path string, foreign bool) string {
 // commanding reports whether foreign text reads like orders to a model. It only warns: the tags are the protection.
 func commanding(s string) bool {
 	s = strings.ToLower(s)
-	for _, phrase := range []string{
+	return slices.ContainsFunc([]string{
 		"ignore previous instructions", "ignore all previous", "ignore the above", "disregard previous",
 		"disregard all prior",
 		"you are now", "new instructions:", "system prompt", "<system>", "</system>", "<|im_start|>", "[inst]",
-	} {
-		if strings.Contains(s, phrase) {
-			return true
-		}
-	}
-	return false
+	}, func(phrase string) bool { return strings.Contains(s, phrase) })
 }
 
 // appendJSON writes a tree. Its strings are clean, so only quotes, backslashes, line breaks and tabs need an escape.
