@@ -114,9 +114,9 @@ func (p Parts) decide(
 		return contract.Result{}, err
 	}
 	names, list := c.Strings("name"), allowlistOf(c)
-	data, all := allowData{Results: []allowResult{}}, outcomes{}
+	data, all := allowData{}, outcomes{}
 	for _, name := range names {
-		r := allowResult{ID: name, Files: []string{}}
+		r := allowResult{ID: name}
 		k, err := pick(known, name)
 		if err == nil {
 			r.ID = k.Name()

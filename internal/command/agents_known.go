@@ -72,17 +72,21 @@ func repositoryFile(c *contract.Call) (*agentsdir.File, error) {
 	return file, nil
 }
 
+// namesOf returns the names of agents.
+func namesOf[D agent.Driver](all []D) (names []string) {
+	for _, d := range all {
+		names = append(names, d.Name())
+	}
+	return names
+}
+
 // named returns the agent that answers to a name.
 func named(known []knownAgent, name string) (knownAgent, error) {
 	if k, ok := agent.Find(known, name); ok {
 		return k, nil
 	}
 	f := fault.New(fault.NotFoundCode, "there is no agent %q", name).Hint("omniagent agents list")
-	var names []string
-	for _, k := range known {
-		names = append(names, k.Name())
-	}
-	if near := text.Nearest(name, names); near != "" {
+	if near := text.Nearest(name, namesOf(known)); near != "" {
 		f.With("did_you_mean", near)
 	}
 	return knownAgent{}, f

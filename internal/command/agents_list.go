@@ -51,7 +51,7 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			rows := []agentRow{}
+			var rows []agentRow
 			for _, k := range known {
 				row := askAgent(ctx, c, k)
 				if row.Installed || !c.Bool("installed") {

@@ -67,7 +67,6 @@ func agentsShow(drivers []agent.Driver) *contract.Command {
 		Examples: []contract.Example{{Description: "What codex can do", Command: "omniagent agents show codex"}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			name := strings.ToLower(c.String("name"))
-			names := []string{}
 			known, err := knownAgents(c, drivers)
 			if err != nil {
 				return contract.Result{}, err
@@ -75,9 +74,7 @@ func agentsShow(drivers []agent.Driver) *contract.Command {
 			if k, ok := agent.Find(known, name); ok {
 				return contract.Result{Data: showAgent(c, k)}, nil
 			}
-			for _, k := range known {
-				names = append(names, k.Name())
-			}
+			names := namesOf(known)
 			f := fault.New(fault.NotFoundCode, "there is no agent %q; there are %s", name, strings.Join(names, ", "))
 			if near := text.Nearest(name, names); near != "" {
 				return contract.Result{}, f.Hint("omniagent agents show %s", near)
@@ -94,7 +91,7 @@ func showAgent(c *contract.Call, d knownAgent) agentData {
 		version = *row.Version
 	}
 	m := d.Matrix(version)
-	data := agentData{Agent: row, Login: d.Describe().Login, Measured: m.Measured, Features: []featureData{}}
+	data := agentData{Agent: row, Login: d.Describe().Login, Measured: m.Measured}
 	if m.Limit != (agent.Limit{}) {
 		data.Limit = &promptLimit{m.Limit.Characters, m.Limit.Bytes, m.Limit.Note}
 	}
@@ -118,10 +115,8 @@ func cellOf(c agent.Cell) cellData {
 	if weak == nil {
 		weak = c.Args
 	}
-	return cellData{string(c.Level), orEmpty(c.Args), orEmpty(weak), orEmpty(c.Env), orEmpty(c.Needs), c.Note}
+	return cellData{string(c.Level), c.Args, weak, c.Env, c.Needs, c.Note}
 }
-
-func orEmpty(list []string) []string { return append([]string{}, list...) }
 
 // ForPeople makes the lines fit the screen.
 func (agentData) ForPeople() {}
@@ -156,7 +151,7 @@ func (d agentData) PlainText() string {
 }
 
 func (l promptLimit) text() string {
-	parts := []string{}
+	var parts []string
 	if l.Characters > 0 {
 		parts = append(parts, fmt.Sprintf("%d characters", l.Characters))
 	}

@@ -46,15 +46,7 @@ func auditLog() *contract.Command {
 				Command:     "omniagent audit-log --command config.set --limit 0 --output jsonl",
 			},
 		},
-		Validate: func(c *contract.Call) []fault.Problem {
-			if _, err := since(c.String("since")); err != nil {
-				return []fault.Problem{{
-					Param: "since", Code: fault.ArgError, Value: c.String("since"),
-					Message: "--since takes a time such as 2026-01-31T12:00:00Z or a span such as 24h",
-				}}
-			}
-			return nil
-		},
+		Validate: checkSince("24h"),
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			from, _ := since(c.String("since"))
 			skipped := 0
@@ -100,6 +92,17 @@ func newest[T any](seq iter.Seq[T], n int) iter.Seq[T] {
 				return
 			}
 		}
+	}
+}
+
+// checkSince checks the flag --since. span is an example of what it takes.
+func checkSince(span string) func(*contract.Call) []fault.Problem {
+	return func(c *contract.Call) []fault.Problem {
+		if _, err := since(c.String("since")); err == nil {
+			return nil
+		}
+		return []fault.Problem{contract.Wrong("since", fault.ArgError, c.String("since"),
+			"--since takes a time such as 2026-01-31T12:00:00Z or a span such as %s", span)}
 	}
 }
 

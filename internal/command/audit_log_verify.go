@@ -25,7 +25,7 @@ func auditLogVerify() *contract.Command {
 		Examples: []contract.Example{{Description: "Check the audit log", Command: "omniagent audit-log verify"}},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			if c.AuditPath() == "" {
-				return contract.Result{Data: audit.Report{Torn: []audit.Place{}, Damage: []audit.Damage{}}}, nil
+				return contract.Result{Data: audit.Report{}}, nil
 			}
 			report, err := c.AuditLog().Verify(ctx)
 			if err != nil {

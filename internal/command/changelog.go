@@ -38,20 +38,12 @@ func (d changelogData) PlainText() string {
 			title += ", " + *e.Date
 		}
 		fmt.Fprintln(&b, title)
-		for _, part := range []struct {
-			name  string
-			lines []string
-		}{
-			{"Breaking", e.Breaking},
-			{"Added", e.Added},
-			{"Changed", e.Changed},
-			{"Removed", e.Removed},
-			{"Fixed", e.Fixed},
-		} {
-			if len(part.lines) > 0 {
-				fmt.Fprintf(&b, "\n%s\n", part.name)
+		for _, name := range []string{"Breaking", "Added", "Changed", "Removed", "Fixed"} {
+			lines := *e.section(name)
+			if len(lines) > 0 {
+				fmt.Fprintf(&b, "\n%s\n", name)
 			}
-			for _, line := range part.lines {
+			for _, line := range lines {
 				fmt.Fprintf(&b, "  -  %s\n", line)
 			}
 		}
@@ -80,7 +72,7 @@ func changelog() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			rows := []changelogEntry{}
+			var rows []changelogEntry
 			for _, e := range entries {
 				if !c.Given("since") || newer(e.Version, c.String("since")) {
 					rows = append(rows, e)
@@ -105,10 +97,7 @@ func parseChangelog(text string) ([]changelogEntry, error) {
 			if m == nil {
 				return nil, fault.New(fault.Internal, "a heading of the changelog is not a version: %q", line)
 			}
-			e := changelogEntry{
-				Version: m[1], Breaking: []string{}, Added: []string{}, Changed: []string{},
-				Removed: []string{}, Fixed: []string{},
-			}
+			e := changelogEntry{Version: m[1]}
 			if m[2] != "" {
 				e.Date = &m[2]
 			}
@@ -124,20 +113,11 @@ func parseChangelog(text string) ([]changelogEntry, error) {
 	return entries, nil
 }
 
+// section returns the list of a heading, or nil.
 func (e *changelogEntry) section(name string) *[]string {
-	switch name {
-	case "Breaking":
-		return &e.Breaking
-	case "Added":
-		return &e.Added
-	case "Changed":
-		return &e.Changed
-	case "Removed":
-		return &e.Removed
-	case "Fixed":
-		return &e.Fixed
-	}
-	return nil
+	return map[string]*[]string{
+		"Breaking": &e.Breaking, "Added": &e.Added, "Changed": &e.Changed, "Removed": &e.Removed, "Fixed": &e.Fixed,
+	}[name]
 }
 
 // newer compares versions number by number.

@@ -45,23 +45,16 @@ func checkPermissions() *contract.Command {
 		},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			active := c.Config.List("scopes")
-			data := scopeData{
-				Required: []string{}, Active: slices.Concat([]string{}, active), Missing: []string{},
-				Excess: []string{}, Commands: map[string]scopeOfOne{},
-			}
+			data := scopeData{Active: active, Commands: map[string]scopeOfOne{}}
 			found := false
 			for _, command := range c.Program.Commands {
 				if c.Given("for") && command.Key() != c.String("for") && command.Path != c.String("for") {
 					continue
 				}
 				found = true
-				one := scopeOfOne{
-					Required: command.Scopes, Covered: true, OverPrivileged: len(excess(active, command.Scopes)) > 0,
-				}
-				for _, scope := range excess(command.Scopes, active) {
-					one.Covered = false
-					data.Missing = append(data.Missing, scope)
-				}
+				one := scopeOfOne{Required: command.Scopes, OverPrivileged: len(excess(active, command.Scopes)) > 0}
+				missing := excess(command.Scopes, active)
+				one.Covered, data.Missing = len(missing) == 0, append(data.Missing, missing...)
 				data.Required = append(data.Required, command.Scopes...)
 				data.Commands[command.Key()] = one
 			}
@@ -69,7 +62,7 @@ func checkPermissions() *contract.Command {
 				return contract.Result{}, fault.New(fault.NotFoundCode, "there is no command %s", c.String("for")).
 					Hint("omniagent manifest lists the commands")
 			}
-			data.Excess = append(data.Excess, excess(active, data.Required)...)
+			data.Excess = excess(active, data.Required)
 			data.Covered, data.OverPrivileged = len(data.Missing) == 0, len(data.Excess) > 0
 			if !data.Covered {
 				return contract.Result{Data: data}, fault.New(fault.MissingScopes, "%d rights are missing",

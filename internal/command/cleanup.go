@@ -90,10 +90,7 @@ const (
 )
 
 func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) {
-	data := cleanupData{
-		Scope: c.String("scope"), MinAge: c.Int("min-age"), Cleaned: []cleanedFile{}, Ended: []endedProcess{},
-		Closed: []closedRun{},
-	}
+	data := cleanupData{Scope: c.String("scope"), MinAge: c.Int("min-age")}
 	found := cleanupTarget{}
 	var failed error
 	for _, step := range c.Command.Steps {
@@ -136,7 +133,7 @@ type cleanupTarget struct {
 func (t cleanupTarget) count() int { return len(t.paths) + len(t.runs) + len(t.pids) }
 
 func (t cleanupTarget) data() map[string]any {
-	all := map[string]any{"paths": append([]string{}, t.paths...), "count": t.count()}
+	all := map[string]any{"paths": t.paths, "count": t.count()}
 	if len(t.pids) > 0 {
 		all["pids"] = t.pids
 	}
@@ -277,7 +274,7 @@ func leftovers(c *contract.Call, step string) []leftover {
 	case "cache":
 		return oldIn(c.Paths.Cache, young, func(string) bool { return true })
 	case "logs":
-		list := []leftover{}
+		var list []leftover
 		for _, file := range c.AuditLog().Files() {
 			if file == c.AuditPath() || !olderThan(file, young) {
 				break // what follows is newer
@@ -290,14 +287,10 @@ func leftovers(c *contract.Call, step string) []leftover {
 }
 
 // oldIn lists our own old entries of a directory.
-func oldIn(dir string, before time.Time, ours func(path string) bool) []leftover {
-	list := []leftover{}
-	if dir == "" {
-		return list
-	}
+func oldIn(dir string, before time.Time, ours func(path string) bool) (list []leftover) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return list
+		return nil
 	}
 	for _, e := range entries {
 		if path := filepath.Join(dir, e.Name()); ours(path) && olderThan(path, before) {

@@ -30,28 +30,26 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	key := c.String("key")
 	// nope.key is a slip, and its value is looked at below; api_key is meant as it is.
 	if redact.Name(key) && !strings.HasSuffix(key, ".key") {
-		return []fault.Problem{{
-			Param: "key", Code: fault.SecretOnCommandLine, Value: key,
-			Message: "secrets are not kept in the configuration: set an environment variable instead",
-		}}
+		return []fault.Problem{contract.Wrong("key", fault.SecretOnCommandLine, key,
+			"secrets are not kept in the configuration: set an environment variable instead")}
 	}
 	if v := c.String("value"); value && redact.String(v) != v {
-		return []fault.Problem{{
-			Param: "value", Code: fault.SecretOnCommandLine, Value: redact.String(v),
-			Message: "the value holds a secret; set it as an environment variable instead",
-		}}
+		return []fault.Problem{contract.Wrong("value", fault.SecretOnCommandLine, redact.String(v),
+			"the value holds a secret; set it as an environment variable instead")}
 	}
 	if !c.Bool("global") && !c.Given("config") && c.ProjectAt(c.Dir()).Home {
-		return []fault.Problem{{
-			Param: "global", Code: fault.MissingArgument,
-			Message: "the home directory is not a project; add --global to change your own configuration",
-		}}
+		return []fault.Problem{contract.Wrong("global", fault.MissingArgument, "",
+			"the home directory is not a project; add --global to change your own configuration")}
 	}
 	edit := config.Edit{Key: key, Keys: c.Program.ConfigKeys(), Value: c.String("value")}
 	if !c.Bool("global") && !c.Given("config") {
 		edit.Root = c.ProjectAt(c.Dir()).Root
 	}
-	err := config.Check(edit, value)
+	return problemsOf("key", key, config.Check(edit, value))
+}
+
+// problemsOf returns an error about the value of a parameter as what is wrong with it.
+func problemsOf(param, value string, err error) []fault.Problem {
 	if err == nil {
 		return nil
 	}
@@ -60,7 +58,7 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 		return f.Problems
 	}
 	near, _ := f.Detail["did_you_mean"].(string)
-	return []fault.Problem{{Param: "key", Code: f.Code, Value: key, Message: f.Message, Corrected: near}}
+	return []fault.Problem{{Param: param, Code: f.Code, Value: value, Message: f.Message, Corrected: near}}
 }
 
 // isContext reports whether a key is the setting of this name in a context.
@@ -78,12 +76,7 @@ func (p Parts) checkNamed(c *contract.Call) []fault.Problem {
 	case key == "native.provider" || isContext(key, "native.provider"):
 		err = provider.Options{APIs: p.APIs}.Check(value)
 	}
-	if err == nil {
-		return nil
-	}
-	f := fault.Of(err)
-	near, _ := f.Detail["did_you_mean"].(string)
-	return []fault.Problem{{Param: "value", Code: f.Code, Value: value, Message: f.Message, Corrected: near}}
+	return problemsOf("value", value, err)
 }
 
 // target returns the file that is written, its scope, and its trust.
@@ -146,10 +139,8 @@ func tellScope(c *contract.Call, edit config.Edit, scope, value string) {
 
 // higher reports whether a source wins over the file of a scope.
 func higher(source, scope string) bool {
-	if len(source) > 4 && (source[:4] == "env:" || source[:4] == "flag") {
-		return true
-	}
-	return scope == "global" && source != "default"
+	return strings.HasPrefix(source, "env:") || strings.HasPrefix(source, "flag:") ||
+		scope == "global" && source != "default"
 }
 
 func configCommand(c contract.Command) *contract.Command {
@@ -207,14 +198,8 @@ func runConfigSet(ctx context.Context, c *contract.Call) (contract.Result, error
 	if c.DryRun() {
 		old, err := config.Peek(edit)
 		data.Old = orNil(old)
-		return contract.Result{
-				Data: data, Effect: effectOf(old, edit.Value), Meta: meta,
-				Target: map[string]any{
-					"file": edit.File, "key": edit.Key, "old_value": orNil(old),
-					"value": edit.Value,
-				},
-			},
-			err
+		target := map[string]any{"file": edit.File, "key": edit.Key, "old_value": data.Old, "value": edit.Value}
+		return contract.Result{Data: data, Effect: effectOf(old, edit.Value), Meta: meta, Target: target}, err
 	}
 	old, changed, err := config.Write(ctx, edit)
 	data.Old = orNil(old)
@@ -311,7 +296,7 @@ func configGet() *contract.Command {
 }
 
 func settingOf(key string, v config.Value) settingData {
-	return settingData{Key: key, Value: shown(v), Source: v.Source, Shadowed: slices.Concat([]string{}, v.Shadowed)}
+	return settingData{Key: key, Value: shown(v), Source: v.Source, Shadowed: v.Shadowed}
 }
 
 type settingRow struct {
@@ -333,7 +318,7 @@ func configList() *contract.Command {
 		Exits:    []contract.Exit{{Code: contract.Success, When: "the settings are listed"}},
 		Examples: []contract.Example{{Description: "All settings", Command: "omniagent config list"}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
-			rows := []settingRow{}
+			var rows []settingRow
 			for _, e := range c.Config.All() {
 				rows = append(rows, settingRow{settingOf(e.Key.Name, e.Value), e.Key.Help})
 			}
@@ -372,14 +357,11 @@ func configPath() *contract.Command {
 }
 
 // configFiles returns the files that count, or would if they existed.
-func configFiles(c *contract.Call) []pathRow {
-	rows := []pathRow{}
+func configFiles(c *contract.Call) (rows []pathRow) {
 	add := func(layer, path string, trusted bool) {
 		if path != "" {
-			rows = append(rows, pathRow{
-				layer, path, fileExists(path), slices.Contains(c.Config.Sources(), path),
-				trusted,
-			})
+			used := slices.Contains(c.Config.Sources(), path)
+			rows = append(rows, pathRow{layer, path, fileExists(path), used, trusted})
 		}
 	}
 	if c.Given("config") {

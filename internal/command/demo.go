@@ -93,7 +93,7 @@ func (p Parts) demonstration() *contract.Command {
 			data.Agents, data.Next = p.demoAgents(c)
 			data.took = time.Since(began)
 			var amiss []string
-			measured := []demo.Measured{}
+			var measured []demo.Measured
 			for _, sc := range data.Scenes {
 				measured = append(measured, sc.Measured())
 				if !sc.OK {
@@ -179,7 +179,7 @@ func removeEmpty(path, outermost string) {
 
 // demoAgents returns the agents found, from files and variables alone, and which command to try.
 func (p Parts) demoAgents(c *contract.Call) ([]demoAgent, demoNext) {
-	rows := []demoAgent{}
+	var rows []demoAgent
 	env := agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: versions(c.Paths).Of}
 	const try = `omniagent -p 'What is in this directory?' --agent `
 	var next, login, install demoNext

@@ -100,26 +100,25 @@ func (p Parts) doctor() *contract.Command {
 			{Description: "Only one, as a table", Command: "omniagent doctor --rehearse codex --output plain"},
 		},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			data := doctorData{Platform: runtime.GOOS + "/" + runtime.GOARCH, Dependencies: []dependency{}}
-			data.Checks = append(checkConfig(c), checkPlaces(c)...)
 			git, gitCheck := checkGit(ctx, c)
-			data.Dependencies, data.Checks = append(data.Dependencies, git), append(data.Checks, gitCheck)
+			data := doctorData{Platform: runtime.GOOS + "/" + runtime.GOARCH, Dependencies: []dependency{git}}
+			data.Checks = slices.Concat([]check{checkConfig(c)}, checkPlaces(c), []check{gitCheck})
 			data.Checks = append(data.Checks, checkAgents(ctx, c, drivers)...)
 			rows, tried := checkRehearsals(ctx, c, drivers)
-			data.Rehearsals, data.Checks = append([]rehearsalData{}, rows...), append(data.Checks, tried...)
+			data.Rehearsals, data.Checks = rows, append(data.Checks, tried...)
 			data.Checks = append(data.Checks, p.checkKeys(c), checkProxy(c), checkShell(c), checkRuns(ctx, c),
 				checkApart(c))
 			report := sandbox.Probe(ctx, sandbox.Options{Self: self(), Stage: true})
 			if ctx.Err() != nil { // an incomplete result supports no claim
 				return contract.Result{}, context.Cause(ctx)
 			}
-			data.Sandbox = sandboxData{report.Tier.String(), report.Privileged, append([]string{}, report.Holes...)}
+			data.Sandbox = sandboxData{report.Tier.String(), report.Privileged, report.Holes}
 			for _, f := range report.Facts {
 				data.Checks = append(data.Checks, check{
 					Name: "kernel:" + f.Name, OK: f.OK, Detail: orNil(f.Detail), Fix: orNil(f.Fix),
 				})
 			}
-			failed := []string{}
+			var failed []string
 			for _, k := range data.Checks {
 				if k.Required && !k.OK {
 					failed = append(failed, k.Name)
@@ -129,13 +128,8 @@ func (p Parts) doctor() *contract.Command {
 				return contract.Result{Data: data}, fault.New(fault.PreflightFailed, "required checks failed: %s",
 					strings.Join(failed, ", ")).With("failed_checks", failed)
 			}
-			return contract.Result{
-					Data: data,
-					Meta: sandboxMeta(&event.Walls{
-						Name: data.Sandbox.Tier, Network: "off", Holes: data.Sandbox.Holes,
-					}),
-				},
-				nil
+			walls := &event.Walls{Name: data.Sandbox.Tier, Network: "off", Holes: data.Sandbox.Holes}
+			return contract.Result{Data: data, Meta: sandboxMeta(walls)}, nil
 		},
 	}
 }
@@ -151,7 +145,7 @@ func (d doctorData) PlainText() string {
 		if !k.OK && k.Required {
 			mark = "FAIL"
 		}
-		about := []string{}
+		var about []string
 		for _, s := range []*string{k.Version, k.Detail, k.Error} {
 			if s != nil {
 				about = append(about, *s)
@@ -258,13 +252,12 @@ func failed(k check, err error, fix string) check {
 	return k
 }
 
-func checkConfig(c *contract.Call) []check {
+func checkConfig(c *contract.Call) check {
 	k := check{Name: "config", OK: true, Required: true}
 	if err := c.ConfigError(); err != nil {
-		f := fault.Of(err)
-		return []check{failed(k, err, f.Suggestion)}
+		return failed(k, err, fault.Of(err).Suggestion)
 	}
-	return []check{k}
+	return k
 }
 
 // checkPlaces checks whether state can be kept.
@@ -384,7 +377,7 @@ func installGit() string {
 }
 
 func checkAgents(ctx context.Context, c *contract.Call, drivers []agent.Driver) []check {
-	list := []check{}
+	var list []check
 	for _, d := range drivers {
 		row := askAgent(ctx, c, knownAgent{Driver: d})
 		k := check{Name: "agent:" + row.Name, OK: row.Installed, Version: row.Version, Detail: row.Path}
@@ -407,7 +400,7 @@ func checkShell(c *contract.Call) check {
 
 // checkProxy reports which proxy connections would use.
 func checkProxy(c *contract.Call) check {
-	found := []string{}
+	var found []string
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"} {
 		if v, ok := c.Host.Lookup(name); ok && v != "" {
 			found = append(found, name+"="+v)

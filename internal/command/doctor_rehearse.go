@@ -71,19 +71,11 @@ func rehearseRules(drivers []agent.Driver) func(*contract.Call) []fault.Problem 
 			_, known := agent.Find(drivers, name)
 			switch {
 			case !c.Bool("rehearse"):
-				problems = append(problems, fault.Problem{
-					Param: "agent", Code: fault.ArgError, Value: name,
-					Message: "an agent is named only with --rehearse",
-				})
+				problems = append(problems,
+					contract.Wrong("agent", fault.ArgError, name, "an agent is named only with --rehearse"))
 			case !known:
-				names := []string{}
-				for _, d := range drivers {
-					names = append(names, d.Name())
-				}
-				problems = append(problems, fault.Problem{
-					Param: "agent", Code: fault.ArgError, Value: name,
-					Message: "there is no agent " + name + " to rehearse; there are " + strings.Join(names, ", "),
-				})
+				problems = append(problems, contract.Wrong("agent", fault.ArgError, name,
+					"there is no agent %s to rehearse; there are %s", name, strings.Join(namesOf(drivers), ", ")))
 			}
 		}
 		return problems
@@ -92,7 +84,7 @@ func rehearseRules(drivers []agent.Driver) func(*contract.Call) []fault.Problem 
 
 // checkRehearsals reports whether each installed agent has a fresh rehearsal. With --rehearse it makes one first.
 func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driver) ([]rehearsalData, []check) {
-	named := []string{}
+	var named []string
 	for _, name := range c.Strings("agent") {
 		if d, ok := agent.Find(drivers, name); ok {
 			named = append(named, d.Name())
@@ -175,7 +167,7 @@ func printRehearsal(c *contract.Call, p rehearsal.Progress) {
 }
 
 func verdictCounts(n map[rehearsal.Verdict]int) string {
-	parts := []string{}
+	var parts []string
 	for _, v := range []struct {
 		verdict   rehearsal.Verdict
 		one, many string
@@ -201,9 +193,7 @@ func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, ch
 	name := s.Driver.Name()
 	record, state := rehearsals(c).Load(name, s.Install)
 	k := check{Name: "rehearsal:" + name, OK: state == rehearsal.Fresh, Version: orNil(record.Version)}
-	row := rehearsalData{
-		Agent: name, State: string(state), Program: []fingerprint.File{}, Findings: []rehearsal.Finding{},
-	}
+	row := rehearsalData{Agent: name, State: string(state)}
 	again := "omniagent doctor --rehearse " + name
 	if state == rehearsal.Never {
 		k.Detail, k.Fix = orNil("never tried on this machine"), &again
@@ -230,7 +220,7 @@ func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, ch
 	}
 	if c.Bool("rehearse") {
 		k.Required = true
-		row.Program, row.Findings = append(row.Program, record.Program...), append(row.Findings, record.Findings...)
+		row.Program, row.Findings = record.Program, record.Findings
 	}
 	return row, k
 }
@@ -249,7 +239,7 @@ func failureSummary(bad []rehearsal.Finding, all int) string {
 			why = f.Observed
 		}
 	}
-	parts := []string{}
+	var parts []string
 	if len(differs) > 0 {
 		parts = append(parts, "not as claimed: "+strings.Join(differs, ", "))
 	}

@@ -41,7 +41,7 @@ func errorsList() *contract.Command {
 			{Description: "One code", Command: "omniagent errors list LOCK_HELD"},
 		},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
-			rows := []errorRow{}
+			var rows []errorRow
 			for _, e := range fault.Catalogue() {
 				if c.Given("code") && string(e.Code) != c.String("code") {
 					continue

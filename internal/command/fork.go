@@ -99,26 +99,26 @@ func forkList() *contract.Command {
 				return contract.Result{}, err
 			}
 			all, err := store.List()
-			rows := []contract.Foreign[forkRow]{}
+			var rows []forkRow
 			for _, f := range all {
 				row := forkRow{
 					Name: f.Name, Tier: string(f.Tier), Workspace: f.Workspace, Made: f.Made,
-					Running: append([]int{}, f.Running()...), Bytes: f.Size(),
+					Running: f.Running(), Bytes: f.Size(),
 				}
 				if !f.Applied.IsZero() {
 					row.Applied = &f.Record.Applied
 				}
-				rows = append(rows, contract.Foreign[forkRow]{Value: row})
+				rows = append(rows, row)
 			}
-			return contract.Result{Data: forkListData{contract.RowsOf(rows)}}, err
+			return contract.Result{Data: forkListData{contract.ForeignRows(rows)}}, err
 		},
 	})
 }
 
 type forkDiffData struct {
 	Name  string                           `json:"name"`
-	Files []contract.Foreign[forkFile]     `json:"files"`
-	Git   []contract.Foreign[forkOwn]      `json:"git" doc:"what only the repositories of the fork have"`
+	Files contract.Foreigns[forkFile]      `json:"files"`
+	Git   contract.Foreigns[forkOwn]       `json:"git" doc:"what only the repositories of the fork have"`
 	Patch contract.Foreign[contract.Exact] `json:"patch" doc:"empty: without --patch"`
 
 	root string // of the workspace
@@ -139,13 +139,11 @@ type forkOwn struct {
 }
 
 // ownOf returns what only the repositories of a fork have.
-func ownOf(ctx context.Context, f *fork.Fork) ([]contract.Foreign[forkOwn], error) {
-	all := foreign[forkOwn](nil)
+func ownOf(ctx context.Context, f *fork.Fork) (all []forkOwn, err error) {
 	found, err := f.Owns(ctx)
 	for _, o := range found {
-		all = append(all, contract.Foreign[forkOwn]{Value: forkOwn{
-			filepath.Join(f.Workspace, filepath.FromSlash(o.Repository)), o.Ref, o.Commit,
-		}})
+		path := filepath.Join(f.Workspace, filepath.FromSlash(o.Repository))
+		all = append(all, forkOwn{path, o.Ref, o.Commit})
 	}
 	return all, err
 }
@@ -167,18 +165,18 @@ func (d forkDiffData) PlainText() string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, f := range d.Files {
 		lines, note := "", ""
-		if f.Value.Added != nil {
-			lines = fmt.Sprintf("+%d -%d", *f.Value.Added, *f.Value.Removed)
+		if f.Added != nil {
+			lines = fmt.Sprintf("+%d -%d", *f.Added, *f.Removed)
 		}
-		if f.Value.Meets {
+		if f.Meets {
 			note = "changed in the workspace too"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Value.Status, shownIn(d.root, f.Value.Path), lines, note)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Status, shownIn(d.root, f.Path), lines, note)
 	}
 	_ = w.Flush() // into memory
 	for _, o := range d.Git {
-		fmt.Fprintf(&b, "only in the fork: %s %s of %s\n", text.Visible(o.Value.Ref), o.Value.Commit[:12],
-			shownIn(d.root, o.Value.Repository))
+		fmt.Fprintf(&b, "only in the fork: %s %s of %s\n", text.Visible(o.Ref), o.Commit[:12],
+			shownIn(d.root, o.Repository))
 	}
 	return b.String()
 }
@@ -204,16 +202,16 @@ func forkDiff() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			d := forkDiffData{Name: f.Name, Files: foreign[forkFile](nil), root: f.Workspace}
+			d := forkDiffData{Name: f.Name, root: f.Workspace}
 			if d.Git, err = ownOf(ctx, f); err != nil {
 				return contract.Result{}, err
 			}
 			var patch strings.Builder
 			for _, change := range changes {
-				d.Files = append(d.Files, contract.Foreign[forkFile]{Value: forkFile{
-					filepath.Join(f.Workspace, filepath.FromSlash(change.Path)), string(change.Status), change.Added,
-					change.Removed, change.Meets,
-				}})
+				path := filepath.Join(f.Workspace, filepath.FromSlash(change.Path))
+				d.Files = append(d.Files, forkFile{
+					path, string(change.Status), change.Added, change.Removed, change.Meets,
+				})
 				if err := change.Patch(&patch); err != nil {
 					return contract.Result{}, err
 				}
@@ -227,13 +225,13 @@ func forkDiff() *contract.Command {
 }
 
 type forkApplied struct {
-	Name    string                         `json:"name"`
-	Turn    *string                        `json:"turn" doc:"omniagent undo takes it back; null: nothing was changed"`
-	Files   []contract.Foreign[forkResult] `json:"files"`
-	Commits int                            `json:"commits"`
-	Branch  *string                        `json:"branch" doc:"that has them"`
-	InPlace bool                           `json:"in_place" doc:"the branch is checked out"`
-	Resumed bool                           `json:"resumed" doc:"an earlier call, whose process had died, was completed"`
+	Name    string                        `json:"name"`
+	Turn    *string                       `json:"turn" doc:"omniagent undo takes it back; null: nothing was changed"`
+	Files   contract.Foreigns[forkResult] `json:"files"`
+	Commits int                           `json:"commits"`
+	Branch  *string                       `json:"branch" doc:"that has them"`
+	InPlace bool                          `json:"in_place" doc:"the branch is checked out"`
+	Resumed bool                          `json:"resumed" doc:"an earlier call, whose process had died, was completed"`
 
 	dryRun bool
 	root   string // of the workspace
@@ -247,12 +245,12 @@ type forkResult struct {
 
 func forkAppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) forkApplied {
 	d := forkApplied{
-		Name: f.Name, Turn: orNil(out.Turn), Files: foreign[forkResult](nil), Commits: out.Commits,
-		Branch: orNil(out.Branch), InPlace: out.InPlace, Resumed: out.Resumed, dryRun: dryRun, root: f.Workspace,
+		Name: f.Name, Turn: orNil(out.Turn), Commits: out.Commits, Branch: orNil(out.Branch), InPlace: out.InPlace,
+		Resumed: out.Resumed, dryRun: dryRun, root: f.Workspace,
 	}
 	add := func(path, result, reason string) {
 		path = filepath.Join(f.Workspace, filepath.FromSlash(path))
-		d.Files = append(d.Files, contract.Foreign[forkResult]{Value: forkResult{path, result, reason}})
+		d.Files = append(d.Files, forkResult{path, result, reason})
 	}
 	for _, k := range out.Conflicts {
 		result := "kept"
@@ -272,7 +270,7 @@ func forkAppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) forkApplied {
 
 // effect says whether anything came home.
 func (d forkApplied) effect() contract.Effect {
-	came := func(f contract.Foreign[forkResult]) bool { return f.Value.Result != "kept" }
+	came := func(f forkResult) bool { return f.Result != "kept" }
 	if d.Turn == nil && d.Branch == nil && !slices.ContainsFunc(d.Files, came) {
 		return contract.Noop
 	}
@@ -291,11 +289,11 @@ func (d forkApplied) PlainText() string {
 	var merged int
 	var decide []string
 	for _, f := range d.Files {
-		switch f.Value.Result {
+		switch f.Result {
 		case "merged":
 			merged++
 		case "marked", "kept":
-			decide = append(decide, "  "+shownIn(d.root, f.Value.Path)+": "+text.Visible(f.Value.Reason))
+			decide = append(decide, "  "+shownIn(d.root, f.Path)+": "+text.Visible(f.Reason))
 		}
 	}
 	first := verb + " " + plural(len(d.Files)-len(decide), "path")
@@ -451,19 +449,18 @@ func deleteForks(ctx context.Context, c *contract.Call) (contract.Result, error)
 			all = append(all, f)
 		}
 	}
-	d, affected := forkDeleted{Forks: []forkGone{}}, []any{}
+	d, affected := forkDeleted{}, []any{}
 	for _, f := range all {
 		one := forkGone{f.Name, f.Size()}
-		changed := []string{}
+		var changed, git []string
 		if changes, err := f.Changes(ctx); err == nil { // the workspace may be gone
 			for _, change := range changes {
 				changed = append(changed, change.Path)
 			}
 		}
-		git := []string{}
 		if own, err := ownOf(ctx, f); err == nil {
 			for _, o := range own {
-				git = append(git, o.Value.Ref+" "+o.Value.Commit+" of "+shownIn(f.Workspace, o.Value.Repository))
+				git = append(git, o.Ref+" "+o.Commit+" of "+shownIn(f.Workspace, o.Repository))
 			}
 		}
 		affected = append(affected, map[string]any{

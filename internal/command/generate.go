@@ -87,7 +87,7 @@ func generateMan() *contract.Command {
 }
 
 func targetOf(files []generatedFile) map[string]any {
-	paths := []string{}
+	var paths []string
 	for _, f := range files {
 		paths = append(paths, f.Path)
 	}
@@ -95,8 +95,8 @@ func targetOf(files []generatedFile) map[string]any {
 }
 
 // writePages writes the pages that have changed.
-func writePages(c *contract.Call, pages []contract.Page) ([]generatedFile, contract.Effect, error) {
-	dir, files, effect := c.Path("output-dir"), []generatedFile{}, contract.Noop
+func writePages(c *contract.Call, pages []contract.Page) (files []generatedFile, _ contract.Effect, _ error) {
+	dir, effect := c.Path("output-dir"), contract.Noop
 	if !c.DryRun() {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return files, effect, fault.New(fault.PermissionDenied, "the directory %s cannot be made", dir).

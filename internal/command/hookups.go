@@ -119,7 +119,7 @@ func ownWords(c *contract.Call) ([]string, error) {
 }
 
 func (p Parts) mcpInstall() *contract.Command {
-	programs := []string{}
+	var programs []string
 	var files []contract.FileEffect
 	for _, d := range p.Agents {
 		if at := d.Describe().Servers; at != nil {
@@ -170,7 +170,7 @@ func entryName(c *contract.Call, agent string) string {
 }
 
 func (p Parts) acpInstall() *contract.Command {
-	programs := []string{}
+	var programs []string
 	var files []contract.FileEffect
 	for _, e := range acp.Editors() {
 		programs = append(programs, e.Name)

@@ -55,7 +55,7 @@ func keyFile() []contract.FileEffect {
 // keysHere lists the keys of the environment and the stored ones, without their texts.
 func (p Parts) keysHere(c *contract.Call) ([]storedKey, error) {
 	home, _ := c.Host.Lookup("HOME")
-	all := []storedKey{}
+	var all []storedKey
 	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: ownPrograms(c, home)}) {
 		all = append(all, storedKey{one.Account, one.Source})
 	}

@@ -132,7 +132,7 @@ func ceilingOf(c *contract.Call) (most delegate.Mode, reads setting.Approval, er
 
 // mcpRoots returns the directories in which agents may work.
 func mcpRoots(c *contract.Call) ([]string, error) {
-	roots := []string{}
+	var roots []string
 	for _, dir := range append(c.Strings("dir"), "")[:max(1, len(c.Strings("dir")))] {
 		path := c.Dir()
 		if dir != "" {

@@ -59,7 +59,8 @@ func (p Parts) runModelsList(ctx context.Context, c *contract.Call) (contract.Re
 	env.Own.Keys = mentioned{keysOf(c)}
 	active, problem := env.Provider(ctx, opening.Request{Spec: agent.Spec{Dir: c.Dir()}})
 	options := provider.Options{APIs: p.APIs, Lookup: env.Own.Programs, Home: env.Home, Keys: env.Own.Keys}
-	data, rows := modelsData{}, []modelRow{}
+	var data modelsData
+	var rows []modelRow
 	if problem != nil {
 		data.Problem = orNil(fault.Of(problem).Message)
 	}
@@ -175,7 +176,7 @@ func (p Parts) runModelsUse(ctx context.Context, c *contract.Call) (contract.Res
 		return contract.Result{}, fault.New(fault.NoHome, "no home directory is known").Hint("set HOME")
 	}
 	profiles := profilesOf(c)(c.Dir())
-	u := user{c: c, data: modelUsed{Name: name, Changed: []string{}}}
+	u := user{c: c, data: modelUsed{Name: name}}
 	word, model, slash := strings.Cut(name, "/")
 	account := slices.Contains(provider.Names(p.APIs), strings.ToLower(word))
 	var err error

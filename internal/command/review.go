@@ -32,15 +32,15 @@ type reviewFinding struct {
 }
 
 type reviewData struct {
-	Findings []contract.Foreign[reviewFinding] `json:"findings"`
-	Worst    string                            `json:"worst" enum:"none,note,warning,error"`
-	Whole    bool                              `json:"whole" doc:"no line of the answer is missing or unread"`
-	Unread   []contract.Foreign[string]        `json:"unread" doc:"lines of the answer in no form that was asked for"`
-	Files    int                               `json:"files" doc:"of the diff"`
-	Run      string                            `json:"run_id" doc:"omniagent runs show has all of it; empty: a dry run"`
-	Agent    string                            `json:"agent"`
-	Usage    *run.Usage                        `json:"usage" doc:"null: the agent does not tell it"`
-	SARIF    *string                           `json:"sarif" doc:"the file that was written"`
+	Findings contract.Foreigns[reviewFinding] `json:"findings"`
+	Worst    string                           `json:"worst" enum:"none,note,warning,error"`
+	Whole    bool                             `json:"whole" doc:"no line of the answer is missing or unread"`
+	Unread   contract.Foreigns[string]        `json:"unread" doc:"lines of the answer in no form that was asked for"`
+	Files    int                              `json:"files" doc:"of the diff"`
+	Run      string                           `json:"run_id" doc:"omniagent runs show has all of it; empty: a dry run"`
+	Agent    string                           `json:"agent"`
+	Usage    *run.Usage                       `json:"usage" doc:"null: the agent does not tell it"`
+	SARIF    *string                          `json:"sarif" doc:"the file that was written"`
 }
 
 // PlainText returns a line for each finding, as compilers write them.
@@ -48,17 +48,16 @@ func (d reviewData) PlainText() string {
 	var b strings.Builder
 	for _, f := range d.Findings {
 		place := ""
-		if !f.Value.Placed {
+		if !f.Placed {
 			place = " (the diff does not show this line)"
 		}
-		fmt.Fprintf(&b, "%s:%d: %s: %s%s\n", f.Value.File, f.Value.Line, f.Value.Severity, text.Flat(f.Value.Title),
-			place)
-		if detail := strings.TrimSpace(f.Value.Detail); detail != "" {
+		fmt.Fprintf(&b, "%s:%d: %s: %s%s\n", f.File, f.Line, f.Severity, text.Flat(f.Title), place)
+		if detail := strings.TrimSpace(f.Detail); detail != "" {
 			b.WriteString("  " + strings.ReplaceAll(detail, "\n", "\n  ") + "\n")
 		}
 	}
 	for _, line := range d.Unread {
-		b.WriteString("not read: " + line.Value + "\n")
+		b.WriteString("not read: " + line + "\n")
 	}
 	switch {
 	case d.Files == 0:
@@ -140,10 +139,7 @@ func (p Parts) runReview(ctx context.Context, c *contract.Call) (contract.Result
 		return contract.Result{}, fault.New(fault.ArgError, "standard input holds something else than a diff").
 			Hint("git diff | omniagent review, or omniagent review --base origin/main")
 	}
-	data := reviewData{
-		Findings: []contract.Foreign[reviewFinding]{}, Unread: []contract.Foreign[string]{}, Files: len(diff.Files),
-		Whole: true, Worst: "none",
-	}
+	data := reviewData{Files: len(diff.Files), Whole: true, Worst: "none"}
 	task, err := p.reviewTask(c, diff)
 	if err != nil {
 		return contract.Result{}, err
@@ -180,10 +176,7 @@ func (p Parts) runReview(ctx context.Context, c *contract.Call) (contract.Result
 		c.Warn("TOOL_DENIED", "%s", fault.Of(err).Message)
 	}
 	answer := review.Read(r.Result.Text)
-	data.Whole = answer.Whole
-	for _, line := range answer.Unread {
-		data.Unread = append(data.Unread, contract.Foreign[string]{Value: line})
-	}
+	data.Whole, data.Unread = answer.Whole, answer.Unread
 	return reviewed(c, diff, data, answer.Findings)
 }
 
@@ -214,9 +207,7 @@ func (p Parts) reviewTask(c *contract.Call, diff review.Diff) (run.Task, error) 
 // reviewed puts the findings into the answer, writes the file, and chooses the exit code.
 func reviewed(c *contract.Call, diff review.Diff, data reviewData, findings []review.Finding) (contract.Result, error) {
 	for _, f := range findings {
-		data.Findings = append(data.Findings, contract.Foreign[reviewFinding]{
-			Value: reviewFinding{f, diff.Has(f.File, f.Line)},
-		})
+		data.Findings = append(data.Findings, reviewFinding{f, diff.Has(f.File, f.Line)})
 	}
 	worst := review.Worst(findings)
 	data.Worst = cmp.Or(string(worst), "none")

@@ -160,9 +160,8 @@ func validateRun(c *contract.Call) []fault.Problem {
 	for _, name := range []string{"require", "answer", "answer-from"} {
 		for _, pair := range c.Strings(name) {
 			if key, value, ok := strings.Cut(pair, "="); !ok || session.CheckID(key) != nil || value == "" {
-				problems = append(problems, fault.Problem{
-					Param: name, Code: fault.ArgError, Value: pair, Message: "--" + name + " takes KEY=VALUE",
-				})
+				problems = append(problems,
+					contract.Wrong(name, fault.ArgError, pair, "--%s takes KEY=VALUE", name))
 			}
 		}
 	}
@@ -176,14 +175,10 @@ func validateRun(c *contract.Call) []fault.Problem {
 		err = fault.New(fault.ArgError, "--network needs --fork or --race")
 	}
 	if err != nil {
-		problems = append(problems, fault.Problem{
-			Param: "network", Code: fault.ArgError, Message: fault.Of(err).Message,
-		})
+		problems = append(problems, contract.Wrong("network", fault.ArgError, "", "%s", fault.Of(err).Message))
 	}
 	if _, _, err := approvalOf(c); err != nil {
-		problems = append(problems, fault.Problem{
-			Param: "approval", Code: fault.ArgError, Message: fault.Of(err).Message,
-		})
+		problems = append(problems, contract.Wrong("approval", fault.ArgError, "", "%s", fault.Of(err).Message))
 	}
 	return problems
 }

@@ -275,7 +275,7 @@ func (l *ledger) workOff(
 
 // batched is the answer of a batch.
 func batched(whole run.Record, rows []severalRow) (contract.Result, error) {
-	d := handedOver{runData: runDataOf(whole), Runs: foreign(rows)}
+	d := handedOver{runData: runDataOf(whole), Runs: rows}
 	var left []severalRow
 	for _, r := range rows {
 		if !r.Passed {

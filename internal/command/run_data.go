@@ -16,26 +16,26 @@ import (
 
 // runData is what every command says of a run that it carries out.
 type runData struct {
-	ID          string                          `json:"run_id" doc:"empty: a dry run of what would begin one"`
-	Status      string                          `json:"status" enum:"queued,starting,running,needs_input,succeeded,failed,blocked,stalled,timed_out,cancelled,unknown_outcome"`
-	Reason      string                          `json:"reason" doc:"why it has that status, in one word; docs/run.md lists them"`
-	Agent       string                          `json:"agent"`
-	Session     *string                         `json:"session_id" doc:"the conversation: omniagent session show; null: there was none"`
-	Text        contract.Foreign[string]        `json:"text" doc:"the agent's answer"`
-	Changed     *runChanges                     `json:"changed" doc:"files that differ from before; null: not known"`
-	Denials     []contract.Foreign[runDenial]   `json:"denials"`
-	Questions   []contract.Foreign[runQuestion] `json:"questions" doc:"without an answer"`
-	Asks        []contract.Foreign[string]      `json:"open_questions" doc:"with which the answer of a success ends"`
-	Usage       *run.Usage                      `json:"usage" doc:"of all attempts; null: the agent does not tell it"`
-	Attempts    int                             `json:"attempts"`
-	Fingerprint string                          `json:"fingerprint" doc:"the same for the same task, agent, version, mode and directory"`
-	DurationMS  int64                           `json:"duration_ms" doc:"without waited_ms"`
-	WaitedMS    int64                           `json:"waited_ms" doc:"for the answer of a person"`
-	ExitCode    *int                            `json:"exit_code" doc:"of the agent's process; null: it has none, or never began"`
-	Evidence    []contract.Foreign[string]      `json:"evidence" doc:"what the status is drawn from"`
-	Fork        *string                         `json:"fork" doc:"in which it worked: omniagent fork diff, apply or delete; null: none"`
-	Check       *runChecked                     `json:"check" doc:"how --check ended; null without --check, or if the agent did not finish"`
-	Summary     runSummary                      `json:"summary"`
+	ID          string                         `json:"run_id" doc:"empty: a dry run of what would begin one"`
+	Status      string                         `json:"status" enum:"queued,starting,running,needs_input,succeeded,failed,blocked,stalled,timed_out,cancelled,unknown_outcome"`
+	Reason      string                         `json:"reason" doc:"why it has that status, in one word; docs/run.md lists them"`
+	Agent       string                         `json:"agent"`
+	Session     *string                        `json:"session_id" doc:"the conversation: omniagent session show; null: there was none"`
+	Text        contract.Foreign[string]       `json:"text" doc:"the agent's answer"`
+	Changed     *runChanges                    `json:"changed" doc:"files that differ from before; null: not known"`
+	Denials     contract.Foreigns[runDenial]   `json:"denials"`
+	Questions   contract.Foreigns[runQuestion] `json:"questions" doc:"without an answer"`
+	Asks        contract.Foreigns[string]      `json:"open_questions" doc:"with which the answer of a success ends"`
+	Usage       *run.Usage                     `json:"usage" doc:"of all attempts; null: the agent does not tell it"`
+	Attempts    int                            `json:"attempts"`
+	Fingerprint string                         `json:"fingerprint" doc:"the same for the same task, agent, version, mode and directory"`
+	DurationMS  int64                          `json:"duration_ms" doc:"without waited_ms"`
+	WaitedMS    int64                          `json:"waited_ms" doc:"for the answer of a person"`
+	ExitCode    *int                           `json:"exit_code" doc:"of the agent's process; null: it has none, or never began"`
+	Evidence    contract.Foreigns[string]      `json:"evidence" doc:"what the status is drawn from"`
+	Fork        *string                        `json:"fork" doc:"in which it worked: omniagent fork diff, apply or delete; null: none"`
+	Check       *runChecked                    `json:"check" doc:"how --check ended; null without --check, or if the agent did not finish"`
+	Summary     runSummary                     `json:"summary"`
 
 	Job      *string `json:"job_id,omitempty" doc:"with --detach: run_id"`
 	Terminal *bool   `json:"terminal,omitempty" doc:"with --detach: whether it is over"`
@@ -51,11 +51,11 @@ type runData struct {
 }
 
 type runChanges struct {
-	Count   int                             `json:"count"`
-	Files   []contract.Foreign[tree.Change] `json:"files"`
-	Git     []contract.Foreign[string]      `json:"git" doc:"what differs of the repository itself: HEAD, refs, configuration, hooks"`
-	Ignored int                             `json:"ignored" doc:"further files, which the repository ignores"`
-	Partial []contract.Foreign[string]      `json:"partial" doc:"what could not be looked at"`
+	Count   int                            `json:"count"`
+	Files   contract.Foreigns[tree.Change] `json:"files"`
+	Git     contract.Foreigns[string]      `json:"git" doc:"what differs of the repository itself: HEAD, refs, configuration, hooks"`
+	Ignored int                            `json:"ignored" doc:"further files, which the repository ignores"`
+	Partial contract.Foreigns[string]      `json:"partial" doc:"what could not be looked at"`
 }
 
 type runChecked struct {
@@ -76,25 +76,21 @@ type runQuestion struct {
 }
 
 type runSummary struct {
-	What   contract.Foreign[string]      `json:"what" doc:"the beginning of the answer"`
-	Why    contract.Foreign[string]      `json:"why" doc:"the beginning of the task"`
-	Files  []contract.Foreign[string]    `json:"files"`
-	Checks []contract.Foreign[run.Check] `json:"checks" doc:"commands that the agent ran, the last ones"`
-	Next   []string                      `json:"next_steps"`
+	What   contract.Foreign[string]     `json:"what" doc:"the beginning of the answer"`
+	Why    contract.Foreign[string]     `json:"why" doc:"the beginning of the task"`
+	Files  contract.Foreigns[string]    `json:"files"`
+	Checks contract.Foreigns[run.Check] `json:"checks" doc:"commands that the agent ran, the last ones"`
+	Next   []string                     `json:"next_steps"`
 }
 
 func runDataOf(r run.Record) runData {
 	d := runData{
-		ID: r.ID, Status: string(r.State), Attempts: len(r.Attempts), Denials: []contract.Foreign[runDenial]{},
-		Questions: questionsOf(r), Asks: foreign[string](nil), Evidence: foreign[string](nil), Fork: orNil(r.Fork),
+		ID: r.ID, Status: string(r.State), Attempts: len(r.Attempts), Questions: questionsOf(r), Fork: orNil(r.Fork),
 		skipped: r.Skipped(),
 	}
 	worked, waited := r.Times(time.Now())
 	d.DurationMS, d.WaitedMS = worked.Milliseconds(), waited.Milliseconds()
-	d.Summary = runSummary{
-		Files: foreign[string](nil), Checks: foreign[run.Check](nil), Next: []string{},
-		Why: contract.Foreign[string]{Value: text.OneLine(r.Text, 300)},
-	}
+	d.Summary.Why.Value = text.OneLine(r.Text, 300)
 	if n := len(r.Attempts); n > 0 {
 		a := r.Attempts[n-1]
 		d.Agent, d.Session, d.Fingerprint, d.ExitCode = a.Agent, orNil(a.Session), a.Fingerprint, a.ExitCode
@@ -124,23 +120,22 @@ func runDataOf(r run.Record) runData {
 // add adds what a run in a directory came to. The diff has the paths relative to it, the data absolute.
 func (d *runData) add(out run.Result, dir string) {
 	d.Reason, d.Usage, d.Text.Value = string(out.Reason), out.Usage, out.Text
-	d.Asks, d.Evidence, d.Summary.Checks = foreign(out.Asks), foreign(out.Evidence), foreign(out.Checks)
+	d.Asks, d.Evidence, d.Summary.Checks = out.Asks, out.Evidence, out.Checks
 	d.Summary.What.Value = text.OneLine(out.Text, 300)
 	if out.Tested != nil {
 		t := *out.Tested
 		d.Check = &runChecked{t.Command, t.ExitCode, contract.Foreign[string]{Value: t.Output}, t.DurationMS}
 	}
 	for _, denial := range out.Denials {
-		d.Denials = append(d.Denials, contract.Foreign[runDenial]{Value: runDenial(denial)})
+		d.Denials = append(d.Denials, runDenial(denial))
 	}
 	if c := out.Changed; c != nil {
 		files := slices.Clone(c.Files)
-		d.Changed = &runChanges{c.Count, nil, foreign(c.Git), c.Ignored, foreign(c.Partial)}
+		d.Changed = &runChanges{c.Count, files, c.Git, c.Ignored, c.Partial}
 		for i, f := range c.Files {
 			files[i].Path = filepath.Join(dir, filepath.FromSlash(f.Path))
-			d.Summary.Files = append(d.Summary.Files, contract.Foreign[string]{Value: string(f.Status) + " " + f.Path})
+			d.Summary.Files = append(d.Summary.Files, string(f.Status)+" "+f.Path)
 		}
-		d.Changed.Files = foreign(files)
 	}
 	if f := out.Fault; f != nil && out.State != run.NeedsInput {
 		for _, step := range []string{f.FixCommand, f.Suggestion, f.Code.Entry().NextStep} {
@@ -152,19 +147,9 @@ func (d *runData) add(out run.Result, dir string) {
 	}
 }
 
-func foreign[T any](all []T) []contract.Foreign[T] {
-	out := make([]contract.Foreign[T], 0, len(all))
-	for _, v := range all {
-		out = append(out, contract.Foreign[T]{Value: v})
-	}
-	return out
-}
-
-func questionsOf(r run.Record) []contract.Foreign[runQuestion] {
-	all := []contract.Foreign[runQuestion]{}
+func questionsOf(r run.Record) (all []runQuestion) {
 	for _, q := range r.Open() {
-		options := append([]string{}, q.Options...)
-		all = append(all, contract.Foreign[runQuestion]{Value: runQuestion{q.ID, q.Text, options, q.Tool, q.Input}})
+		all = append(all, runQuestion{q.ID, q.Text, q.Options, q.Tool, q.Input})
 	}
 	return all
 }
@@ -201,15 +186,15 @@ func (d runData) PlainText() string {
 		k.tell(&b)
 	}
 	for _, denial := range d.Denials {
-		fmt.Fprintf(&b, "Denied: %s: %s\n", denial.Value.Tool, text.OneLine(denial.Value.Reason, 200))
+		fmt.Fprintf(&b, "Denied: %s: %s\n", denial.Tool, text.OneLine(denial.Reason, 200))
 	}
 	for _, q := range d.Questions {
-		fmt.Fprintf(&b, "Question %s: %s\n", q.Value.ID, q.Value.Text)
-		if q.Value.Input != "" {
-			fmt.Fprintf(&b, "  %s %s\n", q.Value.Tool, strings.ReplaceAll(text.Visible(q.Value.Input), "\n", "\n  "))
+		fmt.Fprintf(&b, "Question %s: %s\n", q.ID, q.Text)
+		if q.Input != "" {
+			fmt.Fprintf(&b, "  %s %s\n", q.Tool, strings.ReplaceAll(text.Visible(q.Input), "\n", "\n  "))
 		}
-		if len(q.Value.Options) > 0 {
-			fmt.Fprintf(&b, "  Options: %s\n", strings.Join(q.Value.Options, ", "))
+		if len(q.Options) > 0 {
+			fmt.Fprintf(&b, "  Options: %s\n", strings.Join(q.Options, ", "))
 		}
 	}
 	for _, step := range d.Summary.Next {
@@ -254,11 +239,11 @@ func (d runData) changes(b *strings.Builder) {
 			break
 		}
 		lines := ""
-		if f.Value.Added != nil && f.Value.Removed != nil {
-			lines = fmt.Sprintf("  +%d -%d", *f.Value.Added, *f.Value.Removed)
+		if f.Added != nil && f.Removed != nil {
+			lines = fmt.Sprintf("  +%d -%d", *f.Added, *f.Removed)
 		}
-		_, name, _ := strings.Cut(d.Summary.Files[i].Value, " ")
-		fmt.Fprintf(b, "  %-8s %s%s\n", f.Value.Status, text.Name(name), lines)
+		_, name, _ := strings.Cut(d.Summary.Files[i], " ")
+		fmt.Fprintf(b, "  %-8s %s%s\n", f.Status, text.Name(name), lines)
 	}
 }
 

@@ -60,8 +60,7 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 		})
 	}
 	rows := several{c, store, self, len(entries)}.carryOut(ctx, entries)
-	d := handedOver{runData: runDataOf(run.Record{Task: task, State: run.Failed, Created: began})}
-	d.Runs = foreign(rows)
+	d := handedOver{runData: runDataOf(run.Record{Task: task, State: run.Failed, Created: began}), Runs: rows}
 	best := winner(rows)
 	if best < 0 {
 		d.Summary.Next = append([]string{"omniagent runs list"}, leftTo(rows, -1)...)

@@ -92,7 +92,7 @@ func runsList() *contract.Command {
 			for _, s := range skipped {
 				c.Warn("RUN_UNREADABLE", "%s: %v", s.ID, s.Err)
 			}
-			rows := []contract.Foreign[runsRow]{}
+			var rows []runsRow
 			for _, r := range all {
 				if c.Bool("here") && r.Dir != c.Dir() || c.Given("status") && string(r.State) != c.String("status") {
 					continue
@@ -105,9 +105,9 @@ func runsList() *contract.Command {
 				if d.Changed != nil {
 					row.Changed = &d.Changed.Count
 				}
-				rows = append(rows, contract.Foreign[runsRow]{Value: row})
+				rows = append(rows, row)
 			}
-			return contract.Result{Data: runsData{contract.RowsOf(rows)}}, nil
+			return contract.Result{Data: runsData{contract.ForeignRows(rows)}}, nil
 		}),
 	})
 }

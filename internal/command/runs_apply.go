@@ -121,7 +121,7 @@ func (d *runApplied) foresee(ctx context.Context, c *contract.Call, f *fork.Fork
 			continue
 		}
 		path := filepath.Join(f.Workspace, filepath.FromSlash(change.Path))
-		d.Files = append(d.Files, contract.Foreign[forkResult]{Value: forkResult{path, "applied", ""}})
+		d.Files = append(d.Files, forkResult{path, "applied", ""})
 	}
 	d.branch = f.BranchName()
 	return err

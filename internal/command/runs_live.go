@@ -18,11 +18,10 @@ type liveRun struct {
 }
 
 // liveRuns lists the runs that are not over. Looking settles those whose owner died.
-func liveRuns(ctx context.Context, c *contract.Call) []liveRun {
-	live := []liveRun{}
+func liveRuns(ctx context.Context, c *contract.Call) (live []liveRun) {
 	store, err := runStore(c)
 	if err != nil {
-		return live
+		return nil
 	}
 	all, _, _ := store.List(ctx)
 	for _, r := range all {

@@ -38,9 +38,8 @@ func (p Parts) runsRetry() *contract.Command {
 		Validate: func(c *contract.Call) (problems []fault.Problem) {
 			for _, text := range c.Strings("comment") {
 				if _, ok := commentOf(text); !ok {
-					problems = append(problems, fault.Problem{
-						Param: "comment", Code: fault.ArgError, Value: text, Message: "--comment takes FILE:LINE=TEXT",
-					})
+					problems = append(problems,
+						contract.Wrong("comment", fault.ArgError, text, "--comment takes FILE:LINE=TEXT"))
 				}
 			}
 			return problems

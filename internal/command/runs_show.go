@@ -16,42 +16,42 @@ import (
 // runShown is the whole record of a run.
 type runShown struct {
 	runData
-	Schema         int                             `json:"schema_version" doc:"of the record"`
-	Task           string                          `json:"task"`
-	TaskID         string                          `json:"task_id" doc:"of the first run, where this one repeats another"`
-	RetryOf        *string                         `json:"retry_of"`
-	Attempt        int                             `json:"attempt"`
-	AttemptList    []runAttempt                    `json:"attempt_list"`
-	SessionKey     *string                         `json:"session_key" plain:"yes" doc:"session_id"`
-	AgentID        string                          `json:"agent_id" doc:"who runs external agents: cli-runner"`
-	Adapter        string                          `json:"adapter_id" doc:"the agent"`
-	Version        *string                         `json:"cli_version"`
-	Executable     *string                         `json:"executable"`
-	Command        []string                        `json:"command_display" doc:"its arguments, without the prompt and secrets"`
-	Cwd            string                          `json:"cwd"`
-	Mode           string                          `json:"mode" enum:"subprocess,acp,native"`
-	Node           *string                         `json:"node_id" doc:"null: this machine"`
-	Approval       string                          `json:"approval"`
-	Queued         time.Time                       `json:"queued_at"`
-	Started        *time.Time                      `json:"started_at"`
-	FirstOutput    *time.Time                      `json:"first_output_at"`
-	Ended          *time.Time                      `json:"ended_at"`
-	Signal         *string                         `json:"signal"`
-	Namespace      *bool                           `json:"pid_namespace" doc:"the agent had one of its own, and nothing of it could outlive us; null: no program was started"`
-	TimeoutReason  string                          `json:"timeout_reason" enum:"none,idle,no_output,max_duration"`
-	Retries        int                             `json:"retry_count"`
-	Clarifications int                             `json:"clarification_count"`
-	Answered       []contract.Foreign[runAnswered] `json:"answered"`
-	Bytes          runBytes                        `json:"output_bytes"`
-	Truncated      bool                            `json:"truncated" doc:"always false: every byte is kept"`
-	Denied         []contract.Foreign[runDenial]   `json:"permission_denials"`
-	Policies       []agent.Policy                  `json:"policy_decisions"`
-	Walls          *event.Walls                    `json:"walls" doc:"what stood around the agent, or its commands; null: not known"`
-	EnvKeys        []string                        `json:"env_keys"`
-	Tools          []contract.Foreign[run.ToolUse] `json:"tools"`
-	Error          *runError                       `json:"error"`
-	Path           string                          `json:"path" doc:"its directory"`
-	Owner          *sessionWriter                  `json:"owner" doc:"the process that carries it out; null: none"`
+	Schema         int                            `json:"schema_version" doc:"of the record"`
+	Task           string                         `json:"task"`
+	TaskID         string                         `json:"task_id" doc:"of the first run, where this one repeats another"`
+	RetryOf        *string                        `json:"retry_of"`
+	Attempt        int                            `json:"attempt"`
+	AttemptList    []runAttempt                   `json:"attempt_list"`
+	SessionKey     *string                        `json:"session_key" plain:"yes" doc:"session_id"`
+	AgentID        string                         `json:"agent_id" doc:"who runs external agents: cli-runner"`
+	Adapter        string                         `json:"adapter_id" doc:"the agent"`
+	Version        *string                        `json:"cli_version"`
+	Executable     *string                        `json:"executable"`
+	Command        []string                       `json:"command_display" doc:"its arguments, without the prompt and secrets"`
+	Cwd            string                         `json:"cwd"`
+	Mode           string                         `json:"mode" enum:"subprocess,acp,native"`
+	Node           *string                        `json:"node_id" doc:"null: this machine"`
+	Approval       string                         `json:"approval"`
+	Queued         time.Time                      `json:"queued_at"`
+	Started        *time.Time                     `json:"started_at"`
+	FirstOutput    *time.Time                     `json:"first_output_at"`
+	Ended          *time.Time                     `json:"ended_at"`
+	Signal         *string                        `json:"signal"`
+	Namespace      *bool                          `json:"pid_namespace" doc:"the agent had one of its own, and nothing of it could outlive us; null: no program was started"`
+	TimeoutReason  string                         `json:"timeout_reason" enum:"none,idle,no_output,max_duration"`
+	Retries        int                            `json:"retry_count"`
+	Clarifications int                            `json:"clarification_count"`
+	Answered       contract.Foreigns[runAnswered] `json:"answered"`
+	Bytes          runBytes                       `json:"output_bytes"`
+	Truncated      bool                           `json:"truncated" doc:"always false: every byte is kept"`
+	Denied         contract.Foreigns[runDenial]   `json:"permission_denials"`
+	Policies       []agent.Policy                 `json:"policy_decisions"`
+	Walls          *event.Walls                   `json:"walls" doc:"what stood around the agent, or its commands; null: not known"`
+	EnvKeys        []string                       `json:"env_keys"`
+	Tools          contract.Foreigns[run.ToolUse] `json:"tools"`
+	Error          *runError                      `json:"error"`
+	Path           string                         `json:"path" doc:"its directory"`
+	Owner          *sessionWriter                 `json:"owner" doc:"the process that carries it out; null: none"`
 }
 
 type runAttempt struct {
@@ -108,10 +108,8 @@ func runsShow() *contract.Command {
 func runShownOf(store run.Store, r run.Record) runShown {
 	d := runShown{
 		runData: runDataOf(r), Schema: r.Version, Task: r.Text, TaskID: cmp.Or(r.Of, r.ID), RetryOf: orNil(r.Of),
-		Attempt: len(r.Attempts), AttemptList: []runAttempt{}, AgentID: "cli-runner", Cwd: r.Dir, Mode: "subprocess",
+		Attempt: len(r.Attempts), AgentID: "cli-runner", Cwd: r.Dir, Mode: "subprocess",
 		Approval: string(r.Approval), Queued: r.Created, TimeoutReason: "none", Path: store.Path(r.ID),
-		Command: []string{}, Policies: []agent.Policy{}, EnvKeys: []string{},
-		Answered: foreign[runAnswered](nil), Tools: foreign[run.ToolUse](nil),
 	}
 	if r.Detached {
 		d.runData = jobOf(store, r)
@@ -131,10 +129,7 @@ func runShownOf(store run.Store, r run.Record) runShown {
 	for _, q := range r.Questions {
 		if a := q.Answer; a != nil {
 			d.Clarifications++
-			said := cmp.Or(a.Text, a.Option)
-			d.Answered = append(d.Answered, contract.Foreign[runAnswered]{
-				Value: runAnswered{q.ID, q.Text, said, a.At, a.By},
-			})
+			d.Answered = append(d.Answered, runAnswered{q.ID, q.Text, cmp.Or(a.Text, a.Option), a.At, a.By})
 		}
 	}
 	for name, n := range map[string]*int64{"stdout": &d.Bytes.Stdout, "stderr": &d.Bytes.Stderr} {
@@ -155,8 +150,7 @@ func (d *runShown) last(r run.Record) {
 		d.Retries = n - 1
 		a := r.Attempts[n-1]
 		d.Version, d.Executable, d.Signal = orNil(a.Version), orNil(a.Program), orNil(a.Signal)
-		d.Command, d.EnvKeys = append(d.Command, a.Args...), append(d.EnvKeys, a.EnvKeys...)
-		d.Policies = append(d.Policies, a.Policies...)
+		d.Command, d.EnvKeys, d.Policies = a.Args, a.EnvKeys, a.Policies
 		d.Namespace, d.Walls = a.Apart, a.Walls
 		if !a.FirstOutput.IsZero() {
 			d.FirstOutput = &a.FirstOutput
@@ -173,7 +167,7 @@ func (d *runShown) last(r run.Record) {
 	case run.Idle, run.NoOutput, run.TooLong:
 		d.TimeoutReason = string(out.Reason)
 	}
-	d.Tools = foreign(out.Tools)
+	d.Tools = out.Tools
 	if f := out.Fault; f != nil {
 		d.Error = &runError{
 			string(f.Code), f.Message, f.Suggestion, f.Code.Entry().Retryable, f.RetryAfter.Milliseconds(),

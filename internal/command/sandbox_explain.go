@@ -128,10 +128,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	if err != nil {
 		return contract.Result{}, err
 	}
-	data := explained{
-		Effects: []effectRow{}, Places: placesOf(policy.Places), Calls: []callRow{},
-		Contradictions: [][2]ruleRow{}, Problems: []string{},
-	}
+	data := explained{Places: placesOf(policy.Places)}
 	walls, err := enclosure.Open(w)
 	report := sandbox.Report{}
 	if err != nil {
@@ -202,18 +199,12 @@ func (p Parts) explainAgent(c *contract.Call, name string, w enclosure.Wanted) (
 	if err != nil {
 		return contract.Result{}, err
 	}
-	data := explained{
-		Subject: words[0], Kind: "path", Agent: &name, Effects: []effectRow{}, Calls: []callRow{},
-		Contradictions: [][2]ruleRow{}, Problems: []string{}, Places: placesOf(places),
-	}
+	data := explained{Subject: words[0], Kind: "path", Agent: &name, Places: placesOf(places)}
 	var walls *enclosure.Agent
-	switch {
-	case env.Bare:
+	if env.Bare {
 		data.WallsError = orNil("agents.walls is off, so none stand around agents")
-	default:
-		if walls, err = enclosure.OpenAgent(wanted); err != nil {
-			data.WallsError = orNil(err.Error())
-		}
+	} else if walls, err = enclosure.OpenAgent(wanted); err != nil {
+		data.WallsError = orNil(err.Error())
 	}
 	defer walls.Close()
 	data.Walls = walls.Told()
@@ -242,8 +233,7 @@ func coverOf(c *contract.Call, root string) (cover guard.Cover) {
 }
 
 // placesOf returns the places that exist, and those that commands have anyway.
-func placesOf(places []sandbox.Place) []placeRow {
-	rows := []placeRow{}
+func placesOf(places []sandbox.Place) (rows []placeRow) {
 	for _, place := range places {
 		same := func(row placeRow) bool { return row.Path == place.Path && row.How == place.Sight.String() }
 		if slices.ContainsFunc(rows, same) {
@@ -305,7 +295,7 @@ func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a 
 		careful.Place.Ground.Cover = guard.Cover{}
 		v = careful.Call(engine.Described(name, a))
 	}
-	row := callRow{Tool: name, Word: v.Decision.String(), Reasons: []guardReason{}}
+	row := callRow{Tool: name, Word: v.Decision.String()}
 	for _, r := range v.Reasons {
 		row.Reasons = append(row.Reasons, guardReason{r.Decision.String(), r.Text, r.Piece, r.Source})
 	}

@@ -40,7 +40,7 @@ func sessionDelete() *contract.Command {
 				return contract.Result{}, err
 			}
 			record := chatRecord(c, store, d.ID)
-			names := []string{}
+			var names []string
 			for _, f := range append(files, record...) {
 				names = append(names, f.Path)
 				d.Bytes += f.Size

@@ -98,7 +98,7 @@ func (p Parts) elsewhere(ctx context.Context, c *contract.Call, store session.St
 // searchElsewhere looks for a text in what agents keep by themselves.
 func (p Parts) searchElsewhere(
 	ctx context.Context, c *contract.Call, store session.Store, f session.Filter,
-) ([]contract.Foreign[sessionHit], error) {
+) (hits []sessionHit, err error) {
 	wanted := strings.ToLower(c.String("text"))
 	if strings.TrimSpace(wanted) == "" {
 		return nil, fault.New(fault.ArgError, "there is nothing to search for").Hint("give a text")
@@ -107,7 +107,6 @@ func (p Parts) searchElsewhere(
 	if err != nil {
 		return nil, err
 	}
-	var hits []contract.Foreign[sessionHit]
 	for _, one := range all {
 		hit, number := sessionHit{sessionRow: one.row(time.Now())}, int64(0)
 		err := one.archive.Read(ctx, one.Past, func(s agent.Said) bool {
@@ -129,7 +128,7 @@ func (p Parts) searchElsewhere(
 			c.Warn("SESSION_UNREADABLE", "%s of %s cannot be read: %v", one.ID, one.name, err)
 		}
 		if hit.Found > 0 || strings.Contains(strings.ToLower(one.Title), wanted) {
-			hits = append(hits, contract.Foreign[sessionHit]{Value: hit})
+			hits = append(hits, hit)
 		}
 	}
 	return hits, nil

@@ -198,11 +198,7 @@ func (p Parts) sessionList() *contract.Command {
 				}
 				slices.SortStableFunc(all, func(a, b sessionRow) int { return b.Updated.Compare(a.Updated) })
 			}
-			rows := []contract.Foreign[sessionRow]{}
-			for _, row := range all {
-				rows = append(rows, contract.Foreign[sessionRow]{Value: row})
-			}
-			return contract.Result{Data: sessionsData{contract.RowsOf(rows)}}, nil
+			return contract.Result{Data: sessionsData{contract.ForeignRows(all)}}, nil
 		}),
 	})
 }

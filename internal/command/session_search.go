@@ -43,12 +43,11 @@ func (p Parts) sessionSearch() *contract.Command {
 				return contract.Result{}, err
 			}
 			warnSkipped(c, skipped)
-			rows := []contract.Foreign[sessionHit]{}
+			var rows []sessionHit
 			for _, h := range hits {
-				rows = append(rows, contract.Foreign[sessionHit]{Value: sessionHit{
-					sessionRowOf(h.Info, time.Now()), h.Found, h.Record,
-					h.Role, h.Snippet,
-				}})
+				rows = append(rows, sessionHit{
+					sessionRowOf(h.Info, time.Now()), h.Found, h.Record, h.Role, h.Snippet,
+				})
 			}
 			if c.Bool("all") {
 				theirs, err := p.searchElsewhere(ctx, c, store, filter)
@@ -57,7 +56,7 @@ func (p Parts) sessionSearch() *contract.Command {
 				}
 				rows = append(rows, theirs...)
 			}
-			return contract.Result{Data: sessionHits{contract.RowsOf(rows)}}, nil
+			return contract.Result{Data: sessionHits{contract.ForeignRows(rows)}}, nil
 		}),
 	})
 }

@@ -24,25 +24,25 @@ type sessionTodo struct {
 
 type sessionData struct {
 	sessionRow
-	Mode        string                             `json:"permission_mode"`
-	Input       int64                              `json:"input_tokens"`
-	Output      int64                              `json:"output_tokens"`
-	Calls       int                                `json:"tool_calls"`
-	Denials     int                                `json:"denials"`
-	Compactions int                                `json:"compactions"`
-	ForkedFrom  *string                            `json:"forked_from"`
-	Session     *string                            `json:"agent_session" doc:"the agent's own id; null: unknown, or there is none"`
-	Path        string                             `json:"path" doc:"its journal"`
-	Version     int                                `json:"version" doc:"of its records"`
-	Records     int64                              `json:"records" doc:"number of the last one"`
-	Writer      *sessionWriter                     `json:"writer" doc:"the process that has it open; null: none"`
-	Unfinished  []int64                            `json:"unfinished_turns" doc:"turns that did not finish; if writer is null, what they changed is unknown"`
-	Questions   []contract.Foreign[sessionAsk]     `json:"open_questions" doc:"those of unfinished turns"`
-	Damaged     int                                `json:"damaged" doc:"places of its file that could not be read"`
-	Damage      []session.Damaged                  `json:"damage" doc:"where they are, up to a hundred; everything else is used"`
-	Walls       *event.Walls                       `json:"walls" doc:"what held its commands, as it was tried; null: nothing is on record"`
-	Todos       contract.Foreign[[]sessionTodo]    `json:"todos"`
-	History     []contract.Foreign[sessionMessage] `json:"history" doc:"what the model sees now"`
+	Mode        string                            `json:"permission_mode"`
+	Input       int64                             `json:"input_tokens"`
+	Output      int64                             `json:"output_tokens"`
+	Calls       int                               `json:"tool_calls"`
+	Denials     int                               `json:"denials"`
+	Compactions int                               `json:"compactions"`
+	ForkedFrom  *string                           `json:"forked_from"`
+	Session     *string                           `json:"agent_session" doc:"the agent's own id; null: unknown, or there is none"`
+	Path        string                            `json:"path" doc:"its journal"`
+	Version     int                               `json:"version" doc:"of its records"`
+	Records     int64                             `json:"records" doc:"number of the last one"`
+	Writer      *sessionWriter                    `json:"writer" doc:"the process that has it open; null: none"`
+	Unfinished  []int64                           `json:"unfinished_turns" doc:"turns that did not finish; if writer is null, what they changed is unknown"`
+	Questions   contract.Foreigns[sessionAsk]     `json:"open_questions" doc:"those of unfinished turns"`
+	Damaged     int                               `json:"damaged" doc:"places of its file that could not be read"`
+	Damage      []session.Damaged                 `json:"damage" doc:"where they are, up to a hundred; everything else is used"`
+	Walls       *event.Walls                      `json:"walls" doc:"what held its commands, as it was tried; null: nothing is on record"`
+	Todos       contract.Foreign[[]sessionTodo]   `json:"todos"`
+	History     contract.Foreigns[sessionMessage] `json:"history" doc:"what the model sees now"`
 }
 
 type sessionWriter struct {
@@ -84,8 +84,8 @@ func (d sessionData) PlainText() string {
 	}
 	d.troubles(&b)
 	for _, m := range d.History {
-		fmt.Fprintf(&b, "\n%s:\n", m.Value.Role)
-		for _, text := range append([]string{m.Value.Text}, m.Value.Calls...) {
+		fmt.Fprintf(&b, "\n%s:\n", m.Role)
+		for _, text := range append([]string{m.Text}, m.Calls...) {
 			if text != "" {
 				fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(text, "\n", "\n  "))
 			}
@@ -104,7 +104,7 @@ func (d sessionData) troubles(b *strings.Builder) {
 		}
 	}
 	for _, q := range d.Questions {
-		fmt.Fprintf(b, "Question %s is open: %s\n", q.Value.ID, q.Value.Text)
+		fmt.Fprintf(b, "Question %s is open: %s\n", q.ID, q.Text)
 	}
 	for _, place := range d.Damage {
 		fmt.Fprintf(b, "Damaged: byte %d, %d bytes: %s\n", place.At, place.Size, place.Reason)
@@ -144,11 +144,8 @@ func describeSession(ctx context.Context, store session.Store, v *session.View) 
 	}
 	d := sessionData{
 		sessionRow: sessionRowOf(s, time.Now()), Mode: s.Mode, Input: s.Usage.Context(), Output: s.Usage.Output,
-		Calls: s.Calls, Denials: s.Denials,
-		Compactions: s.Compactions, Damaged: len(damage), Damage: damage, History: []contract.Foreign[sessionMessage]{},
-		Session: orNil(s.Session),
-		Path:    store.Path(s.Begin.ID), Version: s.Begin.Version, Records: v.Last(), Unfinished: []int64{},
-		Questions: []contract.Foreign[sessionAsk]{},
+		Calls: s.Calls, Denials: s.Denials, Compactions: s.Compactions, Damaged: len(damage), Damage: damage,
+		Session: orNil(s.Session), Path: store.Path(s.Begin.ID), Version: s.Begin.Version, Records: v.Last(),
 	}
 	if by, open := store.Writer(s.Begin.ID); open {
 		d.Writer = &sessionWriter{by.PID, by.Since}
@@ -161,10 +158,10 @@ func describeSession(ctx context.Context, store session.Store, v *session.View) 
 		if q.Tool != nil {
 			asked.Tool = q.Tool.Name
 		}
-		d.Questions = append(d.Questions, contract.Foreign[sessionAsk]{Value: asked})
+		d.Questions = append(d.Questions, asked)
 	}
 	if s.Walls != "" {
-		d.Walls = &event.Walls{Name: s.Walls, Network: s.Network, Holes: []string{}}
+		d.Walls = &event.Walls{Name: s.Walls, Network: s.Network}
 		if s.Holes != "" {
 			d.Walls.Holes = strings.Split(s.Holes, "\n")
 		}
@@ -172,17 +169,16 @@ func describeSession(ctx context.Context, store session.Store, v *session.View) 
 	if s.Begin.Forked != nil {
 		d.ForkedFrom = &s.Begin.Forked.ID
 	}
-	d.Todos.Value = []sessionTodo{}
 	for _, t := range s.Todos {
 		d.Todos.Value = append(d.Todos.Value, sessionTodo{t.Content, t.Status})
 	}
 	for _, m := range messages {
 		for _, spoken := range session.HistoryOf(m) {
-			shown := sessionMessage{Role: spoken.Role, Text: spoken.Content, Calls: []string{}}
+			shown := sessionMessage{Role: spoken.Role, Text: spoken.Content}
 			for _, call := range spoken.Calls {
 				shown.Calls = append(shown.Calls, call.Name+" "+string(call.Input))
 			}
-			d.History = append(d.History, contract.Foreign[sessionMessage]{Value: shown})
+			d.History = append(d.History, shown)
 		}
 	}
 	return d, nil

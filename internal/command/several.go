@@ -31,8 +31,8 @@ const mostEntries = 64
 // handedOver is what omniagent run says: of one run; or of the winner of a race, or of a batch, and of all their runs.
 type handedOver struct {
 	runData
-	Winner *string                        `json:"winner,omitempty" doc:"of a race; omniagent runs apply takes it"`
-	Runs   []contract.Foreign[severalRow] `json:"runs,omitempty" doc:"of a race or a batch, in their order"`
+	Winner *string                       `json:"winner,omitempty" doc:"of a race; omniagent runs apply takes it"`
+	Runs   contract.Foreigns[severalRow] `json:"runs,omitempty" doc:"of a race or a batch, in their order"`
 }
 
 // severalRow is what came of one of several runs.
@@ -63,13 +63,12 @@ func (d handedOver) PlainText() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	title := "AGENT"
-	batch := slices.ContainsFunc(d.Runs, func(r contract.Foreign[severalRow]) bool { return r.Value.Task != "" })
+	batch := slices.ContainsFunc(d.Runs, func(r severalRow) bool { return r.Task != "" })
 	if batch {
 		title = "TASK\tAGENT"
 	}
 	fmt.Fprintf(w, "\t%s\tSTATUS\tCHECK\tFILES\tLINES\tCOST\tTIME\tRUN\n", title)
-	for _, row := range d.Runs {
-		r := row.Value
+	for _, r := range d.Runs {
 		mark, who := "", text.Visible(r.Agent)
 		if d.Winner != nil && *d.Winner == r.ID {
 			mark = "*"
@@ -95,8 +94,8 @@ func (d handedOver) PlainText() string {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, who, status, check, files, lines, cost, took, r.ID)
 	}
 	_ = w.Flush() // into memory
-	for _, row := range d.Runs {
-		if r := row.Value; r.Error != "" {
+	for _, r := range d.Runs {
+		if r.Error != "" {
 			who := cmp.Or(r.ID, text.OneLine(r.Task, 40), text.Visible(r.Agent))
 			fmt.Fprintf(&b, "%s: %s\n", who, text.OneLine(r.Error, 300))
 		}

@@ -53,14 +53,12 @@ func snapshotsList() *contract.Command {
 				list = func() ([]undo.Record, error) { return store.List(c.Dir()) }
 			}
 			all, err := list()
-			rows := []contract.Foreign[snapshotRow]{}
+			var rows []snapshotRow
 			for _, r := range all {
 				t := undoTurnOf(r)
-				rows = append(rows, contract.Foreign[snapshotRow]{Value: snapshotRow{
-					r.ID, t.Kind, t.Workspace, r.Agent, r.Session, r.Began, r.Files,
-				}})
+				rows = append(rows, snapshotRow{r.ID, t.Kind, t.Workspace, r.Agent, r.Session, r.Began, r.Files})
 			}
-			return contract.Result{Data: snapshotsData{contract.RowsOf(rows), store.Size()}}, err
+			return contract.Result{Data: snapshotsData{contract.ForeignRows(rows), store.Size()}}, err
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/workspace"
@@ -63,7 +64,7 @@ func (p Parts) status() *contract.Command {
 			data := statusData{
 				Runs: liveRuns(ctx, c),
 				User: contract.Operator(c.Host), CurrentContext: orNil(c.Config.ContextName()), Instance: c.Instance(),
-				ConfigFiles: configFiles(c), StateFiles: []stateFile{}, SideEffects: []sideEffect{},
+				ConfigFiles: configFiles(c),
 			}
 			var err error
 			if data.Keys, err = p.keysHere(c); err != nil {
@@ -92,8 +93,7 @@ func (p Parts) status() *contract.Command {
 }
 
 // stateFiles returns the places where state is kept, and their sizes.
-func stateFiles(c *contract.Call) []stateFile {
-	files := []stateFile{}
+func stateFiles(c *contract.Call) (files []stateFile) {
 	for _, place := range []struct{ path, kind string }{
 		{c.Paths.State, "state"}, {c.Paths.Data, "log"}, {c.Paths.Cache, "cache"}, {c.TrustFile(), "state"},
 	} {
@@ -113,8 +113,7 @@ func stateFiles(c *contract.Call) []stateFile {
 }
 
 // sideEffects collects what the commands declare, as absolute paths.
-func sideEffects(c *contract.Call) []sideEffect {
-	list := []sideEffect{}
+func sideEffects(c *contract.Call) (list []sideEffect) {
 	for _, command := range c.Program.Commands {
 		for _, f := range command.Files {
 			list = append(list, sideEffect{command.Path, expandPath(c, f.Path), f.Type, f.ClearableWith})
@@ -132,21 +131,14 @@ func expandPath(c *contract.Call, path string) string {
 		{"~/.cache/omniagent", c.Paths.Cache},
 		{"$TMPDIR", c.Paths.Temp},
 	} {
-		if rest, found := cutPath(path, known.written); found && known.place != "" {
+		if rest, found := strings.CutPrefix(path, known.written); found && known.place != "" {
 			return filepath.Join(known.place, rest)
 		}
 	}
 	if home, _ := c.Host.Lookup("HOME"); home != "" {
-		if rest, found := cutPath(path, "~/"); found {
+		if rest, found := strings.CutPrefix(path, "~/"); found {
 			return filepath.Join(home, rest)
 		}
 	}
 	return c.Abs(path)
-}
-
-func cutPath(path, prefix string) (string, bool) {
-	if len(path) >= len(prefix) && path[:len(prefix)] == prefix {
-		return path[len(prefix):], true
-	}
-	return "", false
 }

@@ -161,8 +161,8 @@ func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, e
 		paths = []string{c.Dir()}
 	}
 	record := config.OpenTrust(c.TrustFile())
-	data := trustData{Results: []trustResult{}}
-	all, files := outcomes{}, []string{}
+	data, all := trustData{}, outcomes{}
+	var files []string
 	for i, path := range paths {
 		for _, file := range p.filesAt(c, record, c.Abs(path)) {
 			result, err := p.trustOne(c, record, file)
@@ -213,7 +213,7 @@ func (p Parts) filesAt(c *contract.Call, record *config.Trust, path string) []st
 }
 
 func (p Parts) trustOne(c *contract.Call, record *config.Trust, file string) (trustResult, error) {
-	result := trustResult{ID: file, Counts: contract.Foreign[trustCounts]{Value: trustCounts{[]string{}}}}
+	result := trustResult{ID: file}
 	old, had := record.Recorded(file)
 	if c.Bool("remove") {
 		result.Change = "forgotten"
@@ -284,7 +284,7 @@ func trustList() *contract.Command {
 		Exits:    []contract.Exit{{Code: contract.Success, When: "the trusted files are listed"}},
 		Examples: []contract.Example{{Description: "What is trusted", Command: "omniagent trust list"}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
-			rows := []trustRow{}
+			var rows []trustRow
 			for _, e := range config.OpenTrust(c.TrustFile()).List() {
 				state := trustState(c, e.Path)
 				rows = append(rows, trustRow{

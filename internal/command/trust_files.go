@@ -78,12 +78,11 @@ func (p Parts) brought() []string {
 const maxTrusted = 1 << 20
 
 // recordedBeneath returns what is trusted of a repository.
-func recordedBeneath(record *config.Trust, dir string) []string {
+func recordedBeneath(record *config.Trust, dir string) (files []string) {
 	root, _ := config.ProjectRoot(dir)
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		root = real
 	}
-	files := []string{}
 	for _, e := range record.List() {
 		if pathname.Within(root, e.Path) {
 			files = append(files, e.Path)
@@ -117,12 +116,9 @@ func partOf(file string) string {
 
 // isProfiles reports whether a file is one of profiles of models.
 func isProfiles(file string) bool {
-	for _, path := range provider.EidolonFiles(filepath.Dir(file)) {
-		if path == file {
-			return true
-		}
-	}
-	return slices.Contains(provider.EidolonFiles(filepath.Dir(filepath.Dir(file))), file)
+	dir := filepath.Dir(file)
+	return slices.Contains(provider.EidolonFiles(dir), file) ||
+		slices.Contains(provider.EidolonFiles(filepath.Dir(dir)), file)
 }
 
 // profilesIn returns the profiles of a file, and the active one. A key is not shown.

@@ -99,22 +99,22 @@ func forkRoots(c *contract.Call) []string {
 }
 
 type undoTurn struct {
-	ID        string                         `json:"id"`
-	Kind      string                         `json:"kind" enum:"turn,undo,redo"`
-	Session   *string                        `json:"session_id"`
-	Turn      *int64                         `json:"turn" doc:"of the session"`
-	Run       *string                        `json:"run_id"`
-	Agent     string                         `json:"agent"`
-	Workspace string                         `json:"workspace"`
-	Began     time.Time                      `json:"began"`
-	Ended     *time.Time                     `json:"ended" doc:"null: it is under way"`
-	Files     int                            `json:"files" doc:"that differ"`
-	Changed   []contract.Foreign[string]     `json:"changed" doc:"the first hundred of them"`
-	Of        *string                        `json:"of" doc:"the turn that an undo or redo took back"`
-	Back      *string                        `json:"taken_back_by"`
-	Late      bool                           `json:"late" doc:"it may have begun before the first snapshot was complete"`
-	Abandoned bool                           `json:"abandoned" doc:"its process died, so undo asks for its name"`
-	Gaps      []contract.Foreign[undoMissed] `json:"not_covered" doc:"the first hundred"`
+	ID        string                        `json:"id"`
+	Kind      string                        `json:"kind" enum:"turn,undo,redo"`
+	Session   *string                       `json:"session_id"`
+	Turn      *int64                        `json:"turn" doc:"of the session"`
+	Run       *string                       `json:"run_id"`
+	Agent     string                        `json:"agent"`
+	Workspace string                        `json:"workspace"`
+	Began     time.Time                     `json:"began"`
+	Ended     *time.Time                    `json:"ended" doc:"null: it is under way"`
+	Files     int                           `json:"files" doc:"that differ"`
+	Changed   contract.Foreigns[string]     `json:"changed" doc:"the first hundred of them"`
+	Of        *string                       `json:"of" doc:"the turn that an undo or redo took back"`
+	Back      *string                       `json:"taken_back_by"`
+	Late      bool                          `json:"late" doc:"it may have begun before the first snapshot was complete"`
+	Abandoned bool                          `json:"abandoned" doc:"its process died, so undo asks for its name"`
+	Gaps      contract.Foreigns[undoMissed] `json:"not_covered" doc:"the first hundred"`
 }
 
 type undoMissed struct {
@@ -125,8 +125,8 @@ type undoMissed struct {
 func undoTurnOf(r undo.Record) undoTurn {
 	t := undoTurn{
 		ID: r.ID, Kind: string(r.Kind), Session: orNil(r.Session), Run: orNil(r.Run), Agent: r.Agent, Began: r.Began,
-		Files: r.Files, Changed: foreign(r.Changed), Of: orNil(r.Undoes), Back: orNil(r.UndoneBy), Late: r.Late,
-		Abandoned: r.Abandoned, Gaps: foreign[undoMissed](nil),
+		Files: r.Files, Changed: r.Changed, Of: orNil(r.Undoes), Back: orNil(r.UndoneBy), Late: r.Late,
+		Abandoned: r.Abandoned,
 	}
 	if len(r.Roots) > 0 {
 		t.Workspace = r.Roots[0]
@@ -138,18 +138,18 @@ func undoTurnOf(r undo.Record) undoTurn {
 		t.Ended = &r.Ended
 	}
 	for _, g := range r.Gaps {
-		t.Gaps = append(t.Gaps, contract.Foreign[undoMissed]{Value: undoMissed{g.Path, g.Reason}})
+		t.Gaps = append(t.Gaps, undoMissed{g.Path, g.Reason})
 	}
 	return t
 }
 
 type undoData struct {
-	Of       *undoTurn                      `json:"of" doc:"what was taken back; null: --list"`
-	By       *string                        `json:"by" doc:"the undo itself; null: --list, --dry-run"`
-	Restored []contract.Foreign[string]     `json:"restored" doc:"paths that are as before the turn again"`
-	Kept     []contract.Foreign[undoMissed] `json:"kept" doc:"paths that are not, and why"`
-	Resumed  bool                           `json:"resumed" doc:"an interrupted undo was completed; nothing else was done"`
-	Turns    []undoTurn                     `json:"turns" doc:"with --list: the newest first"`
+	Of       *undoTurn                     `json:"of" doc:"what was taken back; null: --list"`
+	By       *string                       `json:"by" doc:"the undo itself; null: --list, --dry-run"`
+	Restored contract.Foreigns[string]     `json:"restored" doc:"paths that are as before the turn again"`
+	Kept     contract.Foreigns[undoMissed] `json:"kept" doc:"paths that are not, and why"`
+	Resumed  bool                          `json:"resumed" doc:"an interrupted undo was completed; nothing else was done"`
+	Turns    []undoTurn                    `json:"turns" doc:"with --list: the newest first"`
 
 	list  bool   // it is a list
 	words string // otherwise: what a person reads
@@ -158,11 +158,11 @@ type undoData struct {
 func undoDataOf(out undo.Outcome, dryRun bool) undoData {
 	of := undoTurnOf(out.Turn)
 	d := undoData{
-		Of: &of, By: orNil(out.Undo.ID), Restored: foreign(out.Restored), Kept: foreign[undoMissed](nil),
-		Resumed: out.Resumed, Turns: []undoTurn{}, words: undoWords(out, dryRun),
+		Of: &of, By: orNil(out.Undo.ID), Restored: out.Restored, Resumed: out.Resumed,
+		words: undoWords(out, dryRun),
 	}
 	for _, k := range out.Kept {
-		d.Kept = append(d.Kept, contract.Foreign[undoMissed]{Value: undoMissed{k.Path, k.Reason}})
+		d.Kept = append(d.Kept, undoMissed{k.Path, k.Reason})
 	}
 	return d
 }
@@ -312,7 +312,7 @@ func undoNote(t undoTurn) string {
 	add(len(t.Gaps) > 0, plural(len(t.Gaps), "path")+" not covered")
 	var names []string
 	for _, name := range t.Changed[:min(len(t.Changed), mostNamedFiles)] {
-		names = append(names, text.Visible(name.Value))
+		names = append(names, text.Visible(name))
 	}
 	if t.Files > mostNamedFiles {
 		names = append(names, "…")
@@ -449,7 +449,7 @@ func askAbout(ctx context.Context, c *contract.Call, store undo.Store, q undo.Re
 // undoList lists the turns that a request names.
 func undoList(store undo.Store, q undo.Request) (contract.Result, error) {
 	records, err := store.List(q.Dir)
-	d := undoData{Restored: foreign[string](nil), Kept: foreign[undoMissed](nil), Turns: []undoTurn{}, list: true}
+	d := undoData{list: true}
 	for _, r := range records {
 		if q.Fits(r) && (!q.Redo || r.Kind == undo.OfUndo) {
 			d.Turns = append(d.Turns, undoTurnOf(r))

@@ -11,7 +11,6 @@ import (
 
 	"omniagent/internal/contract"
 	"omniagent/internal/event"
-	"omniagent/internal/fault"
 	"omniagent/internal/model"
 	"omniagent/internal/run"
 	"omniagent/internal/session"
@@ -66,16 +65,8 @@ func (p Parts) usage() *contract.Command {
 			{Description: "Everything that is known", Command: "omniagent usage"},
 			{Description: "The last week by day", Command: "omniagent usage --by day --since 7d"},
 		},
-		Validate: func(c *contract.Call) []fault.Problem {
-			if _, err := since(c.String("since")); err != nil {
-				return []fault.Problem{{
-					Param: "since", Code: fault.ArgError, Value: c.String("since"),
-					Message: "--since takes a time such as 2026-01-31T12:00:00Z or a span such as 7d",
-				}}
-			}
-			return nil
-		},
-		Run: inStore(p.runUsage),
+		Validate: checkSince("7d"),
+		Run:      inStore(p.runUsage),
 	})
 }
 
@@ -263,7 +254,7 @@ func (u *usageSums) run(r run.Record, kept map[string]bool, only string) {
 
 // sorted returns the rows, the newest day first and within it the most expensive first, and their sum.
 func (u *usageSums) sorted() (rows []usageRow, total usageRow) {
-	rows, total.ID = []usageRow{}, "total"
+	total.ID = "total"
 	for _, r := range u.rows {
 		rows = append(rows, *r)
 		total.Turns, total.Unknown, total.Unpriced = total.Turns+r.Turns, total.Unknown+r.Unknown, total.Unpriced+

@@ -46,15 +46,7 @@ func xnlParse() *contract.Command {
 			Description: "A node",
 			Command:     `printf '<a x=1 [2 <b>]>' | omniagent xnl parse`,
 		}},
-		Validate: func(c *contract.Call) []fault.Problem {
-			if !c.Bool("single") || c.String("unique") == "" {
-				return nil
-			}
-			return []fault.Problem{{
-				Param: "unique", Code: fault.ArgError, Value: c.String("unique"),
-				Message: "--single and --unique exclude each other",
-			}}
-		},
+		Rules: []contract.Rule{{If: "single", Not: []string{"unique"}}},
 	}, func(c *contract.Call, text string) (any, error) {
 		root := c.String("unique")
 		if root == "" && !c.Bool("single") {

@@ -291,7 +291,7 @@ func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.F
 		lines := strings.Fields(text)
 		if len(lines) == 0 {
 			return invalid(c.Program, c,
-				[]fault.Problem{wrong(p.Name, fault.StdinEmpty, "-", "--%s - reads standard input, and it is empty",
+				[]fault.Problem{Wrong(p.Name, fault.StdinEmpty, "-", "--%s - reads standard input, and it is empty",
 					p.Name)})
 		}
 		c.values[p.Name] = lines
@@ -305,13 +305,13 @@ func (c *Call) Secret(name string) (string, error) {
 		if v, ok := c.Host.Lookup(variable); ok && v != "" {
 			return v, nil
 		}
-		return "", invalid(c.Program, c, []fault.Problem{wrong(name+"-from-env", fault.ArgError, variable,
+		return "", invalid(c.Program, c, []fault.Problem{Wrong(name+"-from-env", fault.ArgError, variable,
 			"the variable %s is not set", variable)})
 	}
 	if path := c.Path(name + "-from-file"); path != "" {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return "", invalid(c.Program, c, []fault.Problem{wrong(name+"-from-file", fault.FileMissing, path,
+			return "", invalid(c.Program, c, []fault.Problem{Wrong(name+"-from-file", fault.FileMissing, path,
 				"the file %s cannot be read", path)})
 		}
 		// editors end a file with a line break

@@ -124,10 +124,9 @@ func (c *Call) prepare() *fault.Fault {
 	if c.Given("cwd") {
 		dir := c.Path("cwd")
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return invalid(c.Program, c, []fault.Problem{{
-				Param: "cwd", Code: fault.FileMissing, Value: c.String("cwd"),
-				Message: "--cwd " + dir + " is not a directory",
-			}})
+			return invalid(c.Program, c, []fault.Problem{
+				Wrong("cwd", fault.FileMissing, c.String("cwd"), "--cwd %s is not a directory", dir),
+			})
 		}
 		c.dir = dir
 	}

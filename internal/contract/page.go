@@ -18,6 +18,17 @@ type Rows[T any] struct{ Seq iter.Seq[T] }
 // RowsOf makes rows from a slice.
 func RowsOf[T any](list []T) Rows[T] { return Rows[T]{slices.Values(list)} }
 
+// ForeignRows makes rows from a slice of what came from outside.
+func ForeignRows[T any](list []T) Rows[Foreign[T]] {
+	return Rows[Foreign[T]]{func(yield func(Foreign[T]) bool) {
+		for _, row := range list {
+			if !yield(Foreign[T]{row}) {
+				return
+			}
+		}
+	}}
+}
+
 func (r Rows[T]) each(yield func(any) bool) {
 	if r.Seq == nil {
 		return
@@ -56,10 +67,9 @@ func (c *Call) window() (*page, *fault.Problem) {
 	}
 	offset, query, ok := readCursor(cursor)
 	if !ok || query != pg.query {
-		return nil, &fault.Problem{
-			Param: "cursor", Code: fault.InvalidCursor, Value: cursor,
-			Message: "--cursor is damaged or belongs to another query; start again without it",
-		}
+		problem := Wrong("cursor", fault.InvalidCursor, cursor,
+			"--cursor is damaged or belongs to another query; start again without it")
+		return nil, &problem
 	}
 	pg.offset = offset
 	return pg, nil

@@ -140,9 +140,8 @@ func (p *Program) flags(call *Call, rest []string) (given map[string][]string, p
 				i++
 				given[one.Name] = append(given[one.Name], rest[i])
 			default:
-				missing = append(missing, fault.Problem{
-					Param: one.Name, Code: fault.MissingArgument, Message: "flag needs an argument: " + arg,
-				})
+				missing = append(missing,
+					Wrong(one.Name, fault.MissingArgument, "", "flag needs an argument: %s", arg))
 			}
 		}
 	}
@@ -253,7 +252,7 @@ func (p *Program) place(call *Call, args []string) (surplus []fault.Problem, f *
 	if len(args) > 0 {
 		call.surplus = args
 		value := call.surplusValue(args[0])
-		problem := wrong("argument", fault.ArgError, value, "%s takes no further argument, got %q", call.Command.Path,
+		problem := Wrong("argument", fault.ArgError, value, "%s takes no further argument, got %q", call.Command.Path,
 			value)
 		if text := call.Command.text(); text != "" && !call.Given(text) && len(args) == 1 {
 			problem.Corrected = "--" + text + "=" + problem.Value
@@ -286,7 +285,7 @@ func (p *Program) payload(call *Call) *fault.Fault {
 	for name, own := range call.params {
 		if !own.Global && call.Given(name) {
 			call.payloadProblems = append(call.payloadProblems,
-				wrong(name, fault.ArgError, redact.String(call.String(name)),
+				Wrong(name, fault.ArgError, redact.String(call.String(name)),
 					"--%s and --raw-payload exclude each other", name))
 		}
 	}

@@ -24,6 +24,9 @@ func schemaOf(t reflect.Type) object {
 	if t.Implements(reflect.TypeFor[foreigner]()) {
 		return foreignSchema(t)
 	}
+	if t.Implements(reflect.TypeFor[foreignList]()) {
+		return schemaOf(reflect.TypeOf(reflect.Zero(t).Interface().(foreignList).marked()))
+	}
 	if t.Implements(reflect.TypeFor[rower]()) {
 		return object{{"type", "array"}, {"items", schemaOf(reflect.Zero(t).Interface().(rower).row())}}
 	}

@@ -79,10 +79,25 @@ type Foreign[T any] struct{ Value T }
 
 func (f Foreign[T]) foreign() any { return f.Value }
 
+// Foreigns is a list whose items came from outside, each like a Foreign.
+type Foreigns[T any] []T
+
+// marked returns the items, each of them marked.
+func (l Foreigns[T]) marked() any {
+	items := make([]Foreign[T], len(l))
+	for i, item := range l {
+		items[i].Value = item
+	}
+	return items
+}
+
 // Exact is a text in which a carriage return is data. JSON has it as an escape; every other form leaves it out.
 type Exact string
 
-type foreigner interface{ foreign() any }
+type (
+	foreigner   interface{ foreign() any }
+	foreignList interface{ marked() any }
+)
 
 // walker turns Go values into a tree.
 type walker struct {
@@ -145,6 +160,8 @@ func (w *walker) special(v any, path string, foreign bool) (any, bool) {
 	case foreigner:
 		w.foreign = true
 		return w.tag(w.value(reflect.ValueOf(v.foreign()), path, true)), true
+	case foreignList:
+		return w.value(reflect.ValueOf(v.marked()), path, foreign), true
 	case rower:
 		return w.take(v, path, foreign), true
 	case time.Time:

@@ -39,8 +39,8 @@ func (c *Call) readable() []fault.Problem {
 	return append(append(problems, c.checkRules()...), c.checkShared()...)
 }
 
-// wrong returns a problem with a parameter.
-func wrong(param string, code fault.Code, value, format string, args ...any) fault.Problem {
+// Wrong returns a problem with a parameter.
+func Wrong(param string, code fault.Code, value, format string, args ...any) fault.Problem {
 	return fault.Problem{Param: param, Code: code, Value: value, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -51,7 +51,7 @@ func (c *Call) checkParam(p Param) []fault.Problem {
 		where = strings.ToUpper(p.Name)
 	}
 	if p.Required && len(values) == 0 {
-		return []fault.Problem{wrong(p.Name, fault.MissingArgument, "", "%s needs %s: %s", c.Command.Path, where,
+		return []fault.Problem{Wrong(p.Name, fault.MissingArgument, "", "%s needs %s: %s", c.Command.Path, where,
 			p.Help)}
 	}
 	var problems []fault.Problem
@@ -59,12 +59,12 @@ func (c *Call) checkParam(p Param) []fault.Problem {
 		// An empty ID comes from a shell variable without a value. A further argument for another program may be empty.
 		needed := p.Required && !(i > 0 && p.Variadic && p.Kind == Text) || p.Kind == ID && !p.Optional
 		if v == "" && needed {
-			problems = append(problems, wrong(p.Name, fault.ArgError, "", "%s is empty", where))
+			problems = append(problems, Wrong(p.Name, fault.ArgError, "", "%s is empty", where))
 			continue
 		}
 		found := p.check(v)
 		if len(found) == 0 && c.Command.forChild(p) && strings.ContainsAny(v, shellCharacters) {
-			found = []fault.Problem{wrong(p.Name, fault.InvalidAgentInput, redact.String(v),
+			found = []fault.Problem{Wrong(p.Name, fault.InvalidAgentInput, redact.String(v),
 				"--%s contains a character that shells give a meaning to", p.Name)}
 		}
 		problems = append(problems, found...)
@@ -80,14 +80,14 @@ func (c *Call) checkRules() []fault.Problem {
 		}
 		for _, name := range rule.Then {
 			if !c.Given(name) {
-				problems = append(problems, wrong(name, fault.MissingArgument, "", "--%s needs --%s too", rule.If,
+				problems = append(problems, Wrong(name, fault.MissingArgument, "", "--%s needs --%s too", rule.If,
 					name))
 			}
 		}
 		for _, name := range rule.Not {
 			if c.Given(name) {
 				problems = append(problems,
-					wrong(name, fault.ArgError, c.String(name), "%s and %s exclude each other", c.typed(rule.If),
+					Wrong(name, fault.ArgError, c.String(name), "%s and %s exclude each other", c.typed(rule.If),
 						c.typed(name)))
 			}
 		}
@@ -120,7 +120,7 @@ func (c *Call) checkShared() []fault.Problem {
 	exclude := func(names ...string) {
 		given := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !c.Bool(n) })
 		if len(given) > 1 {
-			problems = append(problems, wrong(given[1], fault.ArgError, "", "--%s and --%s exclude each other",
+			problems = append(problems, Wrong(given[1], fault.ArgError, "", "--%s and --%s exclude each other",
 				given[0], given[1]))
 		}
 	}
@@ -140,11 +140,11 @@ func (c *Call) checkShared() []fault.Problem {
 		})
 	}
 	if c.format() == "id" && !c.Command.identifies() {
-		problems = append(problems, wrong("output", fault.ArgError, "id", "--output id: the result of %s has no id",
+		problems = append(problems, Wrong("output", fault.ArgError, "id", "--output id: the result of %s has no id",
 			c.title()))
 	}
 	if step := c.String("resume-from"); step != "" && !slices.Contains(c.Command.Steps, step) {
-		problems = append(problems, wrong("resume-from", fault.ArgError, step, "--resume-from takes one of %s",
+		problems = append(problems, Wrong("resume-from", fault.ArgError, step, "--resume-from takes one of %s",
 			strings.Join(c.Command.Steps, ", ")))
 	}
 	return problems
