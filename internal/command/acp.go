@@ -62,10 +62,7 @@ func (p Parts) acpCommand() *contract.Command {
 		},
 		Children: p.agentPrograms(),
 		Network:  modelAPI(),
-		Files: []contract.FileEffect{
-			{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
-			wallsRecord(), heldWalls(), runFiles(), startedFile(), undoFiles(),
-		},
+		Files:    conversationFiles(runFiles()),
 		Examples: []contract.Example{
 			{Description: "The native agent, as an editor starts it", Command: "omniagent acp"},
 			{Description: "An installed agent", Command: "omniagent acp --agent codex"},
@@ -80,13 +77,9 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 			Hint("see docs/acp.md for the settings of editors, or use omniagent chat to talk to an agent yourself")
 	}
 	log := logger(c)
-	detail := func(string, ...any) {}
-	if c.Bool("verbose") {
-		detail = log
-	}
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	opens := opener{
-		call: c, log: log, detail: detail, parts: p, provider: c.String("provider"),
+		call: c, log: log, detail: detailLog(c, log), parts: p, provider: c.String("provider"),
 		base: c.String("api-base"), host: true,
 	}
 	mode, _, err := approvalOf(c)
@@ -112,7 +105,7 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 		}, agent.Change{Mode: mode}),
 		About: wire.About{Name: "omniagent", Version: Version},
 	}
-	home, _ := c.Host.Lookup("HOME")
+	home := c.Host.Home()
 	if home == "" {
 		return 0, fault.New(fault.NoHome, "there is no home directory to keep the sessions in").Hint("set HOME")
 	}
@@ -188,18 +181,10 @@ func hostInstalled(h *acp.Host, o opener) error {
 		}
 		choice := choiceOf(m)
 		if !about.Lasting { // the note is about runs without a person
-			choice.About = cmp.Or(sentence(cell.Note), choice.About)
+			choice.About = cmp.Or(text.Sentence(cell.Note), choice.About)
 		}
 		h.Modes = append(h.Modes, choice)
 	}
 	h.Past.Agent, h.NewID = h.Agent, ident.UUID
 	return nil
-}
-
-// sentence capitalises a phrase.
-func sentence(phrase string) string {
-	if phrase == "" {
-		return ""
-	}
-	return strings.ToUpper(phrase[:1]) + phrase[1:]
 }

@@ -91,7 +91,7 @@ func allowlistOf(c *contract.Call) allowlist.List {
 // userGate is what the user's configuration and list let programs start in a directory.
 func userGate(c *contract.Call, name, dir string) admission.Gate {
 	root, _ := config.ProjectRoot(dir)
-	home, _ := c.Host.Lookup("HOME")
+	home := c.Host.Home()
 	within := c.Config.List(agentKey(name, "roots"))
 	for i, root := range within {
 		if rest, ok := strings.CutPrefix(root, "~"); ok && home != "" {
@@ -155,35 +155,31 @@ func allowAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowRes
 	for _, f := range e.Files {
 		r.Files = append(r.Files, f.Path)
 	}
-	switch old, had, err := list.Find(k.Name()); {
-	case err != nil:
-		return err
-	case !had:
-		r.Change = "allowed"
-	case old.Allows(e):
-		r.Change = "unchanged"
-		return nil
-	default:
-		r.Change = "changed"
-	}
-	return keepDecision(c, func() error { return list.Put(e) })
+	r.Change = "allowed"
+	return putAgent(c, list, e, r, func(old allowlist.Entry) bool { return old.Allows(e) })
 }
 
 func denyAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResult) error {
-	switch old, had, err := list.Find(k.Name()); {
+	r.Change = "denied"
+	e := allowlist.Entry{Name: k.Name(), Denied: true, At: time.Now()}
+	return putAgent(c, list, e, r, func(old allowlist.Entry) bool { return old.Denied })
+}
+
+// putAgent records a decision, unless an earlier one says the same.
+func putAgent(
+	c *contract.Call, list allowlist.List, e allowlist.Entry, r *allowResult, says func(allowlist.Entry) bool,
+) error {
+	old, had, err := list.Find(e.Name)
+	switch {
 	case err != nil:
 		return err
-	case !had:
-		r.Change = "denied"
-	case old.Denied:
+	case had && says(old):
 		r.Change = "unchanged"
 		return nil
-	default:
+	case had:
 		r.Change = "changed"
 	}
-	return keepDecision(c, func() error {
-		return list.Put(allowlist.Entry{Name: k.Name(), Denied: true, At: time.Now()})
-	})
+	return keepDecision(c, func() error { return list.Put(e) })
 }
 
 func removeAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResult) error {

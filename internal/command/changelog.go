@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -121,14 +122,12 @@ func (e *changelogEntry) section(name string) *[]string {
 }
 
 // newer compares versions number by number.
-func newer(a, b string) bool {
-	x, y := strings.Split(a, "."), strings.Split(b, ".")
-	for i := range x {
-		m, _ := strconv.Atoi(x[i])
-		n, _ := strconv.Atoi(y[i])
-		if m != n {
-			return m > n
-		}
+func newer(a, b string) bool { return slices.Compare(numbersOf(a), numbersOf(b)) > 0 }
+
+func numbersOf(version string) (numbers []int) {
+	for part := range strings.SplitSeq(version, ".") {
+		n, _ := strconv.Atoi(part)
+		numbers = append(numbers, n)
 	}
-	return false
+	return numbers
 }

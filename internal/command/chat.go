@@ -20,10 +20,6 @@ import (
 
 // chat declares the command with which a person talks to an agent.
 func (p Parts) chat() *contract.Command {
-	own := []string{
-		"agent", "provider", "model", "cwd", "session-id", "continue", "api-base", "sandbox", "network", "web",
-		"tool-protocol",
-	}
 	params := []contract.Param{
 		{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"},
 		{Name: "screen-reader", Kind: contract.Bool, Help: "nothing on the screen moves or is erased"},
@@ -34,10 +30,10 @@ func (p Parts) chat() *contract.Command {
 	}
 	like := p.start()
 	for _, one := range like.Params {
-		for _, name := range own {
-			if one.Name == name {
-				params = append(params, one)
-			}
+		switch one.Name {
+		case "agent", "provider", "model", "cwd", "session-id", "continue", "api-base", "sandbox", "network", "web",
+			"tool-protocol":
+			params = append(params, one)
 		}
 	}
 	params = slices.Concat(params, rehearsalParams(), hostParams(), []contract.Param{forkFlag()})
@@ -51,9 +47,13 @@ func (p Parts) chat() *contract.Command {
 			"Ctrl-C ends the turn; pressed twice, it kills it. With no turn running, twice ends the conversation. A " +
 			"question is " +
 			"answered with a line that was typed\nafter it was asked; in a pipe the next line is the answer.",
-		Files: append(slices.Clone(like.Files), contract.FileEffect{
-			Path: "~/.eidolon/projects", Type: "state", ClearableWith: "omniagent session delete",
-		}, contract.FileEffect{Path: "~/.local/state/omniagent/chat-history", Type: "state"}),
+		Files: conversationFiles(
+			runFiles(),
+			contract.FileEffect{
+				Path: "~/.eidolon/projects", Type: "state", ClearableWith: "omniagent session delete",
+			},
+			contract.FileEffect{Path: "~/.local/state/omniagent/chat-history", Type: "state"},
+		),
 		Scopes: []string{}, Params: params, Children: like.Children, Network: like.Network, Auth: like.Auth,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
@@ -92,7 +92,7 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 	if one.View, one.Signals, err = chatView(c, one, signals); err != nil {
 		return 0, err
 	}
-	env := p.openerOf(c, chatLog(c, one.View), func(string, ...any) {}, nil).env()
+	env := p.openerOf(c, chatLog(c, one.View), noLog, nil).env()
 	stop, err := onScript(c, &env, &r.Request, rehearsalScript)
 	if err != nil {
 		one.View.Close()

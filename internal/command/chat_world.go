@@ -30,7 +30,7 @@ import (
 
 // chatWorld is what a chat reaches on this machine.
 func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Request) chat.World {
-	home, _ := c.Host.Lookup("HOME")
+	home := c.Host.Home()
 	dir := cmp.Or(first.Spec.Dir, c.Dir())
 	root, _ := config.ProjectRoot(dir)
 	private := enclosure.Credentials(p.guarded(c), home)

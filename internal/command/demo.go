@@ -241,10 +241,9 @@ func loginWord(l agent.Login) (word string, by *string) {
 // nativeLogin returns the call of the native agent with the model that would be asked, and what names that model. With
 // keys of several APIs, the call chooses one.
 func nativeLogin(c *contract.Call, apis []model.API) (command, by string) {
-	home, _ := c.Host.Lookup("HOME")
 	const ask = ` -p 'What is in this directory?'`
 	options := provider.Options{
-		APIs: apis, Lookup: ownPrograms(c, home), Home: home, Keys: mentioned{keysOf(c)}, Wishes: configuredModel(c),
+		APIs: apis, Lookup: ownPrograms(c), Home: c.Host.Home(), Keys: mentioned{keysOf(c)}, Wishes: configuredModel(c),
 	}
 	if w := profilesOf(c)(c.Dir()).Wish(); w != nil {
 		options.Wishes = append(options.Wishes, *w)

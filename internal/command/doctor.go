@@ -335,7 +335,7 @@ func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
 	}
 	version := strings.Trim(m[1], ".")
 	d.Version, k.Version = &version, &version
-	d.OK = !newer(pad(gitMinimum), pad(version))
+	d.OK = !newer(gitMinimum, version)
 	if k.OK = d.OK; !d.OK {
 		k = failed(k, fault.New(fault.PreflightFailed, "git %s is older than %s", version, gitMinimum), d.FixCommand)
 	}
@@ -358,12 +358,6 @@ func ownGit(c *contract.Call) (string, error) {
 		return "", fault.New(fault.NotInstalled, "the only git in PATH comes with the workspace: %s", brought)
 	}
 	return "git", nil
-}
-
-// pad extends a version to three numbers.
-func pad(version string) string {
-	parts := append(strings.Split(version, "."), "0", "0")
-	return strings.Join(parts[:3], ".")
 }
 
 func installGit() string {

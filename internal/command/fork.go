@@ -35,6 +35,15 @@ func forksOf(paths contract.Paths, lookup func(string) (string, bool)) fork.Stor
 	}
 }
 
+// newFork makes a fork of the workspace around a directory.
+func newFork(ctx context.Context, c *contract.Call, dir string) (*fork.Fork, error) {
+	store, err := forkStore(c)
+	if err != nil {
+		return nil, err
+	}
+	return store.Make(ctx, fork.Wanted{Dir: dir})
+}
+
 // forkNamed returns the fork that a call names.
 func forkNamed(c *contract.Call) (*fork.Fork, error) {
 	store, err := forkStore(c)

@@ -205,11 +205,7 @@ func againInFork(
 	if err := refuses(ctx, c); err != nil {
 		return 0, false, err
 	}
-	store, err := forkStore(c)
-	if err != nil {
-		return 0, false, err
-	}
-	f, err := store.Make(ctx, fork.Wanted{Dir: c.Dir()})
+	f, err := newFork(ctx, c, c.Dir())
 	if err != nil {
 		return 0, false, err
 	}
@@ -261,13 +257,15 @@ func againIn(ctx context.Context, w work, args []string) (int, error) {
 	return w.carryOut(ctx, append([]string{self}, args...))
 }
 
+// givesSecret reports whether a call hands over an answer that is kept nowhere.
+func givesSecret(c *contract.Call) bool {
+	return c.Given("secret-from-env") || c.Given("secret-from-file")
+}
+
 // leaves reports whether a call leaves a run to a process that stays, and that enters the fork by itself. A secret does
 // not leave the call.
 func leaves(c *contract.Call, r run.Record) bool {
-	if c.Given("secret-from-env") || c.Given("secret-from-file") {
-		return false
-	}
-	return c.Bool("detach") || c.Command.Path == "answer" && r.Detached
+	return !givesSecret(c) && (c.Bool("detach") || c.Command.Path == "answer" && r.Detached)
 }
 
 // inForkOfRun carries a call out that takes up a run, in the fork in which that works.

@@ -49,10 +49,8 @@ func hookupCommand(c contract.Command, programs []string, place func(*contract.C
 		contract.Exit{Code: contract.PermissionDenied, When: "no access"},
 	)...)
 	c.Run = func(ctx context.Context, call *contract.Call) (contract.Result, error) {
-		if home, _ := call.Host.Lookup("HOME"); home == "" {
-			if home, _ = call.Host.Lookup("USERPROFILE"); home == "" {
-				return contract.Result{}, fault.New(fault.NoHome, "no home directory is known").Hint("set HOME")
-			}
+		if _, known := anyHome(call); !known {
+			return contract.Result{}, fault.New(fault.NoHome, "no home directory is known").Hint("set HOME")
 		}
 		argv, err := ownWords(call)
 		if err != nil {

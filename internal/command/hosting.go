@@ -45,6 +45,14 @@ func untilOpen[T any](ctx context.Context, signals <-chan os.Signal, do func(con
 	}
 }
 
+// conversationFiles declares what every conversation leaves on disk, and more.
+func conversationFiles(more ...contract.FileEffect) []contract.FileEffect {
+	return append([]contract.FileEffect{
+		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
+		wallsRecord(), heldWalls(), startedFile(), undoFiles(),
+	}, more...)
+}
+
 // workspaceOf distinguishes what comes with the workspace from what is the user's.
 func workspaceOf(c *contract.Call) shell.Inheritance {
 	root, _ := config.ProjectRoot(c.Dir())
@@ -53,12 +61,12 @@ func workspaceOf(c *contract.Call) shell.Inheritance {
 
 // ownPrograms returns the environment for looking up a program that may be asked for a login: PATH without the
 // workspace's directories.
-func ownPrograms(c *contract.Call, home string) func(string) (string, bool) {
+func ownPrograms(c *contract.Call) func(string) (string, bool) {
 	walls := workspaceOf(c)
 	return func(name string) (string, bool) {
 		value, ok := c.Host.Lookup(name)
 		if name == "PATH" && ok {
-			value = strings.TrimPrefix(walls.Of([]string{"PATH=" + value, "HOME=" + home})[0], "PATH=")
+			value = strings.TrimPrefix(walls.Of([]string{"PATH=" + value, "HOME=" + c.Host.Home()})[0], "PATH=")
 		}
 		return value, ok
 	}
@@ -66,6 +74,16 @@ func ownPrograms(c *contract.Call, home string) func(string) (string, bool) {
 
 // logger writes lines without the secrets of the environment.
 func logger(c *contract.Call) func(format string, args ...any) { return lineWriter(c, "omniagent: ") }
+
+// detailLog is the log for people who want to know more: with --verbose that of all, else nothing.
+func detailLog(c *contract.Call, log func(string, ...any)) func(string, ...any) {
+	if c.Bool("verbose") {
+		return log
+	}
+	return noLog
+}
+
+func noLog(string, ...any) {}
 
 // lineWriter is logger with another beginning of each line.
 func lineWriter(c *contract.Call, prefix string) func(format string, args ...any) {

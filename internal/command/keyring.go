@@ -11,8 +11,7 @@ import (
 
 // keysOf returns the keys that omniagent login stored.
 func keysOf(c *contract.Call) keyring.Store {
-	home, _ := c.Host.Lookup("HOME")
-	return keyring.Open(c.Paths.Config, ownPrograms(c, home))
+	return keyring.Open(c.Paths.Config, ownPrograms(c))
 }
 
 // mentioned answers what a key would say, without asking the system's keyring.
@@ -54,9 +53,8 @@ func keyFile() []contract.FileEffect {
 
 // keysHere lists the keys of the environment and the stored ones, without their texts.
 func (p Parts) keysHere(c *contract.Call) ([]storedKey, error) {
-	home, _ := c.Host.Lookup("HOME")
 	var all []storedKey
-	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: ownPrograms(c, home)}) {
+	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: ownPrograms(c)}) {
 		all = append(all, storedKey{one.Account, one.Source})
 	}
 	store := keysOf(c)

@@ -162,8 +162,7 @@ func (p Parts) runLogin(ctx context.Context, c *contract.Call) (contract.Result,
 		data.Path = orNil(store.Path())
 		c.Warn("KEY_IN_FILE", "the key is in %s, which only you can read, because %s", store.Path(), why)
 	}
-	home, _ := c.Host.Lookup("HOME")
-	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: ownPrograms(c, home)}) {
+	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: ownPrograms(c)}) {
 		if one.Account == account {
 			c.Warn("VALUE_SHADOWED", "%s in the environment is used before the stored key", one.Source)
 		}

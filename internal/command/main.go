@@ -204,12 +204,11 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 func (p Parts) around(
 	program *contract.Program, host contract.Host, set *config.Set, paths contract.Paths, d agent.Driver, s agent.Spec,
 ) (shim.Walls, error) {
-	home, _ := host.Lookup("HOME")
 	why := fault.New(fault.Down, "no walls can be built around %s here", d.Describe().Title).
 		Hint("Run: omniagent doctor")
 	s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{} // that of the agent itself
 	around, err := opening.Env{
-		Home: home, State: paths.State, Temp: paths.Temp, Lookup: host.Lookup,
+		Home: host.Home(), State: paths.State, Temp: paths.Temp, Lookup: host.Lookup,
 		Own:  opening.Own{Known: p.guardedBeside(paths, host.Lookup), Read: set.List("native.read")},
 		Owns: set.List("agents.own"), Reviewed: program.Trusted(host).Beneath,
 		Log: func(format string, args ...any) {

@@ -47,9 +47,7 @@ func (p Parts) mcpServer() *contract.Command {
 		}, hostParams()...),
 		Children: p.agentPrograms(),
 		Network:  modelAPI(),
-		Files: []contract.FileEffect{{
-			Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete",
-		}, wallsRecord(), heldWalls(), startedFile(), undoFiles()},
+		Files:    conversationFiles(),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the input has ended"},
 			{Code: contract.GeneralError, When: "standard output cannot be written"},
@@ -86,7 +84,7 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 			"configuration")
 	}
 	o := opener{
-		call: c, log: log, detail: func(string, ...any) {}, parts: p, provider: c.String("provider"),
+		call: c, log: log, detail: noLog, parts: p, provider: c.String("provider"),
 		base: c.String("api-base"), moded: true,
 	}
 	ctx, ended, stop := untilSignal(ctx, signals)

@@ -85,10 +85,9 @@ func sourceOf(v config.Value) string {
 
 // profilesOf returns the function that reads the profiles of the user and of a directory's project.
 func profilesOf(c *contract.Call) func(dir string) provider.Profiles {
-	home, _ := c.Host.Lookup("HOME")
 	trust := config.OpenTrust(c.TrustFile())
 	return func(dir string) provider.Profiles {
 		root, _ := config.ProjectRoot(dir)
-		return provider.ReadProfiles(home, root, trust.Trusted)
+		return provider.ReadProfiles(c.Host.Home(), root, trust.Trusted)
 	}
 }

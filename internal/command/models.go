@@ -126,8 +126,7 @@ func modelRowOf(name, from string, o provider.Options) modelRow {
 
 // quietOpener opens nothing: it knows what a conversation here would be opened with.
 func (p Parts) quietOpener(c *contract.Call) opener {
-	none := func(string, ...any) {}
-	return opener{call: c, parts: p, log: none, detail: none}
+	return opener{call: c, parts: p, log: noLog, detail: noLog}
 }
 
 type modelUsed struct {
@@ -171,7 +170,7 @@ func (p Parts) modelsUse() *contract.Command {
 
 func (p Parts) runModelsUse(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	name := strings.TrimSpace(c.String("name"))
-	home, _ := c.Host.Lookup("HOME")
+	home := c.Host.Home()
 	if home == "" || c.Paths.UserConfig() == "" {
 		return contract.Result{}, fault.New(fault.NoHome, "no home directory is known").Hint("set HOME")
 	}

@@ -45,11 +45,10 @@ type opener struct {
 // env returns what an opening needs of this call.
 func (o opener) env() opening.Env {
 	c, host := o.call, o.call.Host
-	home, _ := host.Lookup("HOME")
 	rules, problems := rulesOf(c, o.parts.Tools.Specs())
 	trust := config.OpenTrust(c.TrustFile())
 	e := opening.Env{
-		Dir: c.Dir(), Home: home, State: wallsState(c), Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup,
+		Dir: c.Dir(), Home: host.Home(), State: wallsState(c), Config: c.Paths.Config, Temp: c.Paths.Temp, Lookup: host.Lookup,
 		Environ: os.Environ(), Register: c.Register,
 		Version: Version, Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
@@ -67,7 +66,7 @@ func (o opener) env() opening.Env {
 			Network: c.Config.String("native.network"), Via: forkProxy(c), First: firstByte(c),
 			Idle:         c.Config.Duration("native.idle"),
 			ToolProtocol: c.Config.String("native.tool_protocol"), UsualProtocol: o.parts.toolProtocol(),
-			Programs: ownPrograms(c, home), APIs: o.parts.APIs, Agents: o.parts.providing(),
+			Programs: ownPrograms(c), APIs: o.parts.APIs, Agents: o.parts.providing(),
 			Proxy: proxyOf(c), Again: retriesOf(c), Wishes: configuredModel(c), Profiles: profilesOf(c),
 			Keys: keysOf(c),
 		},

@@ -62,8 +62,9 @@ func (p Parts) refusesTalk(ctx context.Context, c *contract.Call) error {
 
 // refuses returns why an agent cannot be started. It changes nothing.
 func (p Parts) refuses(ctx context.Context, c *contract.Call, r opening.Request, closed bool) error {
-	nothing := func(string, ...any) {}
-	env := opener{call: c, log: nothing, detail: nothing, parts: p, closed: closed}.env()
+	quiet := p.quietOpener(c)
+	quiet.closed = closed
+	env := quiet.env()
 	gate := env.Gate
 	env.Register, env.Gate = nil, func(a opening.Agent, dir string) admission.Gate {
 		g := gate(a, dir)

@@ -66,9 +66,7 @@ func onScript(c *contract.Call, e *opening.Env, r *opening.Request, usual string
 		return nil, fault.New(fault.PermissionDenied, "there is no place for the home of a rehearsal").Because(err).
 			Hint("set HOME or XDG_STATE_HOME")
 	}
-	r.Spec.Rehearsal = &agent.Rehearsal{
-		URL: rehearsal.URL, Key: rehearsal.Key, Model: rehearsal.Model, Home: home,
-	}
+	r.Spec.Rehearsal = &rehearsal
 	return func() { end(); _ = os.RemoveAll(home) }, nil
 }
 

@@ -129,12 +129,7 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	}
 	c.Volatile = []string{"run_id", "duration_ms", "waited_ms", "session_id", "fingerprint"}
 	c.Children = append(c.Children, p.agentPrograms()...)
-	c.Files = []contract.FileEffect{
-		runFiles(),
-		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
-		wallsRecord(), heldWalls(),
-		listFile(), startedFile(), undoFiles(),
-	}
+	c.Files = conversationFiles(runFiles(), listFile())
 	c.Background = &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour}
 	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
 	some := contract.Some

@@ -248,13 +248,7 @@ func (l *ledger) workOff(
 			}
 		}}
 		if c.Bool("fork") {
-			e.make = func() (*fork.Fork, error) {
-				forks, err := forkStore(c)
-				if err != nil {
-					return nil, err
-				}
-				return forks.Make(ctx, fork.Wanted{Dir: c.Dir()})
-			}
+			e.make = func() (*fork.Fork, error) { return newFork(ctx, c, c.Dir()) }
 		}
 		entries, at = append(entries, e), append(at, i)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
-	"omniagent/internal/fork"
 	"omniagent/internal/process"
 	"omniagent/internal/run"
 )
@@ -35,11 +34,7 @@ func (p Parts) leave(ctx context.Context, c *contract.Call, store run.Store, r *
 
 // forkAhead makes the fork of a run that is left to another process.
 func forkAhead(ctx context.Context, c *contract.Call, task run.Task) (run.Task, error) {
-	forks, err := forkStore(c)
-	if err != nil {
-		return task, err
-	}
-	f, err := forks.Make(ctx, fork.Wanted{Dir: task.Dir})
+	f, err := newFork(ctx, c, task.Dir)
 	if err != nil {
 		return task, err
 	}

@@ -72,9 +72,8 @@ func keptFrom(c *contract.Call) func(host, why string) {
 
 // chosenNetwork is the network that a person chose for a fork.
 func chosenNetwork(c *contract.Call, word string) (fork.Net, error) {
-	home, _ := c.Host.Lookup("HOME")
 	w := enclosure.Wanted{
-		Home: home, Network: word, Lookup: c.Host.Lookup, Via: forkProxy(c), Refused: keptFrom(c),
+		Home: c.Host.Home(), Network: word, Lookup: c.Host.Lookup, Via: forkProxy(c), Refused: keptFrom(c),
 	}
 	through, err := w.Through()
 	return fork.Net{Word: w.Network, Network: through}, err

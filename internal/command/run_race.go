@@ -11,7 +11,6 @@ import (
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
-	"omniagent/internal/fork"
 	"omniagent/internal/run"
 )
 
@@ -37,10 +36,6 @@ func contestants(list string) (names []string, err error) {
 
 // race lets agents do one task, each in a fork of its own, and says who did it best.
 func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task run.Task) (contract.Result, error) {
-	forks, err := forkStore(c)
-	if err != nil {
-		return contract.Result{}, err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return contract.Result{}, fault.New(fault.Internal, "this program cannot be found").Because(err)
@@ -48,7 +43,7 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 	began := time.Now()
 	var entries []entry
 	for i, name := range task.Agents {
-		f, err := forks.Make(ctx, fork.Wanted{Dir: c.Dir()})
+		f, err := newFork(ctx, c, c.Dir())
 		if err != nil {
 			for _, e := range entries {
 				_, _ = e.fork.Delete(context.WithoutCancel(ctx)) // nobody worked in it

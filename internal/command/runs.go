@@ -185,11 +185,7 @@ func (p Parts) runsContinue() *contract.Command {
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs continue run-1a2b3c4d"}},
 		Instead:  inForkOfRun,
-		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			store, err := runStore(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
+		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 			if c.DryRun() {
 				r, err := store.Free(ctx, c.String("id"))
 				return untried(r, contract.Updated), err
@@ -199,7 +195,7 @@ func (p Parts) runsContinue() *contract.Command {
 				return contract.Result{}, err
 			}
 			return p.carryOut(ctx, c, r)
-		},
+		}),
 	})
 }
 
@@ -229,21 +225,17 @@ func (p Parts) answer() *contract.Command {
 			{Description: "Let a tool run", Command: "omniagent answer run-1a2b3c4d --approve"},
 		},
 		Instead: inForkOfRun,
-		Run:     p.runAnswer,
+		Run:     inRuns(p.runAnswer),
 	})
 }
 
-func (p Parts) runAnswer(ctx context.Context, c *contract.Call) (contract.Result, error) {
-	store, err := runStore(c)
-	if err != nil {
-		return contract.Result{}, err
-	}
+func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 	a := run.Answer{Text: c.String("text"), At: time.Now().UTC(), By: os.Getpid()}
-	if c.Given("secret-from-env") || c.Given("secret-from-file") {
+	if a.Secret = givesSecret(c); a.Secret {
+		var err error
 		if a.Text, err = c.Secret("secret"); err != nil {
 			return contract.Result{}, err
 		}
-		a.Secret = true
 	}
 	switch {
 	case c.Bool("approve"):

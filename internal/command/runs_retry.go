@@ -45,15 +45,11 @@ func (p Parts) runsRetry() *contract.Command {
 			return problems
 		},
 		Instead: inForkOfRun,
-		Run:     p.retry,
+		Run:     inRuns(p.retry),
 	})
 }
 
-func (p Parts) retry(ctx context.Context, c *contract.Call) (contract.Result, error) {
-	store, err := runStore(c)
-	if err != nil {
-		return contract.Result{}, err
-	}
+func (p Parts) retry(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 	old, err := store.Load(ctx, c.String("id"))
 	if err != nil {
 		return contract.Result{}, err

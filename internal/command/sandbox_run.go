@@ -85,11 +85,10 @@ func wallParams() []contract.Param {
 
 // sandboxOf returns the sandbox that a call asks for.
 func (p Parts) sandboxOf(c *contract.Call) (enclosure.Wanted, error) {
-	home, _ := c.Host.Lookup("HOME")
 	w := enclosure.Wanted{
-		Root: c.Dir(), Home: home, Agents: p.guarded(c), Network: cmp.Or(c.String("network"),
-			c.Config.String("native.network")),
-		State: wallsState(c), Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
+		Root: c.Dir(), Home: c.Host.Home(), Agents: p.guarded(c),
+		Network: cmp.Or(c.String("network"), c.Config.String("native.network")),
+		State:   wallsState(c), Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
 		Read: c.Config.List("native.read"), Lookup: c.Host.Lookup, Via: forkProxy(c),
 	}
 	for _, path := range c.Strings("write") {

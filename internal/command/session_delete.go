@@ -69,7 +69,7 @@ func sessionDelete() *contract.Command {
 
 // chatRecord returns the files that a chat has written of a conversation beneath ~/.eidolon.
 func chatRecord(c *contract.Call, store session.Store, id string) (files []session.File) {
-	home, _ := c.Host.Lookup("HOME")
+	home := c.Host.Home()
 	info, err := store.Info(id)
 	if home == "" || err != nil {
 		return nil

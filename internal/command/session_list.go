@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -65,11 +66,16 @@ type sessionsData struct {
 	Sessions contract.Rows[contract.Foreign[sessionRow]] `json:"sessions"`
 }
 
+// anyHome returns the home directory, by its name on any system.
+func anyHome(c *contract.Call) (home string, known bool) {
+	profile, _ := c.Host.Lookup("USERPROFILE")
+	home = cmp.Or(c.Host.Home(), profile)
+	return home, home != ""
+}
+
 func sessionStore(c *contract.Call) (session.Store, error) {
-	for _, name := range []string{"HOME", "USERPROFILE"} {
-		if home, _ := c.Host.Lookup(name); home != "" {
-			return session.Default(home), nil
-		}
+	if home, known := anyHome(c); known {
+		return session.Default(home), nil
 	}
 	return session.Store{}, fault.New(fault.NoHome, "no home directory is known, so there is no place for sessions").
 		Hint("set HOME")

@@ -30,9 +30,7 @@ func (p Parts) start() *contract.Command {
 		},
 		Children: append(p.agentPrograms(), contract.Subprocess{Binary: "sh", CallerArgs: []string{}}),
 		Network:  modelAPI(),
-		Files: []contract.FileEffect{{
-			Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete",
-		}, wallsRecord(), heldWalls(), runFiles(), startedFile(), undoFiles()},
+		Files:    conversationFiles(runFiles()),
 		Examples: []contract.Example{
 			{
 				Description: "One question to a local model",

@@ -197,10 +197,9 @@ func deltasOf(c *contract.Call) (deltas []claude.Delta, err error) {
 
 // filesOf locates Claude Code's files.
 func filesOf(c *contract.Call) claudehost.Files {
-	home, _ := c.Host.Lookup("HOME")
 	own, _ := c.Host.Lookup("CLAUDE_CONFIG_DIR")
 	return claudehost.Files{
-		Config: cmp.Or(own, filepath.Join(home, ".claude")), Dir: c.Dir(),
+		Config: cmp.Or(own, filepath.Join(c.Host.Home(), ".claude")), Dir: c.Dir(),
 		Read: func(path string) ([]byte, error) { return workspace.ReadFile(path, 4<<20) },
 	}
 }

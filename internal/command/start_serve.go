@@ -57,10 +57,7 @@ func refuseStart(c *contract.Call, f *fault.Fault) {
 
 func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	log := logger(c)
-	detail := func(string, ...any) {}
-	if c.Bool("verbose") {
-		detail = log
-	}
+	detail := detailLog(c, log)
 	if v := c.String("protocol-version"); v != "1" {
 		return 0, fault.New(fault.ArgError, "--protocol-version %s is not spoken here; 1 is", v)
 	}

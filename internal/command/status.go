@@ -135,7 +135,7 @@ func expandPath(c *contract.Call, path string) string {
 			return filepath.Join(known.place, rest)
 		}
 	}
-	if home, _ := c.Host.Lookup("HOME"); home != "" {
+	if home := c.Host.Home(); home != "" {
 		if rest, found := strings.CutPrefix(path, "~/"); found {
 			return filepath.Join(home, rest)
 		}

@@ -214,7 +214,7 @@ func (p *Program) manual() string {
 	fmt.Fprintf(&b, ".B %s\n\\fICOMMAND\\fR [arguments] [flags]\n.SH DESCRIPTION\n%s\n", name, roff(p.Detail))
 	if p.Direct != nil {
 		d := p.Direct()
-		fmt.Fprintf(&b, ".SH CALLS WITHOUT A COMMAND\n%s.\n", roff(sentence(d.Summary)))
+		fmt.Fprintf(&b, ".SH CALLS WITHOUT A COMMAND\n%s.\n", roff(text.Sentence(d.Summary)))
 		roffParams(&b, d.Params)
 		fmt.Fprintf(&b, ".PP\n.nf\n%s\n.fi\n.SH EXIT STATUS OF CALLS WITHOUT A COMMAND\n", roff(d.Detail))
 		for _, e := range d.Exits {
@@ -295,7 +295,7 @@ func (p *Program) SkillSchemas() []Page {
 func (p *Program) Skill(c *Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "---\nname: %s-%s\ndescription: %s\nversion: %s\n---\n\n# %s %s\n\n%s.\n", p.Name,
-		strings.ReplaceAll(c.Path, " ", "-"), c.Summary, p.Version, p.Name, c.Path, sentence(c.Summary))
+		strings.ReplaceAll(c.Path, " ", "-"), c.Summary, p.Version, p.Name, c.Path, text.Sentence(c.Summary))
 	output := map[Class]string{
 		Envelope: "one JSON envelope (`ok`, `data`, `error`, `warnings`, `meta`) on standard output",
 		Stream:   "lines of JSON of its own on standard output", Terminal: "a conversation in the terminal",

@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/terminal"
+	"omniagent/internal/text"
 )
 
 // conditions checks what a command needs before it may run: a person who can answer, and the configured rights. What
@@ -81,7 +82,7 @@ func (c *Call) agree(ctx context.Context, signals <-chan os.Signal, target map[s
 	writeObject(&b, o, "  ", c.screenOf())
 	c.say(strings.TrimRight(c.screenOf().flowing(b.String()), "\n"))
 	select {
-	case yes := <-c.question(sentence(c.Command.Summary)):
+	case yes := <-c.question(text.Sentence(c.Command.Summary)):
 		return true, yes, nil
 	case s := <-signals:
 		_, _ = io.WriteString(c.Host.Stderr, "\n")

@@ -55,6 +55,9 @@ func (h Host) size() (columns, rows int) {
 	return columns, rows
 }
 
+// Home returns the user's home directory, or "".
+func (h Host) Home() string { return h.env("HOME") }
+
 func (h Host) env(name string) string {
 	v, _ := h.Lookup(name)
 	return v
@@ -109,7 +112,7 @@ func inDir(dir, name string) string {
 
 // paths follows the XDG rules on Unix and the system's own on Windows. Each instance has its own state, data and cache.
 func (h Host) paths(name, instance string) Paths {
-	home := h.env("HOME")
+	home := h.Home()
 	windows := runtime.GOOS == "windows"
 	if windows && home == "" {
 		home = h.env("USERPROFILE")

@@ -169,7 +169,7 @@ func (p *Program) topics() []topic {
 // commandHelp writes everything about a command, for people.
 func (p *Program) commandHelp(h *helpPage, c *Command) {
 	h.broken("Usage: ", c.usage(p.Name)+" [flags]")
-	h.text(sentence(c.Summary) + ".")
+	h.text(text.Sentence(c.Summary) + ".")
 	if c.Detail != "" {
 		h.text(c.Detail)
 	}
@@ -218,13 +218,6 @@ func flagNames(params []Param) string {
 
 func exitRow(number, name, means string) [2]string {
 	return [2]string{strings.Repeat(" ", 3-len(number)) + number + "  " + name, means}
-}
-
-func sentence(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // form returns a flag as it is written.
@@ -280,7 +273,7 @@ func byNumber(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a,
 
 // rootHelp writes the help of the program: what it is for, and where the rest is.
 func (p *Program) rootHelp(h *helpPage) {
-	h.broken("", sentence(p.Summary)+".")
+	h.broken("", text.Sentence(p.Summary)+".")
 	h.WriteString("\n")
 	lead := "Usage: "
 	if p.Direct != nil {
@@ -365,7 +358,7 @@ func (p *Program) brief(word string) string {
 func (p *Program) groupHelp(h *helpPage, group string) {
 	h.broken("Usage: ", p.Name+" "+group+" COMMAND [arguments] [flags]")
 	if summary := p.Groups[group]; summary != "" {
-		h.text(sentence(summary) + ".")
+		h.text(text.Sentence(summary) + ".")
 	}
 	h.heading("Commands:")
 	p.groupList(h, group)

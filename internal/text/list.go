@@ -19,3 +19,11 @@ func Either(words []string) string {
 	}
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
+
+// Sentence returns a phrase with a capital at its beginning.
+func Sentence(phrase string) string {
+	if phrase == "" {
+		return ""
+	}
+	return strings.ToUpper(phrase[:1]) + phrase[1:]
+}
