@@ -340,3 +340,17 @@ func (u *Usage) Add(o Usage) {
 		u.CostUSD = &sum
 	}
 }
+
+// Since returns what was used since an earlier sum.
+func (u Usage) Since(before Usage) Usage {
+	u.Input -= before.Input
+	u.Output -= before.Output
+	u.Cached -= before.Cached
+	u.Written -= before.Written
+	u.Reasoning -= before.Reasoning
+	if u.CostUSD != nil && before.CostUSD != nil {
+		cost := *u.CostUSD - *before.CostUSD
+		u.CostUSD = &cost
+	}
+	return u
+}

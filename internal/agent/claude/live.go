@@ -20,7 +20,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 		Driver:    d,
 		Abilities: agent.Abilities{Steer: true, Mode: true, Model: true, Images: true, Resume: true},
 		Launch:    d.live,
-		Proto: func(s agent.Spec) cli.Proto {
+		Proto: func(s agent.Spec, _ agent.Launch) cli.Proto {
 			inside, _ := servers(s.Terms.Servers)
 			return newTalk(options{
 				mode: cli.ModeOf(s), hooks: sv.Hook != nil, servers: inside, helpers: s.Terms.Helpers,

@@ -27,9 +27,14 @@ type ACP struct {
 	// text came in one piece, as a model's own rarely does, and is told whether the turn used the model. It may be nil.
 	Lost func(last string, used bool) *fault.Fault
 	// Exit returns the exit code that the result of a command tells in its text. It may be nil.
-	Exit   func(output string) *int
-	Counts Counts
-	Models bool // the model is chosen over the wire, not by a flag
+	Exit func(output string) *int
+	// Sums is set if the usage with a turn's end is that of all turns so far. The protocol's own documents contradict
+	// each other.
+	Sums bool
+	// Recorded returns the usage of a session so far from the agent's records, or nil if they cannot be read. It takes
+	// the place of the wire's, and may be nil.
+	Recorded func(env []string, session string) *event.Usage
+	Models   bool // the model is chosen over the wire, not by a flag
 	// Unflagged is set if no flag chooses the approval. Then plan needs a mode of the agent's own.
 	Unflagged bool
 	// Offered lists the requests that the agent may make of us. Services.Chore serves them.
@@ -42,15 +47,6 @@ type ACP struct {
 
 	within time.Duration // 0 means greetWithin
 }
-
-// Counts says what the usage with a turn's end is about. The protocol's own documents contradict each other.
-type Counts int
-
-const (
-	CountsTurn    Counts = iota
-	CountsSession        // all turns so far
-	CountsRequest        // the last request of the turn: it is not told, and the records may know the turn's
-)
 
 // greetWithin is how long an agent may take from its start to its answer to initialize. On an idle machine agents need
 // 0.6 to 2.8 s, on two busy processors 1.2 to 8.6 s: see docs/decisions/0025-acp-as-a-client.md.
@@ -93,16 +89,19 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 			}
 			return l, err
 		},
-		Proto: func(s agent.Spec) Proto {
+		Proto: func(s agent.Spec, l agent.Launch) Proto {
 			servers, _ := HostServers(a.Driver.Name(), s.Terms.Servers) // the launch has checked the error
 			about := a.Driver.Describe()
 			o := acpOptions{
 				name: about.Title, login: about.Login, dir: s.Dir, resume: s.Resume, fork: s.Terms.Fork,
 				mode: ModeOf(s), plan: a.Unflagged && ModeOf(s) == setting.Plan, servers: servers, fault: a.Fault,
-				lost: a.Lost, exit: a.Exit, counts: a.Counts, offered: a.Offered,
+				lost: a.Lost, exit: a.Exit, sums: a.Sums, offered: a.Offered,
 			}
 			if a.Models {
 				o.model = s.Shared.Model.Value
+			}
+			if a.Recorded != nil {
+				o.recorded = func(session string) *event.Usage { return a.Recorded(l.Env, session) }
 			}
 			return &greeted{Proto: newACPTalk(o), mind: m}
 		},

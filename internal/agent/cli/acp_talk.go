@@ -46,10 +46,10 @@ type acpTalk struct {
 	chores    map[string]json.RawMessage // ids of requests that the host carries out
 	granted   map[string]bool            // commands and files that a person allowed in this turn
 	facts     event.Facts
-	spent     *acp.Spent // in this turn; nil if nothing is known
-	sum       acp.Spent  // of the turns before, for CountsSession
-	cost      *float64   // of the session so far
-	before    float64    // cost before this turn
+	spent     *acp.Spent   // in this turn; nil if nothing is known
+	sum       *event.Usage // in the turns before, if what is known are sums; nil if that is not known
+	cost      *float64     // of the session so far
+	before    float64      // cost before this turn
 }
 
 // acpOptions are the terms with which a conversation is opened.
@@ -66,7 +66,8 @@ type acpOptions struct {
 	fault       func(*jsonrpc.Error) *fault.Fault
 	lost        func(last string, used bool) *fault.Fault
 	exit        func(output string) *int
-	counts      Counts
+	sums        bool
+	recorded    func(session string) *event.Usage
 }
 
 // acpRequest is a request of ours.
@@ -195,6 +196,10 @@ func (t *acpTalk) opened() []event.Event {
 		return nil
 	}
 	t.open = true
+	t.sum = &event.Usage{}
+	if t.o.recorded != nil && t.o.resume != "" {
+		t.sum = t.o.recorded(t.offer.Session)
+	}
 	if message := t.message; message != nil {
 		t.message = nil
 		t.prompt(message)
@@ -286,12 +291,6 @@ func (t *acpTalk) prompt(message []event.Block) {
 func (t *acpTalk) prompted(result json.RawMessage) []event.Event {
 	s := acp.ReadStopped(result)
 	t.spent = cmp.Or(s.Spent, t.spent)
-	switch sum := t.spent; {
-	case t.o.counts == CountsRequest:
-		t.spent = nil
-	case t.o.counts == CountsSession && sum != nil:
-		t.spent, t.sum = sum.Since(t.sum), *sum
-	}
 	if t.agent.Version == acp.V2 {
 		return t.begins()
 	}
@@ -307,13 +306,35 @@ func (t *acpTalk) begins() []event.Event {
 	return []event.Event{{Kind: event.TurnBegan, Session: t.offer.Session}}
 }
 
+// used returns the usage of the turn that ends, or nil if that is not known.
+func (t *acpTalk) used() *event.Usage {
+	var u *event.Usage
+	switch s := t.spent; {
+	case t.o.recorded != nil:
+		u = t.o.recorded(t.offer.Session)
+	case s != nil:
+		u = &event.Usage{
+			Input: s.Input, Output: s.Output, Cached: s.Cached, Written: s.Written, Reasoning: s.Reasoning,
+		}
+	}
+	if u == nil || !t.o.sums && t.o.recorded == nil {
+		return u
+	}
+	before := t.sum
+	if t.sum = u; before == nil {
+		return nil
+	}
+	since := u.Since(*before)
+	return &since
+}
+
 // ended ends the turn for the agent's reason. f is why it failed, if known.
 func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
 	out := append(t.begins(), t.Questions.WithdrawAll()...)
 	out = append(out, t.callsLeft()...)
-	end := &event.End{OK: stop == "end_turn" && f == nil, Reason: stop}
+	end := &event.End{OK: stop == "end_turn" && f == nil, Reason: stop, Usage: t.used()}
 	if f == nil && end.OK && t.o.lost != nil && t.pieces == 1 {
-		f = t.o.lost(t.last, t.spent != nil)
+		f = t.o.lost(t.last, end.Usage != nil && end.Usage.Input+end.Usage.Output > 0)
 		end.OK = f == nil
 	}
 	switch {
@@ -326,11 +347,6 @@ func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
 	case f == nil && !end.OK:
 		f = fault.New(fault.AgentFailed, "%s ended its turn: %s", t.o.name,
 			cmp.Or(FirstLine(stop), "no reason given"))
-	}
-	if s := t.spent; s != nil {
-		end.Usage = &event.Usage{
-			Input: s.Input, Output: s.Output, Cached: s.Cached, Written: s.Written, Reasoning: s.Reasoning,
-		}
 	}
 	if t.cost != nil && end.Usage != nil && *t.cost > t.before {
 		cost := *t.cost - t.before

@@ -18,7 +18,7 @@ type Live struct {
 	// is also called as a check: before anything is started, and before a change that the next start would use.
 	Launch func(agent.Spec) (agent.Launch, error)
 	// Proto returns the wire for one process of the conversation.
-	Proto func(agent.Spec) Proto
+	Proto func(agent.Spec, agent.Launch) Proto
 }
 
 const (

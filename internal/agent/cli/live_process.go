@@ -50,7 +50,7 @@ func (m *live) start() error {
 	if err != nil {
 		return err
 	}
-	p := &running{mind: m, proto: m.Proto(spec), gone: make(chan struct{})}
+	p := &running{mind: m, proto: m.Proto(spec, launch), gone: make(chan struct{})}
 	p.out.changed = sync.NewCond(&p.out.mu)
 	m.files = append(m.files, launch.Files...)
 	var observer agent.Observer

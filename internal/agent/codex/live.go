@@ -24,7 +24,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 		Driver:    d,
 		Abilities: agent.Abilities{Steer: true, Images: true, Resume: true},
 		Launch:    func(s agent.Spec) (agent.Launch, error) { return d.live(s, sv.CanAsk) },
-		Proto: func(s agent.Spec) cli.Proto {
+		Proto: func(s agent.Spec, _ agent.Launch) cli.Proto {
 			o, _ := optionsOf(s, sv.CanAsk) // the launch has checked the error
 			return newTalk(o)
 		},

@@ -63,7 +63,7 @@ func New() agent.Driver {
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }
 	return cli.ACP{
-		Driver: d, Launch: d.acp, Unsafe: refuseHooks, Lost: acpLost, Counts: cli.CountsSession, Stream: stream,
+		Driver: d, Launch: d.acp, Unsafe: refuseHooks, Lost: acpLost, Sums: true, Stream: stream,
 	}.Mind(s, sv)
 }
 

@@ -26,7 +26,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 		return cli.TurnMind(conversing{d}, s, sv)
 	}
 	return cli.ACP{
-		Driver: conversing{d}, Launch: d.acp, Models: true, Counts: cli.CountsRequest, Stream: stream,
+		Driver: conversing{d}, Launch: d.acp, Models: true, Recorded: spent, Stream: stream,
 	}.Mind(s, sv)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/pathname"
 	"omniagent/internal/sqlite"
@@ -130,6 +131,21 @@ func (o observer) messages() map[string]bool {
 		return nil
 	}
 	return ids
+}
+
+// spent returns the usage of a session so far, or nil. Over ACP the CLI tells that of a turn's last request alone.
+func spent(env []string, session string) *event.Usage {
+	e := agent.Evidence{Session: session, Usage: &event.Usage{}}
+	o := observer{launch: agent.Launch{Env: env}, before: map[string]bool{}}
+	known := o.visit(func(g *reading) error {
+		e.Usage = &event.Usage{}
+		g.evidence, g.ours, g.answers = &e, map[string]bool{}, map[string]bool{}
+		return g.messages(session)
+	})
+	if !known {
+		return nil
+	}
+	return e.Usage
 }
 
 // read collects the evidence.

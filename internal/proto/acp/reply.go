@@ -92,18 +92,6 @@ func Listed(sessions []Session, next string) any {
 // Spent is the usage of a turn, for clients that can show it.
 type Spent struct{ Input, Output, Cached, Written, Reasoning int64 }
 
-// Since returns what was spent since an earlier sum, or nil if nothing was.
-func (s Spent) Since(before Spent) *Spent {
-	d := Spent{
-		s.Input - before.Input, s.Output - before.Output, s.Cached - before.Cached, s.Written - before.Written,
-		s.Reasoning - before.Reasoning,
-	}
-	if d == (Spent{}) {
-		return nil
-	}
-	return &d
-}
-
 // Stopped answers a prompt in version 1, when its turn is over.
 func Stopped(reason string, s *Spent) any {
 	o := object{"stopReason": reason}
