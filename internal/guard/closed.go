@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,7 @@ import (
 // reads.
 func (w *walker) closed(p *piece, argv []word, at dirs) string {
 	if !argv[0].literal() {
-		return "the program is not known before it runs: " + orText(argv[0].why, "its name is a pattern")
+		return "the program is not known before it runs: " + cmp.Or(argv[0].why, "its name is a pattern")
 	}
 	name, ok := plainName(argv[0].text)
 	if !ok {
@@ -33,17 +34,10 @@ func (w *walker) closed(p *piece, argv []word, at dirs) string {
 	if g.name == "" {
 		return name + " is not among the commands that are approved by themselves"
 	}
-	if g.exact {
+	if g.is("exactly") {
 		return in.exactly(g)
 	}
 	return in.fits(g)
-}
-
-func orText(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // plainName returns the name of a program that is given without a directory, or with a directory of the system's
@@ -107,35 +101,36 @@ type invocation struct {
 type given struct{ flag, value string }
 
 // fits says why the arguments are not in the grammar.
-func (in *invocation) fits(g grammar) string {
+func (in *invocation) fits(g entry) string {
 	if why := in.split(g); why != "" {
 		return why
 	}
-	if len(in.operands) < g.least {
+	if len(in.operands) < g.number("least") {
 		return fmt.Sprintf("%s without operands is not approved", in.name)
 	}
-	if g.most > 0 && len(in.operands) > g.most {
-		return fmt.Sprintf("%s may write to its operand %d", in.name, g.most+1)
+	most := g.number("most")
+	if most > 0 && len(in.operands) > most {
+		return fmt.Sprintf("%s may write to its operand %d", in.name, most+1)
 	}
-	if g.most > 0 && slices.ContainsFunc(in.operands, func(o word) bool { return o.pattern }) {
+	if most > 0 && slices.ContainsFunc(in.operands, func(o word) bool { return o.pattern }) {
 		return "a pattern may become more operands than one"
 	}
 	texts, read := 0, in.operands
-	switch g.operands {
-	case data, numbers:
+	switch {
+	case g.is("text"), g.is("numbers"):
 		texts, read = len(in.operands), nil
-	case pattern:
+	case g.is("pattern"):
 		if !slices.ContainsFunc(in.flags,
-			func(f string) bool { return slices.Contains(g.script, f) }) && len(in.operands) > 0 {
+			func(f string) bool { return slices.Contains(g.words["script"], f) }) && len(in.operands) > 0 {
 			texts, read = 1, in.operands[1:]
 		}
 	}
 	for _, o := range in.operands[:texts] {
-		if why := plainText(o, g.operands == numbers); why != "" {
+		if why := plainText(o, g.is("numbers")); why != "" {
 			return why
 		}
 	}
-	whole := slices.ContainsFunc(append(in.flags, "*"), func(f string) bool { return slices.Contains(g.recurses, f) })
+	whole := slices.ContainsFunc(append(in.flags, "*"), func(f string) bool { return slices.Contains(g.words["recurses"], f) })
 	if whole && len(read) == 0 {
 		read = []word{{text: ".", known: true}}
 	}
@@ -154,7 +149,7 @@ func (in *invocation) fits(g grammar) string {
 func plainText(o word, number bool) string {
 	if !o.literal() {
 		return "an argument is not known before it runs: " +
-			orText(o.why, "a pattern becomes the names of files; quote it")
+			cmp.Or(o.why, "a pattern becomes the names of files; quote it")
 	}
 	if number && (o.text == "" || strings.Trim(o.text, "0123456789.-+") != "") {
 		return o.text + " is not a number"
@@ -269,7 +264,7 @@ func hiddenPattern(p string) bool {
 }
 
 // split separates flags from operands.
-func (in *invocation) split(g grammar) string {
+func (in *invocation) split(g entry) string {
 	known := g.kinds()
 	for i := 0; i < len(in.args); i++ {
 		a := in.args[i]
@@ -279,7 +274,7 @@ func (in *invocation) split(g grammar) string {
 		case a.pattern && !sameFlag(a.text) && (a.wild || strings.HasPrefix(a.text, "-")):
 			return fmt.Sprintf("%s may become a flag, if a file is named so: write ./%s", a.text,
 				strings.TrimLeft(a.text, "-"))
-		case a.text == "--" && a.literal() && (g.apart || g.ordered && len(in.operands) > 0):
+		case a.text == "--" && a.literal() && (g.is("apart") || g.is("ordered") && len(in.operands) > 0):
 			return "-- is an operand to some versions"
 		case a.text == "--" && a.literal():
 			for _, o := range in.args[i+1:] {
@@ -293,13 +288,13 @@ func (in *invocation) split(g grammar) string {
 			in.operands = append(in.operands, a)
 			continue
 		}
-		if g.ordered && len(in.operands) > 0 {
+		if g.is("ordered") && len(in.operands) > 0 {
 			return "a flag behind an operand is an operand to some versions"
 		}
-		if g.digits && strings.Trim(a.text[1:], "0123456789") == "" {
+		if g.is("digits") && strings.Trim(a.text[1:], "0123456789") == "" {
 			continue
 		}
-		used, why := in.flag(a.text, in.args[i+1:], known, g.apart)
+		used, why := in.flag(a.text, in.args[i+1:], known, g.is("apart"))
 		if why != "" {
 			return why
 		}

@@ -11,10 +11,7 @@ import (
 // model that writes RM -RF means rm -rf.
 func (w *walker) forbids(name string, argv []word) string {
 	s := w.set
-	args := make([]string, 0, len(argv))
-	for _, a := range argv[1:] {
-		args = append(args, a.text)
-	}
+	args := texts(argv[1:])
 	switch name {
 	case "sudo", "su", "doas", "pkexec", "runuser", "sudoedit", "visudo", "gsudo", "runas":
 		if s == Tools || name == "sudo" {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/pathname"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -60,8 +62,8 @@ func startsShell(name string, argv []word) reading {
 		return noText
 	}
 	all := w.behind(argv)
-	if w.anywhere && len(argv) > 1 || len(all) > 1 || len(all) == 1 &&
-		!(w.optional && len(all[0].argv) == 1 && !strings.Contains(all[0].argv[0].text, "/")) {
+	if w.is("anywhere") && len(argv) > 1 || len(all) > 1 || len(all) == 1 &&
+		!(w.is("optional") && len(all[0].argv) == 1 && !strings.Contains(all[0].argv[0].text, "/")) {
 		return noText
 	}
 	return knownText
@@ -87,8 +89,8 @@ func opened(path string) reading {
 	switch {
 	case path == "-", slices.Contains([]string{"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}, clean):
 		return knownText
-	case clean == "/dev/null", within("/dev/shm", clean):
-	case within("/dev", clean), within("/proc", clean):
+	case clean == "/dev/null", pathname.Within("/dev/shm", clean):
+	case pathname.Within("/dev", clean), pathname.Within("/proc", clean):
 		return unknownText
 	}
 	return noText

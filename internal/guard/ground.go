@@ -37,8 +37,8 @@ type Gap struct {
 func (p Place) Holds() bool {
 	covered := func(dir string) bool {
 		dir = filepath.Clean(dir)
-		return slices.ContainsFunc(p.Ground.Cover.Roots, func(root string) bool { return within(root, dir) }) &&
-			!slices.ContainsFunc(p.Ground.Cover.Gaps, func(g Gap) bool { return within(g.Path, dir) })
+		return slices.ContainsFunc(p.Ground.Cover.Roots, func(root string) bool { return pathname.Within(root, dir) }) &&
+			!slices.ContainsFunc(p.Ground.Cover.Gaps, func(g Gap) bool { return pathname.Within(g.Path, dir) })
 	}
 	return p.Ground.Walls && covered(p.Root) && !slices.ContainsFunc(p.More, func(dir string) bool {
 		return !covered(dir)
@@ -171,10 +171,7 @@ func verb(written string, args []string, lax bool) bool {
 
 // reach records the effects of a simple command beyond the ground.
 func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
-	args := make([]string, len(argv)-1)
-	for i, a := range argv[1:] {
-		args[i] = a.text
-	}
+	args := texts(argv[1:])
 	if (name == "python" || name == "python3") && len(args) > 1 && args[0] == "-m" {
 		name, args, argv = args[1], args[2:], argv[2:]
 	}
@@ -326,11 +323,6 @@ func texts(argv []word) []string {
 	return list
 }
 
-// removes reports whether a program removes whole trees.
-func removes(name string) bool {
-	return slices.Contains([]string{"rm", "rmdir", "shred", "mv", "find", "unlink"}, name)
-}
-
 // change is how a command changes a file that it names.
 type change struct {
 	beneath bool // with everything beneath it
@@ -338,7 +330,8 @@ type change struct {
 }
 
 func changeBy(name string) change {
-	return change{removes(name), slices.Contains([]string{"rm", "rmdir", "unlink"}, name)}
+	link := slices.Contains([]string{"rm", "rmdir", "unlink"}, name)
+	return change{link || slices.Contains([]string{"shred", "mv", "find"}, name), link}
 }
 
 // target records the effects beyond the ground of changing a file.
@@ -395,7 +388,7 @@ func (w *walker) changesThere(p *piece, path, fixed string, takes change) {
 	place := w.place
 	root := place.root(fixed)
 	if root == "" {
-		switch way := slices.IndexFunc(place.Ground.Ways, func(dir string) bool { return within(dir, fixed) }); {
+		switch way := slices.IndexFunc(place.Ground.Ways, func(dir string) bool { return pathname.Within(dir, fixed) }); {
 		case way >= 0:
 			p.reaches(uncovered, "undo does not cover "+place.Ground.Ways[way]+": it lies outside the workspace")
 		case !temporary(fixed):
@@ -454,7 +447,7 @@ func (p Place) wallsHold(name, path, root string) bool {
 
 // gap returns the gap that contains a path.
 func (c Cover) gap(path string) (Gap, bool) {
-	i := slices.IndexFunc(c.Gaps, func(g Gap) bool { return within(g.Path, path) })
+	i := slices.IndexFunc(c.Gaps, func(g Gap) bool { return pathname.Within(g.Path, path) })
 	if i < 0 {
 		return Gap{}, false
 	}
@@ -478,10 +471,6 @@ func (p Place) mayLack(g Gap) string {
 
 // temporary reports whether a path is private to each command behind walls.
 func temporary(path string) bool {
-	for _, dir := range []string{"/tmp", "/var/tmp", "/dev", "/proc/self/fd"} {
-		if within(dir, path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"/tmp", "/var/tmp", "/dev", "/proc/self/fd"},
+		func(dir string) bool { return pathname.Within(dir, path) })
 }

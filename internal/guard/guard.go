@@ -17,6 +17,8 @@ import (
 	"cmp"
 	"path/filepath"
 	"slices"
+
+	"omniagent/internal/pathname"
 )
 
 // Decision is what happens to a call. A greater Decision is stricter.
@@ -126,7 +128,7 @@ func (v *Verdict) sort() {
 func (p Place) root(path string) string {
 	best := ""
 	for _, root := range append([]string{p.Root}, p.More...) {
-		if root = filepath.Clean(root); within(root, path) && len(root) > len(best) {
+		if root = filepath.Clean(root); pathname.Within(root, path) && len(root) > len(best) {
 			best = root
 		}
 	}

@@ -372,7 +372,10 @@ func TestGrammars(t *testing.T) {
 			t.Errorf("%q begins no grammar", line)
 		}
 		for word := range strings.FieldsSeq(rest) {
-			if !new(grammar).read(word) {
+			if key, _, _ := strings.Cut(word, "="); !slices.Contains([]string{
+				"text", "numbers", "pattern", "least", "most", "digits", "ordered", "apart", "exactly", "nothing",
+				"recurses", "script",
+			}, key) {
 				t.Errorf("%s: %q means nothing", names, word)
 			}
 		}

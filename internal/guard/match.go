@@ -101,10 +101,7 @@ func (r Rule) matchesAlone(argv []word) certainty {
 // withoutFlags drops the flags before the subcommand: git -C dir push is git push.
 func withoutFlags(name string, argv []word) []word {
 	if name == "git" {
-		args := make([]string, len(argv)-1)
-		for i, a := range argv[1:] {
-			args[i] = a.text
-		}
+		args := texts(argv[1:])
 		if _, rest := gitVerb(args); len(args)-len(rest)-1 >= 0 {
 			return append([]word{argv[0]}, argv[len(argv)-len(rest)-1:]...)
 		}

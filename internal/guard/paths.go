@@ -59,17 +59,13 @@ func resolve(dir, path string) string {
 	return filepath.Clean(path)
 }
 
-// within reports whether path is dir or beneath it. Both are clean.
-func within(dir, path string) bool {
-	if dir == path || dir == string(filepath.Separator) {
-		return dir != ""
-	}
-	return dir != "" && strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+
-		string(filepath.Separator))
+// foldedWithin is pathname.Within as on a file system that ignores case. It compares the texts alone, because folding may
+// make a name such as "..:x" one that leads upwards.
+func foldedWithin(dir, path string) bool {
+	dir, path = fold(dir), fold(path)
+	separator := string(filepath.Separator)
+	return dir != "" && (dir == path || strings.HasPrefix(path, strings.TrimSuffix(dir, separator)+separator))
 }
-
-// foldedWithin is within as on a file system that ignores case.
-func foldedWithin(dir, path string) bool { return within(fold(dir), fold(path)) }
 
 // fold maps names to one form if some file system treats them as the same. It removes case, the dots and spaces at the
 // end and the text after a colon, which Windows ignores, and the invisible characters that macOS ignores.

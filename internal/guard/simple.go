@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/pathname"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -24,7 +26,7 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 	p := piece{shape: simple, text: clip(slice(w.source, c)), argv: argv, inner: w.depth > 0}
 	w.fed, w.isFed = w.feeds[c]
 	w.denied(&p, argv, at)
-	if wrapperOf(program(argv[0].text)).feeds {
+	if wrapperOf(program(argv[0].text)).is("feeds") {
 		for text := range strings.FieldsSeq(w.fed) {
 			w.secret(&p, word{text: text, known: true}, at)
 		}
@@ -149,7 +151,7 @@ func (w *walker) sent(argv []word, at dirs) dirs {
 			to := w.into(word{text: text, known: true}, at)
 			to.lost, to.list = false, slices.DeleteFunc(to.list, func(dir string) bool {
 				return !w.place.credential(dir, true) && !slices.ContainsFunc(w.place.Ground.Cover.Gaps,
-					func(g Gap) bool { return within(dir, g.Path) && dir != g.Path })
+					func(g Gap) bool { return pathname.Within(dir, g.Path) && dir != g.Path })
 			})
 			all = all.or(to)
 		}

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func special(name string) func(*invocation) string {
 }
 
 // exactly approves the argument lists of the grammar only, written with single spaces.
-func (in *invocation) exactly(g grammar) string {
+func (in *invocation) exactly(g entry) string {
 	texts := make([]string, len(in.args))
 	for i, a := range in.args {
 		if !a.literal() || strings.ContainsAny(a.text, " \t\n") || a.text == "" {
@@ -42,7 +43,7 @@ func (in *invocation) exactly(g grammar) string {
 		}
 		texts[i] = a.text
 	}
-	if g.nothing && len(texts) == 0 || slices.Contains(g.lines, strings.Join(texts, " ")) {
+	if g.is("nothing") && len(texts) == 0 || slices.Contains(g.lines, strings.Join(texts, " ")) {
 		return ""
 	}
 	return fmt.Sprintf("%s is not approved with these arguments", in.name)
@@ -103,7 +104,7 @@ func (in *invocation) test() string {
 	}
 	for i, a := range args {
 		if !a.literal() {
-			return "an argument is not known before it runs: " + orText(a.why, "a pattern becomes the names of files")
+			return "an argument is not known before it runs: " + cmp.Or(a.why, "a pattern becomes the names of files")
 		}
 		switch a.text {
 		case "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-nt", "-ot", "-ef":
@@ -199,7 +200,7 @@ func (in *invocation) findExpression(args []word) string {
 		a := args[i]
 		if !a.literal() {
 			return "an argument is not known before it runs: " +
-				orText(a.why, "a pattern becomes the names of files; quote it")
+				cmp.Or(a.why, "a pattern becomes the names of files; quote it")
 		}
 		kind, ok := known[a.text]
 		if !ok || kind != 0 && i+1 == len(args) {

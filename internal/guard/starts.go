@@ -14,7 +14,7 @@ func startsNothing(name string, argv []word) bool {
 		name, args = args[1], args[2:]
 	}
 	g := grammarOf(name)
-	return name == "git" || special(name) != nil || g.name != "" && !g.exact || wrapperOf(name).name != "" ||
+	return name == "git" || special(name) != nil || g.name != "" && !g.is("exactly") || wrapperOf(name).name != "" ||
 		does(ofChange, name, nil) || does(ofChangeLast, name, nil) || does(ofData, name, args)
 }
 

@@ -301,26 +301,19 @@ func (w *walker) output(r *syntax.Redirect, at dirs) {
 			v := w.set.Write(path, w.place)
 			switch {
 			case v.Decision == Allow:
-				p.decision, p.why = max(p.decision, Ask), stricter(p.decision, Ask, p.why, "it writes a file")
+				p.say(Ask, "it writes a file")
 			case w.place.credential(path, false):
 				p.bar(v.Reasons[0].Text)
 			case w.place.root(path) != "" || w.place.Agents.protectedAnywhere(path):
 				p.decision, p.why = Deny, v.Reasons[0].Text
 			default:
 				// A file tool is denied there; a command is asked about, because a person may want to write to /tmp.
-				p.shape, p.decision, p.why = structure, max(p.decision, Ask), stricter(p.decision, Ask, p.why,
-					"it writes a file outside the workspace")
+				p.shape = structure
+				p.say(Ask, "it writes a file outside the workspace")
 			}
 		}
 	}
 	w.add(p)
-}
-
-func stricter(old, fresh Decision, oldText, freshText string) string {
-	if fresh >= old {
-		return freshText
-	}
-	return oldText
 }
 
 // protectedAnywhere reports whether the name is protected in every directory.

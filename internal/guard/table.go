@@ -10,91 +10,51 @@ import (
 //go:embed grammars.txt
 var grammars string
 
-// operandKind is the meaning of the arguments that are not flags.
-type operandKind uint8
-
-const (
-	files   operandKind = iota // are read
-	data                       // are only text
-	numbers                    // are numbers
-	pattern                    // the first is text, the rest are read
-)
-
-// grammar is a closed grammar of arguments; grammars.txt says what its parts mean.
-type grammar struct {
-	name        string // "": it is not there
-	lines       []string
-	operands    operandKind
-	least, most int // most 0: any number
-	digits      bool
-	ordered     bool
-	apart       bool
-	exact       bool
-	nothing     bool
-	recurses    []string
-	script      []string
+// entry is what a table says of a program, or of what has two words, such as "find expression". The comment at the
+// beginning of each table tells what its words mean.
+type entry struct {
+	name  string              // "": it is not there
+	words map[string][]string // of its line, each with the values behind =
+	lines []string            // the indented ones below
 }
 
-// grammarOf finds the grammar of a program, or of what has two words, such as "git log".
-func grammarOf(name string) (g grammar) {
-	for line := range strings.Lines(grammars) {
-		switch below, head := strings.HasPrefix(line, " "), g.name == ""; {
-		case below && !head:
-			g.lines = append(g.lines, strings.TrimSpace(line))
-		case !below && !head:
-			return g
+func (e entry) is(word string) bool { return e.words[word] != nil }
+
+// number returns the value of a word, or 0.
+func (e entry) number(word string) int {
+	n, _ := strconv.Atoi(strings.Join(e.words[word], ""))
+	return n
+}
+
+func grammarOf(name string) entry { return lookUp(grammars, name) }
+
+// lookUp finds a program in a table.
+func lookUp(table, name string) (e entry) {
+	for line := range strings.Lines(table) {
+		switch below := line[0] == ' ' || line[0] == '\t'; {
+		case below && e.name != "":
+			e.lines = append(e.lines, strings.TrimSpace(line))
+		case e.name != "":
+			return e
 		case !below:
 			names, rest, _ := strings.Cut(line, ":")
-			if slices.Contains(strings.Split(names, ", "), name) {
-				g = grammar{name: name}
-				for word := range strings.FieldsSeq(rest) {
-					g.read(word)
-				}
+			if !slices.Contains(strings.Split(names, ", "), name) {
+				continue
+			}
+			e.name, e.words = name, map[string][]string{}
+			for word := range strings.FieldsSeq(rest) {
+				key, value, _ := strings.Cut(word, "=")
+				e.words[key] = strings.Split(value, ",")
 			}
 		}
 	}
-	return g
-}
-
-// read takes a word of the first line of a grammar. It returns false for an unknown word.
-func (g *grammar) read(word string) bool {
-	key, value, _ := strings.Cut(word, "=")
-	list := strings.Split(value, ",")
-	switch key {
-	case "text":
-		g.operands = data
-	case "numbers":
-		g.operands = numbers
-	case "pattern":
-		g.operands = pattern
-	case "least":
-		g.least, _ = strconv.Atoi(value)
-	case "most":
-		g.most, _ = strconv.Atoi(value)
-	case "digits":
-		g.digits = true
-	case "ordered":
-		g.ordered = true
-	case "apart":
-		g.apart = true
-	case "exactly":
-		g.exact = true
-	case "nothing":
-		g.nothing = true
-	case "recurses":
-		g.recurses = list
-	case "script":
-		g.script = list
-	default:
-		return false
-	}
-	return true
+	return e
 }
 
 // kinds returns the flags, each with the letter for its value, or 0 if it takes none.
-func (g grammar) kinds() map[string]byte {
+func (e entry) kinds() map[string]byte {
 	known := map[string]byte{}
-	for _, line := range g.lines {
+	for _, line := range e.lines {
 		for f := range strings.FieldsSeq(line) {
 			name, kind := f, byte(0)
 			if i := strings.IndexAny(f, ":?"); i > 0 {

@@ -52,7 +52,7 @@ func runs(upper string) bool {
 // setByWords records the variables that the words of a wrapper such as env, or of a builtin, set.
 func (p *piece) setByWords(name string, argv []word) {
 	switch {
-	case wrapperOf(name).assigns:
+	case wrapperOf(name).is("assigns"):
 		for _, a := range argv[1:] { // those of the program behind are recorded too: that is stricter
 			if set, value, found := strings.Cut(a.text, "="); found && set != "" && !strings.HasPrefix(set, "-") {
 				a.text = value

@@ -3,89 +3,30 @@ package guard
 import (
 	_ "embed" // the wrappers
 	"slices"
-	"strconv"
 	"strings"
 )
 
 //go:embed wrappers.txt
 var wrappers string
 
-// wrapper describes a program that starts another; wrappers.txt says what its parts mean.
+// wrapper is a program that starts another, with its flags that have a value and those that have none.
 type wrapper struct {
-	name         string // "": it is not there
-	operands     int
-	optional     bool
-	assigns      bool
-	joined       bool
-	feeds        bool
-	anywhere     bool
-	flags        bool
-	last         bool
-	letters      bool
-	after        []string
-	text         []string
+	entry
 	valued, bare []string
 }
 
 // wrapperOf finds a wrapper.
-func wrapperOf(name string) (w wrapper) {
+func wrapperOf(name string) wrapper {
 	if strings.HasPrefix(name, "ld-") && strings.Contains(name, ".so") {
 		name = "ld.so"
 	}
-	for line := range strings.Lines(wrappers) {
-		if below := strings.HasPrefix(line, "\t"); below && w.name != "" {
-			valued, bare, _ := strings.Cut(line, "|")
-			w.valued, w.bare = strings.Fields(valued), strings.Fields(bare)
-			return w
-		} else if below {
-			continue
-		}
-		names, rest, _ := strings.Cut(line, ":")
-		if !slices.Contains(strings.Split(names, ", "), name) {
-			continue
-		}
-		w.name = name
-		for part := range strings.FieldsSeq(rest) {
-			w.read(part)
-		}
-	}
-	return w
+	e := lookUp(wrappers, name)
+	valued, bare, _ := strings.Cut(strings.Join(e.lines, " "), "|")
+	return wrapper{e, strings.Fields(valued), strings.Fields(bare)}
 }
 
 // starts reports whether words of a command are the command that it starts.
-func (w wrapper) starts() bool { return w.name != "" && !w.flags }
-
-// read takes a word of the first line of a wrapper. It returns false for an unknown word.
-func (w *wrapper) read(part string) bool {
-	key, value, _ := strings.Cut(part, "=")
-	switch key {
-	case "operands":
-		w.operands, _ = strconv.Atoi(value)
-	case "optional":
-		w.optional = true
-	case "assigns":
-		w.assigns = true
-	case "joined":
-		w.joined = true
-	case "feeds":
-		w.feeds = true
-	case "anywhere":
-		w.anywhere = true
-	case "flags":
-		w.flags = true
-	case "last":
-		w.last = true
-	case "letters":
-		w.letters = true
-	case "after":
-		w.after = strings.Split(value, ",")
-	case "text":
-		w.text = strings.Split(value, ",")
-	default:
-		return false
-	}
-	return true
-}
+func (w wrapper) starts() bool { return w.name != "" && !w.is("flags") }
 
 // steps returns whether a flag may be one word, and whether its value may be the next word.
 func (w wrapper) steps(flag string) (one, two bool) {
@@ -156,11 +97,11 @@ func commands(argv []word) (all []candidate, deep bool) {
 
 // behindVerb returns the words behind the subcommand that a wrapper needs, after its name, or nil if it is not there.
 func (w wrapper) behindVerb(argv []word) []word {
-	if w.after == nil {
+	if w.words["after"] == nil {
 		return argv
 	}
 	for i, a := range argv[1:] {
-		if slices.Contains(w.after, a.text) {
+		if slices.Contains(w.words["after"], a.text) {
 			return append(argv[:1:1], argv[i+2:]...)
 		} else if !strings.HasPrefix(a.text, "-") && (i == 0 || !strings.HasPrefix(argv[i].text, "-")) {
 			break
@@ -181,14 +122,14 @@ func unwrap(name string, argv []word) (all []candidate) {
 		}
 		return all
 	}
-	if w.anywhere {
+	if w.is("anywhere") {
 		for i := range argv[1:] {
 			all = append(all, candidate{argv: argv[i+1:]})
 		}
 		return all[:min(len(all), mostBehind)]
 	}
 	all = w.behind(argv)
-	if !w.feeds {
+	if !w.is("feeds") {
 		return all
 	}
 	place := "{}"
@@ -203,7 +144,7 @@ func unwrap(name string, argv []word) (all []candidate) {
 			place = rest
 		}
 	}
-	if len(all) == 0 && w.joined {
+	if len(all) == 0 && w.is("joined") {
 		return []candidate{{argv: []word{{why: "it is read"}}, sure: true, added: 1}} // what it reads is the command
 	}
 	for i := range all {
@@ -233,14 +174,14 @@ func (w wrapper) behind(argv []word) (all []candidate) {
 		sure         bool
 	}
 	seen := map[[2]int]bool{}
-	for todo := []state{{1, w.operands, true}}; len(todo) > 0 && len(all) < mostBehind; todo = todo[1:] {
+	for todo := []state{{1, w.number("operands"), true}}; len(todo) > 0 && len(all) < mostBehind; todo = todo[1:] {
 		s := todo[0]
 		if s.at >= len(argv) || seen[[2]int{s.at, s.operands}] {
 			continue
 		}
 		seen[[2]int{s.at, s.operands}] = true
 		switch text := argv[s.at].text; {
-		case text == "--", text == "-" && w.assigns:
+		case text == "--", text == "-" && w.is("assigns"):
 			todo = append(todo, state{s.at + 1, s.operands, s.sure})
 		case strings.HasPrefix(text, "-") && len(text) > 1:
 			one, two := w.steps(text)
@@ -251,11 +192,11 @@ func (w wrapper) behind(argv []word) (all []candidate) {
 			if two {
 				todo = append(todo, state{s.at + 2, s.operands, sure})
 			}
-		case w.assigns && strings.Contains(text, "="):
+		case w.is("assigns") && strings.Contains(text, "="):
 			todo = append(todo, state{s.at + 1, s.operands, s.sure})
 		case s.operands > 0:
-			todo = append(todo, state{s.at + 1, s.operands - 1, s.sure && !w.optional})
-			if w.optional {
+			todo = append(todo, state{s.at + 1, s.operands - 1, s.sure && !w.is("optional")})
+			if w.is("optional") {
 				all = append(all, candidate{argv: argv[s.at:]})
 			}
 		default:
@@ -293,7 +234,7 @@ func shellText(name string, argv []word) (string, reading) {
 	switch argv = w.behindVerb(argv); {
 	case argv == nil:
 		return "", noText
-	case w.joined:
+	case w.is("joined"):
 		all := w.behind(argv)
 		if slices.ContainsFunc(argv, func(a word) bool { return strings.HasPrefix(a.text, ":::") }) || len(all) > 1 {
 			return "", unknownText
@@ -302,15 +243,15 @@ func shellText(name string, argv []word) (string, reading) {
 			return "", noText
 		}
 		return join(all[0].argv)
-	case w.text != nil:
-		words := w.words(argv)
+	case w.words["text"] != nil:
+		words := w.behindFlag(argv)
 		switch {
-		case w.letters && words == nil:
+		case w.is("letters") && words == nil:
 			return w.textOfLetters(argv)
-		case !w.last:
+		case !w.is("last"):
 			return join(words)
 		case slices.ContainsFunc(argv[1:], func(a word) bool { return !a.literal() }),
-			len(words) > 1 && w.words(words) != nil:
+			len(words) > 1 && w.behindFlag(words) != nil:
 			return "", unknownText
 		}
 		return join(words[:min(1, len(words))])
@@ -391,10 +332,10 @@ func (o options) given() (string, reading) {
 	return join(o.rest[:min(1, len(o.rest))])
 }
 
-// words returns the text that a flag of a wrapper gives to a shell, and all words behind it.
-func (w wrapper) words(argv []word) []word {
+// behindFlag returns the text that a flag of a wrapper gives to a shell, and all words behind it.
+func (w wrapper) behindFlag(argv []word) []word {
 	for i, a := range argv[1:] {
-		for _, flag := range w.text {
+		for _, flag := range w.words["text"] {
 			if name, value, found := strings.Cut(a.text, "="); found && len(name) > 3 && strings.HasPrefix(flag, name) {
 				return append([]word{{text: value, known: a.literal()}}, argv[i+2:]...)
 			}
@@ -413,7 +354,7 @@ func (w wrapper) words(argv []word) []word {
 			flag := "-" + string(letter)
 			if slices.Contains(w.valued, flag) {
 				break // the rest is its value
-			} else if !slices.Contains(w.text, flag) {
+			} else if !slices.Contains(w.words["text"], flag) {
 				continue
 			}
 			rest := argv[i+2:]
@@ -435,7 +376,7 @@ func (w wrapper) textOfLetters(argv []word) (string, reading) {
 	next := 2
 	for _, letter := range argv[1].text {
 		switch flag := "-" + string(letter); {
-		case slices.Contains(w.text, flag):
+		case slices.Contains(w.words["text"], flag):
 			return join(argv[min(next, len(argv)):min(next+1, len(argv))])
 		case slices.Contains(w.valued, flag):
 			next++
