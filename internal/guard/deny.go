@@ -49,14 +49,6 @@ func (w *walker) forbids(name string, argv []word) string {
 	return forbidsWindows(name, args)
 }
 
-// takeNames returns the builtins of bash that set variables named by their arguments.
-func takeNames() []string {
-	return []string{
-		"printf", "read", "mapfile", "readarray", "getopts", "wait", "declare", "typeset", "local",
-		"export", "readonly", "unset",
-	}
-}
-
 // setsForbidden returns why the arguments of a command set a variable that decides what other programs run, or "".
 func (w *walker) setsForbidden(name string, argv []word) string {
 	switch {
@@ -75,7 +67,7 @@ func (w *walker) setsForbidden(name string, argv []word) string {
 				return set + " decides what other programs run: no command sets it"
 			}
 		}
-	case slices.Contains(takeNames(), name) && name != "unset" && name != "export" && name != "readonly":
+	case does(ofSetting, name, nil) && name != "unset" && name != "export" && name != "readonly":
 		for i, a := range argv[1:] {
 			set, _, _ := strings.Cut(a.text, "=")
 			if name == "printf" && argv[i].text != "-v" {

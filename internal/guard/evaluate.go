@@ -44,7 +44,7 @@ func evaluates(argv []word) bool {
 			}
 		}
 	default:
-		if name != "let" && !slices.Contains(takeNames(), name) {
+		if name != "let" && !does(ofSetting, name, nil) {
 			return false
 		}
 	}

@@ -58,7 +58,7 @@ func startsShell(name string, argv []word) reading {
 		return knownText
 	}
 	w := wrapperOf(name)
-	if argv = w.behindVerb(argv); argv == nil || !w.starts() || startsNoShell(name) {
+	if argv = w.behindVerb(argv); argv == nil || !w.starts() || does(ofAlone, name, nil) {
 		return noText
 	}
 	all := w.behind(argv)
@@ -67,16 +67,6 @@ func startsShell(name string, argv []word) reading {
 		return noText
 	}
 	return knownText
-}
-
-// startsNoShell reports whether a wrapper starts nothing if it gets no command.
-func startsNoShell(name string) bool {
-	return slices.Contains([]string{
-		"command", "builtin", "exec", "env", "nohup", "nice", "ionice", "timeout", "gtimeout", "stdbuf", "gstdbuf",
-		"setsid", "time", "gtime", "xargs", "gxargs", "taskset", "chrt", "flock", "prlimit", "strace", "ltrace",
-		"watch", "setpriv", "numactl", "cpulimit", "perf", "busybox", "toybox", "caffeinate", "npx", "bunx", "pnpx",
-		"uv", "bundle", "concurrently", "nodemon", "hyperfine", "valgrind", "ld.so",
-	}, name)
 }
 
 // standardInput reports whether a word names the standard input of its command, or something else that no file holds.

@@ -115,6 +115,13 @@ const (
 	ofChange     = "change"
 	ofChangeLast = "change last"
 	ofSparing    = "spare"
+	ofShell      = "shell"
+	ofLanguage   = "language"
+	ofModule     = "module"
+	ofAlone      = "alone"
+	ofSetting    = "setter"
+	ofVariable   = "variable"
+	ofPlain      = "plain"
 )
 
 // does reports whether a program, given by its words, is in a kind of lines of the table.

@@ -358,7 +358,10 @@ func TestFarther(t *testing.T) {
 			if !does(head, words[0], nil) {
 				t.Errorf("%s is not found", words[0])
 			}
-		} else if !slices.Contains([]string{ofNetwork, ofPublishing, ofReading, ofData, ofSparing}, kind) {
+		} else if !slices.Contains([]string{
+			ofNetwork, ofPublishing, ofReading, ofData, ofSparing, ofShell, ofLanguage, ofModule, ofAlone, ofSetting,
+			ofVariable, ofPlain,
+		}, kind) {
 			t.Errorf("%q means nothing", kind)
 		} else if !several && !does(kind, words[0], nil) {
 			t.Errorf("%s is not found", words[0])

@@ -13,29 +13,13 @@ func language(name string) string {
 	if i := strings.IndexAny(name, "-0123456789."); i > 0 {
 		base = name[:i]
 	}
-	if slices.Contains(shells(), base) || slices.Contains(languages(), base) {
+	if does(ofShell, base, nil) || does(ofLanguage, base, nil) {
 		return base
 	}
 	return ""
 }
 
-func shells() []string {
-	return []string{
-		"sh", "bash", "dash", "zsh", "ksh", "mksh", "pdksh", "ash", "fish", "csh", "tcsh", "rbash", "yash",
-		"posh", "oksh", "elvish", "nu", "xonsh",
-	}
-}
-
-func languages() []string {
-	return []string{
-		"python", "pypy", "ipython", "bpython", "ptpython", "perl", "raku", "ruby", "jruby", "irb", "pry",
-		"node", "nodejs", "php", "lua", "luajit", "deno", "bun", "osascript", "pwsh", "powershell", "tclsh",
-		"wish", "r", "rscript", "julia", "guile", "racket", "octave", "groovy", "scala", "jshell", "elixir",
-		"iex", "erl", "escript", "ghci", "runghc", "swift", "gjs",
-	}
-}
-
-func isShell(name string) bool { return slices.Contains(shells(), language(name)) }
+func isShell(name string) bool { return does(ofShell, language(name), nil) }
 
 func isInterpreter(name string) bool { return language(name) != "" }
 
@@ -88,20 +72,6 @@ func bareFlags(language string) (bare, valued *regexp.Regexp) {
 	return of(`a^`, `a^`)
 }
 
-// modules are those of Python that run no text that they are given or read.
-func modules() []string {
-	return []string{
-		"pytest", "unittest", "pip", "venv", "virtualenv", "ensurepip", "build", "mypy", "pyright", "black",
-		"ruff", "flake8", "pylint", "isort", "pycodestyle", "pyflakes", "pydocstyle", "bandit", "tox",
-		"nox", "http.server", "json.tool", "compileall", "py_compile", "pydoc", "site", "sysconfig",
-		"platform", "tabnanny", "zipfile", "tarfile", "gzip", "base64", "sphinx", "mkdocs", "twine",
-		"poetry", "uv", "pipx", "pre_commit", "setuptools_scm", "piptools", "pip_audit", "uvicorn",
-		"gunicorn", "hypercorn", "flask", "celery", "alembic", "grpc_tools.protoc", "pipenv", "hatch",
-		"wheel", "installer", "towncrier", "yapf", "autopep8", "pyupgrade", "vulture", "tokenize", "ast",
-		"dis", "calendar", "nose", "nose2", "green",
-	}
-}
-
 // takes returns where an interpreter has its program from. Only a plain file or a module of the list is known: whatever
 // else there is may be a text.
 func takes(name string, argv []word) origin {
@@ -132,7 +102,7 @@ func takes(name string, argv []word) origin {
 			if module == "coverage" && len(args) > 1 && args[1].text == "run" {
 				return takes(name, args[1:])
 			}
-			if slices.Contains(modules(), module) || module == "coverage" {
+			if does(ofModule, module, nil) || module == "coverage" {
 				return fromFile
 			}
 			return fromText

@@ -135,30 +135,10 @@ func (w *walker) mayNotSet(name string) bool { return redirectsPrograms(name) &&
 // redirectsPrograms reports whether a variable makes other programs run, load or contact something.
 func redirectsPrograms(name string) bool {
 	upper := strings.ToUpper(strings.TrimSuffix(name, "+"))
-	for _, prefix := range []string{
+	return does(ofVariable, upper, nil) || slices.ContainsFunc([]string{
 		"LD_", "DYLD_", "GIT_", "BASH_FUNC_", "NPM_CONFIG_", "PIP_", "CARGO_", "DOCKER_", "ANTHROPIC_", "OPENAI_",
 		"GEMINI_", "CLAUDE_", "CODEX_", "OMNIAGENT_",
-	} {
-		if strings.HasPrefix(upper, prefix) {
-			return true
-		}
-	}
-	switch upper {
-	case "PATH", "IFS", "ENV", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND",
-		"CDPATH", "GLOBIGNORE", "SHELL", "HOME", "TMPDIR",
-		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "LESSOPEN", "LESSCLOSE", "LESS", "BROWSER", "SSH_ASKPASS",
-		"SUDO_ASKPASS", "RSYNC_RSH", "RIPGREP_CONFIG_PATH",
-		"NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PERL5LIB",
-		"PERL5OPT", "PERL5DB", "RUBYLIB", "RUBYOPT", "JAVA_TOOL_OPTIONS",
-		"_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "MAVEN_OPTS", "GRADLE_OPTS", "GOFLAGS", "GOENV", "GOPROXY",
-		"GOTOOLCHAIN", "GONOSUMDB", "RUSTC", "RUSTC_WRAPPER", "RUSTFLAGS",
-		"CC", "CXX", "MAKEFLAGS", "MAKEFILES", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "SSL_CERT_FILE",
-		"SSL_CERT_DIR", "CURL_HOME", "WGETRC", "XDG_CONFIG_HOME",
-		"OPENSSL_CONF", "GCONV_PATH", "LOCPATH", "NLSPATH", "HOSTALIASES", "RES_OPTIONS", "TERMINFO", "INPUTRC",
-		"KUBECONFIG", "AWS_CONFIG_FILE", "VIMINIT", "EXINIT", "FPATH", "ZDOTDIR":
-		return true
-	}
-	return false
+	}, func(prefix string) bool { return strings.HasPrefix(upper, prefix) })
 }
 
 // function judges a definition. A later command may use any name.

@@ -39,7 +39,7 @@ func sets(file *syntax.File) map[string][]*syntax.Word {
 				add(iter.Name, nil)
 			}
 		case *syntax.CallExpr:
-			if len(n.Args) > 0 && slices.Contains(takeNames(), n.Args[0].Lit()) {
+			if len(n.Args) > 0 && does(ofSetting, n.Args[0].Lit(), nil) {
 				for _, arg := range n.Args[1:] {
 					add(&syntax.Lit{Value: strings.TrimPrefix(arg.Lit(), "-v")}, nil)
 				}

@@ -35,12 +35,7 @@ func (p *piece) sets(name string, value word, exports bool) {
 // isData reports whether nothing runs what a variable holds. Programs other than npm have no names in small letters.
 func isData(name string) bool {
 	small := strings.ToLower(name) == name && !strings.HasPrefix(name, "npm_")
-	return small || strings.HasPrefix(name, "LC_") || slices.Contains([]string{
-		"LANG", "LANGUAGE", "CI", "DEBUG", "NO_COLOR", "FORCE_COLOR", "TERM", "TZ", "PYTHONPATH",
-		"NODE_PATH", "NODE_ENV", "PATH", "HOME", "TMPDIR", "PWD", "LD_LIBRARY_PATH", "GOPATH", "GOCACHE",
-		"GOOS", "GOARCH", "CGO_ENABLED", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "PORT", "HOST",
-		"VERSION", "DATABASE_URL",
-	}, name)
+	return small || strings.HasPrefix(name, "LC_") || does(ofPlain, name, nil)
 }
 
 // runs reports whether programs that were started before, or bash itself, may have a variable and run what it holds.
@@ -59,7 +54,7 @@ func (p *piece) setByWords(name string, argv []word) {
 				p.sets(set, a, true)
 			}
 		}
-	case slices.Contains(takeNames(), name) && name != "unset":
+	case does(ofSetting, name, nil) && name != "unset":
 		for i, a := range argv[1:] {
 			if name == "printf" && argv[i].text != "-v" && !strings.HasPrefix(a.text, "-v") {
 				continue
