@@ -130,7 +130,8 @@ func (in *invocation) fits(g entry) string {
 			return why
 		}
 	}
-	whole := slices.ContainsFunc(append(in.flags, "*"), func(f string) bool { return slices.Contains(g.words["recurses"], f) })
+	whole := slices.ContainsFunc(append(in.flags, "*"),
+		func(f string) bool { return slices.Contains(g.words["recurses"], f) })
 	if whole && len(read) == 0 {
 		read = []word{{text: ".", known: true}}
 	}

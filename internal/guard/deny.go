@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"cmp"
+	_ "embed" // what is denied
 	"slices"
 	"strings"
 
@@ -25,28 +27,10 @@ func (w *walker) forbids(name string, argv []word) string {
 	if s == SysBuiltIn {
 		return ""
 	}
-	if why := destroys(name, args); why != "" {
-		return why
+	if name == "eval" && slices.ContainsFunc(argv[1:], func(a word) bool { return !a.known }) {
+		return "eval runs a text that is not known before it runs"
 	}
-	if why := administers(name, args); why != "" {
-		return why
-	}
-	if why := w.setsForbidden(name, argv); why != "" {
-		return why
-	}
-	switch name {
-	case "git":
-		return forbidsGit(args)
-	case "eval":
-		if slices.ContainsFunc(argv[1:], func(a word) bool { return !a.known }) {
-			return "eval runs a text that is not known before it runs"
-		}
-	case "nc", "ncat", "netcat":
-		if short(args, "e", "c") || long(args, "--exec", "--sh-exec", "--lua-exec") {
-			return name + " gives a shell to the network"
-		}
-	}
-	return forbidsWindows(name, args)
+	return cmp.Or(listed(name, args), harms(name, args), w.setsForbidden(name, argv))
 }
 
 // setsForbidden returns why the arguments of a command set a variable that decides what other programs run, or "".
@@ -126,55 +110,54 @@ func (s Set) removes(args []string) string {
 	return ""
 }
 
-func destroys(name string, args []string) string {
-	switch name {
-	case "shred", "srm", "wipe", "dd", "fdisk", "sfdisk", "cfdisk", "gdisk", "parted", "wipefs", "mkswap", "blkdiscard",
-		"cryptsetup", "lvremove", "vgremove":
-		return name + " destroys what is on a disk"
-	case "find", "gfind":
-		if slices.Contains(args, "-delete") {
-			return "find -delete removes what it finds"
-		}
-	case "xargs", "gxargs", "parallel":
-		for _, a := range args {
-			if program(a) == "rm" {
-				return name + " rm removes what it is told by a pipe"
+//go:embed denied.txt
+var denials string
+
+// listed returns why the table denies a program with these arguments, or "".
+func listed(name string, args []string) string {
+	for line := range strings.Lines(denials) {
+		why, list, _ := strings.Cut(line, ":")
+		for entry := range strings.FieldsSeq(list) {
+			program, word, some := strings.Cut(entry, "/")
+			if globElement(program, name) && (!some || slices.ContainsFunc(args,
+				func(a string) bool { return strings.EqualFold(a, word) })) {
+				return name + " " + why
 			}
 		}
-	}
-	if name == "mkfs" || strings.HasPrefix(name, "mkfs.") || strings.HasPrefix(name, "newfs") {
-		return name + " destroys what is on a disk"
 	}
 	return ""
 }
 
-// administers returns why a command is one that only an administrator runs, or "".
+// harms returns why a program that is harmless otherwise is denied with these arguments, or "".
 //
 // Long because it is one table.
-func administers(name string, args []string) string {
+func harms(name string, args []string) string {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(args, func(a string) bool { return slices.Contains(words, strings.ToLower(a)) })
 	}
 	switch name {
-	case "halt", "poweroff", "telinit":
-		return name + " stops the machine"
-	case "init":
-		if has("0", "1", "6") {
-			return "init stops the machine"
+	case "xargs", "gxargs", "parallel":
+		if slices.ContainsFunc(args, func(a string) bool { return program(a) == "rm" }) {
+			return name + " rm removes what it is told by a pipe"
 		}
-	case "systemctl", "loginctl":
-		if has("stop", "disable", "mask", "kill", "poweroff", "reboot", "halt", "suspend", "hibernate", "kexec",
-			"isolate", "rescue", "emergency") {
-			return name + " stops services of the machine"
+	case "nc", "ncat", "netcat":
+		if short(args, "e", "c") || long(args, "--exec", "--sh-exec", "--lua-exec") {
+			return name + " gives a shell to the network"
 		}
-	case "service":
-		if has("stop") {
-			return "service stops services of the machine"
+	case "format":
+		if slices.ContainsFunc(args, func(a string) bool { return len(a) == 2 && a[1] == ':' }) {
+			return "format destroys what is on a disk"
 		}
-	case "launchctl", "iptables", "ip6tables", "iptables-restore", "nft", "ufw", "firewall-cmd", "pfctl":
-		return name + " changes what the machine runs or lets through"
-	case "killall", "killall5":
-		return name + " ends processes that others may need"
+	case "powershell", "pwsh":
+		for _, a := range args {
+			a = strings.ToLower(a)
+			if len(a) > 1 && (strings.HasPrefix("-encodedcommand", a) || a == "-enc" || a == "-ec" ||
+				strings.HasPrefix("/encodedcommand", a)) {
+				return "the command is encoded, so that nobody can read it"
+			}
+		}
+	case "git":
+		return forbidsGit(args)
 	case "pkill":
 		if has("-9", "-kill", "-sigkill") || has("--signal") && has("9", "kill", "sigkill") ||
 			has("--signal=9", "--signal=kill", "--signal=sigkill") {
@@ -261,39 +244,6 @@ func gitVerb(args []string) (verb string, rest []string) {
 		}
 	}
 	return "", nil
-}
-
-func forbidsWindows(name string, args []string) string {
-	slash := func(letters ...string) bool {
-		return slices.ContainsFunc(args, func(a string) bool {
-			return slices.Contains(letters, strings.ToLower(a))
-		})
-	}
-	switch name {
-	case "format":
-		if slices.ContainsFunc(args, func(a string) bool { return len(a) == 2 && a[1] == ':' }) {
-			return "format destroys what is on a disk"
-		}
-	case "del", "erase", "rd", "rmdir":
-		if slash("/s") {
-			return name + " /s removes more than can be brought back"
-		}
-	case "reg":
-		if slash("add", "delete", "import", "restore", "load") {
-			return "reg changes the registry"
-		}
-	case "diskpart", "bcdedit", "vssadmin":
-		return name + " changes disks or how the machine starts"
-	case "powershell", "pwsh":
-		for _, a := range args {
-			a = strings.ToLower(a)
-			if len(a) > 1 && (strings.HasPrefix("-encodedcommand", a) || a == "-enc" || a == "-ec" ||
-				strings.HasPrefix("/encodedcommand", a)) {
-				return "the command is encoded, so that nobody can read it"
-			}
-		}
-	}
-	return ""
 }
 
 // piped denies a pipe from the network into a program that runs its input.

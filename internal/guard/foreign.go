@@ -34,7 +34,7 @@ func foreignText(name string, argv []word) bool {
 	case name == "dpkg":
 		return long(args, "--pre-invoke", "--post-invoke", "--status-logger")
 	case name == "apt" || name == "apt-get" || name == "aptitude":
-		return setsHook(args)
+		return setsHook(argv[1:])
 	case name == "tar" || name == "gtar" || name == "bsdtar":
 		return runsAtCheckpoints(args)
 	}
@@ -55,24 +55,12 @@ func setsText(a word) bool {
 func plainWords() *regexp.Regexp { return regexp.MustCompile(`^[\w ./:,+=@%^~-]*$`) }
 
 // setsHook reports whether apt is given a setting that is not known to run nothing.
-func setsHook(args []string) bool {
+func setsHook(args []word) bool {
 	harmless := regexp.MustCompile(`(?i)^(dpkg::options::=--force-[a-z,-]+|dpkg::(use-pty|lock::timeout)=\w+|` +
 		`acquire::[a-z:]*(retries|timeout|check-valid-until|check-date|forceipv[46]|allow[a-z]+|verify-[a-z]+)=\w+|` +
 		`(apt::(get|install-[a-z]+|color|quiet|sandbox)|debug)[a-z:-]*=\w+)$`)
-	for i, a := range args {
-		value, found := strings.CutPrefix(a, "-o")
-		if long([]string{a}, "--option") {
-			_, value, _ = strings.Cut(a, "=")
-			found = true
-		}
-		if found && value == "" && i+1 < len(args) {
-			value = args[i+1]
-		}
-		if found && !harmless.MatchString(value) {
-			return true
-		}
-	}
-	return long(args, "--config-file")
+	return long(texts(args), "--config-file") || slices.ContainsFunc(valuesOfFlags(args, []string{"-o", "--option"}),
+		func(setting word) bool { return !harmless.MatchString(setting.text) })
 }
 
 // runsAtCheckpoints reports whether tar may run a program at its checkpoints.

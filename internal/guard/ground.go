@@ -37,7 +37,8 @@ type Gap struct {
 func (p Place) Holds() bool {
 	covered := func(dir string) bool {
 		dir = filepath.Clean(dir)
-		return slices.ContainsFunc(p.Ground.Cover.Roots, func(root string) bool { return pathname.Within(root, dir) }) &&
+		return slices.ContainsFunc(p.Ground.Cover.Roots,
+			func(root string) bool { return pathname.Within(root, dir) }) &&
 			!slices.ContainsFunc(p.Ground.Cover.Gaps, func(g Gap) bool { return pathname.Within(g.Path, dir) })
 	}
 	return p.Ground.Walls && covered(p.Root) && !slices.ContainsFunc(p.More, func(dir string) bool {
@@ -395,7 +396,8 @@ func (w *walker) changesThere(p *piece, path, fixed string, takes change) {
 	place := w.place
 	root := place.root(fixed)
 	if root == "" {
-		switch way := slices.IndexFunc(place.Ground.Ways, func(dir string) bool { return pathname.Within(dir, fixed) }); {
+		way := slices.IndexFunc(place.Ground.Ways, func(dir string) bool { return pathname.Within(dir, fixed) })
+		switch {
 		case way >= 0:
 			p.reaches(uncovered, "undo does not cover "+place.Ground.Ways[way]+": it lies outside the workspace")
 		case !temporary(fixed):

@@ -59,8 +59,8 @@ func resolve(dir, path string) string {
 	return filepath.Clean(path)
 }
 
-// foldedWithin is pathname.Within as on a file system that ignores case. It compares the texts alone, because folding may
-// make a name such as "..:x" one that leads upwards.
+// foldedWithin is pathname.Within as on a file system that ignores case. It compares the texts alone, because folding
+// may make a name such as "..:x" one that leads upwards.
 func foldedWithin(dir, path string) bool {
 	dir, path = fold(dir), fold(path)
 	separator := string(filepath.Separator)
