@@ -356,11 +356,16 @@ func started(name string, argv []word) (commands [][]word) {
 		return nil
 	}
 	var found []string
+	fd := strings.HasPrefix(name, "fd") // it looks in the working directory too, and may leave {} out
 	for _, a := range argv[1:] {
-		if a.known && (a.text == "" || strings.Contains("-(!", a.text[:1])) {
+		if fd || a.known && (a.text == "" || strings.Contains("-(!", a.text[:1])) {
 			break
 		}
-		for _, start := range append(slices.Clone(a.may), a.text)[:max(1, len(a.may))] {
+		starts := append(slices.Clone(a.may), anything)[:max(1, len(a.may))]
+		if a.known {
+			starts = []string{a.text}
+		}
+		for _, start := range starts {
 			found = append(found, start+"/"+anything)
 		}
 	}
@@ -376,6 +381,9 @@ func started(name string, argv []word) (commands [][]word) {
 				command = command[:end]
 				break
 			}
+		}
+		if fd && !slices.ContainsFunc(command, func(a word) bool { return strings.Contains(a.text, "{") }) {
+			command = append(slices.Clone(command), word{text: "{}"})
 		}
 		commands = append(commands, filled(command, "{}", found))
 	}
