@@ -16,7 +16,7 @@ import (
 	"omniagent/internal/undo"
 )
 
-// To remove or replace one name of a file is no change of its other names by somebody else.
+// To remove or replace one name of a file does not change what its other names have.
 func TestApplyToHardLinks(t *testing.T) {
 	tiers(t, func(t *testing.T, tier fork.Tier) {
 		g := newRepository(t)

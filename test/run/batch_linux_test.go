@@ -133,8 +133,8 @@ func TestComments(t *testing.T) {
 	if a := p.call("runs", "retry", wrote.Data.ID, "--comment", "new.txt=no line"); a.Code != 2 {
 		t.Errorf("%s", a)
 	}
-	a := p.call("runs", "retry", wrote.Data.ID, "--comment", "new.txt:2=Say three.", "--comment", p.work+"/new.txt:1=Fine.",
-		"--provider", "openai")
+	a := p.call("runs", "retry", wrote.Data.ID, "--comment", "new.txt:2=Say three.", "--comment",
+		p.work+"/new.txt:1=Fine.", "--provider", "openai")
 	if a.Code != 0 || a.Data.Session != wrote.Data.Session || !strings.Contains(a.Data.Text.Value,
 		"new.txt:2\n> +two\nSay three.\n\nnew.txt:1\n> +one\nFine.") ||
 		strings.Contains(a.Data.Text.Value, "the task") || !strings.Contains(a.Stdout, `"fork":"work-1"`) {
