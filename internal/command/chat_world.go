@@ -82,20 +82,47 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 			return eidolon.RemindAt(messages)
 		},
 	}
-	if back := undoFor(c); back != nil {
-		w.Undo = func(ctx context.Context, id string, redo bool) (string, error) { return back(ctx, dir, id, redo) }
-	}
+	w.Undo = undoInChat(c, dir)
 	if !env.Keep || first.Forget {
 		return w
 	}
 	w.Closed = func(ctx context.Context, id string) { forgetEmpty(ctx, c, id) }
-	w.Command = func(id string) string { return "omniagent chat --resume " + text.Shell(id) }
+	w.Command = func(id string) string { return chatAgain(c, id) }
 	if home != "" {
 		w.Joined = func(ctx context.Context, with *conversation.Conversation) func() {
 			return keepRecord(ctx, home, with, env.Log)
 		}
 	}
 	return w
+}
+
+// undoInChat takes turns back in a chat about a directory; nil: that is not possible. In a fork it says why not.
+func undoInChat(c *contract.Call, dir string) func(ctx context.Context, id string, redo bool) (string, error) {
+	if back := undoFor(c); back != nil {
+		return func(ctx context.Context, id string, redo bool) (string, error) { return back(ctx, dir, id, redo) }
+	}
+	if forkAround(c) == nil {
+		return nil
+	}
+	return func(context.Context, string, bool) (string, error) {
+		_, err := undoStore(c)
+		return "", err
+	}
+}
+
+// chatAgain is the command that continues a conversation where it was: one that was in a fork would otherwise go on in
+// the workspace.
+func chatAgain(c *contract.Call, id string) string {
+	resume := "omniagent chat --resume " + text.Shell(id)
+	in := forkAround(c)
+	if in == nil {
+		return resume
+	}
+	network := internet
+	if c.String("network") == "on" {
+		network = "on"
+	}
+	return "omniagent fork run --name " + in.Name + " --network " + network + " -- " + resume
 }
 
 // forgetEmpty deletes a conversation in which nobody said anything.

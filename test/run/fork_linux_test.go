@@ -104,6 +104,40 @@ func TestNothingComesHomeInside(t *testing.T) {
 	}
 }
 
+// TestAChatInAFork says how it goes on in the fork, and not in the files themselves.
+func TestAChatInAFork(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).model(`[{"calls":[{"shell":"echo 1 >one.txt"}]},{"say":"ok"},
+		{"calls":[{"shell":"echo 2 >two.txt"}]},{"say":"ok"}]`)
+	talk := func(said string, args ...string) string {
+		t.Helper()
+		cmd := p.command(append(args, "--plain", "--provider", "openai", "-m", "m", "--approval", "yolo")...)
+		cmd.Stdin = strings.NewReader(said + "\n/quit\n")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	out := talk("go\n/undo", "chat", "--fork")
+	if !strings.Contains(out, "nothing was taken back: this is the fork work-1, of which no snapshots are kept") {
+		t.Error(out)
+	}
+	next := regexp.MustCompile(`Go on with: omniagent (fork run --name work-1 .*-- )omniagent (chat --resume \S+)`).
+		FindStringSubmatch(out)
+	if next == nil {
+		t.Fatal(out)
+	}
+	talk("more", append(strings.Fields(next[1]), append([]string{program}, strings.Fields(next[2])...)...)...)
+	if p.read("one.txt") != "" || p.read("two.txt") != "" {
+		t.Error("it worked in the workspace")
+	}
+	if d := p.fork(0, "fork", "diff", "work-1"); len(d.Data.Files) != 2 {
+		t.Errorf("%+v", d)
+	}
+	p.nothing()
+}
+
 // TestWhatStaysInAFork: apply says that commits of another repository are in the fork alone, and a run knows its diff
 // also when the fork is gone.
 func TestWhatStaysInAFork(t *testing.T) {
