@@ -38,6 +38,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
@@ -161,6 +162,10 @@ func (s Store) Root(dir string) (string, error) {
 		return "", fault.New(fault.Unsupported,
 			"%s holds a whole home directory or system, which neither undo nor a fork covers", top).
 			With("path", top).Hint("work in a directory inside it")
+	}
+	if !utf8.ValidString(top) { // a record would name another directory, and undo would write there
+		return "", fault.New(fault.Unsupported, "the path %s is not UTF-8, so neither undo nor a fork covers it",
+			strings.ToValidUTF8(top, "\uFFFD")).Hint("work in a directory whose path is UTF-8")
 	}
 	return top, nil
 }

@@ -138,6 +138,31 @@ func TestAChatInAFork(t *testing.T) {
 	p.nothing()
 }
 
+// TestAPathThatIsNotText: a workspace whose path is not UTF-8 is not covered, since its record would name another one,
+// and nothing is written there.
+func TestAPathThatIsNotText(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `cat >/dev/null; rm old.txt; echo "I removed it."`)
+	above := p.work
+	p.work = filepath.Join(above, "\xff")
+	p.put("old.txt", "old\n")
+	p.git("init", "-q")
+	a := p.run("scribe", "--yolo")
+	a.is(t, 0, "succeeded", "done")
+	if !strings.Contains(a.Stdout, "is not UTF-8, so neither undo nor a fork covers it") {
+		t.Errorf("%s", a)
+	}
+	for _, args := range [][]string{{"undo"}, {"run", "--agent", "scribe", "--yolo", "--fork", "-p", "go"}} {
+		if a := p.call(args...); a.Code != 2 || a.Error == nil || a.Error.Code != "UNSUPPORTED" {
+			t.Errorf("%v: %s", args, a)
+		}
+	}
+	if names, err := os.ReadDir(above); err != nil || len(names) != 1 {
+		t.Errorf("%v %v", names, err)
+	}
+	p.nothing()
+}
+
 // TestWhatStaysInAFork: apply says that commits of another repository are in the fork alone, and a run knows its diff
 // also when the fork is gone.
 func TestWhatStaysInAFork(t *testing.T) {
