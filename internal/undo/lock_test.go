@@ -7,6 +7,21 @@ import (
 	"omniagent/internal/undo"
 )
 
+// TestALockOfAMomentStaysAway: git in the background had locked the repository when the turn began, and has ended.
+func TestALockOfAMomentStaysAway(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
+	const locks = `.git/HEAD.lock .git/gc.pid .git/gc.log.lock .git/packed-refs.lock .git/index.lock`
+	sh(t, root, `echo mine > .git/hooks/my.lock; touch `+locks)
+	const says = `git ls-files -s; git rev-parse HEAD; cat a .git/hooks/my.lock`
+	was := sh(t, root, says)
+	turn := begin(t, s, root)
+	sh(t, root, `rm .git/hooks/my.lock `+locks+`; echo agent > a; git commit -qam agent`)
+	end(t, turn)
+	same(t, "kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+	same(t, "git says", was, sh(t, root, says))
+	same(t, "locks", "", sh(t, root, `ls `+locks+` 2>/dev/null || true; git commit -q --allow-empty -m next`))
+}
+
 // TestALockedIndexStays has git, or what it left, lock an index before, during and after a turn.
 func TestALockedIndexStays(t *testing.T) {
 	hermetic.Long(t)

@@ -108,6 +108,9 @@ func compare(before, after, now *tree.Index, o options, contents *tree.Contents)
 		is := now.Find(path)
 		a := action{path, was, is, hidden}
 		if dir, ok := c.stateOf(path); ok {
+			if was != nil && was.Mode.IsRegular() && momentary(path) {
+				return
+			}
 			if e := c.elsewhereAt(dir, path); e != nil {
 				c.keepElsewhere(e)
 			} else if !c.sameState(a.was, is, dir, path) ||
@@ -406,6 +409,13 @@ func transient(rel string) bool {
 		return true
 	}
 	return strings.HasPrefix(rel, "refs/remotes/") || strings.HasPrefix(rel, "logs/") || strings.Contains(rel, "/logs/")
+}
+
+// momentary reports whether a file of .git is there only while git is at work, as a collection of garbage in the
+// background is. Made again, it would lock the repository for good.
+func momentary(name string) bool {
+	base := path.Base(name)
+	return base == "gc.pid" || strings.HasSuffix(base, ".lock") && !strings.Contains("/"+name, "/hooks/")
 }
 
 // sameState compares two files of .git, the second one as it is now. Two versions of an index are the same if they list
