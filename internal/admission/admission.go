@@ -24,7 +24,6 @@ import (
 	"omniagent/internal/audit"
 	"omniagent/internal/fault"
 	"omniagent/internal/fingerprint"
-	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/shell"
 )
@@ -129,12 +128,8 @@ func (g Gate) fromWorkspace(path string, env []string) bool {
 
 // Outside returns PATH of an environment without the directories that come with the workspace.
 func (g Gate) Outside(env []string) string {
-	for _, entry := range (shell.Inheritance{Roots: g.Roots}).Of(env) {
-		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
-			return value
-		}
-	}
-	return ""
+	path, _ := process.Value(shell.Inheritance{Roots: g.Roots}.Of(env), "PATH")
+	return path
 }
 
 // fit checks the program, its interpreter, and the one that is started in its place.
@@ -183,40 +178,24 @@ func (g Gate) sound(name, path string, env []string) error {
 
 // Interpreter returns the real path of the program that the first line of a script names, or "".
 func Interpreter(path string, env []string) (string, error) {
-	f, err := os.Open(path)
+	words, script, err := process.Shebang(path)
 	if err != nil {
 		return "", fault.New(fault.Unsafe, "%s cannot be read, so it is not known what it is", path).Because(err)
 	}
-	defer f.Close()
-	in := lines.NewReader(f, 1<<10)
-	in.Next()
-	if err := in.Err(); err != nil {
-		return "", fault.New(fault.Unsafe, "%s cannot be read, so it is not known what it is", path).Because(err)
-	}
-	rest, script := strings.CutPrefix(string(in.Text), "#!")
 	if !script {
 		return "", nil
 	}
-	words := strings.Fields(rest)
-	if len(words) == 0 {
+	name, byName := process.Interpreter(words)
+	if name == "" {
 		return "", fault.New(fault.Unsafe, "%s is a script that names no interpreter", path)
 	}
-	program := words[0]
-	if filepath.Base(program) == "env" {
-		words = slices.DeleteFunc(words[1:], func(w string) bool {
-			return strings.HasPrefix(w, "-") ||
-				strings.Contains(w, "=")
-		})
-		if len(words) == 0 {
-			return "", fault.New(fault.Unsafe, "%s is a script that names no interpreter", path)
-		}
-		if program = words[0]; !filepath.IsAbs(program) {
-			program = process.Find(program, process.In(env))
-		}
+	program := name
+	if byName {
+		program = process.Find(name, process.In(env))
 	}
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil || !filepath.IsAbs(program) {
-		return "", fault.New(fault.NotInstalled, "%s is a script for %s, which is not there", path, words[0])
+		return "", fault.New(fault.NotInstalled, "%s is a script for %s, which is not there", path, name)
 	}
 	return real, nil
 }
@@ -228,11 +207,8 @@ func Environment(base, own, more, roots []string) []string {
 	names := slices.Clone(more)
 	for _, entry := range base {
 		name, _, _ := strings.Cut(entry, "=")
-		for _, known := range own {
-			prefix, open := strings.CutSuffix(known, "*")
-			if name == known || open && strings.HasPrefix(name, prefix) {
-				names = append(names, name)
-			}
+		if slices.ContainsFunc(own, func(known string) bool { return like(name, known) }) {
+			names = append(names, name)
 		}
 	}
 	names = slices.DeleteFunc(names, loads)
@@ -250,10 +226,6 @@ func loads(name string) bool {
 		"JAVA_TOOL_OPTIONS", "VSCODE_INSPECTOR_OPTIONS":
 		return true
 	}
-	for _, prefix := range []string{"LD_", "DYLD_", "PYTHON", "PERL"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	prefixes := []string{"LD_", "DYLD_", "PYTHON", "PERL"}
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

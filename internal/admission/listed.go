@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -73,8 +74,8 @@ func (g Gate) looked(r Request) (e allowlist.Entry, files []fingerprint.File, er
 		{"its interpreter", interpreter, e.Interpreter},
 	} {
 		if part.now != part.then {
-			return e, nil, refused(name, part.what+" is "+orNone(part.now)+", and "+orNone(part.then)+" was allowed").
-				With("path", part.now)
+			now, then := cmp.Or(part.now, "none"), cmp.Or(part.then, "none")
+			return e, nil, refused(name, part.what+" is "+now+", and "+then+" was allowed").With("path", part.now)
 		}
 	}
 	files, err = unchanged(e)
@@ -111,13 +112,6 @@ func unchanged(e allowlist.Entry) ([]fingerprint.File, error) {
 func refused(name, why string) *fault.Fault {
 	return fault.New(fault.NotAllowed, "%s is not started: %s", name, why).With("agent", name).
 		Hint("look at the program, then run: omniagent agents allow %s", name)
-}
-
-func orNone(path string) string {
-	if path == "" {
-		return "none"
-	}
-	return path
 }
 
 // safe checks what fit checks, and in addition every directory on the way to each file, and PATH.
@@ -185,14 +179,8 @@ func (g Gate) permitted(r Request, env []string) error {
 // within reports whether a directory is root or beneath it, after following all links. What does not exist is not.
 func within(dir, root string) bool {
 	real, err := filepath.EvalSymlinks(dir)
-	if err != nil || !filepath.IsAbs(root) {
-		return false
-	}
-	base, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return false
-	}
-	return pathname.Within(base, real)
+	base, wrong := filepath.EvalSymlinks(root)
+	return err == nil && wrong == nil && filepath.IsAbs(root) && pathname.Within(base, real)
 }
 
 // passed returns the first argument that a pattern refuses. A pattern is a flag, and perhaps its value behind a space;

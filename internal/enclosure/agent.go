@@ -1,8 +1,6 @@
 package enclosure
 
 import (
-	"bufio"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,8 +157,7 @@ func (w AgentWanted) needs(path string, env []string) (n sandbox.AgentNeeds) {
 		show, reads := program(path, env)
 		n.Show, n.Readers = append(n.Show, show...), append(n.Readers, reads...)
 	}
-	account := accountHome()
-	sight := w.sight(account)
+	sight := w.sight(accountHome())
 	for _, path := range w.Parts {
 		for _, path := range []string{path, filepath.Dir(path)} {
 			temporary := path == "/tmp" || path == "/var/tmp"
@@ -198,8 +195,9 @@ func program(path string, env []string) (show, readers []string) {
 			show, readers = append(show, dir), append(readers, dir)
 		}
 	}
-	if name := interpreter(real); name != "" {
-		if !filepath.IsAbs(name) {
+	words, _, _ := process.Shebang(real)
+	if name, byName := process.Interpreter(words); name != "" {
+		if byName {
 			name = process.Find(name, process.In(env))
 		}
 		if name != "" && name != real {
@@ -215,30 +213,6 @@ func packagesOf(path string) string {
 	const name = string(filepath.Separator) + "node_modules" + string(filepath.Separator)
 	if i := strings.Index(path, name); i >= 0 {
 		return path[:i+len(name)-1]
-	}
-	return ""
-}
-
-// interpreter returns the program that the first line of a script names, or "".
-func interpreter(path string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
-	text, script := strings.CutPrefix(line, "#!")
-	words := strings.Fields(text)
-	if !script || len(words) == 0 {
-		return ""
-	}
-	if filepath.Base(words[0]) != "env" {
-		return words[0]
-	}
-	for _, word := range words[1:] {
-		if !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
-			return word
-		}
 	}
 	return ""
 }

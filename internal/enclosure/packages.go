@@ -60,7 +60,6 @@ func (w Wanted) packageHosts() []string {
 		list  []string
 		env   = w.askingEnv()
 	)
-	lookup := func(name string) (string, bool) { return process.Value(env, name) }
 	add := func(text string, bare bool) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -74,7 +73,7 @@ func (w Wanted) packageHosts() []string {
 			if name, script, ok := strings.Cut(rest, " -c "); ok {
 				argv = []string{name, "-c", script}
 			}
-			if path := process.Find(argv[0], lookup); path != "" && !w.ofWorkspace(path) {
+			if path := process.Find(argv[0], process.In(env)); path != "" && !w.ofWorkspace(path) {
 				asked.Go(func() { add(w.ask(append([]string{path}, argv[1:]...), env), argv[0] == "go") })
 			}
 		case "variable":

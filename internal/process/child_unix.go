@@ -168,11 +168,7 @@ func (c *Child) hangUp() {
 	defer c.mu.Unlock()
 	c.askGroup(syscall.SIGHUP)
 	if c.kills == nil {
-		c.kills = time.AfterFunc(c.plan.Grace, func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.killNow()
-		})
+		c.killLater()
 	}
 }
 
@@ -216,7 +212,8 @@ func (c *Child) finish() {
 	}
 }
 
-func (c *Child) separate() bool { return c.space != nil }
+// Apart reports whether the program has its own PID namespace.
+func (c *Child) Apart() bool { return c.space != nil }
 
 // dismiss ends what was to end the child with us.
 func (c *Child) dismiss() {

@@ -51,7 +51,8 @@ func (c *Child) start() error {
 	return nil
 }
 
-func (c *Child) separate() bool { return false }
+// Apart reports whether the program has its own PID namespace.
+func (c *Child) Apart() bool { return false }
 
 func (c *Child) supervise() {
 	c.group.waitLeader()

@@ -10,7 +10,9 @@
 package process
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -18,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -118,10 +121,7 @@ type head struct {
 }
 
 func keeper(max int64) *head {
-	if max == 0 {
-		max = defaultMaxOutput
-	}
-	return &head{max: max}
+	return &head{max: cmp.Or(max, defaultMaxOutput)}
 }
 
 func (h *head) Write(p []byte) (int, error) {
@@ -155,8 +155,8 @@ func notStarted(p Plan, err error) error {
 		code = fault.FieldTooLarge
 	case errors.Is(err, fs.ErrNotExist):
 		code = fault.NotInstalled
-		if missing := interpreter(p.Path); missing != "" {
-			return fault.New(code, "cannot start %s: it needs %s, which is not there", program, missing).
+		if words, _, _ := Shebang(p.Path); len(words) > 0 {
+			return fault.New(code, "cannot start %s: it needs %s, which is not there", program, words[0]).
 				With("program", program).Because(err)
 		}
 	case errors.Is(err, syscall.EINVAL), strings.Contains(err.Error(), "NUL"):
@@ -165,21 +165,38 @@ func notStarted(p Plan, err error) error {
 	return fault.New(code, "cannot start %s", program).With("program", program).Because(err)
 }
 
-// interpreter returns the program that the first line of a script names, or "".
-func interpreter(script string) string {
-	file, err := os.Open(script)
+// Shebang returns the words of the first line of a script, which begins with #!. Another file is not a script.
+func Shebang(path string) (words []string, script bool, err error) {
+	file, err := os.Open(path)
 	if err != nil {
-		return ""
+		return nil, false, err
 	}
 	defer file.Close()
-	head := make([]byte, 256)
-	n, _ := io.ReadFull(file, head)
-	line, _, _ := strings.Cut(string(head[:n]), "\n")
-	words := strings.Fields(strings.TrimPrefix(line, "#!"))
-	if !strings.HasPrefix(line, "#!") || len(words) == 0 {
-		return ""
+	line, err := bufio.NewReader(io.LimitReader(file, 1<<10)).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return nil, false, err
 	}
-	return words[0]
+	text, script := strings.CutPrefix(line, "#!")
+	if !script {
+		return nil, false, nil
+	}
+	return strings.Fields(text), true, nil
+}
+
+// Interpreter returns the program that the words of a Shebang name, or "". byName means that env looks it up in PATH.
+func Interpreter(words []string) (program string, byName bool) {
+	if len(words) == 0 {
+		return "", false
+	}
+	if filepath.Base(words[0]) != "env" {
+		return words[0], false
+	}
+	i := slices.IndexFunc(words[1:], func(w string) bool { return w[0] != '-' && !strings.Contains(w, "=") })
+	if i < 0 {
+		return "", false
+	}
+	program = words[1+i]
+	return program, !filepath.IsAbs(program)
 }
 
 // passableArguments refuses what a Windows batch file would not get unchanged: cmd.exe reads its whole command line as

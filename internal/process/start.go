@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"slices"
@@ -112,12 +113,8 @@ func start(p Plan) (*Child, error) {
 	if p.Env == nil {
 		p.Env = os.Environ()
 	}
-	if p.Name == "" {
-		p.Name = p.Argv[0]
-	}
-	if p.Grace == 0 {
-		p.Grace = defaultGrace
-	}
+	p.Name = cmp.Or(p.Name, p.Argv[0])
+	p.Grace = cmp.Or(p.Grace, defaultGrace)
 	c := &Child{
 		plan: p, began: time.Now(), done: make(chan struct{}), asked: make(chan struct{}), hurry: make(chan struct{}),
 		listed: make(chan struct{}),
@@ -143,9 +140,6 @@ func (p Plan) apart() bool { return p.Apart && p.Terminal == nil && p.Shape == n
 
 // PID returns the number of the program and, except on Windows, of its group.
 func (c *Child) PID() int { return c.pid }
-
-// Apart reports whether the program has its own PID namespace.
-func (c *Child) Apart() bool { return c.separate() }
 
 // Signal sends a signal to the whole group, if the program still runs.
 func (c *Child) Signal(s os.Signal) {
@@ -178,6 +172,11 @@ func (c *Child) End(s os.Signal) {
 	if !c.exited {
 		c.askGroup(s)
 	}
+	c.killLater()
+}
+
+// killLater needs the lock.
+func (c *Child) killLater() {
 	c.kills = time.AfterFunc(c.plan.Grace, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

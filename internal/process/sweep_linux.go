@@ -72,12 +72,7 @@ func (c *Child) groupLeft() bool {
 	if c.guard == nil {
 		return groupRuns(c.pid)
 	}
-	for _, pid := range c.adopted() {
-		if c.inGroup(pid) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.adopted(), c.inGroup)
 }
 
 func (c *Child) reapAdopted() { c.adopted() }

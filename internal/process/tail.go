@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"sync"
 )
 
@@ -32,8 +33,5 @@ func (t *Tail) Bytes() []byte {
 }
 
 func (t *Tail) most() int {
-	if t.Most == 0 {
-		return 64 << 10
-	}
-	return t.Most
+	return cmp.Or(t.Most, 64<<10)
 }
