@@ -196,9 +196,7 @@ func (r *profileReader) profile(v literal.Value, layer Layer, path string) Profi
 		return eidolonLimit
 	}
 	for _, name := range []string{"name", "provider", "model", "baseUrl", "apiKey", "toolProtocol", "apiKind"} {
-		if at, ok := v.Lookup(name); ok && at.Kind != literal.String && at.Kind != literal.Null {
-			r.notice("%s:%d: %s does not count: it must be a string", path, at.Pos.Line, name)
-		}
+		r.shape(v, path, literal.String, name)
 	}
 	p := Profile{
 		Name: member(v, "name"), Vendor: cmp.Or(member(v, "provider"), eidolonVendor),

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/rand"
@@ -152,10 +153,7 @@ func (g *google) fromFile(ctx context.Context) (string, time.Duration, error) {
 }
 
 func (c credentials) tokenURI() string {
-	if c.TokenURI == "" {
-		return googleTokenURI
-	}
-	return c.TokenURI
+	return cmp.Or(c.TokenURI, googleTokenURI)
 }
 
 // assertion returns a signed statement that we are the service account.

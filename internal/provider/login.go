@@ -49,16 +49,11 @@ func (o Options) find(api model.API) (Credential, error) {
 		if !ok {
 			continue
 		}
-		if err := usable(value, v.Variable); err != nil {
-			return Credential{}, err
-		}
-		c := Credential{Layer: Environment, Source: "the key in " + v.Variable}
+		c := Credential{Layer: Environment, Source: "the key in " + v.Variable, key: Hide(value)}
 		if v.Token {
-			c.Source, c.token = "the token in "+v.Variable, Hide(value)
-		} else {
-			c.key = Hide(value)
+			c = Credential{Layer: Environment, Source: "the token in " + v.Variable, token: Hide(value)}
 		}
-		return c, nil
+		return c, usable(value, v.Variable)
 	}
 	if c, err := o.stored(account(api)); err != nil || !c.none() || !api.Google {
 		return c, err

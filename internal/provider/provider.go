@@ -290,7 +290,7 @@ func (s sign) String() string {
 	return s.variable + " in the environment"
 }
 
-// signs returns the possible signs of all accounts, keys before addresses.
+// signs returns the possible signs of all accounts, keys before addresses, and eidolon's last.
 func (l list) signs() (all []sign) {
 	var addresses []sign
 	for _, api := range l {
@@ -304,29 +304,30 @@ func (l list) signs() (all []sign) {
 			addresses = append(addresses, sign{api: api, variable: api.BaseVar, address: true})
 		}
 	}
-	return append(all, addresses...)
+	all = append(all, addresses...)
+	if speaks, compatible := l.find(openAIKind); compatible {
+		for _, name := range []string{eidolonVariable, eidolonSecond} {
+			all = append(all, sign{api: speaks, variable: name, eidolon: true})
+		}
+	}
+	return all
 }
 
 // chosen returns the signs that exist. A stored key counts if the environment has no sign of its account.
 func (o Options) chosen() (found []sign) {
 	l := o.list()
-	all := l.signs()
-	speaks, compatible := l.find(openAIKind)
-	for _, name := range []string{eidolonVariable, eidolonSecond} {
-		if compatible {
-			all = append(all, sign{api: speaks, variable: name, eidolon: true})
-		}
-	}
-	for _, s := range all {
+	for _, s := range l.signs() {
 		if value, ok := o.get(s.variable); ok && (!s.address || loopbackURL(value)) {
 			found = append(found, s)
 		}
 	}
 	for _, name := range Accounts(l) {
-		s := sign{eidolon: name == eidolonVendor}
-		if s.api, compatible = l.find(name); s.eidolon {
-			s.api, compatible = l.find(openAIKind)
+		s, word := sign{eidolon: name == eidolonVendor}, name
+		if s.eidolon {
+			word = openAIKind
 		}
+		var compatible bool
+		s.api, compatible = l.find(word)
 		known := slices.ContainsFunc(found, func(other sign) bool { return other.account() == s.account() })
 		if compatible && !known && o.Keys != nil && o.Keys.Has(name) {
 			found = append(found, s)
@@ -339,7 +340,7 @@ func (o Options) chosen() (found []sign) {
 func (o Options) nothingChosen() error {
 	var variables, words []string
 	for _, s := range o.list().signs() {
-		if !s.address {
+		if !s.address && !s.eidolon {
 			variables = append(variables, s.variable)
 		}
 	}

@@ -125,12 +125,7 @@ func Present(o Options) []Presence {
 	var all []Presence
 	for _, s := range o.list().signs() {
 		if _, ok := o.get(s.variable); ok && !s.address {
-			all = append(all, Presence{s.api.Name, s.variable})
-		}
-	}
-	for _, name := range []string{eidolonVariable, eidolonSecond} {
-		if _, ok := o.get(name); ok {
-			all = append(all, Presence{eidolonVendor, name})
+			all = append(all, Presence{s.account(), s.variable})
 		}
 	}
 	return all

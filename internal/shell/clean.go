@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -92,19 +93,9 @@ func unfinished(s []byte) bool {
 	}
 	switch s[1] {
 	case '[':
-		for _, c := range s[2:] {
-			if c < 0x20 || c > 0x3f {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(s[2:], func(c byte) bool { return c < 0x20 || c > 0x3f })
 	case ']', 'P', 'X', '^', '_':
-		for _, c := range s[2:] {
-			if c == 0x07 {
-				return false
-			}
-		}
-		return true // a terminator would begin with another ESC, and this is the last one
+		return !slices.Contains(s[2:], 0x07) // a terminator would begin with another ESC, and this is the last one
 	}
 	return len(s) == 2 && s[1] >= 0x20 && s[1] <= 0x2f
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -97,8 +98,7 @@ const maxUnread = 32
 // forget drops the oldest ended commands with unread output, because each keeps files open. The lock is held.
 func (s *Shell) forget() {
 	ended := 0
-	for i := len(s.jobs) - 1; i >= 0; i-- {
-		j := s.jobs[i]
+	for _, j := range slices.Backward(s.jobs) {
 		if j.state().Running {
 			continue
 		}

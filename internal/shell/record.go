@@ -30,10 +30,8 @@ type record struct {
 
 func newRecord(s *spills, live bool) *record {
 	return &record{
-		spills: s, live: live, out: stream{name: "stdout", mask: s.secrets.Stream()}, err: stream{
-			name: "stderr",
-			mask: s.secrets.Stream(),
-		},
+		spills: s, live: live,
+		out: stream{name: "stdout", mask: s.secrets.Stream()}, err: stream{name: "stderr", mask: s.secrets.Stream()},
 	}
 }
 

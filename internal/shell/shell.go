@@ -11,6 +11,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -127,9 +128,7 @@ func New(o Options) (*Shell, error) {
 		}
 		o.Starter = Plain
 	}
-	if o.Grace == 0 {
-		o.Grace = defaultGrace
-	}
+	o.Grace = cmp.Or(o.Grace, defaultGrace)
 	s := &Shell{
 		root: root, dir: root, env: o.Env, starter: o.Starter, opened: o.Opened, kept: o.Kept, grace: o.Grace,
 		spills: &spills{given: o.Private, secrets: o.Secrets},

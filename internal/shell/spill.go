@@ -60,13 +60,6 @@ func (s *spills) create(stream string) (*os.File, error) {
 	return f, nil
 }
 
-func (s *spills) limit() int64 {
-	if s.most > 0 {
-		return s.most
-	}
-	return maxSpill
-}
-
 // makeRoom removes the oldest files if all together are too large.
 func (s *spills) makeRoom() {
 	sizes := make([]int64, len(s.files))

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -55,7 +56,7 @@ func (s *stream) spill(to *spills) {
 	if s.file != nil || s.failed != nil {
 		return
 	}
-	s.limit = to.limit()
+	s.limit = cmp.Or(to.most, maxSpill)
 	if s.file, s.failed = to.create(s.name); s.failed == nil {
 		s.store(string(s.head))
 	}
