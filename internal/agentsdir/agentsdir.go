@@ -8,6 +8,7 @@
 package agentsdir
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -50,10 +51,7 @@ type File struct {
 // below the root of the repository: the nearest directory upwards with .git, else the nearest with package.json, else
 // cwd.
 func Resolve(cwd, agentsDir string) string {
-	dir := strings.TrimSpace(agentsDir)
-	if dir == "" {
-		dir = Default
-	}
+	dir := cmp.Or(strings.TrimSpace(agentsDir), Default)
 	if filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
 	}

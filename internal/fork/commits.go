@@ -1,6 +1,7 @@
 package fork
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -389,9 +390,7 @@ func (m move) note(dir, ref, was string) {
 	if _, err := os.Stat(filepath.Join(dir, "logs")); err != nil || os.MkdirAll(filepath.Dir(path), 0o777) != nil {
 		return
 	}
-	if was == "" {
-		was = strings.Repeat("0", len(m.to))
-	}
+	was = cmp.Or(was, strings.Repeat("0", len(m.to)))
 	log, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
 		return

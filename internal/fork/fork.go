@@ -96,7 +96,6 @@ type Record struct {
 	GitDir string          `json:"git_dir,omitempty"`
 	Common string          `json:"common,omitempty"`
 	Layers []sandbox.Layer `json:"layers,omitempty"`
-	Copies map[Tier]string `json:"-"`
 }
 
 // Fork is a fork.

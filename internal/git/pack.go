@@ -3,6 +3,7 @@ package git
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"encoding/binary"
 	"fmt"
@@ -238,10 +239,7 @@ func apply(base, delta []byte, limit int64) (data []byte, err error) {
 				number[i], delta = uint32(delta[0]), delta[1:]
 			}
 			begin := int(number[0] | number[1]<<8 | number[2]<<16 | number[3]<<24)
-			length := int(number[4] | number[5]<<8 | number[6]<<16)
-			if length == 0 {
-				length = 1 << 16
-			}
+			length := cmp.Or(int(number[4]|number[5]<<8|number[6]<<16), 1<<16)
 			if begin > len(base) || length > len(base)-begin {
 				return nil, broken
 			}

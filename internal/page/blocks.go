@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -22,12 +23,7 @@ func (w *writer) pop(name string) {
 }
 
 func (w *writer) inList() bool {
-	for _, b := range w.blocks {
-		if b.name != "blockquote" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.blocks, func(b block) bool { return b.name != "blockquote" })
 }
 
 func (w *writer) startList(t token) {

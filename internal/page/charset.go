@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"mime"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -116,12 +117,7 @@ func decode(body []byte, charset string, cut bool) (text, unknown string) {
 }
 
 func ascii(body []byte) bool {
-	for _, c := range body {
-		if c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(body, func(c byte) bool { return c >= utf8.RuneSelf })
 }
 
 func decodeWide(body []byte, order binary.ByteOrder) string {

@@ -11,6 +11,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,9 +46,7 @@ type Fetcher struct{ o Options }
 
 // New returns a Fetcher.
 func New(o Options) *Fetcher {
-	if o.UserAgent == "" {
-		o.UserAgent = "omniagent"
-	}
+	o.UserAgent = cmp.Or(o.UserAgent, "omniagent")
 	return &Fetcher{o}
 }
 
@@ -216,10 +215,7 @@ func (p *Page) fill(r *http.Response) error {
 
 // binary returns the refusal of binary content.
 func (p *Page) binary(size int64) error {
-	what := p.Media
-	if what == "" {
-		what = "binary data"
-	}
+	what := cmp.Or(p.Media, "binary data")
 	if size >= 0 {
 		what += fmt.Sprintf(" of %d bytes", size)
 		if p.Cut {

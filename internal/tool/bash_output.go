@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -34,10 +35,7 @@ func BashOutput(env *Env) Tool {
 				if err != nil {
 					return failed(err)
 				}
-				printed := printedText(job.Outcome)
-				if printed == "" {
-					printed = "(no new output)"
-				}
+				printed := cmp.Or(printedText(job.Outcome), "(no new output)")
 				return Result{Text: jobState(job) + "\n" + printed, Masked: job.Outcome.Masked, Waits: job.Running}
 			},
 		}, nil

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -129,10 +130,7 @@ func (p Packet) Prompt() string {
 		}
 		b.WriteString("\n" + part.title + "\n")
 		for i, item := range part.items {
-			mark := part.mark
-			if mark == "" {
-				mark = fmt.Sprintf("%d. ", i+1)
-			}
+			mark := cmp.Or(part.mark, fmt.Sprintf("%d. ", i+1))
 			b.WriteString(mark + item + "\n")
 		}
 	}

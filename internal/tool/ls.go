@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,9 +26,7 @@ func LS(env *Env) Tool {
 	s := specOf(toolspec.Tool{Name: "LS", Kind: event.Read, Rule: toolspec.Path})
 	return s.plan(func(in *input) (Action, error) {
 		written, ignore := in.text("path", false), readPatterns(in)
-		if written == "" {
-			written = "."
-		}
+		written = cmp.Or(written, ".")
 		name, err := env.Files.Name(written)
 		if err != nil {
 			return Action{}, err

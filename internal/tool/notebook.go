@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -54,9 +55,7 @@ func readCellEdit(in *input) cellEdit {
 		subject: subject{shown: in.text("notebook_path", true)}, kind: in.text("cell_type", false),
 		mode: in.text("edit_mode", false),
 	}
-	if e.mode == "" {
-		e.mode = modeReplace
-	}
+	e.mode = cmp.Or(e.mode, modeReplace)
 	if id := in.raw("cell_id"); id != nil && json.Unmarshal(id, &e.cell) != nil {
 		if _, err := strconv.ParseUint(string(id), 10, 31); err != nil {
 			in.wrong("cell_id", "the id or the number of a cell", id)

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -183,9 +184,7 @@ func (n *notebook) changed(i int, kind, source string) ([]member, error) {
 	}
 	was := ""
 	_ = json.Unmarshal(valueOf(cell, "cell_type"), &was)
-	if kind == "" {
-		kind = was
-	}
+	kind = cmp.Or(kind, was)
 	old := valueOf(cell, "source")
 	set("source", n.source(source, len(old) > 0 && old[0] == '"'))
 	if kind != was {

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,9 +100,7 @@ func rejected() Tool {
 		Plan: func(input json.RawMessage) (Action, error) {
 			var why struct{ Problem string }
 			_ = json.Unmarshal(input, &why)
-			if why.Problem == "" {
-				why.Problem = "this cannot become a call"
-			}
+			why.Problem = cmp.Or(why.Problem, "this cannot become a call")
 			return Action{}, errors.New(why.Problem)
 		},
 	}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,9 +60,7 @@ func writeRoute(env *Env, fs fsapi.FS) Tool {
 	s := routeOf("write_file", toolspec.Tool{Kind: event.Write, Rule: toolspec.Path, Changes: true})
 	return s.plan(func(in *input) (Action, error) {
 		path, content, mode := in.text("path", false), in.text("content", true), fsapi.Mode(in.text("mode", false))
-		if mode == "" {
-			mode = fsapi.Overwrite
-		}
+		mode = cmp.Or(mode, fsapi.Overwrite)
 		if mode != fsapi.Overwrite && mode != fsapi.Append {
 			in.problem("%q must be overwrite or append, but came %q", "mode", clip(string(mode)))
 		}

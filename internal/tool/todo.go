@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -99,9 +100,7 @@ func readTodos(in *input) []Todo {
 		if todo.Status == todoActive {
 			active++
 		}
-		if todo.ActiveForm == "" {
-			todo.ActiveForm = todo.Content
-		}
+		todo.ActiveForm = cmp.Or(todo.ActiveForm, todo.Content)
 		for _, p := range item.problems {
 			in.problem("todos[%d]: %s", i, p)
 		}

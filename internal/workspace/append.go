@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 
 	"omniagent/internal/fault"
@@ -17,9 +18,7 @@ func Append(path string, line []byte, perm os.FileMode) error {
 	if bytes.IndexByte(line, '\n') >= 0 {
 		return fault.New(fault.ArgError, "a line for %s contains a newline", path).With("path", path)
 	}
-	if perm == 0 {
-		perm = 0o600
-	}
+	perm = cmp.Or(perm, 0o600)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|openWithoutBlocking, perm)
 	if err != nil {
 		return toFault("append to", path, err)

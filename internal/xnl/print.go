@@ -1,6 +1,7 @@
 package xnl
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -216,10 +217,7 @@ func Marker(wanted, text string) string {
 		if !strings.Contains(text, "</#"+marker+">") {
 			return marker
 		}
-		marker = wanted
-		if marker == "" {
-			marker = "t"
-		}
+		marker = cmp.Or(wanted, "t")
 		marker += strconv.Itoa(n)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"omniagent/internal/tool"
@@ -176,12 +177,7 @@ func properties(schema xnl.Object) xnl.Object {
 func needed(schema xnl.Object, key string) bool {
 	v, _ := schema.Get("required")
 	list, _ := v.([]any)
-	for _, one := range list {
-		if one == key {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, any(key))
 }
 
 func keyOf(key string) string {

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -39,9 +40,7 @@ func said(line []byte, p *agent.Past) (agent.Said, bool) {
 	if json.Unmarshal(line, &r) != nil || r.Side || r.Meta || r.Type != "user" && r.Type != "assistant" {
 		return agent.Said{}, false
 	}
-	if p.Dir == "" {
-		p.Dir = r.Dir
-	}
+	p.Dir = cmp.Or(p.Dir, r.Dir)
 	if p.Created.IsZero() {
 		p.Created = cli.Time(r.Timestamp)
 	}

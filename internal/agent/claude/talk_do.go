@@ -177,9 +177,7 @@ func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 	if len(q.suggestions) > 0 {
 		a.Options = []string{event.Allow, event.Always, event.Deny}
 	}
-	if a.Text == "" {
-		a.Text = "Claude wants to use " + q.call.Name
-	}
+	a.Text = cmp.Or(a.Text, "Claude wants to use "+q.call.Name)
 	t.questions.Ask(l.RequestID, q)
 	return events
 }

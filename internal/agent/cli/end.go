@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -17,12 +18,8 @@ import (
 func (r *run) completed(last event.Event, x agent.Exit, e agent.Evidence) (out []event.Event) {
 	end := *last.End
 	last.End = &end
-	if end.Usage == nil {
-		end.Usage = e.Usage
-	}
-	if last.Model == "" {
-		last.Model = e.Model
-	}
+	end.Usage = cmp.Or(end.Usage, e.Usage)
+	last.Model = cmp.Or(last.Model, e.Model)
 	denied := func(o event.Event) bool { return o.Kind == event.Denied }
 	if !slices.ContainsFunc(r.notes, denied) { // records may have other ids
 		for _, d := range e.Denials {

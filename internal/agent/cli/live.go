@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -49,9 +50,7 @@ func LiveMind(l Live, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	if _, err := l.Launch(s); err != nil {
 		return nil, err
 	}
-	if sv.Grace == 0 {
-		sv.Grace = defaultGrace
-	}
+	sv.Grace = cmp.Or(sv.Grace, defaultGrace)
 	life, end := context.WithCancel(context.Background())
 	m := &live{
 		Live: l, services: sv, first: factsOf(l.Driver, s), life: life, endLife: end,
@@ -351,9 +350,7 @@ func (m *live) settle(w *pending, err error) {
 }
 
 func changed(s agent.Spec, c agent.Change) agent.Spec {
-	if c.Mode != "" {
-		s.Terms.Mode = c.Mode
-	}
+	s.Terms.Mode = cmp.Or(c.Mode, s.Terms.Mode)
 	if c.Model != "" {
 		s.Shared.Model = setting.AsTyped(c.Model)
 	}

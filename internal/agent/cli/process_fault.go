@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 
 	"omniagent/internal/agent"
@@ -74,12 +75,8 @@ const longestTool = 200
 func EvidenceOf(events []event.Event) agent.Evidence {
 	e := agent.Evidence{Answered: agent.No, DenialsKnown: true}
 	for _, ev := range events {
-		if ev.Session != "" {
-			e.Session = ev.Session
-		}
-		if ev.Model != "" {
-			e.Model = ev.Model
-		}
+		e.Session = cmp.Or(ev.Session, e.Session)
+		e.Model = cmp.Or(ev.Model, e.Model)
 		switch ev.Kind {
 		case event.Denied:
 			e.Denials = append(e.Denials, *ev.Denial)

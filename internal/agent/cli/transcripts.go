@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -84,9 +85,7 @@ func (t Transcripts) glance(ctx context.Context, p *agent.Past) {
 		}
 		return true
 	})
-	if p.Title == "" {
-		p.Title = first
-	}
+	p.Title = cmp.Or(p.Title, first)
 	if p.Messages = count; p.Size > countedSize {
 		p.Messages = -1
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -153,9 +154,7 @@ func parenthesis(note string) string {
 // Here returns the cell as it applies on this machine, which may lack a program that the cell needs. An unspecified
 // cell becomes None.
 func Here(c agent.Cell, m agent.Machine) agent.Cell {
-	if c.Level == "" {
-		c.Level = agent.None
-	}
+	c.Level = cmp.Or(c.Level, agent.None)
 	missing := Missing(c.Needs, m)
 	if len(missing) == 0 {
 		return c

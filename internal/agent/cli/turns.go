@@ -31,9 +31,7 @@ func TurnMind(d agent.Driver, s agent.Spec, sv agent.Services) (agent.Mind, erro
 	if err := perTurn(d, &s, sv); err != nil {
 		return nil, err
 	}
-	if sv.Grace == 0 {
-		sv.Grace = defaultGrace
-	}
+	sv.Grace = cmp.Or(sv.Grace, defaultGrace)
 	s.Mode = setting.OneShot
 	s.Shared.Output = setting.Chosen[setting.Output]{Value: Readable(d), Origin: setting.Derived}
 	return &turns{driver: d, spec: s, services: sv, first: first, id: s.Resume, model: first.Model}, nil

@@ -15,9 +15,7 @@ import (
 func faultOf(message string, info json.RawMessage) *fault.Fault {
 	message = cmp.Or(message, "codex failed without a reason")
 	word, status := readInfo(info)
-	if status == 0 {
-		status = statusIn(message)
-	}
+	status = cmp.Or(status, statusIn(message))
 	if word == "" || word == "other" {
 		word = cmp.Or(wordIn(message), word)
 	}

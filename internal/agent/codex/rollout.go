@@ -201,9 +201,7 @@ func (r *rollout) count(u *usage) {
 	if u == nil {
 		return
 	}
-	if r.usage == nil {
-		r.usage = &event.Usage{}
-	}
+	r.usage = cmp.Or(r.usage, &event.Usage{})
 	r.usage.Add(*u.event())
 }
 

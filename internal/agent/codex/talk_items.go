@@ -22,8 +22,6 @@ type counted struct {
 type notice struct {
 	Thread  string          `json:"threadId"`
 	Turn    turn            `json:"turn"`
-	TurnID  string          `json:"turnId"`
-	ItemID  string          `json:"itemId"`
 	Delta   string          `json:"delta"`
 	Message string          `json:"message"`
 	Summary string          `json:"summary"`
@@ -65,13 +63,11 @@ func (t *talk) item(moment string, raw json.RawMessage) []event.Event {
 
 // approvalRequest has the fields of all requests by Codex.
 type approvalRequest struct {
-	Thread    string          `json:"threadId"`
 	Item      string          `json:"itemId"`
 	Reason    string          `json:"reason"`
 	Command   string          `json:"command"`
 	Message   string          `json:"message"`
 	Server    string          `json:"serverName"`
-	Mode      string          `json:"mode"`
 	URL       string          `json:"url"`
 	Decisions []any           `json:"availableDecisions"`
 	Wanted    json.RawMessage `json:"permissions"`

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -98,9 +99,7 @@ func toolResult(l line, tool string) []event.Event {
 		return one(event.Event{Kind: event.ToolResult, Result: r})
 	}
 	r.Failed = true
-	if r.Output == "" {
-		r.Output = l.Error.Message
-	}
+	r.Output = cmp.Or(r.Output, l.Error.Message)
 	if !denied(tool, l.Error.Type, l.Error.Message) {
 		return one(event.Event{Kind: event.ToolResult, Result: r})
 	}

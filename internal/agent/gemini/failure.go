@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -80,16 +81,13 @@ func failure(message string, status int) *fault.Fault {
 		Error struct {
 			Code    int    `json:"code"`
 			Message string `json:"message"`
-			Status  string `json:"status"`
 		} `json:"error"`
 	}
 	if begin := strings.IndexByte(text, '{'); begin >= 0 {
 		// Use a decoder, because hints may follow the object.
 		if json.NewDecoder(strings.NewReader(text[begin:])).Decode(&api) == nil && api.Error.Message != "" {
 			text = api.Error.Message
-			if status == 0 {
-				status = api.Error.Code
-			}
+			status = cmp.Or(status, api.Error.Code)
 		}
 	}
 	return apiFault(text, status)

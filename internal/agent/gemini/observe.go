@@ -149,7 +149,6 @@ type message struct {
 // record is one line of a transcript.
 type record struct {
 	SessionID string          `json:"sessionId"`
-	Kind      string          `json:"kind"`
 	ID        string          `json:"id"`
 	Type      string          `json:"type"`
 	Content   json.RawMessage `json:"content"`

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -66,9 +67,7 @@ type tokens struct {
 // add returns the sum. The CLI does not include cached tokens in its input, nor reasoning in its output. It reports a
 // cost of zero if it does not know the price of the model.
 func (t tokens) add(u *event.Usage, cost float64) *event.Usage {
-	if u == nil {
-		u = &event.Usage{}
-	}
+	u = cmp.Or(u, &event.Usage{})
 	more := event.Usage{
 		Input: t.Input + t.Cache.Read + t.Cache.Write, Output: t.Output + t.Reasoning, Cached: t.Cache.Read,
 		Reasoning: t.Reasoning,
@@ -143,9 +142,7 @@ func (r *reader) event(l line) []event.Event {
 		e.Text = strings.TrimSpace(l.Type + " " + l.Part.Reason)
 	case "error":
 		r.failed = true
-		if l.Error == nil {
-			l.Error = &problem{}
-		}
+		l.Error = cmp.Or(l.Error, &problem{})
 		e.Kind, e.Text, e.Fault, e.Terminal = event.Failed, l.Error.message(), l.Error.fault(), true
 	}
 	return []event.Event{e}

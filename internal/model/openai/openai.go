@@ -76,10 +76,9 @@ func (c *client) Count(_ context.Context, q model.Request) (int64, bool, error) 
 // thinking.
 func reasons(name string) bool {
 	name = name[strings.LastIndexByte(name, '/')+1:]
-	for _, old := range []string{"gpt-3", "gpt-4", "chatgpt-4"} {
-		if strings.HasPrefix(name, old) {
-			return false
-		}
+	old := []string{"gpt-3", "gpt-4", "chatgpt-4"}
+	if slices.ContainsFunc(old, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+		return false
 	}
 	return !strings.HasPrefix(name, "gpt-") || !strings.Contains(name, "-chat")
 }

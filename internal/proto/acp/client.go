@@ -134,8 +134,8 @@ type Offer struct {
 // Read updates f from a message about the session: the response that opens it, or an update.
 func (f *Offer) Read(message json.RawMessage) {
 	type choice struct {
-		ID, ModeID, ModelID, Value, Name, Description string
-		Options                                       []choice
+		ID, ModelID, Value, Name, Description string
+		Options                               []choice
 	}
 	var m struct {
 		SessionID     string

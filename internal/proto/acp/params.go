@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"path/filepath"
@@ -325,9 +326,7 @@ func (p *reading) servers() json.RawMessage {
 	all := map[string]known{}
 	for _, s := range p.in.Servers {
 		k := known{Type: s.Type, Command: s.Command, Args: s.Args, URL: s.URL}
-		if k.Type == "" {
-			k.Type = "stdio"
-		}
+		k.Type = cmp.Or(k.Type, "stdio")
 		switch {
 		case s.Name == "":
 			p.fail("mcpServers: one has no name")

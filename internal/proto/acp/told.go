@@ -195,11 +195,8 @@ func contentsIn(raw json.RawMessage) []Content {
 		Changes          []struct{ Operation, Path string }
 		Patch            struct{ Text string }
 	}
-	var parts []part
-	if len(raw) > 0 && raw[0] == '{' {
-		parts = []part{{}}
-		_ = lenient(raw, &parts[0])
-	} else if !lenient(raw, &parts) || parts == nil {
+	parts := partsIn[part](raw)
+	if parts == nil {
 		return nil
 	}
 	all := []Content{} // an empty list differs from an absent one
@@ -222,6 +219,19 @@ func contentsIn(raw json.RawMessage) []Content {
 		}
 	}
 	return all
+}
+
+// partsIn reads a list of parts, or one part of it.
+func partsIn[T any](raw json.RawMessage) (parts []T) {
+	if len(raw) > 0 && raw[0] == '{' {
+		parts = make([]T, 1)
+		_ = lenient(raw, &parts[0])
+		return parts
+	}
+	if !lenient(raw, &parts) {
+		return nil
+	}
+	return parts
 }
 
 // added returns the content of the file that a patch creates. part is true if the patch does not create a file.
@@ -248,15 +258,8 @@ func textIn(raw json.RawMessage) string {
 		Type, Text, Name, URI string
 		Resource              struct{ URI, Text string }
 	}
-	var parts []part
-	if len(raw) > 0 && raw[0] == '{' {
-		parts = []part{{}}
-		_ = lenient(raw, &parts[0])
-	} else if !lenient(raw, &parts) {
-		return ""
-	}
 	var b strings.Builder
-	for _, p := range parts {
+	for _, p := range partsIn[part](raw) {
 		switch p.Type {
 		case "text":
 			b.WriteString(p.Text)

@@ -9,6 +9,7 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -195,9 +196,7 @@ func (e *Encoder) answered(ev event.Event) [][]byte {
 	if !found { // none of it was written yet
 		m = e.message(ev.Parent)
 	}
-	if ev.Model != "" {
-		m.model = ev.Model
-	}
+	m.model = cmp.Or(ev.Model, m.model)
 	if a := ev.Answer; a != nil {
 		m.reason = reason(a.Reason)
 		if a.Usage != nil {

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -83,10 +84,7 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 	e.total(ev, &r)
 	switch {
 	case end.OK:
-		words := end.Text
-		if words == "" {
-			words = e.last
-		}
+		words := cmp.Or(end.Text, e.last)
 		if words == "" && len(end.Structured) > 0 {
 			words = string(end.Structured)
 		}
@@ -115,16 +113,11 @@ func (e *Encoder) total(ev event.Event, r *Result) {
 	}
 	if u := ev.End.Usage; u != nil {
 		r.Estimated = u.Estimated
-		name := ev.Model
-		if name == "" {
-			name = e.facts.Model
-		}
+		name := cmp.Or(ev.Model, e.facts.Model)
 		m, c := e.models[name], count(u)
 		m.Input, m.Output, m.Cached, m.Written, m.Window = m.Input+c.Input, m.Output+c.Output, m.Cached+
 			c.Cached, m.Written+c.Written, e.facts.Window
-		if m.Cost == nil {
-			m.Cost = new(float64)
-		}
+		m.Cost = cmp.Or(m.Cost, new(float64))
 		if u.CostUSD != nil {
 			*m.Cost += *u.CostUSD
 			e.cost += *u.CostUSD

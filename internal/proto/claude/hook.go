@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -320,9 +321,7 @@ func Together(words []agent.Word) agent.Word {
 		if all.Input == nil {
 			all.Input = w.Input
 		}
-		if all.End == "" {
-			all.End = w.End
-		}
+		all.End = cmp.Or(all.End, w.End)
 		all.Context, all.Note = join(all.Context, w.Context), join(all.Note, w.Note)
 	}
 	return all

@@ -2,6 +2,7 @@ package yume
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"omniagent/internal/agent"
@@ -111,9 +112,7 @@ func (d *Decoder) message(line []byte) []event.Event {
 	if json.Unmarshal(line, &m) != nil || m.Type == "" {
 		return nil
 	}
-	if m.Session != "" {
-		d.session = m.Session
-	}
+	d.session = cmp.Or(m.Session, d.session)
 	e := event.Event{Session: m.Session, Parent: m.Parent, Raw: line}
 	switch m.Type {
 	case "system":

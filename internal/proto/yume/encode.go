@@ -102,9 +102,7 @@ func (e *Encoder) Event(ev event.Event) [][]byte {
 	}
 	switch ev.Kind {
 	case event.Started:
-		if ev.Model != "" {
-			e.facts.Model = ev.Model
-		}
+		e.facts.Model = cmp.Or(ev.Model, e.facts.Model)
 		return e.init()
 	case event.Changed, event.TurnBegan, event.Notice, event.Retry, event.Prompted:
 		return nil
