@@ -161,15 +161,7 @@ func (w *AgentWalls) wrap(
 		default:
 		}
 	}
-	after := p.After
-	wrapped = p
-	if wrapped.Name == "" {
-		wrapped.Name = p.Argv[0]
-	}
-	wrapped.Path, wrapped.Argv = "/proc/self/exe", append([]string{stageName, stageArgument}, p.Argv...)
-	wrapped.Env, wrapped.Files = stageEnvironment(p.Env), run.files()
-	wrapped.Shape, wrapped.Bound = lodging, true
-	wrapped.After = func(e *process.Ending) {
+	wrapped = run.stage(p, func(e *process.Ending) {
 		w.mu.Lock()
 		w.running = slices.DeleteFunc(w.running, func(r *lodged) bool { return r == run })
 		w.mu.Unlock()
@@ -180,10 +172,8 @@ func (w *AgentWalls) wrap(
 		for _, dir := range made {
 			_ = os.Remove(dir)
 		}
-		if after != nil {
-			after(e)
-		}
-	}
+	})
+	wrapped.Shape, wrapped.Bound = lodging, true
 	if !trial {
 		w.mu.Lock()
 		w.running = append(w.running, run)
@@ -234,9 +224,7 @@ func (w *AgentWalls) SetWritable(on bool) error {
 	}
 	var failed error
 	for _, r := range running {
-		if err := r.obeys(word); err != nil {
-			failed = errors.Join(failed, err)
-		}
+		failed = errors.Join(failed, r.obeys(word))
 	}
 	return failed
 }

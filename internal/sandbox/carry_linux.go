@@ -151,26 +151,21 @@ func (c *carrier) close() {
 }
 
 // out carries what the agent has changed, and reports whether it has changed anything.
-func (f *carried) out() bool {
-	data, err := readAt(f.inside, f.name)
+func (f *carried) out() bool { return f.bring(f.inside, f.name, f.outside, f.real) }
+
+// in carries what somebody else has changed.
+func (f *carried) in() { f.bring(f.outside, f.real, f.inside, f.name) }
+
+// bring brings a change from one directory to the other, and reports whether there was one.
+func (f *carried) bring(from int, name string, to int, as string) bool {
+	data, err := readAt(from, name)
 	if err != nil || f.content != nil && bytes.Equal(data, f.content) {
 		return false
 	}
-	if replaceAt(f.outside, f.real, data) == nil {
+	if replaceAt(to, as, data) == nil {
 		f.content = data
 	}
 	return true
-}
-
-// in carries what somebody else has changed.
-func (f *carried) in() {
-	data, err := readAt(f.outside, f.real)
-	if err != nil || f.content != nil && bytes.Equal(data, f.content) {
-		return
-	}
-	if replaceAt(f.inside, f.name, data) == nil {
-		f.content = data
-	}
 }
 
 // readAt reads a regular file, and not through a link.

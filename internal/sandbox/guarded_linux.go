@@ -29,12 +29,11 @@ const mostDirs = 4096
 
 func newGuarded(o *order) *guarded {
 	g := &guarded{
-		kept: map[string]bool{}, folded: map[string]bool{}, above: map[string]bool{}, roots: map[string]bool{},
-		hidden: map[string]bool{}, config: map[string]bool{}, hooks: map[string]bool{},
-		locks: map[string]bool{}, gits: o.GitDirs, dirs: map[string]bool{},
+		kept: setOf(o.Kept), folded: map[string]bool{}, above: setOf(o.Watched), roots: setOf(o.Watched),
+		hidden: setOf(o.Hidden), config: setOf(o.Configs), hooks: setOf(o.Hooks), locks: map[string]bool{},
+		gits: o.GitDirs, dirs: map[string]bool{},
 	}
 	for _, path := range o.Kept {
-		g.kept[path] = true
 		if strings.HasPrefix(filepath.Base(path), ".") || strings.Contains(path, "/.git/") {
 			g.folded[strings.ToLower(path)] = true
 		}
@@ -43,22 +42,18 @@ func newGuarded(o *order) *guarded {
 	for _, path := range o.Stay {
 		g.stays(path)
 	}
-	for _, root := range o.Watched {
-		g.roots[root], g.above[root] = true, true
-	}
-	for _, path := range o.Hidden {
-		g.hidden[path] = true
-	}
-	for _, path := range o.Configs {
-		g.config[path] = true
-	}
 	for _, path := range o.Locks {
 		g.locks[path], g.locks[strings.ToLower(path)] = true, true
 	}
-	for _, path := range o.Hooks {
-		g.hooks[path] = true
-	}
 	return g
+}
+
+func setOf(paths []string) map[string]bool {
+	set := make(map[string]bool, len(paths))
+	for _, path := range paths {
+		set[path] = true
+	}
+	return set
 }
 
 // stays keeps the directories above a path in their places.
@@ -113,12 +108,9 @@ func (g *guarded) sample(path string) bool {
 
 // lock reports whether a path is that of the lock of a protected file.
 func (g *guarded) lock(path string) bool {
-	for _, name := range []string{path, strings.ToLower(path)} {
-		if file, found := strings.CutSuffix(name, ".lock"); found && g.locks[file] {
-			return true
-		}
-	}
-	return false
+	file, found := strings.CutSuffix(path, ".lock")
+	lower, foundLower := strings.CutSuffix(strings.ToLower(path), ".lock")
+	return found && g.locks[file] || foundLower && g.locks[lower]
 }
 
 // mayWrite reports whether a command may change or make a file, but for a lock.

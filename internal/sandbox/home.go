@@ -196,14 +196,7 @@ func identifies(section, key, value string) bool {
 	return false
 }
 
-func isOneOf(word, list string) bool {
-	for one := range strings.FieldsSeq(list) {
-		if one == word {
-			return true
-		}
-	}
-	return false
-}
+func isOneOf(word, list string) bool { return slices.Contains(strings.Fields(list), word) }
 
 // cutLast cuts at the last dot.
 func cutLast(s string) (before, after string, found bool) {
@@ -219,12 +212,7 @@ func gitQuoted(s string) string {
 
 // exposes reports whether showing a path would show a whole home directory.
 func (p Policy) exposes(path string) bool {
-	for _, home := range p.Homes {
-		if pathname.Within(path, home) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Homes, func(home string) bool { return pathname.Within(path, home) })
 }
 
 // shadows reports whether a place lies where commands write anyway.

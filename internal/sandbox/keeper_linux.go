@@ -164,10 +164,8 @@ func inhabit(o *order) (carried *carrier, err error) {
 		return nil, err
 	}
 	slices.SortStableFunc(list, parentsFirst)
-	for _, m := range list {
-		if err := m.put(); err != nil && !m.optional {
-			return nil, fmt.Errorf("%s: %w", m.path, err)
-		}
+	if err := putAll(list); err != nil {
+		return nil, err
 	}
 	for _, dir := range o.Write { // where the stage of a command mounts them
 		if first(o.Homes, filepath.Dir(dir)) != "" {

@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,11 +28,7 @@ func limit(o *order) error {
 	if o.Limits.Processes < 0 {
 		return nil
 	}
-	most := uint64(defaultProcesses)
-	if o.Limits.Processes > 0 {
-		most = uint64(o.Limits.Processes)
-	}
-	most += ofStage
+	most := uint64(cmp.Or(o.Limits.Processes, defaultProcesses) + ofStage)
 	if o.Tier == Landlock && os.Geteuid() != 0 { // the user's processes outside count too
 		most += tasksOfUser()
 	}
@@ -57,14 +55,19 @@ const roomOfStage = 64 << 20
 
 // dataOf returns how much of a process counts for the limit; 0: not known.
 func dataOf(status string) uint64 {
-	text, _ := os.ReadFile(status)
+	n, _ := strconv.ParseUint(strings.TrimSuffix(statusField(status, "VmData"), " kB"), 10, 54)
+	return n << 10
+}
+
+// statusField returns a field of a file of the kernel such as /proc/self/status, or "".
+func statusField(path, name string) string {
+	text, _ := os.ReadFile(path)
 	for line := range strings.Lines(string(text)) {
-		if number, ok := strings.CutPrefix(line, "VmData:"); ok {
-			n, _ := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(number), " kB"), 10, 54)
-			return n << 10
+		if value, found := strings.CutPrefix(line, name+":"); found {
+			return strings.TrimSpace(value)
 		}
 	}
-	return 0
+	return ""
 }
 
 // tasksOfUser returns how many processes and threads count for the limit.
@@ -81,13 +84,8 @@ func tasksOfUser() (count uint64) {
 		if s, ok := info.Sys().(*syscall.Stat_t); !ok || int(s.Uid) != os.Getuid() {
 			continue
 		}
-		text, _ := os.ReadFile("/proc/" + entry.Name() + "/status")
-		for line := range strings.Lines(string(text)) {
-			if number, ok := strings.CutPrefix(line, "Threads:"); ok {
-				n, _ := strconv.ParseUint(strings.TrimSpace(number), 10, 32)
-				count += n
-			}
-		}
+		n, _ := strconv.ParseUint(statusField("/proc/"+entry.Name()+"/status", "Threads"), 10, 32)
+		count += n
 	}
 	return count
 }
@@ -104,14 +102,8 @@ func dropPrivileges() error {
 		return err
 	}
 	if have[0].Effective&(1<<unix.CAP_SETPCAP) != 0 {
-		for capability := uintptr(0); ; capability++ {
-			err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
-			if errors.Is(err, unix.EINVAL) {
-				break
-			}
-			if err != nil {
-				return err
-			}
+		if err := boundCapabilities(nil); err != nil {
+			return err
 		}
 		// NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE, locked; KEEP_CAPS locked
 		const noRoot = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
@@ -136,6 +128,21 @@ func dropPrivileges() error {
 	}
 	// No process in the sandbox can look into this process, whose other threads are outside of it.
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}
+
+// boundCapabilities takes all but some from those that this thread's programs can ever have.
+func boundCapabilities(kept []uintptr) error {
+	for capability := uintptr(0); ; capability++ {
+		if slices.Contains(kept, capability) {
+			continue
+		}
+		switch err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); {
+		case errors.Is(err, unix.EINVAL): // there is none of that number
+			return nil
+		case err != nil:
+			return err
+		}
+	}
 }
 
 // dropCapabilities drops those of this thread.

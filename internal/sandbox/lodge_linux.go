@@ -37,7 +37,7 @@ func lodge(o *order, signals chan os.Signal) int {
 	if mark := os.Getenv(childMark); mark != "" {
 		env = append(env, childMark+"="+mark)
 	}
-	if err := boundCapabilities(); err != nil {
+	if err := giveUpCapabilities(); err != nil {
 		return fail(fmt.Errorf("the privileges cannot be given up: %w", err))
 	}
 	// The call that starts the agent holds up all of this process, so the child must make none that the veil holds.
@@ -135,28 +135,12 @@ func lodgings(o *order) (workspace writables, err error) {
 		return nil, err
 	}
 	list = append(list, more...)
-	devices, err := deviceClones()
-	if err != nil {
+	if err := ofItsOwn(o, processesOfAgent); err != nil {
 		return nil, err
 	}
-	everything := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
-	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &everything); err != nil {
-		return nil, fmt.Errorf("not everything can be made read-only: %w", err)
-	}
-	if err := devicesOfItsOwn(o, devices); err != nil {
-		return nil, fmt.Errorf("/dev: %w", err)
-	}
-	if err := processesOfAgent(o); err != nil {
-		return nil, fmt.Errorf("/proc: %w", err)
-	}
-	if err := runOfItsOwn(o); err != nil {
-		return nil, fmt.Errorf("/run: %w", err)
-	}
 	slices.SortStableFunc(list, parentsFirst)
-	for _, m := range list {
-		if err := m.put(); err != nil && !m.optional {
-			return nil, fmt.Errorf("%s: %w", m.path, err)
-		}
+	if err := putAll(list); err != nil {
+		return nil, err
 	}
 	for link, to := range links {
 		if os.MkdirAll(filepath.Dir(link), 0o700) == nil {
@@ -206,7 +190,7 @@ func (o *order) belongings() (list []placed, links map[string]string, err error)
 // that makes a namespace writes there, and could not mount another one. To the kernel, the superuser outside is the
 // superuser here, so that to him only the directories of processes are writable. He owns the control groups, too, which
 // a program mounts in a namespace for them: it gets none. Others do, since sandboxes of agents ask for it.
-func processesOfAgent(o *order) error {
+func processesOfAgent() error {
 	err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	if err != nil || os.Geteuid() != 0 {
 		return err // with the other one, an agent could go through /proc/PID/root of a process outside
@@ -251,12 +235,7 @@ func runOfItsOwn(o *order) error {
 			_ = os.Symlink(to, link)
 		}
 	}
-	for _, m := range shown {
-		if err := m.put(); err != nil && !m.optional {
-			return err
-		}
-	}
-	return nil
+	return putAll(shown)
 }
 
 // ownRunDirs are those of runDirs that are directories: one is usually a link to the other.
@@ -317,19 +296,10 @@ func keptCapabilities() []uintptr {
 	}
 }
 
-// boundCapabilities bounds those that this thread's programs can have.
-func boundCapabilities() error {
-	for capability := uintptr(0); ; capability++ {
-		if slices.Contains(keptCapabilities(), capability) {
-			continue
-		}
-		err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
-		if errors.Is(err, unix.EINVAL) {
-			break
-		}
-		if err != nil {
-			return err
-		}
+// giveUpCapabilities bounds those that this thread's programs can have.
+func giveUpCapabilities() error {
+	if err := boundCapabilities(keptCapabilities()); err != nil {
+		return err
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -50,27 +51,11 @@ func mounts(o *order) error {
 	if err != nil {
 		return err
 	}
-	devices, err := deviceClones()
-	if err != nil {
+	if err := ofItsOwn(o, func() error { return processesOfItsOwn(o) }); err != nil {
 		return err
 	}
-	everything := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
-	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &everything); err != nil {
-		return fmt.Errorf("not everything can be made read-only: %w", err)
-	}
-	if err := devicesOfItsOwn(o, devices); err != nil {
-		return fmt.Errorf("/dev: %w", err)
-	}
-	if err := processesOfItsOwn(o); err != nil {
-		return fmt.Errorf("/proc: %w", err)
-	}
-	if err := runOfItsOwn(o); err != nil {
-		return fmt.Errorf("/run: %w", err)
-	}
-	for _, m := range list {
-		if err := m.put(); err != nil && !m.optional {
-			return fmt.Errorf("%s: %w", m.path, err)
-		}
+	if err := putAll(list); err != nil {
+		return err
 	}
 	for _, dir := range ownRunDirs() { // what lies in it has its place
 		readOnly := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
@@ -86,6 +71,28 @@ func mounts(o *order) error {
 	}
 	if err := unix.Access(o.Dir, unix.X_OK); err != nil {
 		return fmt.Errorf("%s cannot be the directory of a command: %w", o.Dir, err)
+	}
+	return nil
+}
+
+// ofItsOwn makes everything read-only, and mounts what a program has of its own: /dev, /run and, by processes, /proc.
+func ofItsOwn(o *order, processes func() error) error {
+	devices, err := deviceClones()
+	if err != nil {
+		return err
+	}
+	everything := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &everything); err != nil {
+		return fmt.Errorf("not everything can be made read-only: %w", err)
+	}
+	if err := devicesOfItsOwn(o, devices); err != nil {
+		return fmt.Errorf("/dev: %w", err)
+	}
+	if err := processes(); err != nil {
+		return fmt.Errorf("/proc: %w", err)
+	}
+	if err := runOfItsOwn(o); err != nil {
+		return fmt.Errorf("/run: %w", err)
 	}
 	return nil
 }
@@ -187,6 +194,16 @@ func (m placed) put() error {
 	}
 	defer unix.Close(to)
 	return attach(m.fd, to, m.attrs)
+}
+
+// putAll attaches mounts in their order.
+func putAll(list []placed) error {
+	for _, m := range list {
+		if err := m.put(); err != nil && !m.optional {
+			return fmt.Errorf("%s: %w", m.path, err)
+		}
+	}
+	return nil
 }
 
 func makePlace(path string, fd int) error {
@@ -362,10 +379,7 @@ func limitNumbers(l Limits) {
 	if l.Processes < 0 || !ownNumbers() {
 		return
 	}
-	most := l.Processes
-	if most == 0 {
-		most = defaultProcesses
-	}
+	most := cmp.Or(l.Processes, defaultProcesses)
 	_ = os.WriteFile("/proc/sys/kernel/pid_max", []byte(strconv.Itoa(max(most, 301)+ofStage)), 0)
 }
 

@@ -149,19 +149,15 @@ func (p Policy) Explain(path string, r Report) []Effect {
 }
 
 func (p Policy) reads(path string, t Tier) Effect {
-	e := Effect{Access: "read", Allowed: true}
-	if hidden := first(p.Hidden, path); hidden != "" {
-		e.Why = fmt.Sprintf("%s is hidden", hidden)
-		if p.writable(path) != "" && t == Landlock {
-			e.Why += ", but lies where commands may write, and these walls cannot hide it there"
-			return e
-		}
-		e.Allowed = false
-		return e
-	}
-	if dir := p.writable(path); dir != "" {
-		e.Why = fmt.Sprintf("it lies in %s, which commands may read and write", dir)
-		return e
+	dir := p.writable(path)
+	switch hidden := first(p.Hidden, path); {
+	case hidden != "" && dir != "" && t == Landlock:
+		const but = "%s is hidden, but lies where commands may write, and these walls cannot hide it there"
+		return Effect{"read", true, fmt.Sprintf(but, hidden)}
+	case hidden != "":
+		return Effect{"read", false, fmt.Sprintf("%s is hidden", hidden)}
+	case dir != "":
+		return Effect{"read", true, fmt.Sprintf("it lies in %s, which commands may read and write", dir)}
 	}
 	if e, ok := p.readsHome(path, t); ok {
 		return e
@@ -176,12 +172,10 @@ func (p Policy) reads(path string, t Tier) Effect {
 		return Effect{"read", false, fmt.Sprintf("commands see a directory of their own in place of %s", dir)}
 	}
 	if p.Read == nil {
-		e.Why = "everything may be read that is not hidden"
-		return e
+		return Effect{"read", true, "everything may be read that is not hidden"}
 	}
 	if dir := first(slices.Concat(p.Read, systemDirs()), path); dir != "" {
-		e.Why = fmt.Sprintf("%s may be read", dir)
-		return e
+		return Effect{"read", true, fmt.Sprintf("%s may be read", dir)}
 	}
 	return Effect{"read", false, "it is not among the readable paths"}
 }
@@ -200,15 +194,14 @@ func (p Policy) writes(path string, t Tier) Effect {
 		if own != "" && t == Namespaces && first(p.Homes, path) == "" {
 			return Effect{"write", true, fmt.Sprintf("commands have a directory of their own in place of %s", own)}
 		}
-		e.Why = fmt.Sprintf("it is neither in the workspace %s nor in another directory that may be written", p.Root)
-		return e
+		const neither = "it is neither in the workspace %s nor in another directory that may be written"
+		return Effect{"write", false, fmt.Sprintf(neither, p.Root)}
 	}
 	if pathname.Within(p.Temp, path) {
 		return Effect{"write", true, "the temporary directory may be written"}
 	}
 	if hidden := first(p.Hidden, path); hidden != "" && t != Landlock {
-		e.Why = fmt.Sprintf("%s is hidden", hidden)
-		return e
+		return Effect{"write", false, fmt.Sprintf("%s is hidden", hidden)}
 	}
 	for _, name := range p.protectedPaths() {
 		folded := strings.EqualFold(name, path) || len(path) > len(name) &&
@@ -216,14 +209,10 @@ func (p Policy) writes(path string, t Tier) Effect {
 		if !folded && !pathname.Within(path, name) {
 			continue
 		}
-		e.Why = fmt.Sprintf("%s is protected", name)
-		if !folded {
-			e.Allowed, e.Why = true, fmt.Sprintf("%s may be written, but not moved or removed: %s is protected", dir,
-				name)
-		}
 		if folded {
-			return e
+			return Effect{"write", false, fmt.Sprintf("%s is protected", name)}
 		}
+		e.Allowed, e.Why = true, fmt.Sprintf("%s may be written, but not moved or removed: %s is protected", dir, name)
 	}
 	if e.Why == "" {
 		e.Allowed, e.Why = true, fmt.Sprintf("it lies in %s, which commands may write", dir)

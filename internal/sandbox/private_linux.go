@@ -118,20 +118,9 @@ func (e *Entry) wrap(p process.Plan, o order, files []*os.File, shape func(*sysc
 		e.run.end(nil)
 		return fault.New(fault.Internal, "no namespaces can be prepared").Because(err)
 	}
-	after := p.After
-	e.Plan = p
-	if e.Plan.Name == "" {
-		e.Plan.Name = p.Argv[0]
-	}
-	e.Plan.Dir = "/"
-	e.Plan.Path, e.Plan.Argv = "/proc/self/exe", append([]string{stageName, stageArgument}, p.Argv...)
-	e.Plan.Env, e.Plan.Files, e.Plan.Shape = stageEnvironment(p.Env), append(e.run.files(), files...), shape
-	e.Plan.After = func(ending *process.Ending) {
-		e.run.end(ending)
-		if after != nil {
-			after(ending)
-		}
-	}
+	e.Plan = e.run.stage(p, e.run.end)
+	e.Plan.Dir, e.Plan.Shape = "/", shape
+	e.Plan.Files = append(e.Plan.Files, files...)
 	return nil
 }
 

@@ -40,12 +40,12 @@ func probe(ctx context.Context, o Options, r *Report) {
 	}
 	r.Holes = holes(r.Tier, abi)
 	if o.Stage && r.Tier != None {
-		probeWalls(ctx, r, o)
+		probeWalls(ctx, r)
 	}
 }
 
 // probeWalls builds the sandbox of the best tier that holds, and claims only what holds.
-func probeWalls(ctx context.Context, r *Report, o Options) {
+func probeWalls(ctx context.Context, r *Report) {
 	f := Fact{Name: FactWallsHold}
 	for tier := r.Tier; tier <= Landlock; tier++ {
 		if ctx.Err() != nil {

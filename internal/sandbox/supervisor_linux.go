@@ -261,16 +261,11 @@ func (r *request) proc() (string, error) {
 		return "", errGoOn // a thread that is not the first of its process
 	}
 	defer unix.Close(fd)
-	text, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
-	if err != nil {
+	number := statusField("/proc/self/fdinfo/"+strconv.Itoa(fd), "Pid")
+	if number == "" {
 		return "", errGoOn
 	}
-	for line := range strings.Lines(string(text)) {
-		if number, found := strings.CutPrefix(line, "Pid:"); found {
-			return "/proc/" + strings.TrimSpace(number), nil
-		}
-	}
-	return "", errGoOn
+	return "/proc/" + number, nil
 }
 
 // life is the directory of a thread in /proc. When the thread ends nothing is found there any more, also if its number

@@ -234,7 +234,7 @@ func (v *veiled) finds(path string) bool {
 	elements := strings.Split(path, "/")
 	for _, name := range v.names {
 		for i := 1; i+len(name) <= len(elements); i++ {
-			if !equal(elements[i:i+len(name)], name) || v.isMade(elements[i:]) {
+			if !slices.Equal(elements[i:i+len(name)], name) || v.isMade(elements[i:]) {
 				continue
 			}
 			above, err := filepath.EvalSymlinks("/" + strings.Join(elements[1:i], "/"))
@@ -263,7 +263,7 @@ func (v *veiled) inOwn(path string) (rest string, is bool) {
 // isMade reports whether elements are those of a name that the agent makes, or lead beneath one.
 func (v *veiled) isMade(elements []string) bool {
 	return slices.ContainsFunc(v.makes, func(name []string) bool {
-		return len(elements) >= len(name) && equal(elements[:len(name)], name)
+		return len(elements) >= len(name) && slices.Equal(elements[:len(name)], name)
 	})
 }
 
@@ -285,15 +285,6 @@ func (v *veiled) isReviewed(path string) bool {
 		return err == nil && fmt.Sprintf("%x", sha256.Sum256(data)) == sum
 	}
 	return false
-}
-
-func equal(a, b []string) bool {
-	for i := range b {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // reads reports whether the caller is the agent's own program.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -237,24 +238,25 @@ func (w *Walls) wrap(
 	if err := run.prepare(o); err != nil {
 		return p, fault.New(fault.Internal, "the walls cannot be prepared").Because(err)
 	}
-	after := p.After
-	wrapped = p
-	if wrapped.Name == "" {
-		wrapped.Name = p.Argv[0]
-	}
-	wrapped.Path = "/proc/self/exe"
-	wrapped.Argv = append([]string{stageName, stageArgument}, p.Argv...)
-	wrapped.Env = stageEnvironment(p.Env)
-	wrapped.Files = run.files()
+	wrapped = run.stage(p, run.end)
 	wrapped.Shape, wrapped.Bound = shape(w.claim.Tier, !network.Open), w.claim.Tier == Namespaces
-	wrapped.After = func(e *process.Ending) {
-		run.end(e)
+	run.serve()
+	return wrapped, nil
+}
+
+// stage returns the plan of a stage that starts the program. end is called when nothing of it is left.
+func (r *running) stage(p process.Plan, end func(*process.Ending)) process.Plan {
+	after := p.After
+	p.Name = cmp.Or(p.Name, p.Argv[0])
+	p.Path, p.Argv = "/proc/self/exe", append([]string{stageName, stageArgument}, p.Argv...)
+	p.Env, p.Files = stageEnvironment(p.Env), r.files()
+	p.After = func(e *process.Ending) {
+		end(e)
 		if after != nil {
 			after(e)
 		}
 	}
-	run.serve()
-	return wrapped, nil
+	return p
 }
 
 // shape starts the stage in namespaces of its own, with the privileges that it needs in them.
