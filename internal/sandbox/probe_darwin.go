@@ -3,17 +3,11 @@ package sandbox
 import (
 	"context"
 	"os"
-
-	"golang.org/x/sys/unix"
 )
 
 const sandboxExec = "/usr/bin/sandbox-exec"
 
 func probe(ctx context.Context, o Options, r *Report) {
-	var u unix.Utsname
-	if err := unix.Uname(&u); err == nil {
-		r.Kernel = unix.ByteSliceToString(u.Release[:])
-	}
 	r.Privileged = os.Geteuid() == 0
 	f := Fact{Name: FactSeatbelt, Detail: sandboxExec + " started a process"}
 	if err := trySeatbelt(ctx, o.Self); err != nil {

@@ -13,7 +13,6 @@ import (
 )
 
 func probe(ctx context.Context, o Options, r *Report) {
-	r.Kernel = release()
 	r.Privileged = privileged()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

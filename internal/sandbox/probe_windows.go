@@ -2,14 +2,11 @@ package sandbox
 
 import (
 	"context"
-	"fmt"
 
 	"golang.org/x/sys/windows"
 )
 
 func probe(_ context.Context, _ Options, r *Report) {
-	v := windows.RtlGetVersion()
-	r.Kernel = fmt.Sprintf("%d.%d.%d", v.MajorVersion, v.MinorVersion, v.BuildNumber)
 	r.Privileged = windows.GetCurrentProcessToken().IsElevated()
 	r.add(Fact{
 		Name: FactWalls, Detail: "no wall is known for Windows",

@@ -61,8 +61,7 @@ type Options struct {
 
 // Report is the result of Probe.
 type Report struct {
-	OS     string
-	Kernel string // its release; empty when unknown
+	OS string
 
 	// Privileged says that this process is root or has capabilities: what works for it need not work for others.
 	Privileged bool

@@ -127,7 +127,7 @@ func check(t *testing.T, r Report) {
 	if !slices.Equal(got, factNames()) {
 		t.Errorf("facts %q", got)
 	}
-	if r.OS != "linux" || r.Kernel == "" || len(r.Holes) == 0 && r.Tier != Namespaces {
+	if r.OS != "linux" || len(r.Holes) == 0 && r.Tier != Namespaces {
 		t.Errorf("%+v", r)
 	}
 }
@@ -138,7 +138,7 @@ func TestProbe(t *testing.T) {
 	for _, f := range r.Facts {
 		t.Logf("%-18s %-5v %s [%s]", f.Name, f.OK, f.Detail, f.Fix)
 	}
-	t.Logf("tier %d (%s), privileged %v, kernel %s, holes %q", r.Tier, r.Tier, r.Privileged, r.Kernel, r.Holes)
+	t.Logf("tier %d (%s), privileged %v, kernel %s, holes %q", r.Tier, r.Tier, r.Privileged, release(), r.Holes)
 	if again := Probe(t.Context(), self("ends")); !reflect.DeepEqual(r, again) {
 		t.Errorf("first %+v\nthen %+v", r, again)
 	}

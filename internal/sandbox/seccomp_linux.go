@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"maps"
 	"runtime"
 	"slices"
 	"unsafe"
@@ -119,12 +120,7 @@ func filterOf(machine uint32, calls map[uint32][]unix.SockFilter, strange, elsew
 			stretches = append(stretches, stretch{from, code})
 		}
 	}
-	numbers := make([]uint32, 0, len(calls))
-	for n := range calls {
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
+	for _, n := range slices.Sorted(maps.Keys(calls)) {
 		if calls[n] == nil {
 			add(n, bpfRefuse(unix.ENOSYS))
 			break

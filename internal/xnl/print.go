@@ -87,30 +87,10 @@ func float(f float64) string {
 }
 
 func (p *printer) quoted(s string) {
-	p.WriteByte('"')
-	start := 0
-	for i := range len(s) {
-		escape := ""
-		switch s[i] {
-		case '\\':
-			escape = `\\`
-		case '"':
-			escape = `\"`
-		case '\n':
-			escape = `\n`
-		case '\t':
-			escape = `\t`
-		case '\r':
-			escape = `\r`
-		default:
-			continue
-		}
-		p.WriteString(s[start:i])
-		p.WriteString(escape)
-		start = i + 1
+	if strings.ContainsAny(s, "\\\"\n\t\r") {
+		s = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`).Replace(s)
 	}
-	p.WriteString(s[start:])
-	p.WriteByte('"')
+	p.WriteString(`"` + s + `"`)
 }
 
 func (p *printer) key(key string) {

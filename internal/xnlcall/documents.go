@@ -37,10 +37,8 @@ func document(name string) string {
 // and for each tool what it is and how it is called.
 func Documents(tools []toolspec.Tool) []Document {
 	all := []Document{
-		{"XnlDataFormatForAi.md", document("XnlDataFormatForAi.md")}, {
-			"XnlToolcallSpec.md",
-			document("XnlToolcallSpec.md"),
-		},
+		{"XnlDataFormatForAi.md", document("XnlDataFormatForAi.md")},
+		{"XnlToolcallSpec.md", document("XnlToolcallSpec.md")},
 	}
 	n, i := namesOf(tools), 0
 	for _, t := range tools {
