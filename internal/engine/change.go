@@ -191,6 +191,13 @@ func (l *loop) spend(u model.Usage, cost float64, known bool) {
 	l.mind.spent += cost
 }
 
+// mode returns the mode now.
+func (m *Mind) mode() setting.Approval {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.policy.mode
+}
+
 // offers reports whether the model gets a tool in a mode. It can submit a plan only in the mode that makes one.
 func offers(name string, mode setting.Approval) bool {
 	return name != tool.PlanName || mode == setting.Plan
@@ -211,9 +218,7 @@ func (m *Mind) offeredIn(mode setting.Approval) (names []string) {
 
 // Instructions returns the system prompt, without secrets, and the tools that the model gets in the current mode.
 func (m *Mind) Instructions() (system []string, tools []toolspec.Tool) {
-	m.mu.Lock()
-	mode := m.policy.mode
-	m.mu.Unlock()
+	mode := m.mode()
 	for _, t := range m.tools {
 		if offers(t.Name, mode) {
 			tools = append(tools, t.Tool)
@@ -230,8 +235,6 @@ func outside(mode setting.Approval) bool { return mode != setting.DenyAll && mod
 
 // offered returns the tools that the model gets now.
 func (l *loop) offered() []tool.Tool {
-	l.mind.mu.Lock()
-	mode := l.mind.policy.mode
-	l.mind.mu.Unlock()
+	mode := l.mind.mode()
 	return slices.DeleteFunc(slices.Clone(l.tools), func(t tool.Tool) bool { return !offers(t.Name, mode) })
 }

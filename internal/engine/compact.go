@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,12 +74,8 @@ var errLeftWhole = errors.New("left whole")
 func (l *loop) window() (tokens int64, share float64) {
 	p := l.client().Profile()
 	tokens, share = p.Window, p.Compact
-	if tokens == 0 {
-		tokens = usualWindow
-	}
-	if share == 0 {
-		share = usualCompact
-	}
+	tokens = cmp.Or(tokens, usualWindow)
+	share = cmp.Or(share, usualCompact)
 	return tokens, share
 }
 
@@ -127,20 +124,27 @@ func (l *loop) shorten(ctx context.Context, trigger, wish string) error {
 	if cut < len(l.talk.numbers) {
 		record.Keep = l.talk.numbers[cut]
 	}
+	return l.compact(record, l.talk.messages[cut:], l.talk.numbers[cut:])
+}
+
+// compact records a summary, with which the conversation goes on in place of everything but the messages that stay.
+func (l *loop) compact(record session.Compacted, stay []model.Message, numbers []int64) error {
 	number := int64(0)
 	if l.journal != nil {
+		var err error
 		if number, err = l.journal.Append(record); err != nil {
 			return &stop{event.FailedTurn, fault.Of(err)}
 		}
 	}
 	shorter := &conversation{ids: l.talk.ids, number: l.talk.number}
-	shorter.add(first, number)
-	for i, m := range l.talk.messages[cut:] {
-		shorter.add(m, l.talk.numbers[cut+i])
+	shorter.add(record.Summary, number)
+	for i, m := range stay {
+		shorter.add(m, numbers[i])
 	}
 	*l.talk = *shorter
 	l.tell(event.Event{
-		Kind: event.Compacted, Session: l.mind.o.ID, Compaction: &event.Compaction{Trigger: trigger, Before: before},
+		Kind: event.Compacted, Session: l.mind.o.ID,
+		Compaction: &event.Compaction{Trigger: record.Trigger, Before: record.Before},
 	})
 	return nil
 }
@@ -168,19 +172,7 @@ func (l *loop) clip() error {
 		Summary: words(model.User, unanswered+left.String()), Trigger: "auto", Before: l.talk.tokens(),
 		Keep: l.promptAt,
 	}
-	number, err := l.journal.Append(record)
-	if err != nil {
-		return &stop{event.FailedTurn, fault.Of(err)}
-	}
-	shorter := &conversation{ids: l.talk.ids, number: l.talk.number}
-	shorter.add(record.Summary, number)
-	shorter.add(l.prompt, l.promptAt)
-	*l.talk = *shorter
-	l.tell(event.Event{
-		Kind: event.Compacted, Session: l.mind.o.ID,
-		Compaction: &event.Compaction{Trigger: record.Trigger, Before: record.Before},
-	})
-	return nil
+	return l.compact(record, []model.Message{l.prompt}, []int64{l.promptAt})
 }
 
 // cut returns the index from which the messages stay: as many as fit into the budget, but at least the last. It never
@@ -199,10 +191,10 @@ func (l *loop) cut(budget int64) int {
 
 // lastAsked returns the user's last message, without results of tools.
 func lastAsked(messages []model.Message) string {
-	for i := len(messages) - 1; i >= 0; i-- {
+	for _, m := range slices.Backward(messages) {
 		var b strings.Builder
-		for _, block := range messages[i].Blocks {
-			if messages[i].Role == model.User && block.Kind == model.Text {
+		for _, block := range m.Blocks {
+			if m.Role == model.User && block.Kind == model.Text {
 				b.WriteString(block.Text + "\n")
 			}
 		}
@@ -226,12 +218,7 @@ func persona(messages []model.Message) []model.Block {
 }
 
 func answersCalls(m model.Message) bool {
-	for _, b := range m.Blocks {
-		if b.Kind == model.Result {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Blocks, func(b model.Block) bool { return b.Kind == model.Result })
 }
 
 // summary asks the model for a summary. If even that is too long, it leaves out the oldest half.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,11 +44,7 @@ func (l *loop) delegate(s *step) func(context.Context, func(string)) tool.Result
 }
 
 // Mode returns the mode of the conversation now.
-func (c *caller) Mode() setting.Approval {
-	c.mind.mu.Lock()
-	defer c.mind.mu.Unlock()
-	return c.mind.policy.mode
-}
+func (c *caller) Mode() setting.Approval { return c.mind.mode() }
 
 // CanAsk reports whether a person can be asked.
 func (c *caller) CanAsk() bool { return c.mind.o.Services.CanAsk }
@@ -93,10 +90,7 @@ func answered(ask event.Ask, call event.Call, reply event.Reply, ok bool) (event
 		Answers map[string]string `json:"answers"`
 	}
 	_ = json.Unmarshal(reply.Input, &form) // anything else has no answers
-	words := form.Answers[ask.Text]
-	if words == "" {
-		words = reply.Text
-	}
+	words := cmp.Or(form.Answers[ask.Text], reply.Text)
 	return event.Reply{Question: call.ID, Text: words}, ok && reply.Option != event.Deny && words != ""
 }
 

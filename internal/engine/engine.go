@@ -14,6 +14,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -100,9 +101,7 @@ var _ agent.Mind = (*Mind)(nil)
 
 // New makes a Mind. It sends nothing before the first Turn.
 func New(o Options) *Mind {
-	if o.Limits.Turns == 0 {
-		o.Limits.Turns = 200
-	}
+	o.Limits.Turns = cmp.Or(o.Limits.Turns, 200)
 	if o.Rules.Memory == nil {
 		o.Rules.Memory = &guard.Memory{}
 	}

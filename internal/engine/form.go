@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
@@ -81,13 +82,5 @@ func (l *loop) answers(s *step) bool { return l.forms() && s.call.Name == formNa
 
 // gaveForm reports whether the answer in its form was among these calls.
 func (l *loop) gaveForm(calls []model.Block) bool {
-	if l.given == nil {
-		return false
-	}
-	for _, c := range calls {
-		if c.Name == formName {
-			return true
-		}
-	}
-	return false
+	return l.given != nil && slices.ContainsFunc(calls, func(c model.Block) bool { return c.Name == formName })
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -130,12 +131,7 @@ func contextOf(at agent.MomentName, w agent.Word) []model.Block {
 	return []model.Block{{Kind: model.Text, Text: fmt.Sprintf("(from the user's program, at %s)\n%s", at, w.Context)}}
 }
 
-func reasonOf(w agent.Word) string {
-	if w.Reason == "" {
-		return "a hook refuses it"
-	}
-	return w.Reason
-}
+func reasonOf(w agent.Word) string { return cmp.Or(w.Reason, "a hook refuses it") }
 
 // after returns what a hook says about a call that ran, for the model.
 func (l *loop) after(ctx context.Context, s *step, r *event.Result) string {

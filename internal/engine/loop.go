@@ -273,10 +273,7 @@ func usageOf(u model.Usage) *event.Usage {
 // mayActOutside reports whether the API may search without a question. It may not in a mode that asks about
 // every call or denies it.
 func (l *loop) mayActOutside() bool {
-	m := l.mind
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.o.Search && outside(m.policy.mode)
+	return l.mind.o.Search && outside(l.mind.mode())
 }
 
 // continuePrompt tells the model to continue an answer that broke off.

@@ -151,8 +151,7 @@ func (m *Mind) plainChange(c *event.Change) *event.Change {
 	}
 	plain := event.Change{Path: c.Path, New: mask(c.New)}
 	if c.Old != nil {
-		old := mask(*c.Old)
-		plain.Old = &old
+		plain.Old = new(mask(*c.Old))
 	}
 	return &plain
 }

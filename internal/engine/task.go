@@ -62,10 +62,7 @@ func (m *Mind) task(ctx context.Context, _, kind, prompt string) (string, error)
 	err := l.run(ctx)
 	from.loop.asking += l.asking
 	from.loop.notes = append(from.loop.notes, l.notes...)
-	if err != nil {
-		return l.last, err
-	}
-	return l.last, nil
+	return l.last, err
 }
 
 // asHelper gives a sub-agent the instructions, tools and model of a helper.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 
 	"omniagent/internal/fault"
@@ -56,27 +57,17 @@ func faultOf(err error) *fault.Fault {
 }
 
 func codeOf(t model.Trouble) fault.Code {
-	switch t {
-	case model.NoLogin:
-		return fault.AuthRequired
-	case model.Expired:
-		return fault.CredentialsExpired
-	case model.Forbidden:
-		return fault.PermissionDenied
-	case model.Unknown:
-		return fault.NotFoundCode
-	case model.Overflow:
-		return fault.ContextFull
-	case model.Limited:
-		return fault.TooManyRequests
-	case model.Quota:
-		return fault.QuotaExhausted
-	case model.Overloaded, model.Offline:
-		return fault.Down
-	case model.Stalled:
-		return fault.TimedOut
-	case model.Stopped:
-		return fault.Interrupted
-	}
-	return fault.APIError
+	return cmp.Or(map[model.Trouble]fault.Code{
+		model.NoLogin:    fault.AuthRequired,
+		model.Expired:    fault.CredentialsExpired,
+		model.Forbidden:  fault.PermissionDenied,
+		model.Unknown:    fault.NotFoundCode,
+		model.Overflow:   fault.ContextFull,
+		model.Limited:    fault.TooManyRequests,
+		model.Quota:      fault.QuotaExhausted,
+		model.Overloaded: fault.Down,
+		model.Offline:    fault.Down,
+		model.Stalled:    fault.TimedOut,
+		model.Stopped:    fault.Interrupted,
+	}[t], fault.APIError)
 }

@@ -254,8 +254,7 @@ func (l *loop) end(ctx context.Context, err error) *event.End {
 func (l *loop) used() *event.Usage {
 	used := usageOf(l.usage)
 	if !l.unknown {
-		cost := l.cost
-		used.CostUSD = &cost
+		used.CostUSD = new(l.cost)
 	}
 	return used
 }
