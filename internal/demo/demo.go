@@ -183,12 +183,15 @@ func (s Stage) env(more ...string) []string {
 	return append(env, more...)
 }
 
-// put writes a file of a scene.
-func put(path, text string) error {
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		return fault.New(fault.PermissionDenied, "the demo cannot write its files").Because(err)
+// put writes files of a scene, by their paths.
+func (sc *Scene) put(files map[string]string) bool {
+	for path, text := range files {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			sc.differ("%v", fault.New(fault.PermissionDenied, "the demo cannot write its files").Because(err))
+			return false
+		}
 	}
-	return nil
+	return true
 }
 
 // look reads a file as it is now.
@@ -197,8 +200,7 @@ func look(path string) *string {
 	if err != nil {
 		return nil
 	}
-	text := string(data)
-	return &text
+	return new(string(data))
 }
 
 // differ notes an unexpected result.
@@ -212,7 +214,7 @@ func (sc *Scene) saw(format string, args ...any) {
 
 // run starts a command of a scene and checks how it ended.
 func (s *player) run(ctx context.Context, sc *Scene, expected int, env []string, argv ...string) (*Step, bool) {
-	step := Step{Command: text.Shell(argv...), Expected: fmt.Sprintf("exit code %d", expected), Calls: []Call{}}
+	step := Step{Command: text.Shell(argv...), Expected: fmt.Sprintf("exit code %d", expected)}
 	program := append([]string{filepath.Join(s.bin(), executable(argv[0]))}, argv[1:]...)
 	result, err := s.Run(ctx, s.work(sc.Name), env, program...)
 	step.Exit = result.ExitCode

@@ -11,8 +11,7 @@ import (
 // believed.
 func (s *player) blocked(ctx context.Context) Scene {
 	sc := Scene{
-		Name: "blocked", Title: "A CLI says 0, and we say blocked", Files: []File{}, Seen: []string{},
-		Different: []string{},
+		Name: "blocked", Title: "A CLI says 0, and we say blocked",
 		About: "claude is played by this program: it answers, exits and keeps a transcript as Claude Code does " +
 			"when a tool of its model is denied.",
 	}
@@ -57,25 +56,21 @@ const (
 // walls plays the scene in which a tool tries to leave the workspace, and the kernel refuses.
 func (s *player) walls(ctx context.Context) Scene {
 	sc := Scene{
-		Name: "walls", Title: "A tool tries to leave the workspace, and the kernel refuses", Files: []File{},
-		Seen: []string{}, Different: []string{},
+		Name: "walls", Title: "A tool tries to leave the workspace, and the kernel refuses",
 		About: "The model is a script that deletes one file outside of the workspace and makes another. Everything " +
 			"is allowed (yolo). The tool, the walls and the refusal are real. Below the command is what its stream " +
 			"tells of the tool.",
 	}
-	for path, content := range map[string]string{s.beside("letter.txt"): letter, s.beside("leave.json"): leaveScript} {
-		if err := put(path, content); err != nil {
-			sc.differ("%v", err)
-			return sc
-		}
+	if !sc.put(map[string]string{s.beside("letter.txt"): letter, s.beside("leave.json"): leaveScript}) {
+		return sc
 	}
-	sc.Script = optional(leaveScript)
+	sc.Script = new(leaveScript)
 	step, report, ok := s.reported(ctx, &sc, 0, s.env(), "omniagent", "-p", "tidy up next door", "--agent", "native",
 		"--approval", "yolo", "--sandbox", "workspace-write",
 		"--output", "stream-json", "--rehearse=../leave.json")
 	step.calls()
 	sc.Files = []File{
-		{Name: "../letter.txt", Before: optional(letter), After: look(s.beside("letter.txt"))},
+		{Name: "../letter.txt", Before: new(letter), After: look(s.beside("letter.txt"))},
 		{Name: "../planted", After: look(s.beside("planted"))},
 	}
 	if sc.Files[0].After == nil || *sc.Files[0].After != letter {
@@ -176,33 +171,28 @@ echo "ok"
 // task plays the scene in which the native agent fixes a small program.
 func (s *player) task(ctx context.Context) Scene {
 	sc := Scene{
-		Name: "task", Title: "A small task, from the failing check to the passing one", Files: []File{},
-		Seen: []string{}, Different: []string{},
+		Name: "task", Title: "A small task, from the failing check to the passing one",
 		About: "The native agent in a project with a bug. The model is a script again; the tools, the edit and the " +
 			"check are real.",
 	}
-	for path, content := range map[string]string{
-		s.file("task", "sum.sh"):   sumBroken,
-		s.file("task", "check.sh"): sumCheck, s.beside("fix.json"): fixScript,
-	} {
-		if err := put(path, content); err != nil {
-			sc.differ("%v", err)
-			return sc
-		}
+	if !sc.put(map[string]string{
+		s.file("task", "sum.sh"): sumBroken, s.file("task", "check.sh"): sumCheck, s.beside("fix.json"): fixScript,
+	}) {
+		return sc
 	}
 	sandbox := "workspace-write"
 	if s.bare {
 		sandbox = "off"
 	}
-	sc.Script = optional(fixScript)
+	sc.Script = new(fixScript)
 	step, report, ok := s.reported(ctx, &sc, 0, s.env(), "omniagent", "-p", "make check.sh pass", "--agent", "native",
 		"--approval", "yolo", "--sandbox", sandbox,
 		"--output", "stream-json", "--rehearse=../fix.json")
 	step.calls()
 	sc.Files = []File{
-		{Name: "sum.sh", Before: optional(sumBroken), After: look(s.file("task", "sum.sh"))}, {
+		{Name: "sum.sh", Before: new(sumBroken), After: look(s.file("task", "sum.sh"))}, {
 			Name:   "check.sh",
-			Before: optional(sumCheck), After: look(s.file("task", "check.sh")),
+			Before: new(sumCheck), After: look(s.file("task", "check.sh")),
 		},
 	}
 	if after := sc.Files[0].After; after == nil || *after != sumWhole {
@@ -234,5 +224,3 @@ func (s *player) task(ctx context.Context) Scene {
 	}
 	return sc
 }
-
-func optional(s string) *string { return &s }

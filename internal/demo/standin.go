@@ -1,9 +1,11 @@
 package demo
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,9 +51,7 @@ func StandIn(args []string, lookup func(string) (string, bool), stdin io.Reader,
 		data, _ := io.ReadAll(io.LimitReader(stdin, 1<<20))
 		prompt = string(data)
 	}
-	if session == "" {
-		session = ident.UUID()
-	}
+	session = cmp.Or(session, ident.UUID())
 	if err := keepTranscript(lookup, session, prompt); err != nil {
 		clean, _ := text.Clean(err.Error())
 		fmt.Fprintln(stderr, "the stand-in for claude:", clean)
@@ -116,9 +116,7 @@ func keepTranscript(lookup func(string) (string, bool), session, prompt string) 
 	}
 	var lines []byte
 	for _, r := range records {
-		for name, value := range common {
-			r[name] = value
-		}
+		maps.Copy(r, common)
 		r["uuid"], r["timestamp"] = ident.UUID(), time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
 		line, err := json.Marshal(r)
 		if err != nil {

@@ -71,21 +71,21 @@ func (o *Owner) before(ctx context.Context, agent string) error {
 
 // after tells the user's hooks that the run is over, or waits for an answer.
 func (o *Owner) after(agent string) {
-	if code, words, err := o.Hooks.call(context.Background(), o.Hooks.After, hookClock,
-		o.Run.moment("PostRun", agent)); err != nil {
-		o.Log("run.hooks.post: %v", err)
-	} else if code != 0 {
-		o.Log("run.hooks.post ended with %d: %s", code, words)
-	}
+	o.call("run.hooks.post", o.Hooks.After, hookClock, o.Run.moment("PostRun", agent))
 	o.notify(agent)
 }
 
 func (o *Owner) notify(agent string) {
-	code, words, err := o.Hooks.call(context.Background(), o.Hooks.Notify, notifyClock, o.Run.moment("Notify", agent))
+	o.call("run.notify", o.Hooks.Notify, notifyClock, o.Run.moment("Notify", agent))
+}
+
+// call runs a hook that decides nothing: what is wrong with it is only logged.
+func (o *Owner) call(setting string, argv []string, clock time.Duration, m moment) {
+	code, words, err := o.Hooks.call(context.Background(), argv, clock, m)
 	if err != nil {
-		o.Log("run.notify: %v", err)
+		o.Log("%s: %v", setting, err)
 	} else if code != 0 {
-		o.Log("run.notify ended with %d: %s", code, words)
+		o.Log("%s ended with %d: %s", setting, code, words)
 	}
 }
 

@@ -307,12 +307,12 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	// In other modes a call may become a question, which waits for a person.
 	spec.Terms.Once = !asks(r.Approval) || r.Approval.Edits() || r.Approval == setting.Plan
 	spec.Shared = setting.Defaults()
-	spec.Shared.Approval = setting.Chosen[setting.Approval]{Value: r.Approval, Origin: setting.Typed}
+	spec.Shared.Approval = setting.AsTyped(r.Approval)
 	if r.Sandbox != "" {
-		spec.Shared.Sandbox = setting.Chosen[setting.Sandbox]{Value: r.Sandbox, Origin: setting.Typed}
+		spec.Shared.Sandbox = setting.AsTyped(r.Sandbox)
 	}
 	if r.Model != "" {
-		spec.Shared.Model = setting.Chosen[string]{Value: r.Model, Origin: setting.Typed}
+		spec.Shared.Model = setting.AsTyped(r.Model)
 	}
 	if err := o.before(ctx, name); err != nil {
 		return Ending{Err: err}
@@ -420,8 +420,7 @@ func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
 		a.Session, a.Last, a.Turn, a.Own = e.Session, e.Last, e.Turn, e.Own
 		a.Version = cmp.Or(e.Facts.Version, a.Version)
 		if x := e.Outcome.Exit; x.Failed == nil && a.Program != "" {
-			code := x.Code
-			a.ExitCode, a.Signal = &code, x.Signal
+			a.ExitCode, a.Signal = new(x.Code), x.Signal
 		}
 	}
 	a.Worked = len(e.Tools) > 0 || e.Text != ""

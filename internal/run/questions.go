@@ -42,8 +42,7 @@ func questionOf(ask event.Ask) Question {
 func (e Ending) question() *Question {
 	switch p := e.Prompt; {
 	case e.Question != nil:
-		q := questionOf(*e.Question)
-		return &q
+		return new(questionOf(*e.Question))
 	case p != nil && !p.Kind.Sensitive():
 		words := cmp.Or(p.Question, p.Text, "the agent waits for input")
 		return &Question{ID: "prompt-" + ident.Hex(4), Text: words, Options: p.Choices, Asked: time.Now().UTC()}
@@ -202,10 +201,8 @@ func (r *Record) Late(question string, err error) error {
 
 // ask records a question of the agent, unless it is already recorded.
 func (r *Run) ask(q Question) {
-	for _, known := range r.Questions {
-		if known.ID == q.ID {
-			return
-		}
+	if slices.ContainsFunc(r.Questions, func(known Question) bool { return known.ID == q.ID }) {
+		return
 	}
 	q.Attempt = len(r.Attempts)
 	r.Questions = append(r.Questions, q)
@@ -213,12 +210,9 @@ func (r *Run) ask(q Question) {
 
 // repeats reports whether a person has already answered the question.
 func (r *Run) repeats(q Question) bool {
-	for _, known := range r.Questions {
-		if known.Answer != nil && known.same(q) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Questions, func(known Question) bool {
+		return known.Answer != nil && known.same(q)
+	})
 }
 
 func repeated(q Question) Verdict {

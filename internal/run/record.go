@@ -233,8 +233,7 @@ func (u *Usage) plus(o *Usage) *Usage {
 	}
 	sum := &Usage{u.Input + o.Input, u.Output + o.Output, cmp.Or(u.CostUSD, o.CostUSD)}
 	if u.CostUSD != nil && o.CostUSD != nil {
-		cost := *u.CostUSD + *o.CostUSD
-		sum.CostUSD = &cost
+		sum.CostUSD = new(*u.CostUSD + *o.CostUSD)
 	}
 	return sum
 }

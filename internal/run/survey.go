@@ -97,8 +97,7 @@ func differ(c *Changes) *bool {
 	if c == nil || c.Count == 0 && len(c.Partial) > 0 {
 		return nil
 	}
-	yes := c.Count > 0
-	return &yes
+	return new(c.Count > 0)
 }
 
 // Changes returns the files that a run has changed in its directory.

@@ -219,27 +219,19 @@ func failed(e Ending, f *fault.Fault) Verdict {
 
 // reasonOf translates the code of a fault.
 func reasonOf(f *fault.Fault) Reason {
-	switch f.Code {
-	case fault.NotInstalled:
-		return NotInstalled
-	case fault.AuthRequired, fault.CredentialsExpired, fault.MissingScopes:
-		return NotLoggedIn
-	case fault.TooManyRequests:
-		return RateLimited
-	case fault.QuotaExhausted:
-		return OutOfQuota
-	case fault.ContextFull:
-		return ContextFull
-	case fault.ModelRefused:
-		return Refused
-	case fault.Down:
-		return Unreachable
-	case fault.NoAnswer:
-		return NoAnswer
-	case fault.Unsupported:
-		return Unsupported
-	}
-	return ""
+	return map[fault.Code]Reason{
+		fault.NotInstalled:       NotInstalled,
+		fault.AuthRequired:       NotLoggedIn,
+		fault.CredentialsExpired: NotLoggedIn,
+		fault.MissingScopes:      NotLoggedIn,
+		fault.TooManyRequests:    RateLimited,
+		fault.QuotaExhausted:     OutOfQuota,
+		fault.ContextFull:        ContextFull,
+		fault.ModelRefused:       Refused,
+		fault.Down:               Unreachable,
+		fault.NoAnswer:           NoAnswer,
+		fault.Unsupported:        Unsupported,
+	}[f.Code]
 }
 
 // evidenceOf lists the facts for a verdict, each with its source.

@@ -304,8 +304,7 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 	case "agentsDir":
 		a.AgentsDir = &value
 	case "strict":
-		yes, no := true, false
-		err = a.toggle(flag, value, given, func() { a.Strict = &yes }, func() { a.Strict = &no })
+		err = a.toggle(flag, value, given, func() { a.Strict = new(true) }, func() { a.Strict = new(false) })
 	case "report":
 		a.Report = value
 		if value == "" {

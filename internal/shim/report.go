@@ -151,7 +151,8 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 		Session: optional(cmp.Or(o.evidence.Session,
 			launch.Session)),
 		Model: optional(o.evidence.Model), Denials: []reportDenial{}, DenialsKnown: o.evidence.DenialsKnown,
-		Policies: launch.Policies, Warnings: []reportWarning{}, Records: o.evidence.Records, Sandbox: o.evidence.Walls,
+		Policies: append([]agent.Policy{}, launch.Policies...), Warnings: []reportWarning{},
+		Records: append([]string{}, o.evidence.Records...), Sandbox: o.evidence.Walls,
 		Attempts: max(1, c.attempts), Rehearsed: c.args.Rehearse != nil,
 	}
 	if c.snapshot != nil {
@@ -168,8 +169,7 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 		r.Error.Detail, _ = redact.Value(o.fault.Detail).(map[string]any)
 	}
 	if o.evidence.Answered != agent.Unknown {
-		yes := o.evidence.Answered == agent.Yes
-		r.Answered = &yes
+		r.Answered = new(o.evidence.Answered == agent.Yes)
 	}
 	for _, d := range o.evidence.Denials {
 		r.Denials = append(r.Denials, reportDenial{
@@ -179,12 +179,6 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 	}
 	for _, w := range warnings {
 		r.Warnings = append(r.Warnings, reportWarning{w.Flag, w.Value, string(w.Kind), w.Message})
-	}
-	if r.Records == nil {
-		r.Records = []string{}
-	}
-	if r.Policies == nil {
-		r.Policies = []agent.Policy{}
 	}
 	r.Usage = usage(o.evidence.Usage)
 	data, err := json.MarshalIndent(r, "", "  ")

@@ -326,9 +326,7 @@ func (c *call) wait(child *process.Child) agent.Exit {
 			// At a terminal the agent decides what an interrupt means; one that only we got is passed on.
 			if s == os.Interrupt && c.mode == setting.Interactive {
 				child.Signal(s)
-				if byUs == "" {
-					byUs = forwardedInterrupt
-				}
+				byUs = cmp.Or(byUs, forwardedInterrupt)
 				continue
 			}
 			switch {

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -335,9 +336,7 @@ func (l *listener) answer(x agent.Exit) runAnswer {
 		return runAnswer{text: l.text.String()}
 	}
 	l.take(l.decoder.End(x))
-	if l.last.text == "" {
-		l.last.text = l.pieces.String()
-	}
+	l.last.text = cmp.Or(l.last.text, l.pieces.String())
 	return l.last
 }
 

@@ -215,11 +215,7 @@ func (c *call) directory() error {
 	}
 	c.dir = c.host.Dir
 	if c.args.Dir != "" {
-		c.dir = c.args.Dir
-		if !filepath.IsAbs(c.dir) {
-			c.dir = filepath.Join(c.host.Dir, c.dir)
-		}
-		c.dir = filepath.Clean(c.dir)
+		c.dir = filepath.Clean(absolute(c.host.Dir, c.args.Dir))
 	}
 	info, err := os.Stat(c.dir)
 	switch {
@@ -273,12 +269,10 @@ func (c *call) defaults() error {
 		c.shared.Approval = typed(setting.Prompt)
 	}
 	if c.args.Timeout == nil {
-		limit := set.Duration("shim.timeout")
-		c.args.Timeout = &limit
+		c.args.Timeout = new(set.Duration("shim.timeout"))
 	}
 	if c.args.Strict == nil {
-		strict := set.Bool("shim.strict")
-		c.args.Strict = &strict
+		c.args.Strict = new(set.Bool("shim.strict"))
 	}
 	c.shared = c.shared.Derive()
 	return nil

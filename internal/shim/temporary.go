@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,10 +64,7 @@ func (t *temporary) put(f agent.File) error {
 		return err
 	}
 	_, err = file.Write(f.Data)
-	if e := file.Close(); err == nil {
-		err = e
-	}
-	return err
+	return cmp.Or(err, file.Close())
 }
 
 // inside returns our directory that contains a path.
@@ -93,11 +91,7 @@ func (t *temporary) home(state string) (string, error) {
 	}
 	base := filepath.Join(state, "rehearsal")
 	dir := filepath.Join(base, ident.Hex(12))
-	err := os.MkdirAll(base, 0o700)
-	if err == nil {
-		err = os.Mkdir(dir, 0o700)
-	}
-	if err != nil {
+	if err := cmp.Or(os.MkdirAll(base, 0o700), os.Mkdir(dir, 0o700)); err != nil {
 		return "", notMade(dir, "XDG_STATE_HOME", err)
 	}
 	t.named, t.made = append(t.named, dir), append(t.made, dir)
