@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -284,9 +285,7 @@ func (s *clientSession) set(id json.RawMessage, option, value string) {
 func (s *clientSession) options() wire.Options {
 	facts := s.talk.Facts()
 	o := wire.Options{Mode: string(facts.Mode), Model: facts.Model}
-	if o.Mode == "" {
-		o.Mode = string(s.spec.Terms.Mode)
-	}
+	o.Mode = cmp.Or(o.Mode, string(s.spec.Terms.Mode))
 	if !slices.ContainsFunc(s.host.Models, func(c wire.Choice) bool { return c.ID == o.Model }) {
 		s.mu.Lock()
 		o.Model = s.model

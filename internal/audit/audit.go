@@ -11,6 +11,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -78,15 +79,9 @@ type Log struct {
 // Open returns a Log without touching the disk.
 func Open(o Options) *Log {
 	l := &Log{path: o.Path, maxBytes: o.MaxBytes, keep: o.Keep, maxAge: o.MaxAge, now: time.Now}
-	if l.maxBytes == 0 {
-		l.maxBytes = defaultMaxBytes
-	}
-	if l.keep == 0 {
-		l.keep = defaultKeep
-	}
-	if l.maxAge == 0 {
-		l.maxAge = defaultMaxAge
-	}
+	l.maxBytes = cmp.Or(l.maxBytes, defaultMaxBytes)
+	l.keep = cmp.Or(l.keep, defaultKeep)
+	l.maxAge = cmp.Or(l.maxAge, defaultMaxAge)
 	return l
 }
 

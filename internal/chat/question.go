@@ -275,8 +275,7 @@ func changeOf(call *event.Call) *event.Change {
 	case in.Content != nil && in.New == nil:
 		return &event.Change{Path: in.Path, Old: nil, New: *in.Content}
 	case in.Old != nil && in.New != nil: // parts of a file: that they do not end in a newline says nothing
-		old := ended(*in.Old)
-		return &event.Change{Path: in.Path, Old: &old, New: ended(*in.New)}
+		return &event.Change{Path: in.Path, Old: new(ended(*in.Old)), New: ended(*in.New)}
 	}
 	return nil
 }

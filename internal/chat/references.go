@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -161,9 +162,7 @@ func (c *Chat) shell(ctx context.Context, command string) {
 
 // ran shows the result of the person's command, and keeps it for the next message. The caller holds the lock.
 func (c *Chat) ran(command, output string, code int) {
-	if output == "" {
-		output = "(no output)"
-	}
+	output = cmp.Or(output, "(no output)")
 	if code > 0 { // else it succeeded, or was killed, as the output says
 		output = strings.TrimSuffix(output, "\n") + fmt.Sprintf("\n[exit code %d]", code)
 	}

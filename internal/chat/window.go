@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -447,10 +448,7 @@ func (w *Window) above() []string {
 	if w.o.Reader || !w.state.Busy {
 		return nil
 	}
-	what := w.does
-	if what == "" {
-		what = "working"
-	}
+	what := cmp.Or(w.does, "working")
 	if w.state.Waiting > 0 {
 		what += fmt.Sprintf(", %d waiting", w.state.Waiting)
 	}

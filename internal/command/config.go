@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -287,9 +288,7 @@ func configGet() *contract.Command {
 				return contract.Result{}, fault.New(fault.ConfigKeyUnknown,
 					"%s is a key of one context; name the context with --context", c.String("key"))
 			}
-			if v.Source == "" {
-				v.Source = "default"
-			}
+			v.Source = cmp.Or(v.Source, "default")
 			return contract.Result{Data: settingOf(c.String("key"), v)}, nil
 		},
 	})

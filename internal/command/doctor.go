@@ -247,8 +247,7 @@ func checkApart(c *contract.Call) check {
 }
 
 func failed(k check, err error, fix string) check {
-	message := err.Error()
-	k.OK, k.Error, k.Fix = false, &message, orNil(fix)
+	k.OK, k.Error, k.Fix = false, new(err.Error()), orNil(fix)
 	return k
 }
 
@@ -386,9 +385,7 @@ func checkAgents(ctx context.Context, c *contract.Call, drivers []agent.Driver) 
 // checkShell reports the caller's shell, which matters only for completion.
 func checkShell(c *contract.Call) check {
 	shell, _ := c.Host.Lookup("SHELL")
-	if shell == "" {
-		shell = "none is named by SHELL"
-	}
+	shell = cmp.Or(shell, "none is named by SHELL")
 	return check{Name: "shell", OK: true, Detail: &shell}
 }
 
@@ -400,9 +397,6 @@ func checkProxy(c *contract.Call) check {
 			found = append(found, name+"="+v)
 		}
 	}
-	detail := strings.Join(found, " ")
-	if detail == "" {
-		detail = "none is set"
-	}
+	detail := cmp.Or(strings.Join(found, " "), "none is set")
 	return check{Name: "proxy", OK: true, Detail: &detail}
 }

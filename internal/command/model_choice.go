@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"strings"
 
 	"omniagent/internal/config"
@@ -31,9 +32,7 @@ func configuredModel(c *contract.Call) []provider.Wish {
 			continue
 		}
 		*key.to = v.Text
-		if w.From == "" {
-			w.From = key.name + " in " + sourceOf(v)
-		}
+		w.From = cmp.Or(w.From, key.name+" in "+sourceOf(v))
 		switch key.name {
 		case providerKey:
 			rank = rankOf(c, v)

@@ -438,8 +438,7 @@ func answerOf(r run.Record) (contract.Result, error) {
 	f.Phase = fault.Execution
 	nothing := r.Result.Changed != nil && r.Result.Changed.Count == 0
 	if nothing && r.State.Terminal() && run.MaySucceedAgain(r.Result.Reason) && f.Code != fault.PermissionDenied {
-		again := true
-		f.Retry = &again
+		f.Retry = new(true)
 	}
 	if r.State == run.NeedsInput {
 		f.Suggestion = answerCommand(r)

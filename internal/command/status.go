@@ -71,8 +71,7 @@ func (p Parts) status() *contract.Command {
 				c.Warn("KEYS_UNREADABLE", "%v", err)
 			}
 			if stored, err := keysOf(c).List(); err == nil && len(stored) > 0 {
-				yes := true
-				data.LoggedIn = &yes
+				data.LoggedIn = new(true)
 			}
 			if !c.Bool("show-config") && !c.Bool("show-side-effects") || c.Bool("show-state-files") {
 				data.StateFiles = stateFiles(c)

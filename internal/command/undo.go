@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -64,10 +65,7 @@ func snapshotsOf(paths contract.Paths, set *config.Set, lookup func(string) (str
 
 // snapshots returns where the turns of a call are kept; nil: they are not.
 func snapshots(c *contract.Call) *undo.Store {
-	word := c.String("undo")
-	if word == "" {
-		word = c.Config.String(undoKey)
-	}
+	word := cmp.Or(c.String("undo"), c.Config.String(undoKey))
 	if word == "off" || forkAround(c) != nil {
 		return nil
 	}
@@ -156,9 +154,8 @@ type undoData struct {
 }
 
 func undoDataOf(out undo.Outcome, dryRun bool) undoData {
-	of := undoTurnOf(out.Turn)
 	d := undoData{
-		Of: &of, By: orNil(out.Undo.ID), Restored: out.Restored, Resumed: out.Resumed,
+		Of: new(undoTurnOf(out.Turn)), By: orNil(out.Undo.ID), Restored: out.Restored, Resumed: out.Resumed,
 		words: undoWords(out, dryRun),
 	}
 	for _, k := range out.Kept {

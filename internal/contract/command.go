@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"reflect"
@@ -42,9 +43,7 @@ const (
 // would returns the effect that a dry run reports.
 func (e Effect) would() Effect {
 	verb := map[Effect]Effect{Created: "create", Updated: "update", Deleted: "delete", Noop: "noop"}[e]
-	if verb == "" {
-		verb = e
-	}
+	verb = cmp.Or(verb, e)
 	return "would_" + verb
 }
 

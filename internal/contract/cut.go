@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -232,9 +233,7 @@ func (c *Call) reportCuts(a *answer, cuts []cutField) {
 			c.Warn("FIELD_TRUNCATED", "%d more members are shortened or missing", len(cuts)-i)
 			break
 		}
-		if f.name == "" {
-			f.name = "data"
-		}
+		f.name = cmp.Or(f.name, "data")
 		fields = append(fields, f.name)
 		c.warn(warning{
 			Code: "FIELD_TRUNCATED", Message: f.name + " is longer than the answer may be; its end is missing",

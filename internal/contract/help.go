@@ -226,10 +226,7 @@ func (p Param) form() string {
 	if p.Short != "" {
 		form = "-" + p.Short + ", --" + p.Name
 	}
-	value := p.Value
-	if value == "" {
-		value = strings.ToUpper(string(p.Kind))
-	}
+	value := cmp.Or(p.Value, strings.ToUpper(string(p.Kind)))
 	switch {
 	case p.Kind == Bool:
 		return form

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"strings"
 
 	"omniagent/internal/cells"
@@ -79,9 +80,7 @@ func (h *helpPage) list(rows [][2]string) {
 			most = max(most, w)
 		}
 	}
-	if most == 0 {
-		most = h.column()
-	}
+	most = cmp.Or(most, h.column())
 	for _, row := range rows {
 		lead := "  " + row[0] + strings.Repeat(" ", max(0, most-cells.Width(row[0]))) + "  "
 		if cells.Width(row[0]) > most {

@@ -67,9 +67,8 @@ func (c *Call) window() (*page, *fault.Problem) {
 	}
 	offset, query, ok := readCursor(cursor)
 	if !ok || query != pg.query {
-		problem := Wrong("cursor", fault.InvalidCursor, cursor,
-			"--cursor is damaged or belongs to another query; start again without it")
-		return nil, &problem
+		return nil, new(Wrong("cursor", fault.InvalidCursor, cursor,
+			"--cursor is damaged or belongs to another query; start again without it"))
 	}
 	pg.offset = offset
 	return pg, nil

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"os"
 	"time"
 
@@ -80,9 +81,7 @@ func (c *Call) RecordAlso(e audit.Entry) error {
 	e.Timestamp, e.RequestID, e.TraceID, e.Cwd = time.Now().UTC(), c.id, c.trace(), c.dir
 	e.Danger, e.Operator, e.InstanceID, e.ToolVersion, e.PID = string(c.Command.Danger), Operator(c.Host), c.instance,
 		c.Program.Version, os.Getpid()
-	if e.Command == "" {
-		e.Command = c.name()
-	}
+	e.Command = cmp.Or(e.Command, c.name())
 	return c.AuditLog().Write(e)
 }
 

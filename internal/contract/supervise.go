@@ -152,8 +152,7 @@ func (c *Call) expired(limit time.Duration) *fault.Fault {
 	f := fault.New(fault.TimedOut, "%s did not end within %s", c.Command.Path, limit)
 	f.Phase = fault.Execution
 	n, _ := c.Command.number(TimedOut)
-	retry := c.Command.exits()[itoa(n)].Retryable
-	f.Retry = &retry
+	f.Retry = new(c.Command.exits()[itoa(n)].Retryable)
 	return f.Hint("%s", c.again("--timeout", (2*limit).String())).With("timeout_ms", limit.Milliseconds())
 }
 

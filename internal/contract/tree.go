@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -266,9 +267,7 @@ func (w *walker) structure(v reflect.Value, path string, foreign bool) any {
 func wireName(f reflect.StructField) (name string, optional bool) {
 	tag := f.Tag.Get("json")
 	name, rest, _ := strings.Cut(tag, ",")
-	if name == "" {
-		name = f.Name
-	}
+	name = cmp.Or(name, f.Name)
 	return name, strings.Contains(rest, "omitempty") || strings.Contains(rest, "omitzero")
 }
 

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -203,9 +204,7 @@ func (a *assembly) end(e event.Event) (out []event.Event) {
 	switch {
 	case end.OK:
 		end.Reason = event.Success
-		if end.Text == "" {
-			end.Text = a.lastText
-		}
+		end.Text = cmp.Or(end.Text, a.lastText)
 		if a.failure != nil { // the agent recovered
 			end.Notes = append(slices.Clone(end.Notes), a.failure.Fault.Sentence())
 		}

@@ -120,13 +120,9 @@ type message struct {
 // Open begins a conversation, or continues the one in the journal. It makes the Mind, which starts nothing before the
 // first message.
 func Open(ctx context.Context, o Options) (*Conversation, error) {
-	if o.Patience == 0 {
-		o.Patience = patience
-	}
+	o.Patience = cmp.Or(o.Patience, patience)
 	o.Timeout = cmp.Or(o.Timeout, o.Services.Timeout)
-	if o.Services.Grace == 0 {
-		o.Services.Grace = grace
-	}
+	o.Services.Grace = cmp.Or(o.Services.Grace, grace)
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
@@ -136,9 +132,7 @@ func Open(ctx context.Context, o Options) (*Conversation, error) {
 	c.opened = o.Journal.Last()
 	state := o.Journal.State()
 	c.last = state.LastTurn
-	if c.own == "" {
-		c.own = state.Session
-	}
+	c.own = cmp.Or(c.own, state.Session)
 	c.endUnfinished(state)
 	durable := c.first()
 	mind, err := c.newMind(ctx, c.spec)

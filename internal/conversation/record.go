@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -162,8 +163,6 @@ func (c *Conversation) finish(outcome agent.Outcome, err error) {
 			&event.Event{Kind: event.Ended, Unasked: true, Synthetic: true, End: &event.End{Reason: event.Cancelled}},
 		)
 	}
-	if outcome.Evidence.Session == "" {
-		outcome.Evidence.Session = c.Own()
-	}
+	outcome.Evidence.Session = cmp.Or(outcome.Evidence.Session, c.Own())
 	c.outcome, c.finished = outcome, true
 }

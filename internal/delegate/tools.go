@@ -2,6 +2,7 @@ package delegate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -350,9 +351,7 @@ func (s *server) place(r *request) error {
 			r.Dir = before.dir
 		}
 	}
-	if r.Dir == "" {
-		r.Dir = s.o.Roots[0]
-	}
+	r.Dir = cmp.Or(r.Dir, s.o.Roots[0])
 	if !filepath.IsAbs(r.Dir) {
 		r.Dir = filepath.Join(s.o.Roots[0], r.Dir)
 	}

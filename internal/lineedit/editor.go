@@ -8,6 +8,7 @@
 package lineedit
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -66,9 +67,7 @@ const defaultFold = 12
 
 // New returns an editor with an empty buffer.
 func New(o Options) *Editor {
-	if o.Fold == 0 {
-		o.Fold = defaultFold
-	}
+	o.Fold = cmp.Or(o.Fold, defaultFold)
 	e := &Editor{options: o, wanted: -1}
 	e.completion.changed = make(chan struct{}, 1)
 	return e

@@ -1,6 +1,7 @@
 package opening
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -234,9 +235,7 @@ func shared(store session.Store, state session.State) bool {
 
 // forkID returns the id of the fork.
 func (p *Plan) forkID() string {
-	if p.request.Spec.Fresh == "" {
-		p.request.Spec.Fresh = ident.UUID()
-	}
+	p.request.Spec.Fresh = cmp.Or(p.request.Spec.Fresh, ident.UUID())
 	return p.request.Spec.Fresh
 }
 
@@ -247,9 +246,7 @@ func (p *Plan) find(ctx context.Context, store session.Store, name string) (stri
 	case err == nil:
 		defer view.Close()
 		if theirs := view.State.Begin.Agent; theirs != p.agent {
-			if theirs == "" {
-				theirs = native.Name
-			}
+			theirs = cmp.Or(theirs, native.Name)
 			return "", fault.New(fault.ArgError, "the session %s belongs to %s, not to %s", name, theirs, p.agent).
 				With("session_id", name).
 				Hint("resume it with --agent %s", theirs)

@@ -95,9 +95,7 @@ func (p *Plan) own(ctx context.Context) error {
 	if e.Config != "" {
 		p.native.Servers, p.native.Config = filepath.Join(e.Config, "mcp.json"), e.Config
 	}
-	if p.request.Services.Grace == 0 {
-		p.request.Services.Grace = e.Grace
-	}
+	p.request.Services.Grace = cmp.Or(p.request.Services.Grace, e.Grace)
 	return nil
 }
 

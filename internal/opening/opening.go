@@ -12,6 +12,7 @@
 package opening
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"path/filepath"
@@ -130,12 +131,8 @@ func (e Env) Plan(ctx context.Context, r Request) (*Plan, error) {
 	if e.Home == "" {
 		return nil, fault.New(fault.NoHome, "there is no home directory to keep the session in").Hint("set HOME")
 	}
-	if r.Spec.Dir == "" {
-		r.Spec.Dir = e.Dir
-	}
-	if r.Agent == "" {
-		r.Agent = native.Name
-	}
+	r.Spec.Dir = cmp.Or(r.Spec.Dir, e.Dir)
+	r.Agent = cmp.Or(r.Agent, native.Name)
 	p := &Plan{env: e, request: r, agent: r.Agent, keep: e.Keep && !r.Forget}
 	resumes := r.Spec.Resume != "" || r.Spec.Terms.Continue
 	if !p.keep && resumes {
@@ -176,9 +173,7 @@ func (p *Plan) installed() error {
 	}
 	p.driver, p.agent = driver, driver.Name()
 	p.secrets = p.env.Environ
-	if p.request.Services.Grace == 0 {
-		p.request.Services.Grace = p.env.Grace
-	}
+	p.request.Services.Grace = cmp.Or(p.request.Services.Grace, p.env.Grace)
 	if p.env.Register != nil {
 		p.request.Services.Register = p.env.Register()
 	}
@@ -199,9 +194,7 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 	if !ok {
 		return nil, fault.New(fault.NotFoundCode, "there is no agent %s", name).Hint("omniagent agents list")
 	}
-	if s.Dir == "" {
-		s.Dir = e.Dir
-	}
+	s.Dir = cmp.Or(s.Dir, e.Dir)
 	s.Install, err = a.Locate(agent.Env{Lookup: e.Lookup, Dir: s.Dir, Printed: e.Versions})
 	if err != nil {
 		return nil, err
@@ -215,9 +208,7 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 	if err != nil {
 		return nil, err
 	}
-	if s.Fresh == "" {
-		s.Fresh = ident.UUID()
-	}
+	s.Fresh = cmp.Or(s.Fresh, ident.UUID())
 	s.Temp = filepath.Join(e.Temp, "omniagent-"+ident.Hex(12))
 	s.Trusted, s.Copy, s.Machine = e.Trusted, e.Copy, e.Machine
 	return a.Driver, nil

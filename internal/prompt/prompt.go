@@ -12,6 +12,7 @@
 package prompt
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode"
@@ -215,8 +216,6 @@ func alternatives(line string) (choices []string, preset string) {
 	if asks || preset == "" && round && strings.Contains(inside, " ") {
 		return nil, "" // a remark
 	}
-	if preset == "" {
-		preset = inside
-	}
+	preset = cmp.Or(preset, inside)
 	return nil, preset
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -67,10 +68,7 @@ func (v *View) export(form Form, w io.Writer) error {
 }
 
 func (v *View) markdown(w io.Writer) error {
-	title := v.State.Title
-	if title == "" {
-		title = v.State.Begin.ID
-	}
+	title := cmp.Or(v.State.Title, v.State.Begin.ID)
 	p := &printer{w: w}
 	p.printf("# %s\n\n", title)
 	p.printf("- session: %s\n- model: %s (%s)\n- directory: %s\n- created: %s\n", v.State.Begin.ID, v.State.Model,

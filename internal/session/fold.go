@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -102,9 +103,7 @@ func (f *fold) sumTotals() {
 	}
 	t := &f.state.Total
 	t.Usage, t.Cost, t.Turns, t.Calls, t.Denials = total.Usage, total.Cost, total.Turns, total.Calls, total.Denials
-	if t.Title == "" {
-		t.Title = total.Title
-	}
+	t.Title = cmp.Or(t.Title, total.Title)
 }
 
 // spend adds the usage of a record other than an End.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -201,9 +202,7 @@ func (h *historian) object(f foreignMessage) error {
 		if err := json.Unmarshal(f.Message, &inner); err != nil {
 			return fmt.Errorf("message: %w", fault.InJSON(err))
 		}
-		if inner.Role == "" {
-			inner.Role = f.Type
-		}
+		inner.Role = cmp.Or(inner.Role, f.Type)
 		return h.message(inner)
 	}
 	return nil
@@ -244,9 +243,7 @@ func (h *historian) add(role model.Role, blocks []model.Block) {
 }
 
 func (h *historian) call(c foreignCall) (model.Block, error) {
-	if c.Name == "" {
-		c.Name = c.Function.Name
-	}
+	c.Name = cmp.Or(c.Name, c.Function.Name)
 	if c.ID == "" || c.Name == "" {
 		return model.Block{}, errors.New("a call needs an id and a name")
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"strconv"
@@ -93,9 +94,7 @@ func (s *Session) load(number int64) error {
 	if err != nil {
 		return unreadable(s.store.file(s.id, journalEnding), err)
 	}
-	if f.state.Begin.ID == "" {
-		f.state.Begin.ID = s.id
-	}
+	f.state.Begin.ID = cmp.Or(f.state.Begin.ID, s.id)
 	s.state, s.fold, s.visible, s.turn = f.state, f, nil, Total{}
 	s.damaged()
 	return nil

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -83,9 +84,7 @@ func (s Store) Create(ctx context.Context, b Begin) (*Session, error) {
 
 // completed fills in the first record of a new session.
 func (b Begin) completed() (Begin, error) {
-	if b.ID == "" {
-		b.ID = NewID()
-	}
+	b.ID = cmp.Or(b.ID, NewID())
 	if b.Created.IsZero() {
 		b.Created = time.Now()
 	}

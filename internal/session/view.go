@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,9 +35,7 @@ func (s Store) Show(id string) (*View, error) {
 		_ = f.Close()
 		return nil, unreadable(s.file(id, journalEnding), err)
 	}
-	if v.State.Begin.ID == "" {
-		v.State.Begin.ID = id
-	}
+	v.State.Begin.ID = cmp.Or(v.State.Begin.ID, id)
 	return v, nil
 }
 
@@ -108,9 +107,7 @@ func (v *View) Entries() iter.Seq2[Entry, error] {
 // Fork creates a session that begins with the records of another one, and locks it. If newID is empty, Fork chooses an
 // id. The other session may be in use. The totals of both include the cost so far.
 func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
-	if newID == "" {
-		newID = NewID()
-	}
+	newID = cmp.Or(newID, NewID())
 	if err := CheckID(newID); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -362,10 +363,7 @@ func (d *Claude) Hook(ctx context.Context, m agent.Moment) agent.Word {
 	var wait sync.WaitGroup
 	for i, p := range places {
 		wait.Go(func() {
-			patience := p.hook.Timeout
-			if patience == 0 {
-				patience = hookPatience
-			}
+			patience := cmp.Or(p.hook.Timeout, hookPatience)
 			body, err := d.request(ctx, patience, claude.HookRequest(p.id, scene, m))
 			if err == nil {
 				said[i], err = claude.ReadWord(m.Name, body)
