@@ -116,12 +116,8 @@ func (p *printer) message(m model.Message) {
 		switch b.Kind {
 		case model.Thinking:
 		case model.Call:
-			input := string(b.Input)
-			if b.Broken != "" {
-				input = b.Broken
-			}
 			p.printf("\n**%s**\n\n", b.Name)
-			p.fenced(pretty(input))
+			p.fenced(pretty(cmp.Or(b.Broken, string(b.Input))))
 		case model.Result:
 			p.printf("\n**result**\n\n")
 			if b.Failed {
@@ -149,12 +145,9 @@ func (p *printer) fenced(s string) {
 
 func pretty(input string) string {
 	var v any
-	if err := json.Unmarshal([]byte(input), &v); err != nil {
+	if json.Unmarshal([]byte(input), &v) != nil {
 		return input
 	}
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return input
-	}
+	text, _ := json.MarshalIndent(v, "", "  ") // what came from JSON becomes JSON
 	return string(text)
 }

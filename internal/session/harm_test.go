@@ -502,7 +502,7 @@ func FuzzReader(f *testing.F) {
 			return
 		}
 		for _, p := range j.places {
-			if e, err := decodeAtPlace(j, p); err == nil {
+			if e, err := j.decode(p); err == nil {
 				row, err := e.AppendRow(nil)
 				if check(t, err); !strings.Contains(all, string(row)) {
 					t.Fatalf("record %d is not read: %s", p.number, row)

@@ -121,7 +121,8 @@ func parseHistory(data []byte) ([]model.Message, error) {
 			return nil, fmt.Errorf("line %d: %w", lineAt(data, brokenAt(data, decoder.InputOffset(), err)), err)
 		}
 		start := decoder.InputOffset() - int64(len(value))
-		if err := h.value(value, n == 0 && alone(data, decoder.InputOffset())); err != nil {
+		alone := n == 0 && len(bytes.TrimSpace(data[decoder.InputOffset():])) == 0
+		if err := h.value(value, alone); err != nil {
 			return nil, fmt.Errorf("line %d: %w", lineAt(data, start), err)
 		}
 	}
@@ -145,9 +146,6 @@ func brokenAt(data []byte, offset int64, err error) int64 {
 	rest := data[offset:]
 	return offset + int64(len(rest)-len(bytes.TrimLeft(rest, " \t\r\n")))
 }
-
-// alone reports whether only blanks follow.
-func alone(data []byte, offset int64) bool { return len(bytes.TrimSpace(data[offset:])) == 0 }
 
 // value reads one value of the file: an array, a session, or a message. alone means that it is the only value.
 func (h *historian) value(value json.RawMessage, alone bool) error {
@@ -280,13 +278,10 @@ func (h *historian) content(raw json.RawMessage) ([]model.Block, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
-	var text string
 	if raw[0] == '"' {
-		if err := json.Unmarshal(raw, &text); err != nil {
+		var text string
+		if err := json.Unmarshal(raw, &text); err != nil || text == "" {
 			return nil, err
-		}
-		if text == "" {
-			return nil, nil
 		}
 		return []model.Block{{Kind: model.Text, Text: text}}, nil
 	}

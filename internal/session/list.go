@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -47,7 +48,7 @@ func (s Store) List(ctx context.Context, filter Filter) (all []Info, skipped []S
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		info, err := s.info(id)
+		info, err := s.Info(id)
 		switch {
 		case errors.Is(err, fault.NotFoundCode): // it was deleted in the meantime
 		case err != nil:
@@ -57,10 +58,7 @@ func (s Store) List(ctx context.Context, filter Filter) (all []Info, skipped []S
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Info) int {
-		if c := b.Updated.Compare(a.Updated); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Begin.ID, b.Begin.ID)
+		return cmp.Or(b.Updated.Compare(a.Updated), strings.Compare(a.Begin.ID, b.Begin.ID))
 	})
 	if filter.Limit > 0 {
 		all = all[:min(filter.Limit, len(all))]
@@ -74,13 +72,8 @@ func (f Filter) Dropped(dir string) bool {
 }
 
 func (f Filter) passes(i Info) bool {
-	if f.Provider != "" && f.Provider != i.Provider {
-		return false
-	}
-	if f.Agent != "" && f.Agent != i.Begin.AgentName() {
-		return false
-	}
-	return !f.Dropped(i.Begin.Cwd)
+	return (f.Provider == "" || f.Provider == i.Provider) && (f.Agent == "" || f.Agent == i.Begin.AgentName()) &&
+		!f.Dropped(i.Begin.Cwd)
 }
 
 // ids returns the names of the journals. A missing store is empty.
@@ -99,14 +92,12 @@ func (s Store) ids() ([]string, error) {
 	return ids, nil
 }
 
-// Info returns the Info of one session.
-func (s Store) Info(id string) (Info, error) { return s.info(id) }
-
 // tail is the size of the end of a journal that a list reads at once. The end of a turn is seldom larger.
 const tail = 32 << 10
 
-// info reads the first and the last lines, and the whole file only if those are not enough.
-func (s Store) info(id string) (Info, error) {
+// Info returns the Info of one session. It reads the first and the last lines, and the whole file only if those are not
+// enough.
+func (s Store) Info(id string) (Info, error) {
 	f, err := s.open(id, os.O_RDONLY)
 	if err != nil {
 		return Info{}, err
@@ -250,7 +241,7 @@ func (s Store) searchIn(ctx context.Context, hit *Hit, wanted string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		line, err := v.fold.journal.raw(i)
+		line, err := v.fold.journal.raw(v.fold.journal.places[i])
 		if err != nil {
 			return err
 		}

@@ -120,7 +120,7 @@ func TestGlanceSeesWhatTheWholeSays(t *testing.T) {
 		Compacted{Summary: user("s").Message},
 	} {
 		add(t, own, r)
-		info, err := s.info("x")
+		info, err := s.Info("x")
 		check(t, err)
 		want := own.State()
 		want.Todos = nil

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -103,10 +104,7 @@ type Begin struct {
 
 // AgentName returns the name of the session's agent.
 func (b Begin) AgentName() string {
-	if b.Agent == "" {
-		return "native"
-	}
-	return b.Agent
+	return cmp.Or(b.Agent, "native")
 }
 
 // Origin is the session that a fork was made from.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -130,7 +131,7 @@ func (j *journal) leaveHalf() {
 	if j.places[i].kind != kindAdopted {
 		return
 	}
-	e, err := decodeAt(j, i)
+	e, err := j.decode(j.places[i])
 	if err != nil || last >= e.Number+int64(e.Record.(Adopted).Messages) {
 		return
 	}
@@ -139,10 +140,9 @@ func (j *journal) leaveHalf() {
 	j.places = j.places[:i]
 }
 
-func decodeAt(j *journal, i int) (Entry, error) { return decodeAtPlace(j, j.places[i]) }
-
-func decodeAtPlace(j *journal, p place) (Entry, error) {
-	line, err := j.rawAt(p)
+// decode reads the record at a place.
+func (j *journal) decode(p place) (Entry, error) {
+	line, err := j.raw(p)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -190,7 +190,7 @@ func (j *journal) take(line []byte, start int64) {
 // lookAgain adds the last line again, because only its head was read.
 func (j *journal) lookAgain() {
 	j.unverified = false
-	line, err := j.rawAt(j.latest)
+	line, err := j.raw(j.latest)
 	if _, ok := whole(line); err != nil || ok {
 		return
 	}
@@ -261,9 +261,7 @@ func (j *journal) path(number int64) []int {
 }
 
 // raw returns the line of a record.
-func (j *journal) raw(i int) ([]byte, error) { return j.rawAt(j.places[i]) }
-
-func (j *journal) rawAt(p place) ([]byte, error) {
+func (j *journal) raw(p place) ([]byte, error) {
 	line := make([]byte, p.size)
 	if _, err := j.file.ReadAt(line, p.at); err != nil {
 		return nil, fmt.Errorf("record %d cannot be read: %w", p.number, err)
@@ -272,7 +270,7 @@ func (j *journal) rawAt(p place) ([]byte, error) {
 }
 
 func (j *journal) entry(i int) (Entry, error) {
-	e, err := decodeAt(j, i)
+	e, err := j.decode(j.places[i])
 	if err != nil {
 		if j.bad == nil {
 			j.bad = map[int]string{}
@@ -291,7 +289,7 @@ func (j *journal) time(p place) time.Time {
 	}
 	h, ok := parseHead(start)
 	if !ok {
-		line, err := j.rawAt(p)
+		line, err := j.raw(p)
 		if err != nil {
 			return time.Time{}
 		}
@@ -311,6 +309,6 @@ func (j *journal) list() []Damaged {
 			all = append(all, Damaged{j.places[i].at, j.places[i].size, reason})
 		}
 	}
-	slices.SortFunc(all, func(a, b Damaged) int { return int(min(1, max(-1, a.At-b.At))) })
+	slices.SortFunc(all, func(a, b Damaged) int { return cmp.Compare(a.At, b.At) })
 	return all
 }

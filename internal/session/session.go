@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -324,12 +325,8 @@ func (s *Session) updateVisible(e Entry) {
 // isVisible reports whether a record is a message that the model sees.
 func (s *Session) isVisible(number int64) bool {
 	s.decoded()
-	for _, m := range s.visible {
-		if m.Number == number {
-			return s.isMessage(number)
-		}
-	}
-	return false
+	return s.isMessage(number) &&
+		slices.ContainsFunc(s.visible, func(m Numbered) bool { return m.Number == number })
 }
 
 func (s *Session) isMessage(number int64) bool {
@@ -361,7 +358,7 @@ func (s *Session) Visible() []Numbered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.decoded()
-	return append([]Numbered(nil), s.visible...)
+	return slices.Clone(s.visible)
 }
 
 // State returns the current state.

@@ -11,7 +11,7 @@ func (j *journal) writable() error {
 	if len(j.places) == 0 {
 		return errEmpty
 	}
-	e, err := decodeAt(j, 0)
+	e, err := j.decode(j.places[0])
 	if b, is := e.Record.(Begin); err == nil && is && b.Version > version {
 		return newer(b)
 	}
@@ -32,13 +32,12 @@ func newer(b Begin) error {
 func (s *Session) heal() error {
 	j := s.journal
 	rest := j.size - j.end
-	if rest == 0 {
+	switch {
+	case rest == 0:
 		return nil
-	}
-	if j.partialHistory {
+	case j.partialHistory:
 		return s.cut(Damaged{j.end, int(rest), cutAway})
-	}
-	if rest > longestLine {
+	case rest > longestLine:
 		return s.endLine(nil)
 	}
 	line := make([]byte, rest)

@@ -29,7 +29,7 @@ func (f *fold) unfinished() {
 		slices.SortFunc(f.state.Unfinished, func(a, b Unfinished) int { return cmp.Compare(a.Turn, b.Turn) })
 	}()
 	for i := len(j.marks) - 1; i >= 0 && len(f.state.Unfinished) <= mostOpenTurns; i-- {
-		e, err := decodeAtPlace(j, j.marks[i])
+		e, err := j.decode(j.marks[i])
 		if err != nil {
 			continue
 		}
@@ -67,11 +67,8 @@ func (f *fold) ends() func(turn int64) bool {
 			if j.places[next].kind != kindEnd {
 				continue
 			}
-			e, ok := f.entry(next)
-			if !ok {
-				continue
-			}
-			ev := e.Record.(End).Event
+			e, _ := f.entry(next)
+			ev := eventOf(e.Record)
 			if ev == nil {
 				continue
 			}
