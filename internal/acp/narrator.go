@@ -126,8 +126,7 @@ func (n *narrator) usageUpdate(e event.Event) []wire.Update {
 func (n *narrator) usage() *wire.Usage {
 	u := &wire.Usage{Used: n.used, Size: n.window}
 	if n.costs {
-		cost := n.cost
-		u.CostUSD = &cost
+		u.CostUSD = new(n.cost)
 	}
 	return u
 }
@@ -148,8 +147,8 @@ func (n *narrator) end(end *event.End) []wire.Update {
 // newCall returns the update for a new call.
 func (n *narrator) newCall(e *event.Call, parent string) *wire.Tool {
 	t := wire.Tool{
-		ID: e.ID, New: true, Name: e.Name, Title: n.titleOf(e), Kind: kindOf(e.Kind), Status: wire.Pending,
-		Input: valid(e.Input), Parent: parent, Locations: n.places(e),
+		ID: e.ID, New: true, Name: e.Name, Title: n.titleOf(e), Kind: cmp.Or(kinds[e.Kind], "other"),
+		Status: wire.Pending, Input: valid(e.Input), Parent: parent, Locations: n.places(e),
 	}
 	c := &call{Call: *e, since: time.Now()}
 	if e.Kind == event.Shell {
@@ -290,48 +289,22 @@ func planOf(input json.RawMessage) []wire.Step {
 	return steps
 }
 
-func kindOf(k event.ToolKind) string {
-	switch k {
-	case event.Shell:
-		return "execute"
-	case event.Read:
-		return "read"
-	case event.Write:
-		return "edit"
-	case event.Web:
-		return "fetch"
-	case event.Search:
-		return "search"
-	case event.Agent:
-		return "think"
-	}
-	return "other"
+// kinds are the protocol's kinds of tools; all others are "other".
+var kinds = map[event.ToolKind]string{
+	event.Shell: "execute", event.Read: "read", event.Write: "edit", event.Web: "fetch", event.Search: "search",
+	event.Agent: "think",
 }
 
 // titleOf describes a call in one line.
 func (n *narrator) titleOf(e *event.Call) string {
-	if e.Command != "" {
-		return text.OneLine(e.Command, 200)
+	title := e.Command
+	if title == "" {
+		rel, _ := pathname.In(n.dir, e.Path)
+		in := event.Texts(e.Input, "description", "pattern", "query", "url", "path", "prompt")
+		title = cmp.Or(e.Name, "A tool") + " " + cmp.Or(rel, e.Path, e.HandsOver(),
+			in["description"], in["pattern"], in["query"], in["url"], in["path"], in["prompt"])
 	}
-	name := cmp.Or(e.Name, "A tool")
-	if e.Path != "" {
-		path := e.Path
-		if rel, within := pathname.In(n.dir, path); within {
-			path = rel
-		}
-		return text.OneLine(name+" "+path, 200)
-	}
-	if to := e.HandsOver(); to != "" {
-		return text.OneLine(name+" "+to, 200)
-	}
-	members := []string{"description", "pattern", "query", "url", "path", "prompt"}
-	in := event.Texts(e.Input, members...)
-	for _, member := range members {
-		if in[member] != "" {
-			return text.OneLine(name+" "+in[member], 200)
-		}
-	}
-	return text.OneLine(name, 200)
+	return text.OneLine(title, 200)
 }
 
 // places returns the files that a call reads or changes.
@@ -343,10 +316,7 @@ func (n *narrator) places(e *event.Call) []string {
 }
 
 func (n *narrator) absolute(path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(n.dir, path)
+	return filepath.Clean(pathname.From(n.dir, path))
 }
 
 func clipped(s string) string {

@@ -62,24 +62,20 @@ func (n *narrator) preview(e *event.Call) []wire.Content {
 		edits = append(edits, in.edit)
 	}
 	now, there, readable := n.file(path)
+	var before *string // nil: there is no such file
+	if there {
+		before = &now
+	}
 	switch {
-	case whole != nil && !readable:
-		return nil
-	case whole != nil && !there:
-		return n.diff(path, nil, *whole, false)
-	case whole != nil && now == *whole:
+	case whole != nil && (!readable || there && now == *whole):
 		return nil
 	case whole != nil:
-		return n.diff(path, &now, *whole, false)
+		return n.diff(path, before, *whole, false)
 	case len(edits) == 0:
 		return nil
 	}
-	if readable {
-		if after, ok := apply(now, edits); ok && there {
-			return n.diff(path, &now, after, false)
-		} else if ok {
-			return n.diff(path, nil, after, false)
-		}
+	if after, ok := apply(now, edits); ok && readable {
+		return n.diff(path, before, after, false)
 	}
 	var pieces []wire.Content
 	for _, one := range edits {

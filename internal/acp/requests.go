@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -182,12 +183,13 @@ func (h *Host) aside(ctx context.Context, id json.RawMessage, do func(context.Co
 		case err != nil:
 			h.put(jsonrpc.Failure(id, errorOf(err)))
 		default:
-			if o, is := result.(opened); is {
-				h.put(jsonrpc.Result(id, o.answer))
-				o.session.offer()
-				return
+			o, is := result.(opened)
+			if is {
+				result = o.answer
 			}
-			h.put(jsonrpc.Result(id, result))
+			if h.put(jsonrpc.Result(id, result)); is {
+				o.session.offer()
+			}
 		}
 	}()
 }
@@ -226,11 +228,7 @@ func (h *Host) begin(ctx context.Context, place wire.Place) (any, error) {
 		return nil, err
 	}
 	spec.Fresh = h.NewID()
-	s, err := h.converse(ctx, spec.Fresh, spec, false)
-	if err != nil {
-		return nil, err
-	}
-	return opened{s.encoder.Opened(s.id, s.options()), s}, nil
+	return h.converse(ctx, spec, false)
 }
 
 // spec returns the spec for a conversation in a place.
@@ -247,8 +245,10 @@ func (h *Host) spec(place wire.Place) (agent.Spec, error) {
 	return s, nil
 }
 
-// converse opens a conversation and forwards its events. If tell is true, the client first gets its past messages.
-func (h *Host) converse(ctx context.Context, id string, spec agent.Spec, tell bool) (*clientSession, error) {
+// converse opens a conversation and forwards its events: a new one with the id Fresh, or else the one that Resume
+// names. If tell is true, the client first gets its past messages.
+func (h *Host) converse(ctx context.Context, spec agent.Spec, tell bool) (any, error) {
+	id := cmp.Or(spec.Fresh, spec.Resume)
 	h.mu.Lock()
 	_, there := h.sessions[id]
 	taken, full, encoder := there || h.opening[id], len(h.sessions)+len(h.opening) >= mostSessions, h.encoder
@@ -275,7 +275,7 @@ func (h *Host) converse(ctx context.Context, id string, spec agent.Spec, tell bo
 	}
 	go s.work()
 	go s.read(s.talk.Events(s.talk.Last() + 1))
-	return s, nil
+	return opened{s.encoder.Opened(spec.Fresh, s.options()), s}, nil
 }
 
 // start opens the conversation. It outlives ctx, unless ctx ends before start returns.
@@ -324,11 +324,7 @@ func (h *Host) load(ctx context.Context, w wire.Load) (any, error) {
 		return nil, missing(w.Session, err)
 	}
 	spec.Resume = w.Session
-	s, err := h.converse(ctx, w.Session, spec, w.Replay)
-	if err != nil {
-		return nil, err
-	}
-	return opened{s.encoder.Opened("", s.options()), s}, nil
+	return h.converse(ctx, spec, w.Replay)
 }
 
 func missing(id string, err error) error {
@@ -351,11 +347,7 @@ func (h *Host) fork(ctx context.Context, w wire.Fork) (any, error) {
 		return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s cannot copy a session; begin a new one", h.Agent)
 	}
 	spec.Resume, spec.Fresh, spec.Terms.Fork = w.Session, h.NewID(), true
-	s, err := h.converse(ctx, spec.Fresh, spec, false)
-	if err != nil {
-		return nil, err
-	}
-	return opened{s.encoder.Opened(s.id, s.options()), s}, nil
+	return h.converse(ctx, spec, false)
 }
 
 const page = 100

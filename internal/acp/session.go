@@ -251,34 +251,38 @@ func (s *clientSession) cancelRequest(id json.RawMessage) {
 	}
 }
 
-// set changes an option. It calls the conversation even if the value seems unchanged, because only the conversation
-// knows the current one.
+// set changes an option, and answers the request.
 func (s *clientSession) set(id json.RawMessage, option, value string) {
+	if wrong := s.change(option, value); wrong != nil {
+		s.host.put(jsonrpc.Failure(id, wrong))
+		return
+	}
+	s.host.put(jsonrpc.Result(id, s.encoder.Changed(s.options())))
+}
+
+// change changes an option. It calls the conversation even if the value seems unchanged, because only the conversation
+// knows the current one.
+func (s *clientSession) change(option, value string) *jsonrpc.Error {
 	change, choices := agent.Change{Mode: setting.Approval(value)}, s.host.Modes
 	switch option {
 	case "mode":
 	case "model":
 		change, choices = agent.Change{Model: value}, s.host.Models
 	default:
-		s.host.put(jsonrpc.Failure(id,
-			jsonrpc.Errorf(jsonrpc.InvalidParams, "there is no option %q; the options are mode and model",
-				option)))
-		return
+		return jsonrpc.Errorf(jsonrpc.InvalidParams, "there is no option %q; the options are mode and model", option)
 	}
 	if !slices.ContainsFunc(choices, func(o wire.Choice) bool { return o.ID == value }) {
-		s.host.put(jsonrpc.Failure(id, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s cannot be %q here", option, value)))
-		return
+		return jsonrpc.Errorf(jsonrpc.InvalidParams, "%s cannot be %q here", option, value)
 	}
 	if err := s.talk.Set(context.Background(), change); err != nil {
-		s.host.put(jsonrpc.Failure(id, s.wrong(err)))
-		return
+		return s.wrong(err)
 	}
 	if change.Model != "" {
 		s.mu.Lock()
 		s.model = change.Model
 		s.mu.Unlock()
 	}
-	s.host.put(jsonrpc.Result(id, s.encoder.Changed(s.options())))
+	return nil
 }
 
 // options returns the current values and the choices.

@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/eidolon"
 	"omniagent/internal/lineedit"
+	"omniagent/internal/pathname"
 	"omniagent/internal/text"
 )
 
@@ -79,13 +80,9 @@ func (c *Chat) completeFile(ctx context.Context, typed string, offer func([]line
 		return
 	}
 	dir, prefix := filepath.Split(typed)
-	where := dir
-	if !filepath.IsAbs(where) {
-		where = filepath.Join(c.World.Dir, dir)
-	}
 	folded := strings.ToLower(prefix)
 	var found []lineedit.Candidate
-	c.World.List(ctx, where, func(names []string) bool {
+	c.World.List(ctx, pathname.From(c.World.Dir, dir), func(names []string) bool {
 		for _, name := range names {
 			hidden := strings.HasPrefix(name, ".") && !strings.HasPrefix(prefix, ".")
 			if hidden || !strings.HasPrefix(strings.ToLower(name), folded) || text.Name(name) != name {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
+	"omniagent/internal/pathname"
 	"omniagent/internal/screen"
 	"omniagent/internal/text"
 )
@@ -285,10 +285,7 @@ const longestCompared = 1 << 20
 
 // replaced adds what is lost to the change of a whole file, or says why it cannot be shown.
 func (c *Chat) replaced(change *event.Change) (problem string) {
-	path := change.Path
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(c.World.Dir, path)
-	}
+	path := pathname.From(c.World.Dir, change.Path)
 	if change.Old != nil || c.World.Load == nil || c.World.Exists == nil || !c.World.Exists(path) {
 		return ""
 	}
@@ -299,8 +296,7 @@ func (c *Chat) replaced(change *event.Change) (problem string) {
 	case len(data) > longestCompared, !utf8.Valid(data):
 		return "The file exists, and what is lost of it cannot be shown: it is long, or not text."
 	}
-	old := string(data)
-	change.Old = &old
+	change.Old = new(string(data))
 	return ""
 }
 

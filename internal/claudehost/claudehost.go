@@ -19,6 +19,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/opening"
+	"omniagent/internal/pathname"
 	"omniagent/internal/proto/claude"
 	"omniagent/internal/setting"
 )
@@ -76,11 +77,7 @@ func (f Files) Object(from, value string) ([]byte, error) {
 	if strings.HasPrefix(strings.TrimSpace(value), "{") {
 		return []byte(value), nil
 	}
-	path := value
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(f.Dir, path)
-	}
-	data, err := f.Read(path)
+	data, err := f.Read(pathname.From(f.Dir, value))
 	if err != nil {
 		return nil, fault.New(fault.ArgError, "%s is neither a JSON object nor a file that can be read", from).
 			Because(err).Hint("check the path; relative paths start at --cwd")
@@ -142,10 +139,7 @@ func with(r opening.Request, say Say, d claude.Delta) (opening.Request, Say, err
 	t.Allow, t.Deny, r.Ask = slices.Concat(t.Allow, d.Allow), slices.Concat(t.Deny, d.Deny), slices.Concat(r.Ask, d.Ask)
 	t.Helpers, t.Dirs = slices.Concat(t.Helpers, d.Helpers), slices.Clone(t.Dirs)
 	for _, dir := range d.Dirs {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(r.Spec.Dir, dir)
-		}
-		t.Dirs = append(t.Dirs, filepath.Clean(dir))
+		t.Dirs = append(t.Dirs, filepath.Clean(pathname.From(r.Spec.Dir, dir)))
 	}
 	if d.Mode != nil && !r.Mode { // a typed mode has precedence
 		t.Mode, say.Unasked, say.Bypass = d.Mode.Mode, d.Mode.Unasked, say.Bypass || d.Mode.Mode == setting.Yolo
@@ -160,7 +154,7 @@ func with(r opening.Request, say Say, d claude.Delta) (opening.Request, Say, err
 		}
 	}
 	if d.Walls {
-		r.Spec.Shared.Sandbox = setting.Chosen[setting.Sandbox]{Value: setting.WorkspaceWrite, Origin: setting.Typed}
+		r.Spec.Shared.Sandbox = setting.AsTyped(setting.WorkspaceWrite)
 	}
 	if d.Hosts != nil && t.Network != "off" { // a flag that denies the network has precedence
 		if t.Network = strings.Join(d.Hosts, ","); len(d.Hosts) == 0 {
@@ -168,7 +162,7 @@ func with(r opening.Request, say Say, d claude.Delta) (opening.Request, Say, err
 		}
 	}
 	if d.Model != "" && r.Spec.Shared.Model.Value == "" {
-		r.Spec.Shared.Model = setting.Chosen[string]{Value: d.Model, Origin: setting.Typed}
+		r.Spec.Shared.Model = setting.AsTyped(d.Model)
 	}
 	if d.System != "" {
 		t.System = d.System

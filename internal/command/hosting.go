@@ -119,5 +119,5 @@ func fromFlag[T comparable](v T) setting.Chosen[T] {
 	if v == none {
 		return setting.Chosen[T]{}
 	}
-	return setting.Chosen[T]{Value: v, Origin: setting.Typed}
+	return setting.AsTyped(v)
 }

@@ -11,10 +11,10 @@ package config
 
 import (
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"omniagent/internal/pathname"
 	"omniagent/internal/text"
 
 	"omniagent/internal/fault"
@@ -113,11 +113,7 @@ func (l *loader) files() []file {
 	switch {
 	case o.None:
 	case o.Explicit != "":
-		path := o.Explicit
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(o.Dir, path)
-		}
-		add(path, true)
+		add(pathname.From(o.Dir, o.Explicit), true)
 	default:
 		if data, ok := l.trustedProject(); ok {
 			files = l.count(files, file{path: l.set.projectFile, project: true}, data)

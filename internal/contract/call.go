@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 	"omniagent/internal/redact"
 	"omniagent/internal/text"
@@ -112,10 +113,7 @@ func (c *Call) Path(name string) string {
 
 // Abs makes a path absolute from the directory of the call; the process never changes its own directory.
 func (c *Call) Abs(path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(c.dir, path)
+	return filepath.Clean(pathname.From(c.dir, path))
 }
 
 // Dir returns the directory of the call.

@@ -124,12 +124,12 @@ func (s *server) carryOut(ctx context.Context, r request, progress func(string))
 func (s *server) spec(r request) agent.Spec {
 	mode := r.Mode.Approval(s.o.Reads)
 	shared := setting.Defaults()
-	shared.Approval = setting.Chosen[setting.Approval]{Value: mode, Origin: setting.Typed}
+	shared.Approval = setting.AsTyped(mode)
 	if s.o.Sandbox != "" {
-		shared.Sandbox = setting.Chosen[setting.Sandbox]{Value: s.o.Sandbox, Origin: setting.Typed}
+		shared.Sandbox = setting.AsTyped(s.o.Sandbox)
 	}
 	if r.Model != "" {
-		shared.Model = setting.Chosen[string]{Value: r.Model, Origin: setting.Typed}
+		shared.Model = setting.AsTyped(r.Model)
 	}
 	return agent.Spec{
 		Dir: r.Dir, Resume: r.Session, Shared: shared, Env: Deeper(s.o.Env, s.o.Depth),

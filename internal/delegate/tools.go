@@ -2,7 +2,6 @@ package delegate
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -351,10 +350,7 @@ func (s *server) place(r *request) error {
 			r.Dir = before.dir
 		}
 	}
-	r.Dir = cmp.Or(r.Dir, s.o.Roots[0])
-	if !filepath.IsAbs(r.Dir) {
-		r.Dir = filepath.Join(s.o.Roots[0], r.Dir)
-	}
+	r.Dir = pathname.From(s.o.Roots[0], r.Dir)
 	real, err := filepath.EvalSymlinks(r.Dir)
 	if err != nil {
 		return fmt.Errorf("there is no directory %.300q", r.Dir)

@@ -9,6 +9,14 @@ import (
 	"path/filepath"
 )
 
+// From returns a path as it is seen from a directory: an absolute one stays as it is.
+func From(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
 // In returns the name of a file as it is seen from a directory, and whether it is that directory or beneath it. Both
 // are absolute, or both are relative to the same directory. An empty name stands for no file.
 func In(dir, file string) (rel string, within bool) {

@@ -252,7 +252,7 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 	case "output":
 		a.outputFlag, a.Events = "--output", strings.EqualFold(strings.TrimSpace(value), events)
 		if a.Events {
-			sh.Output = typed(setting.StreamJSON)
+			sh.Output = setting.AsTyped(setting.StreamJSON)
 			break
 		}
 		if sh.Output, err = choose(flag, value, setting.Outputs()); err != nil {
@@ -275,7 +275,7 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 		if value == "" {
 			return fault.New(fault.ArgError, "--model needs a name").Hint("leave it out for the agent's own choice")
 		}
-		sh.Model = typed(value)
+		sh.Model = setting.AsTyped(value)
 	case "web":
 		on, ok := true, true
 		if given {
@@ -284,7 +284,7 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 		if !ok {
 			return bad(flag, value, []string{"on", "off", "true", "false", "1", "0"})
 		}
-		sh.Web = typed(on)
+		sh.Web = setting.AsTyped(on)
 	case "output-schema":
 		a.Schema = &value
 	case "output-schema-retries":
@@ -336,14 +336,12 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 	return err
 }
 
-func typed[T any](v T) setting.Chosen[T] { return setting.Chosen[T]{Value: v, Origin: setting.Typed} }
-
 func choose[T ~string](flag *Flag, value string, allowed []T) (setting.Chosen[T], error) {
 	v, ok := setting.Parse(value, allowed)
 	if !ok {
 		return setting.Chosen[T]{}, bad(flag, value, text.Words(allowed))
 	}
-	return typed(v), nil
+	return setting.AsTyped(v), nil
 }
 
 func bad(flag *Flag, value string, allowed []string) error {
@@ -368,7 +366,7 @@ func (a *Arguments) approve(v setting.Approval, flag string) {
 	if now := a.Shared.Approval; now.Typed() && now.Value != v && a.conflict == nil {
 		a.conflict = []string{a.approvalFlag, flag}
 	}
-	a.Shared.Approval, a.approvalFlag = typed(v), flag
+	a.Shared.Approval, a.approvalFlag = setting.AsTyped(v), flag
 }
 
 // declines handles --yolo=false or --auto-edit=false, which override earlier flags and the configuration.
@@ -382,7 +380,7 @@ func (a *Arguments) declines(v setting.Approval) func() {
 }
 
 func (a *Arguments) prints(v setting.Output, flag string) func() {
-	return func() { a.Shared.Output, a.outputFlag, a.Events = typed(v), flag, false }
+	return func() { a.Shared.Output, a.outputFlag, a.Events = setting.AsTyped(v), flag, false }
 }
 
 // toggle handles a switch that may be set to false.

@@ -6,6 +6,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/setting"
 )
 
@@ -98,7 +99,7 @@ func (c *call) eventArgs(lacks map[string]bool) []string {
 	if a.Rehearse != nil {
 		args = append(args, "--rehearse")
 		if *a.Rehearse != "" {
-			add("--script", absolute(c.host.Dir, *a.Rehearse))
+			add("--script", pathname.From(c.host.Dir, *a.Rehearse))
 		}
 	}
 	if c.prompt.text != nil {

@@ -199,7 +199,7 @@ func (w *world) write(path, text string) {
 func (w *world) shim() *Shim {
 	return &Shim{
 		Name: "omniagent", Version: "1", Drivers: w.drivers, Root: func([]string) int { return 0 },
-		Rehearse: func(_, _, home string) (agent.Rehearsal, func(), error) {
+		Rehearse: func(_, home string) (agent.Rehearsal, func(), error) {
 			return agent.Rehearsal{Home: home}, func() {}, nil
 		},
 		Settings: func(dir string) Settings {

@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/redact"
 	"omniagent/internal/workspace"
 )
@@ -84,7 +85,7 @@ func (c *call) reportable() error {
 		return nil
 	}
 	_, last := filepath.Split(c.args.Report)
-	c.args.Report = absolute(c.host.Dir, c.args.Report)
+	c.args.Report = pathname.From(c.host.Dir, c.args.Report)
 	dir, name := filepath.Split(c.args.Report)
 	if last == "" || name == "." || name == ".." {
 		return notAFile(c.args.Report)
@@ -133,13 +134,6 @@ func (c *call) putReport(data []byte) error {
 	return fault.Bare(workspace.PutIn(c.reportDir, name, data))
 }
 
-func absolute(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(dir, path)
-}
-
 func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, code int) error {
 	r := Report{
 		Schema: 1, Tool: c.shim.Version, Agent: c.driver.Name(), Version: optional(c.install.Version),
@@ -148,9 +142,8 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 		Mode:  string(c.mode),
 		Began: o.began.UTC().Format(time.RFC3339Nano), DurationMS: o.took.Milliseconds(), ExitCode: code,
 		AgentSignal: optional(o.exit.Signal), EndedBy: optional(o.exit.ByUs),
-		Session: optional(cmp.Or(o.evidence.Session,
-			launch.Session)),
-		Model: optional(o.evidence.Model), Denials: []reportDenial{}, DenialsKnown: o.evidence.DenialsKnown,
+		Session: optional(cmp.Or(o.evidence.Session, launch.Session)), Model: optional(o.evidence.Model),
+		Denials: []reportDenial{}, DenialsKnown: o.evidence.DenialsKnown,
 		Policies: append([]agent.Policy{}, launch.Policies...), Warnings: []reportWarning{},
 		Records: append([]string{}, o.evidence.Records...), Sandbox: o.evidence.Walls,
 		Attempts: max(1, c.attempts), Rehearsed: c.args.Rehearse != nil,

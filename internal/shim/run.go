@@ -57,52 +57,48 @@ func (c *call) strictEnough(launch agent.Launch) error {
 	return f.Hint("%s can: --approval %s", c.driver.Name(), strings.Join(can, ", --approval "))
 }
 
-// start translates the call and runs the agent.
-func (c *call) start() int {
+// start translates the call and runs the agent. An error is one before the agent has begun.
+func (c *call) start() (code int, err error) {
 	if err := c.mayWork(); err != nil {
-		return c.shim.fail(c.host, err)
+		return 0, err
 	}
 	spec, err := c.rehearsed()
 	if err != nil {
-		return c.shim.fail(c.host, err)
+		return 0, err
 	}
 	c.driverSpec = spec
 	launch, warnings, err := c.driver.Command(spec)
-	if err != nil {
-		return c.shim.fail(c.host, err)
+	if err == nil {
+		err = c.strictEnough(launch)
 	}
-	if err := c.strictEnough(launch); err != nil {
-		return c.shim.fail(c.host, err)
+	if err != nil {
+		return 0, err
 	}
 	err = c.tell(warnings)
 	if c.args.Trace != "" {
 		c.trace(launch, warnings)
 	}
+	if err != nil || c.args.Trace == "only" {
+		return Success, err
+	}
+	if err = c.admit(launch); err == nil {
+		err = c.temp.write(launch.Files)
+	}
 	if err != nil {
-		return c.shim.fail(c.host, err)
-	}
-	if c.args.Trace == "only" {
-		return Success
-	}
-	if err := c.admit(launch); err != nil {
-		return c.shim.fail(c.host, err)
-	}
-	if err := c.temp.write(launch.Files); err != nil {
-		return c.shim.fail(c.host, err)
+		return 0, err
 	}
 	if c.args.Walls && !c.driver.Describe().BuiltIn { // the native agent has its own
 		if c.walls, err = c.settings.Around(c.driver, spec); err != nil {
-			return c.shim.fail(c.host, err)
+			return 0, err
 		}
 		defer c.walls.Close()
 	}
 	c.snapshotBefore()
 	defer c.snapshotAfter("")
 	if c.schema != nil {
-		return c.runSchema(launch, warnings)
+		return c.runSchema(launch, warnings), nil
 	}
-	o := c.runOnce(launch, c.host.Stdout)
-	return c.conclude(launch, warnings, o)
+	return c.conclude(launch, warnings, c.runOnce(launch, c.host.Stdout)), nil
 }
 
 // mayWork refuses what the walls would refuse, before a home for a rehearsal is made in the very workspace.
@@ -168,7 +164,7 @@ func (c *call) rehearsed() (agent.Spec, error) {
 	if err := c.settings.Trust.CopyInto(state); err != nil {
 		return s, notMade(state, "XDG_STATE_HOME", err)
 	}
-	rehearsal, stop, err := c.shim.Rehearse(*c.args.Rehearse, c.dir, home)
+	rehearsal, stop, err := c.shim.Rehearse(*c.args.Rehearse, home)
 	if err != nil {
 		return s, err
 	}

@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
+	"omniagent/internal/pathname"
 	rules "omniagent/internal/schema"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
@@ -47,7 +48,7 @@ func (c *call) compileSchema() error {
 		}
 		from = printable(given)
 		var err error
-		if data, err = readSchema(absolute(c.host.Dir, given)); err != nil {
+		if data, err = readSchema(pathname.From(c.host.Dir, given)); err != nil {
 			return err
 		}
 	}

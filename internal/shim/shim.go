@@ -29,6 +29,7 @@ import (
 	"omniagent/internal/config"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
@@ -63,7 +64,7 @@ type Shim struct {
 	// Remember makes an agent the one that is used when none is named, and returns 0, or has said why not.
 	Remember func(name string) int
 	// Rehearse starts the scripted model. The path may be empty.
-	Rehearse func(script, dir, home string) (agent.Rehearsal, func(), error)
+	Rehearse func(script, home string) (agent.Rehearsal, func(), error)
 }
 
 // Settings is the configuration as the shim needs it.
@@ -182,7 +183,11 @@ func (c *call) run() int {
 	if c.args.Events {
 		return c.events()
 	}
-	return c.start()
+	code, err := c.start()
+	if err != nil {
+		return c.shim.fail(c.host, err)
+	}
+	return code
 }
 
 // resolve determines everything that can be known before something is started, the cheapest first. It has no side
@@ -215,7 +220,7 @@ func (c *call) directory() error {
 	}
 	c.dir = c.host.Dir
 	if c.args.Dir != "" {
-		c.dir = filepath.Clean(absolute(c.host.Dir, c.args.Dir))
+		c.dir = filepath.Clean(pathname.From(c.host.Dir, c.args.Dir))
 	}
 	info, err := os.Stat(c.dir)
 	switch {
@@ -234,7 +239,8 @@ func (c *call) directory() error {
 
 func (c *call) configure() error {
 	c.settings = c.shim.Settings(c.dir)
-	c.settings.Temp = absolute(c.host.Dir, c.settings.Temp) // TMPDIR may be relative, and the agent works elsewhere
+	// TMPDIR may be relative, and the agent works elsewhere
+	c.settings.Temp = pathname.From(c.host.Dir, c.settings.Temp)
 	if c.settings.Err != nil {
 		return c.settings.Err
 	}
@@ -266,7 +272,7 @@ func (c *call) defaults() error {
 	configured(set, "shim.model", &c.shared.Model, func(v config.Value) string { return v.Text })
 	configured(set, "shim.web", &c.shared.Web, func(v config.Value) bool { on, _ := v.Raw.(bool); return on })
 	if slices.Contains(c.args.Declined, c.shared.Approval.Value) {
-		c.shared.Approval = typed(setting.Prompt)
+		c.shared.Approval = setting.AsTyped(setting.Prompt)
 	}
 	if c.args.Timeout == nil {
 		c.args.Timeout = new(set.Duration("shim.timeout"))
