@@ -23,10 +23,10 @@ func With(s agent.Spec, change agent.Change) agent.Spec {
 		if !slices.Contains(setting.Common(), approval) {
 			approval = setting.Prompt // the strictest mode that every agent has
 		}
-		s.Shared.Approval = setting.Chosen[setting.Approval]{Value: approval, Origin: setting.Typed}
+		s.Shared.Approval = setting.AsTyped(approval)
 	}
 	if change.Model != "" {
-		s.Shared.Model = setting.Chosen[string]{Value: change.Model, Origin: setting.Typed}
+		s.Shared.Model = setting.AsTyped(change.Model)
 	}
 	return s
 }
@@ -47,10 +47,8 @@ func (c *Conversation) apply(change agent.Change, reply func(error)) {
 		reply(c.overError())
 		return
 	case change.Mode != "" && !slices.Contains(setting.Approvals(), change.Mode):
-		reply(
-			fault.New(fault.ArgError, "there is no mode %q", change.Mode).
-				Hint("deny, ask, plan, prompt, default, auto-edit or yolo"),
-		)
+		reply(fault.New(fault.ArgError, "there is no mode %q", change.Mode).
+			Hint("deny, ask, plan, prompt, default, auto-edit or yolo"))
 		return
 	}
 	if c.abandoned || change.Mode != "" && !c.able.Mode || change.Model != "" && !c.able.Model {
@@ -98,41 +96,33 @@ func (c *Conversation) proceed() {
 // restartWith makes a change that an agent accepts only when it starts.
 func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 	facts := c.Facts()
+	var refused error
 	switch {
 	case !c.abandoned && (change.Mode == "" || change.Mode == facts.Mode) &&
-		(change.Model == "" || change.Model == facts.Model):
-		reply(nil) // nothing to change
-		c.changed()
-		return
+		(change.Model == "" || change.Model == facts.Model): // nothing to change
 	case c.returning(): // it ended while the Mind was asked for the change
 		c.changes = slices.Insert(c.changes, 0, func() { c.restartWith(change, reply) })
 		return
 	case c.turn != nil || c.unprompted != nil:
-		reply(
-			fault.New(fault.Unsupported, "%s does not change that in the middle of a turn", facts.Agent).
-				Hint("wait for its end, or interrupt it"),
-		)
-		c.changed()
-		return
+		refused = fault.New(fault.Unsupported, "%s does not change that in the middle of a turn", facts.Agent).
+			Hint("wait for its end, or interrupt it")
 	case c.last > 0 && (!c.able.Resume || c.Own() == ""):
-		reply(
-			fault.New(fault.Unsupported, "%s cannot change that: it cannot resume a conversation", facts.Agent).
-				Hint("begin another conversation"),
-		)
-		c.changed()
+		refused = fault.New(fault.Unsupported, "%s cannot change that: it cannot resume a conversation", facts.Agent).
+			Hint("begin another conversation")
+	default:
+		c.restart(With(c.spec, change), func(err error) {
+			if err == nil {
+				c.tell(&event.Event{
+					Kind: event.Changed, Facts: &event.Facts{Mode: change.Mode, Model: change.Model}, Synthetic: true,
+				})
+			}
+			reply(err)
+			c.changed()
+		})
 		return
 	}
-	c.restart(With(c.spec, change), func(err error) {
-		if err == nil {
-			c.tell(&event.Event{
-				Kind:      event.Changed,
-				Synthetic: true,
-				Facts:     &event.Facts{Mode: change.Mode, Model: change.Model},
-			})
-		}
-		reply(err)
-		c.changed()
-	})
+	reply(refused)
+	c.changed()
 }
 
 // restart closes the Mind and makes another that resumes the conversation. If that fails, the conversation keeps its

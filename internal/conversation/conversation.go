@@ -365,10 +365,9 @@ func (c *Conversation) Steer(ctx context.Context, blocks []event.Block) (number 
 
 // StartSteer is Steer in two parts: it takes its place before all later requests, and the function that it returns
 // waits for the result.
-func (c *Conversation) StartSteer(
-	ctx context.Context,
-	blocks []event.Block,
-) (wait func() (number int64, steered bool, err error)) {
+func (c *Conversation) StartSteer(ctx context.Context, blocks []event.Block) (
+	wait func() (number int64, steered bool, err error),
+) {
 	if err := empty(blocks); err != nil {
 		return func() (int64, bool, error) { return 0, false, err }
 	}
@@ -407,11 +406,9 @@ func (c *Conversation) Set(ctx context.Context, change agent.Change) error {
 // StartSet is Set in two parts: it takes its place before all later requests, and the function that it returns waits
 // for the result.
 func (c *Conversation) StartSet(ctx context.Context, change agent.Change) (wait func() error) {
-	done := start(
-		ctx,
-		c,
-		func(reply func(struct{}, error)) { c.set(change, func(err error) { reply(struct{}{}, err) }) },
-	)
+	done := start(ctx, c, func(reply func(struct{}, error)) {
+		c.set(change, func(err error) { reply(struct{}{}, err) })
+	})
 	return func() error {
 		_, err := done()
 		return err

@@ -22,7 +22,7 @@ type questions struct {
 	past   map[string]event.Reply  // the last answers, to report a late one as a conflict
 	order  []string                // ids in past, oldest first
 	// stale are questions of an earlier process. No agent waits for the answer any more.
-	stale map[string]event.Ask
+	stale map[string]*question
 }
 
 // question is an open question.
@@ -37,7 +37,8 @@ type question struct {
 const mostPast = 64
 
 func (q *questions) init() {
-	q.open, q.calls, q.past = map[string]*question{}, map[string]*event.Reply{}, map[string]event.Reply{}
+	q.open, q.stale = map[string]*question{}, map[string]*question{}
+	q.calls, q.past = map[string]*event.Reply{}, map[string]event.Reply{}
 }
 
 // addCall notes a call that a question may be about.
@@ -46,33 +47,28 @@ func (q *questions) addCall(id string) { q.calls[id] = nil }
 // endCall withdraws the questions about a call that has its result.
 func (q *questions) endCall(c *Conversation, call string) {
 	delete(q.calls, call)
-	for id, open := range q.open {
-		if open.ask.Tool != nil && open.ask.Tool.ID == call {
-			q.forget(id)
-			c.record(event.Event{Kind: event.Withdrawn, Turn: open.turn, Ask: &event.Ask{ID: id}, Synthetic: true})
-		}
-	}
+	q.withdrawn(c, true, func(open *question) bool { return open.isAbout(call) })
 }
 
 // withdraw removes a question that the agent takes back.
 func (q *questions) withdraw(c *Conversation, wire string) {
-	for id, open := range q.open {
-		if open.wire == wire {
-			q.forget(id)
-			c.record(event.Event{Kind: event.Withdrawn, Turn: open.turn, Ask: &event.Ask{ID: id}})
-		}
-	}
+	q.withdrawn(c, false, func(open *question) bool { return open.wire == wire })
 }
 
 // endTurn withdraws the open questions of a turn.
 func (q *questions) endTurn(c *Conversation, turn int64) {
+	q.withdrawn(c, true, func(open *question) bool { return open.turn == turn })
+	clear(q.calls)
+}
+
+// withdrawn removes the open questions that are meant. byUs: the agent has not said so.
+func (q *questions) withdrawn(c *Conversation, byUs bool, meant func(*question) bool) {
 	for id, open := range q.open {
-		if open.turn == turn {
+		if meant(open) {
 			q.forget(id)
-			c.record(event.Event{Kind: event.Withdrawn, Turn: turn, Ask: &event.Ask{ID: id}, Synthetic: true})
+			c.record(event.Event{Kind: event.Withdrawn, Turn: open.turn, Ask: &event.Ask{ID: id}, Synthetic: byUs})
 		}
 	}
-	clear(q.calls)
 }
 
 func (q *questions) forget(id string) {
@@ -84,13 +80,15 @@ func (q *questions) forget(id string) {
 	}
 }
 
-// find returns the id of an open question, given that id or the id of the call it is about.
-func (q *questions) find(id string) string {
-	if q.open[id] != nil {
+func (q *question) isAbout(call string) bool { return q.ask.Tool != nil && q.ask.Tool.ID == call }
+
+// find returns the id of a question, given that id or the id of the call it is about, or "".
+func find(among map[string]*question, id string) string {
+	if among[id] != nil {
 		return id
 	}
-	for name, open := range q.open {
-		if open.ask.Tool != nil && open.ask.Tool.ID == id {
+	for name, q := range among {
+		if q.isAbout(id) {
 			return name
 		}
 	}
@@ -120,11 +118,7 @@ func (c *Conversation) ask(e *event.Event) {
 	open.clock = time.AfterFunc(c.o.Patience, func() {
 		c.inbox.post(func() {
 			if q.open[id] == open {
-				_ = c.reply(event.Reply{
-					Question: id, Option: event.Deny, ByUs: true, Text: fmt.Sprintf("nobody answered within %s",
-						c.o.Patience),
-				})
-				c.record(event.Event{Kind: event.Withdrawn, Turn: open.turn, Ask: &event.Ask{ID: id}, Synthetic: true})
+				c.unanswered(open, fmt.Sprintf("nobody answered within %s", c.o.Patience))
 			}
 		})
 	})
@@ -146,6 +140,13 @@ func (c *Conversation) open(e *event.Event) *question {
 	return open
 }
 
+// unanswered denies an open question that nobody answers.
+func (c *Conversation) unanswered(open *question, why string) {
+	id := open.ask.ID
+	_ = c.reply(event.Reply{Question: id, Option: event.Deny, ByUs: true, Text: why})
+	c.record(event.Event{Kind: event.Withdrawn, Turn: open.turn, Ask: &event.Ask{ID: id}, Synthetic: true})
+}
+
 // deny denies a question that is not recorded.
 func (c *Conversation) deny(wire, why string) {
 	mind := c.mind
@@ -155,10 +156,10 @@ func (c *Conversation) deny(wire, why string) {
 // answer implements Answer.
 func (c *Conversation) answer(r event.Reply) (turn int64, err error) {
 	q := &c.questions
-	if id := q.findStale(r.Question); id != "" {
+	if id := find(q.stale, r.Question); id != "" {
 		return c.answerStale(id, r)
 	}
-	if id := q.find(r.Question); id != "" {
+	if id := find(q.open, r.Question); id != "" {
 		r.Question = id
 		return 0, c.reply(r)
 	}
@@ -218,9 +219,8 @@ func (q *questions) remember(r event.Reply) {
 // nobodyAnswers implements NobodyAnswers.
 func (c *Conversation) nobodyAnswers() {
 	c.canAsk = false
-	for id, open := range c.questions.open {
-		_ = c.reply(event.Reply{Question: id, Option: event.Deny, ByUs: true, Text: "nobody can answer any more"})
-		c.record(event.Event{Kind: event.Withdrawn, Turn: open.turn, Ask: &event.Ask{ID: id}, Synthetic: true})
+	for _, open := range c.questions.open {
+		c.unanswered(open, "nobody can answer any more")
 	}
 }
 
@@ -275,24 +275,11 @@ func (c *Conversation) becomesMessage() {
 	s.reply(-number, err)
 }
 
-// findStale returns the id of a question of an earlier process, given that id or the id of its call, or "".
-func (q *questions) findStale(id string) string {
-	if _, is := q.stale[id]; is {
-		return id
-	}
-	for name, ask := range q.stale {
-		if ask.Tool != nil && ask.Tool.ID == id {
-			return name
-		}
-	}
-	return ""
-}
-
 // answerStale answers a question of an earlier process: the answer becomes the next message. It allows nothing by
 // itself: if the agent makes the call again, it asks again.
 func (c *Conversation) answerStale(id string, r event.Reply) (turn int64, err error) {
 	q := &c.questions
-	ask := q.stale[id]
+	ask := q.stale[id].ask
 	delete(q.stale, id)
 	r.Question = id
 	q.remember(r)
@@ -309,5 +296,5 @@ func (c *Conversation) dropStale() {
 	for id := range c.questions.stale {
 		c.record(event.Event{Kind: event.Withdrawn, Synthetic: true, Ask: &event.Ask{ID: id}})
 	}
-	c.questions.stale = nil
+	clear(c.questions.stale)
 }

@@ -110,14 +110,13 @@ func (c *Conversation) fits(blocks []event.Block) error {
 
 // next begins the turn of the oldest message in the queue.
 func (c *Conversation) next() {
-	if c.closing {
+	switch {
+	case c.closing:
 		c.closeIdle()
 		return
-	}
-	if c.turn != nil || c.changing || len(c.waiting) == 0 {
+	case c.turn != nil, c.changing, len(c.waiting) == 0:
 		return
-	}
-	if c.abandoned {
+	case c.abandoned:
 		c.restart(c.spec, func(error) { c.next() })
 		return
 	}
@@ -310,10 +309,7 @@ func (c *Conversation) tell(e *event.Event) {
 	case event.Started:
 		if f := e.Facts; f != nil && f.Mode != "" && c.differs(f.Mode) {
 			c.tell(&event.Event{
-				Kind:      event.Changed,
-				Session:   e.Session,
-				Facts:     &event.Facts{Mode: f.Mode},
-				Synthetic: true,
+				Kind: event.Changed, Session: e.Session, Facts: &event.Facts{Mode: f.Mode}, Synthetic: true,
 			})
 		}
 		c.merge(e)
@@ -360,15 +356,8 @@ func (c *Conversation) attribute(e *event.Event) *turn {
 // beginsTurn reports whether an event without a turn begins one.
 func beginsTurn(k event.Kind) bool {
 	switch k {
-	case event.TurnBegan,
-		event.Text,
-		event.Thinking,
-		event.Answered,
-		event.ToolCall,
-		event.ToolResult,
-		event.Question,
-		event.Denied,
-		event.Ended:
+	case event.TurnBegan, event.Text, event.Thinking, event.Answered, event.ToolCall, event.ToolResult,
+		event.Question, event.Denied, event.Ended:
 		return true
 	}
 	return false
@@ -434,10 +423,7 @@ func (c *Conversation) setOwn(id string) {
 // endUnfinished ends the turns that an earlier process left open.
 func (c *Conversation) endUnfinished(state session.State) {
 	for _, q := range state.Questions {
-		if c.questions.stale == nil {
-			c.questions.stale = map[string]event.Ask{}
-		}
-		c.questions.stale[q.ID] = q
+		c.questions.stale[q.ID] = &question{ask: q}
 		c.record(event.Event{Kind: event.Notice, Synthetic: true, Text: fmt.Sprintf(
 			"question %s is still open, and an answer becomes the next message: %s", q.ID, q.Text)})
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/agent/native"
 	"omniagent/internal/conversation"
@@ -100,12 +101,9 @@ func (p *Plan) resumeMode(state session.State) {
 	}
 	mode := recorded
 	if p.request.Mode {
-		mode = conversation.Stricter(recorded, wanted)
-	}
-	if mode == wanted {
-		return
-	}
-	if p.request.Mode {
+		if mode = conversation.Stricter(recorded, wanted); mode == wanted {
+			return
+		}
 		p.env.Log("the session is in mode %s, which stays, because resuming never loosens it. Change the mode in the "+
 			"conversation, or begin another", mode)
 	}
@@ -158,15 +156,17 @@ func (p *Plan) newest(ctx context.Context, store session.Store) (string, error) 
 	return "", nil
 }
 
-// isUUID reports whether an agent accepts an id as one of its own.
-func isUUID(id string) bool { return cli.IsUUID(id) && id == strings.ToLower(id) }
+// needUUID makes Fresh an id that an agent accepts as one of its own.
+func needUUID(s *agent.Spec) {
+	if !cli.IsUUID(s.Fresh) || s.Fresh != strings.ToLower(s.Fresh) {
+		s.Fresh = ident.UUID()
+	}
+}
 
 // create begins a session. own is the agent's id of its session, if it already has one.
 func (p *Plan) create(ctx context.Context, store session.Store, id, own string) (*session.Session, error) {
 	s := &p.request.Spec
-	if !isUUID(s.Fresh) {
-		s.Fresh = ident.UUID()
-	}
+	needUUID(s)
 	b := session.Begin{ID: id, Agent: p.agent, Model: s.Shared.Model.Value, Mode: string(cli.ModeOf(*s)), Cwd: s.Dir}
 	kept, err := store.New(ctx, b, p.keep, p.env.Log)
 	if err == nil && own != "" {
@@ -195,7 +195,8 @@ func (p *Plan) resume(ctx context.Context, store session.Store) (*session.Sessio
 	}
 	var kept *session.Session
 	if s.Terms.Fork {
-		kept, err = store.Fork(ctx, id, p.forkID())
+		s.Fresh = cmp.Or(s.Fresh, ident.UUID())
+		kept, err = store.Fork(ctx, id, s.Fresh)
 	} else {
 		kept, err = store.Resume(ctx, id)
 	}
@@ -207,9 +208,7 @@ func (p *Plan) resume(ctx context.Context, store session.Store) (*session.Sessio
 	switch {
 	case s.Resume == "": // the agent has no session yet
 		s.Terms.Fork = false
-		if !isUUID(s.Fresh) {
-			s.Fresh = ident.UUID()
-		}
+		needUUID(s)
 	case forked:
 	case shared(store, kept.State()):
 		s.Terms.Fork, s.Fresh = true, ident.UUID()
@@ -231,12 +230,6 @@ func shared(store session.Store, state session.State) bool {
 	}
 	defer original.Close()
 	return original.State.Session == state.Session
-}
-
-// forkID returns the id of the fork.
-func (p *Plan) forkID() string {
-	p.request.Spec.Fresh = cmp.Or(p.request.Spec.Fresh, ident.UUID())
-	return p.request.Spec.Fresh
 }
 
 // find returns the session of that name, or "".

@@ -95,7 +95,6 @@ func (p *Plan) own(ctx context.Context) error {
 	if e.Config != "" {
 		p.native.Servers, p.native.Config = filepath.Join(e.Config, "mcp.json"), e.Config
 	}
-	p.request.Services.Grace = cmp.Or(p.request.Services.Grace, e.Grace)
 	return nil
 }
 

@@ -139,6 +139,7 @@ func (e Env) Plan(ctx context.Context, r Request) (*Plan, error) {
 		return nil, fault.New(fault.ArgError, "a session on disk cannot be resumed without keeping it").
 			Hint("leave out --no-session-persistence, or fork it: omniagent session fork")
 	}
+	p.request.Services.Grace = cmp.Or(r.Services.Grace, e.Grace)
 	s := &p.request.Spec
 	if r.Rejoin && p.keep && !resumes && s.Fresh != "" && r.History == "" && e.Store().Has(s.Fresh) {
 		s.Resume, s.Fresh = s.Fresh, ""
@@ -173,7 +174,6 @@ func (p *Plan) installed() error {
 	}
 	p.driver, p.agent = driver, driver.Name()
 	p.secrets = p.env.Environ
-	p.request.Services.Grace = cmp.Or(p.request.Services.Grace, p.env.Grace)
 	if p.env.Register != nil {
 		p.request.Services.Register = p.env.Register()
 	}
