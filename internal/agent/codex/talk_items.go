@@ -22,6 +22,7 @@ type counted struct {
 type notice struct {
 	Thread  string          `json:"threadId"`
 	Turn    turn            `json:"turn"`
+	TurnID  string          `json:"turnId"`
 	Delta   string          `json:"delta"`
 	Message string          `json:"message"`
 	Summary string          `json:"summary"`
