@@ -70,7 +70,7 @@ func (f *fifth) Ask(ctx context.Context, q model.Request, hear func(model.Piece)
 		}
 	}
 	var said fifthAnswer
-	if _, err := f.api.Call(ctx, "/fifth", r, &said); err != nil {
+	if err := f.api.Call(ctx, "/fifth", r, &said); err != nil {
 		return nil, err
 	}
 	a := &model.Answer{Model: r.Model, Stop: model.Done, Usage: model.Usage{Input: 10, Output: 5}}

@@ -322,7 +322,7 @@ func liveOf(t *testing.T, wire func() *wire, change ...func(*agent.Spec, *agent.
 			}
 			return agent.Launch{Path: self, Args: args, Env: s.Env, Dir: s.Dir, Spec: s}, nil
 		},
-		Proto: func(agent.Spec) cli.Proto { return wire() },
+		Proto: func(agent.Spec, agent.Launch) cli.Proto { return wire() },
 	}, s, sv)
 	if err != nil {
 		t.Fatal(err)
