@@ -327,19 +327,21 @@ func join(o *order, signals chan os.Signal) int {
 	if err := unix.CloseRange(uint(keep), ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fail(fmt.Errorf("descriptors could stay open: %w", err))
 	}
-	if early := pending(signals); len(early) > 0 { // there is no copy yet that has it too
-		return died(early[0])
-	}
+	later := listen() // catches them from now on, so that Stop only waits for those that have come
 	child, where, err := forkInto(n, o.Dir, program, argv, env)
 	if err != nil {
 		return fail(fmt.Errorf("%s: %w", where, err))
+	}
+	signal.Stop(signals)
+	for _, s := range pending(signals) { // it may have come before there was a program
+		_ = syscall.Kill(child, s)
 	}
 	tell("joined")
 	if o.Call == "" { // else the copy listens to the caller
 		go dieWithCaller(nil)
 	}
 	status := await(child)
-	_ = pending(signals)
+	_ = pending(later)
 	if status.Signaled() {
 		return died(status.Signal())
 	}
@@ -368,6 +370,8 @@ func forkInto(spaces int, dir, program string, argv, env []string) (pid int, whe
 		none    uint64
 		all     = ^uint64(0)
 		end     = uintptr(pipe[1])
+		fall    [4]uint64 // the action of the kernel for a signal
+		asking  = askedBy()
 		last    = uintptr(spaceFile + spaces)
 	)
 	// no handler of the runtime may run in the copy
@@ -387,6 +391,12 @@ func forkInto(spaces int, dir, program string, argv, env []string) (pid int, whe
 		}
 		if errno == 0 {
 			failure[0] = 2
+			for i := range asking { // one that comes now ends the copy; a handler of the runtime would swallow it
+				if asking[i] != 0 {
+					_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, asking[i],
+						uintptr(unsafe.Pointer(&fall)), 0, 8, 0, 0)
+				}
+			}
 			_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&none)), 0,
 				8,
 				0, 0)
@@ -412,6 +422,16 @@ func forkInto(spaces int, dir, program string, argv, env []string) (pid int, whe
 		return 0, places[failure[0]], syscall.Errno(failure[1])
 	}
 	return int(child), "", nil
+}
+
+// askedBy returns the signals that ask a program to end, and 0 for those that the caller ignores.
+func askedBy() (numbers [4]uintptr) {
+	for i, s := range ending() {
+		if !signal.Ignored(s) {
+			numbers[i] = uintptr(s)
+		}
+	}
+	return numbers
 }
 
 // Dialer connects to what listens in namespaces.

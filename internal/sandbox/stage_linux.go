@@ -82,11 +82,16 @@ func behind(o order, env []string, signals chan os.Signal) int {
 	return notFound(o.Program, syscall.Exec(o.Program, os.Args[2:], env))
 }
 
+// ending are the signals that ask a program to end.
+func ending() [4]syscall.Signal {
+	return [...]syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
+}
+
 // listen catches the signals that ask the group to end, from the beginning. A signal that the caller ignores stays
 // ignored.
 func listen() chan os.Signal {
 	signals := make(chan os.Signal, 16)
-	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+	for _, s := range ending() {
 		if !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}
