@@ -147,8 +147,8 @@ func (n *narrator) end(end *event.End) []wire.Update {
 // newCall returns the update for a new call.
 func (n *narrator) newCall(e *event.Call, parent string) *wire.Tool {
 	t := wire.Tool{
-		ID: e.ID, New: true, Name: e.Name, Title: n.titleOf(e), Kind: cmp.Or(kinds[e.Kind], "other"),
-		Status: wire.Pending, Input: valid(e.Input), Parent: parent, Locations: n.places(e),
+		ID: e.ID, New: true, Name: e.Name, Title: n.titleOf(e), Kind: kindOf(e.Kind), Status: wire.Pending,
+		Input: valid(e.Input), Parent: parent, Locations: n.places(e),
 	}
 	c := &call{Call: *e, since: time.Now()}
 	if e.Kind == event.Shell {
@@ -289,10 +289,12 @@ func planOf(input json.RawMessage) []wire.Step {
 	return steps
 }
 
-// kinds are the protocol's kinds of tools; all others are "other".
-var kinds = map[event.ToolKind]string{
-	event.Shell: "execute", event.Read: "read", event.Write: "edit", event.Web: "fetch", event.Search: "search",
-	event.Agent: "think",
+// kindOf returns the protocol's kind of a tool.
+func kindOf(k event.ToolKind) string {
+	return cmp.Or(map[event.ToolKind]string{
+		event.Shell: "execute", event.Read: "read", event.Write: "edit", event.Web: "fetch", event.Search: "search",
+		event.Agent: "think",
+	}[k], "other")
 }
 
 // titleOf describes a call in one line.
