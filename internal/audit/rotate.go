@@ -106,14 +106,9 @@ func (l *Log) numbers() []int {
 	prefix := strings.TrimSuffix(filepath.Base(l.path), ext) + "."
 	var numbers []int
 	for _, entry := range entries {
-		middle, ok := strings.CutPrefix(entry.Name(), prefix)
-		if !ok {
-			continue
-		}
-		if middle, ok = strings.CutSuffix(middle, ext); !ok {
-			continue
-		}
-		if n, err := strconv.Atoi(middle); err == nil && n > 0 && strconv.Itoa(n) == middle {
+		rest, begins := strings.CutPrefix(entry.Name(), prefix)
+		middle, ends := strings.CutSuffix(rest, ext)
+		if n, err := strconv.Atoi(middle); err == nil && begins && ends && n > 0 && strconv.Itoa(n) == middle {
 			numbers = append(numbers, n)
 		}
 	}

@@ -10,6 +10,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -67,8 +68,7 @@ func Load(o Options) (*Set, error) {
 	}
 	files := l.files()
 	l.chooseContext(files)
-	var layers []layer
-	layers = append(layers, l.flags(), l.environment())
+	layers := []layer{l.flags(), l.environment()}
 	for _, f := range files {
 		layers = append(layers, l.fileLayers(f)...)
 	}
@@ -103,11 +103,11 @@ func (l *loader) files() []file {
 		data, exists, err := readConfig(path)
 		switch {
 		case err != nil:
-			l.fail(path, literal.Pos{}, err.Error(), "")
+			l.fail(path, literal.Pos{}, err.Error())
 		case exists:
 			files = l.count(files, file{path: path}, data)
 		case required:
-			l.fail(path, literal.Pos{}, "the file does not exist", "")
+			l.fail(path, literal.Pos{}, "the file does not exist")
 		}
 	}
 	switch {
@@ -126,9 +126,9 @@ func (l *loader) files() []file {
 }
 
 // fail notes an error in a file. Its other layers still count.
-func (l *loader) fail(path string, pos literal.Pos, message, value string) {
+func (l *loader) fail(path string, pos literal.Pos, message string) {
 	l.unreadable = l.unreadable || pos.Line == 0
-	l.problems.inFile(path, pos, message, value)
+	l.problems.inFile(path, pos, message, "")
 }
 
 func (l *loader) count(files []file, f file, data []byte) []file {
@@ -169,11 +169,9 @@ func (l *loader) environment() layer {
 		if key.Env == "" {
 			continue
 		}
-		text, ok := l.options.Getenv(key.Env)
-		if !ok || text == "" {
-			continue
+		if text, ok := l.options.Getenv(key.Env); ok && text != "" {
+			l.parse(out, key, text, "env:", key.Env)
 		}
-		l.parse(out, key, text, "env:", key.Env)
 	}
 	return out
 }
@@ -210,10 +208,7 @@ func (l *loader) defaults() layer {
 // chooseContext selects a [context.NAME] and checks that it exists.
 func (l *loader) chooseContext(files []file) {
 	var available []string
-	name, origin, in := l.options.Context, "--context", Value{}
-	if name == "" {
-		name, origin = l.options.Overrides[contextKeyName], "--context"
-	}
+	name, origin, in := cmp.Or(l.options.Context, l.options.Overrides[contextKeyName]), "--context", Value{}
 	if key, ok := findKey(l.options.Keys, contextKeyName); ok && name == "" && key.Env != "" {
 		name, _ = l.options.Getenv(key.Env)
 		origin = key.Env

@@ -86,10 +86,10 @@ func Peek(e Edit) (string, error) {
 		return "", err
 	}
 	data, _, err := readConfig(e.File)
-	if err != nil {
-		return "", invalid(e.File, err)
+	if err == nil {
+		_, err = literal.ParseTOML(data)
 	}
-	if _, err := literal.ParseTOML(data); err != nil {
+	if err != nil {
 		return "", invalid(e.File, err)
 	}
 	return oldText(data, path, key), nil

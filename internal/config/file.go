@@ -80,12 +80,12 @@ func (l *loader) withhold(path string, layers ...layer) {
 // contexts checks every context, so that mistakes show before a context is used, and keeps the chosen one.
 func (l *loader) contexts(path string, contexts literal.Member, chosen layer) {
 	if contexts.Value.Kind != literal.Object {
-		l.fail(path, contexts.Value.Pos, "context must be a table of tables: [context.NAME]", "")
+		l.fail(path, contexts.Value.Pos, "context must be a table of tables: [context.NAME]")
 		return
 	}
 	for _, c := range contexts.Value.Members {
 		if c.Value.Kind != literal.Object {
-			l.fail(path, c.Value.Pos, "a context must be a table: [context.NAME]", "")
+			l.fail(path, c.Value.Pos, "a context must be a table: [context.NAME]")
 			continue
 		}
 		into := layer{}
@@ -119,7 +119,7 @@ func (l *loader) walk(path string, above []string, m literal.Member, into layer)
 		}
 	case name == contextKeyName && len(above) == 0:
 		if m.Value.Kind != literal.String {
-			l.fail(path, m.Value.Pos, contextKeyName+" must be a string, not a "+m.Value.Kind.String(), "")
+			l.fail(path, m.Value.Pos, contextKeyName+" must be a string, not a "+m.Value.Kind.String())
 		}
 	default:
 		message := unknownKey(name, l.options.Keys)

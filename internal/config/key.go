@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -148,9 +149,7 @@ func (k Key) fromLiteral(v literal.Value) (any, error) {
 	switch {
 	case v.Kind == literal.String && (k.Type == String || k.Type == Enum || k.Type == Duration || k.Type == Bytes):
 		return k.parse(v.Str)
-	case whole && k.Type == Int && n >= 0:
-		return n, nil
-	case whole && k.Type == Bytes && n >= 0:
+	case whole && (k.Type == Int || k.Type == Bytes) && n >= 0:
 		return n, nil
 	case v.Kind == literal.Bool && k.Type == Bool:
 		return v.Bool, nil
@@ -168,21 +167,12 @@ func (k Key) fromLiteral(v literal.Value) (any, error) {
 }
 
 func (t Type) description(enum []string) string {
-	switch t {
-	case Int:
-		return "a whole number of at least 0"
-	case Bool:
-		return "true or false, without quotes"
-	case Duration:
-		return `a duration with its unit, in quotes, such as "90s"`
-	case Enum:
-		return "one of " + strings.Join(enum, ", ") + ", in quotes"
-	case List:
-		return "a list of strings"
-	case Bytes:
-		return `a number of bytes, such as 4096 or "4KiB"`
-	}
-	return "a string, in quotes"
+	return cmp.Or(map[Type]string{
+		Int: "a whole number of at least 0", Bool: "true or false, without quotes",
+		Duration: `a duration with its unit, in quotes, such as "90s"`,
+		Enum:     "one of " + strings.Join(enum, ", ") + ", in quotes",
+		List:     "a list of strings", Bytes: `a number of bytes, such as 4096 or "4KiB"`,
+	}[t], "a string, in quotes")
 }
 
 func describe(v literal.Value) string {

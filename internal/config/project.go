@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"omniagent/internal/pathname"
 )
 
 // projectPath returns the path of a project's file below its directory.
@@ -151,9 +152,5 @@ func leavesRoot(path, root string) bool {
 		return look == nil && info.Mode()&os.ModeSymlink != 0
 	}
 	realRoot, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return true
-	}
-	below, err := filepath.Rel(realRoot, real)
-	return err != nil || below == ".." || strings.HasPrefix(below, ".."+string(filepath.Separator))
+	return err != nil || !pathname.Within(realRoot, real)
 }

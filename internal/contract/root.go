@@ -49,7 +49,7 @@ func (p *Program) root(call *Call, words, rest []string) int {
 		return call.finish(answer{fault: invalid(p, call, wrong)}, nil)
 	}
 	if found && !slices.Contains(rest, "--help") {
-		return call.finish(answer{fault: p.noCommand(call, words, word, rest), pure: len(rest) == 0}, nil)
+		return call.finish(answer{fault: p.noCommand(words, word, rest), pure: len(rest) == 0}, nil)
 	}
 	if f := p.parse(call, rest); f != nil {
 		return call.finish(answer{fault: f}, nil)
@@ -74,7 +74,7 @@ func (p *Program) root(call *Call, words, rest []string) int {
 	case call.Bool("help"):
 		return call.finish(call.helpAnswer(p.rootHelp, p.summaries("")), nil)
 	case len(rest) > 0 && !onlyShared(call):
-		return call.finish(answer{fault: p.noCommand(call, words, "", rest)}, nil)
+		return call.finish(answer{fault: p.noCommand(words, "", rest)}, nil)
 	}
 	return call.finish(call.helpAnswer(p.rootHelp, p.summaries("")), nil)
 }
@@ -143,7 +143,7 @@ func (p *Program) suggestion(word string) string {
 }
 
 // noCommand explains a word that names no command, and what was probably meant.
-func (p *Program) noCommand(call *Call, words []string, word string, rest []string) *fault.Fault {
+func (p *Program) noCommand(words []string, word string, rest []string) *fault.Fault {
 	typed := strings.TrimSpace(strings.Join(append(slices.Clone(words), word), " "))
 	if i := slices.Index(rest, word); i > 0 && p.begins(word) { // the command follows an option
 		command := text.Shell(slices.Concat([]string{p.Name}, rest[i:], rest[:i])...)

@@ -101,15 +101,9 @@ func modifiers(n int) Mod {
 
 // character returns the key of a character that comes as a number.
 func character(n int, mod Mod) Key {
-	switch n {
-	case 8, 127:
-		return Key{Code: Backspace, Mod: mod}
-	case 9:
-		return Key{Code: Tab, Mod: mod}
-	case 13, 57414:
-		return Key{Code: Enter, Mod: mod}
-	case 27:
-		return Key{Code: Escape, Mod: mod}
+	unprinted := map[int]Code{8: Backspace, 9: Tab, 13: Enter, 27: Escape, 127: Backspace, 57414: Enter}
+	if code, is := unprinted[n]; is {
+		return Key{Code: code, Mod: mod}
 	}
 	r := rune(n)
 	if n < ' ' || n > utf8.MaxRune || !unicode.IsPrint(r) {
@@ -126,24 +120,6 @@ func character(n int, mod Mod) Key {
 
 // numbered returns the key of ESC [ number ~.
 func numbered(n int) Key {
-	switch n {
-	case 1, 7:
-		return Key{Code: Home}
-	case 2:
-		return Key{Code: Insert}
-	case 3:
-		return Key{Code: Delete}
-	case 4, 8:
-		return Key{Code: End}
-	case 5:
-		return Key{Code: PageUp}
-	case 6:
-		return Key{Code: PageDown}
-	case 200:
-		return Key{Code: Paste}
-	case 201: // the end of a paste whose beginning was lost
-		return Key{Code: ignored}
-	}
 	switch {
 	case n >= 11 && n <= 15:
 		return Key{Code: Function, Number: n - 10}
@@ -152,26 +128,16 @@ func numbered(n int) Key {
 	case n >= 23 && n <= 24:
 		return Key{Code: Function, Number: n - 12}
 	}
-	return Key{Code: Unknown}
+	return Key{Code: map[int]Code{
+		1: Home, 2: Insert, 3: Delete, 4: End, 5: PageUp, 6: PageDown, 7: Home, 8: End, 200: Paste,
+		201: ignored, // the end of a paste whose beginning was lost
+	}[n]}
 }
 
 // final returns the key that the last byte of a sequence names.
 func final(c byte) Key {
-	switch c {
-	case 'A':
-		return Key{Code: Up}
-	case 'B':
-		return Key{Code: Down}
-	case 'C':
-		return Key{Code: Right}
-	case 'D':
-		return Key{Code: Left}
-	case 'H':
-		return Key{Code: Home}
-	case 'F':
-		return Key{Code: End}
-	case 'P', 'Q', 'R', 'S':
+	if c >= 'P' && c <= 'S' {
 		return Key{Code: Function, Number: int(c-'P') + 1}
 	}
-	return Key{Code: Unknown}
+	return Key{Code: map[byte]Code{'A': Up, 'B': Down, 'C': Right, 'D': Left, 'F': End, 'H': Home}[c]}
 }

@@ -35,7 +35,7 @@ func (d *Decoder) Feed(input []byte) []Key {
 		}
 		key, n := decode(data, false)
 		if n == 0 {
-			d.waiting = append([]byte(nil), data...)
+			d.waiting = bytes.Clone(data)
 			break
 		}
 		data = data[n:]

@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"maps"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,9 +22,7 @@ func trap(b bench) error {
 	}
 	for _, d := range b.agents {
 		if traps := d.Describe().Traps; traps != nil {
-			for name, content := range traps() {
-				files[name] = content
-			}
+			maps.Copy(files, traps())
 		}
 	}
 	quoted := strconv.Quote(filepath.ToSlash(b.marks)) // as in a string of JSON, TOML or JavaScript
