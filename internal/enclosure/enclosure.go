@@ -8,7 +8,6 @@ package enclosure
 import (
 	"cmp"
 	"errors"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -109,7 +108,7 @@ func (w Wanted) Through() (n sandbox.Network, err error) {
 	if err != nil {
 		return n, err
 	}
-	n.Serve = func(l net.Listener) (stop func()) { return through.Serve(l) }
+	n.Serve = through.Serve
 	return n, nil
 }
 
@@ -260,15 +259,12 @@ func around(root string, tier sandbox.Tier, failed error) error {
 
 // hidesWritable reports whether a path to hide is inside a writable directory, or contains one.
 func (w Wanted) hidesWritable(p sandbox.Policy) bool {
-	for _, path := range w.Hide {
+	return slices.ContainsFunc(w.Hide, func(path string) bool {
 		path = pathname.Real(path)
-		for _, dir := range append([]string{p.Root}, p.Write...) {
-			if pathname.Within(dir, path) || pathname.Within(path, dir) {
-				return true
-			}
-		}
-	}
-	return false
+		return slices.ContainsFunc(append([]string{p.Root}, p.Write...), func(dir string) bool {
+			return pathname.Within(dir, path) || pathname.Within(path, dir)
+		})
+	})
 }
 
 // tiers returns the tiers that may work here, the strongest first.

@@ -159,13 +159,13 @@ func (s *sight) opens(path string) string {
 	return ""
 }
 
-// show adds a place, unless it is there already.
-func (s *sight) show(how sandbox.Sight, path, why string) {
+// show adds a place that may be read, unless it is there already.
+func (s *sight) show(path, why string) {
 	again := slices.ContainsFunc(s.places, func(p sandbox.Place) bool {
-		return p.Path == path || p.Sight != sandbox.Owned && how == sandbox.Shown && pathname.Within(p.Path, path)
+		return p.Path == path || p.Sight != sandbox.Owned && pathname.Within(p.Path, path)
 	})
-	if !again && (how == sandbox.Owned || s.opens(path) == "") {
-		s.places = append(s.places, sandbox.Place{Path: path, Sight: how, Why: why})
+	if !again && s.opens(path) == "" {
+		s.places = append(s.places, sandbox.Place{Path: path, Sight: sandbox.Shown, Why: why})
 	}
 }
 
@@ -173,10 +173,10 @@ func (s *sight) show(how sandbox.Sight, path, why string) {
 func (s *sight) repository(root string) {
 	top, found := config.ProjectRoot(root)
 	if found && top != root && s.inside(top) {
-		s.show(sandbox.Shown, top, "the repository in which the workspace lies")
+		s.show(top, "the repository in which the workspace lies")
 	}
 	if dir := sandbox.SubmoduleDir(top); dir != "" && s.inside(dir) {
-		s.show(sandbox.Shown, dir, "the git directory of the workspace, a submodule")
+		s.show(dir, "the git directory of the workspace, a submodule")
 	}
 }
 
@@ -260,7 +260,7 @@ func (s *sight) named(path string) string {
 func (s *sight) programs() {
 	for _, dir := range filepath.SplitList(s.w.variable("PATH")) {
 		if filepath.IsAbs(dir) && s.inside(s.named(dir)) {
-			s.show(sandbox.Shown, s.named(dir), "PATH names it")
+			s.show(s.named(dir), "PATH names it")
 		}
 	}
 }
@@ -274,7 +274,7 @@ func (s *sight) wanted() error {
 		}
 		covered := pathname.Within("/tmp", path) || pathname.Within("/var/tmp", path) || pathname.Within("/run", path)
 		if s.inside(path) || covered { // all else is seen anyway
-			s.show(sandbox.Shown, path, "native.read names it")
+			s.show(path, "native.read names it")
 		}
 	}
 	return nil

@@ -42,9 +42,9 @@ func CheckObject(dir, name string) error {
 	return nil
 }
 
-// hasherOf returns the hash that makes names of so many digits.
-func hasherOf(digits int) hash.Hash {
-	if digits == hex.EncodedLen(sha256.Size) {
+// hasherOf returns the hash of so many bytes.
+func hasherOf(size int) hash.Hash {
+	if size == sha256.Size {
 		return sha256.New()
 	}
 	return sha1.New() //nolint:gosec // the hash of git
@@ -55,7 +55,7 @@ func hasContentOf(f io.Reader, name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	h := hasherOf(len(name))
+	h := hasherOf(hex.DecodedLen(len(name)))
 	if _, err = io.Copy(h, z); err != nil {
 		return false, err
 	}
@@ -68,7 +68,7 @@ func endsInChecksum(f *os.File, name string) (bool, error) {
 		return false, err
 	}
 	_, digits, _ := strings.Cut(strings.TrimSuffix(name, filepath.Ext(name)), "-")
-	h := hasherOf(len(digits))
+	h := hasherOf(hex.DecodedLen(len(digits)))
 	end := info.Size() - int64(h.Size())
 	if end < 0 {
 		return false, errors.New("it is truncated")

@@ -13,7 +13,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -76,7 +75,8 @@ func At(dir string) (*Repository, error) {
 
 // configured reports whether the configuration has a value, in any section.
 func (r *Repository) configured(key, value string) bool {
-	for line := range strings.Lines(strings.ToLower(r.config())) {
+	text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), smallFile)
+	for line := range strings.Lines(strings.ToLower(string(text))) {
 		k, v, _ := strings.Cut(line, "=")
 		if strings.TrimSpace(k) == key && strings.TrimSpace(v) == value {
 			return true
@@ -91,17 +91,9 @@ func (r *Repository) Modes() bool { return !r.configured("filemode", "false") }
 // Dir returns the directory that At takes.
 func (r *Repository) Dir() string { return r.dir }
 
-func (r *Repository) config() string {
-	text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), smallFile)
-	return string(text)
-}
-
 // Sum returns the name of the blob with this content.
 func (r *Repository) Sum(content []byte) (id ID) {
-	var h hash.Hash
-	if h = sha1.New(); r.size == sha256.Size { //nolint:gosec // the hash of git
-		h = sha256.New()
-	}
+	h := hasherOf(r.size)
 	h.Write(strconv.AppendInt([]byte("blob "), int64(len(content)), 10))
 	h.Write([]byte{0})
 	h.Write(content)

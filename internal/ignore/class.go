@@ -2,7 +2,6 @@ package ignore
 
 import (
 	"strings"
-	"unicode/utf8"
 )
 
 // class is a set of characters in brackets.
@@ -40,10 +39,7 @@ func parseClass(s string, style Style) (*class, int) {
 		if i >= len(s) {
 			return 0, false
 		}
-		r, n := rune(s[i]), 1
-		if style == Runes {
-			r, n = utf8.DecodeRuneInString(s[i:])
-		}
+		r, n := style.first(s[i:])
 		i += n
 		return r, true
 	}

@@ -154,7 +154,7 @@ func matchPath(names []step, path string) bool {
 			i++
 			continue
 		case i < len(names) && !ended:
-			if name := first(path[at:]); names[i].Match(name) {
+			if name, _, _ := strings.Cut(path[at:], "/"); names[i].Match(name) {
 				at += len(name) + 1
 				i++
 				continue
@@ -163,14 +163,8 @@ func matchPath(names []step, path string) bool {
 		if deep < 0 || mark > len(path) {
 			return false
 		}
-		mark += len(first(path[mark:])) + 1
+		name, _, _ := strings.Cut(path[mark:], "/")
+		mark += len(name) + 1
 		i, at = deep+1, mark
 	}
-}
-
-func first(path string) string {
-	if i := strings.IndexByte(path, '/'); i >= 0 {
-		return path[:i]
-	}
-	return path
 }

@@ -145,7 +145,8 @@ func (p Pattern) match(name string) bool {
 		if last < 0 || mark >= len(name) {
 			return false
 		}
-		mark += p.width(name[mark:])
+		_, n := p.style.first(name[mark:])
+		mark += n
 		i, at = last+1, mark
 	}
 }
@@ -161,22 +162,19 @@ func (p Pattern) step(o op, name string) int {
 	if name == "" {
 		return 0
 	}
-	r, n := rune(name[0]), 1
-	if p.style == Runes {
-		r, n = utf8.DecodeRuneInString(name)
-	}
+	r, n := p.style.first(name)
 	if o.kind == set && !o.set.has(r) {
 		return 0
 	}
 	return n
 }
 
-func (p Pattern) width(name string) int {
-	if p.style == Bytes {
-		return 1
+// first returns the first character of a text, and its length.
+func (s Style) first(text string) (rune, int) {
+	if s == Bytes {
+		return rune(text[0]), 1
 	}
-	_, n := utf8.DecodeRuneInString(name)
-	return n
+	return utf8.DecodeRuneInString(text)
 }
 
 // Split splits a pattern of paths at its slashes. For git a class may contain one; for a shell a slash ends the class.

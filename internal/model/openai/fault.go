@@ -59,7 +59,8 @@ func (p problem) status() int {
 // fault parses an error. It leaves Trouble empty if the status decides.
 func fault(status int, header http.Header, body []byte) *model.Error {
 	p := readProblem(body)
-	e := &model.Error{Code: string(p.Code), Message: string(p.Message), Trouble: cmp.Or(sort(string(p.Code)), sort(string(p.Type)))}
+	trouble := cmp.Or(sort(string(p.Code)), sort(string(p.Type)))
+	e := &model.Error{Code: string(p.Code), Message: string(p.Message), Trouble: trouble}
 	if _, err := strconv.Atoi(e.Code); err == nil || e.Code == "" {
 		e.Code = string(p.Type)
 	}
