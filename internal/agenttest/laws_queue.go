@@ -71,7 +71,9 @@ func ends(t *testing.T, s Subject) {
 		}
 	}
 	k.ownUsage(first, k.endOf(expect("success", "say b")))
-	k.wholeUsage(first, k.endOf(expect("success", "make made")))
+	if s.installed { // a stub tells the same of every turn
+		k.wholeUsage(first, k.endOf(expect("success", "make made")))
+	}
 	last := "deaf"
 	if s.installed {
 		last = "work"

@@ -49,7 +49,8 @@ func (o opener) env() opening.Env {
 	trust := config.OpenTrust(c.TrustFile())
 	e := opening.Env{
 		Dir: c.Dir(), Home: host.Home(), State: wallsState(c), Config: c.Paths.Config, Temp: c.Paths.Temp,
-		Lookup: host.Lookup, Environ: os.Environ(), Register: c.Register, Version: Version, Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
+		Lookup: host.Lookup, Environ: os.Environ(), Register: c.Register, Version: Version,
+		Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
 		Bare: c.Config.String("agents.walls") == "off", Owns: c.Config.List("agents.own"), Reviewed: trust.Beneath,
 		Undo: snapshots(c), Fork: forkRoots(c), Run: o.of,
