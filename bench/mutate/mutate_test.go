@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -13,9 +14,9 @@ func TestTheTableIsOfThisTree(t *testing.T) {
 		t.Fatalf("%d mutations: %v", len(all), err)
 	}
 	for _, m := range all {
-		text, err := m.mutated()
+		texts, err := m.mutated()
 		before, _ := os.ReadFile(m.file)
-		if err != nil || string(text) == string(before) || len(m.tests) == 0 {
+		if err != nil || string(texts[m.file]) == string(before) || len(m.tests) == 0 {
 			t.Errorf("%s: %v", m.name, err)
 		}
 	}
@@ -29,8 +30,8 @@ func TestLimits(t *testing.T) {
 		t.Fatalf("%v, %v", all, err)
 	}
 	for _, m := range all {
-		if _, err := m.mutated(); err != nil {
-			t.Errorf("%s: %v", m.name, err)
+		if !strings.Contains(string(m.texts[m.file]), "1000 * (") {
+			t.Errorf("%s is as it was", m.name)
 		}
 	}
 	if _, err := limits("nowhere"); err == nil {
