@@ -312,6 +312,7 @@ func TestValidateBeforeRun(t *testing.T) {
 			{"put", strings.Repeat("a", 33)},
 			{"put", "n", "--text", strings.Repeat("ü", 501)},
 			{"put", "n", "--session-id", strings.Repeat("a", 65)},
+			{"put", "n", "--url", "http://x.example/" + strings.Repeat("a", 64<<10)}, // its declaration has no limit
 		} {
 			a := w.inside(t, nil, args)
 			a.refused(t, fault.FieldTooLarge)
