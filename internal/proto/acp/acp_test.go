@@ -88,6 +88,10 @@ func TestLongLine(t *testing.T) {
 	if len(got) != 2 || got[0].Wrong == nil || got[0].Wrong.Code != jsonrpc.ParseError || got[1].Method != "x" {
 		t.Error(got)
 	}
+	// There is a limit if the caller says none.
+	if got = (&Reader{}).Feed(make([]byte, 64<<20+1)); len(got) != 1 || got[0].Wrong == nil {
+		t.Error(got)
+	}
 }
 
 func FuzzLines(f *testing.F) {

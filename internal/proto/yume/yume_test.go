@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -86,7 +87,7 @@ func samples() []event.Event {
 		{Kind: event.ToolResult, Result: &event.Result{ID: "c2", Output: "ok"}},
 		{Kind: event.Retry, Retry: &event.Again{Attempt: 1}},
 		{Kind: event.Compacted, Compaction: &event.Compaction{Trigger: "auto", Before: 9}},
-		{Kind: event.Text, Text: strings.Repeat("é", 40_000), Delta: true},
+		{Kind: event.Text, Text: strings.Repeat("é", 60_000), Delta: true},
 		{Kind: event.Ended, Model: "m", End: &event.End{
 			OK: true, Text: "done", Reason: "success", Turns: &turns,
 			Usage: &event.Usage{Input: 10, Cached: 4, Written: 1, Output: 3, CostUSD: &cost},
@@ -131,7 +132,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	end := want[len(want)-1].End
-	if text != "HelHel"+strings.Repeat("é", 40_000) || !end.OK || end.Usage.Input != 10 || end.Usage.Cached != 4 ||
+	if text != "HelHel"+strings.Repeat("é", 60_000) || !end.OK || end.Usage.Input != 10 || end.Usage.Cached != 4 ||
 		end.Usage.Written != 1 || *end.Usage.CostUSD != 0.5 {
 		t.Errorf("%.100s, %+v", text, end)
 	}
@@ -268,6 +269,29 @@ func TestFrames(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %s (%v)", line, got, err)
+		}
+	}
+}
+
+// TestLongLines: an agent that never ends a line, or writes lines of no object, costs no memory, and is told of once.
+func TestLongLines(t *testing.T) {
+	t.Parallel()
+	for name, parts := range map[string][]string{
+		"a line without an end": {strings.Repeat("x", 64<<20+1)},
+		"lines of no object":    slices.Repeat([]string{"{" + strings.Repeat("x", 9_999) + "\n"}, 11),
+	} {
+		var d yume.Decoder
+		failed := 0
+		for _, part := range parts {
+			for _, e := range d.Feed([]byte(part)) {
+				if e.Kind == event.Failed {
+					failed++
+				}
+			}
+		}
+		after := d.Feed([]byte("\n" + `{"type":"text","content":"hi"}` + "\n"))
+		if failed != 1 || len(after) != 1 || after[0].Text != "hi" {
+			t.Errorf("%s: %d errors; what follows: %+v", name, failed, after)
 		}
 	}
 }
