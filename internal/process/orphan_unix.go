@@ -7,12 +7,10 @@ import (
 	"syscall"
 )
 
-const mostAncestors = 100
-
 // ancestors returns this process and those above it.
 func ancestors() map[int]bool {
 	all := map[int]bool{}
-	for pid := os.Getpid(); pid > 1 && len(all) < mostAncestors; pid = parentOf(pid) {
+	for pid := os.Getpid(); pid > 1 && !all[pid]; pid = parentOf(pid) {
 		all[pid] = true
 	}
 	return all
