@@ -46,13 +46,18 @@ func instructions(dirs []string) string {
 		at := filepath.ToSlash(rel)
 		g.add(path.Join(at, "CLAUDE.md"), 0)
 		g.add(path.Join(at, ".claude/CLAUDE.md"), 0)
-		rules, _, err := root.ReadDir(path.Join(at, ".claude/rules"), mostRules)
+		folder := path.Join(at, ".claude/rules")
+		rules, more, err := root.ReadDir(folder, mostRules)
 		if err == nil {
 			for _, e := range rules {
 				if path.Ext(e.Name()) == ".md" {
-					g.add(path.Join(at, ".claude/rules", e.Name()), 0)
+					g.add(path.Join(folder, e.Name()), 0)
 				}
 			}
+		}
+		if more {
+			fmt.Fprintf(&g.text, "The repository has more than %d instructions in %s; some are left out.\n\n",
+				mostRules, folder)
 		}
 		g.add(path.Join(at, "CLAUDE.local.md"), 0)
 	}

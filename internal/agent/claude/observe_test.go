@@ -253,6 +253,35 @@ func TestEndOfALongRecordIsNoRecord(t *testing.T) {
 	}
 }
 
+// TestLongRecordsAreSkipped: a record with a whole file in it is not held.
+func TestLongRecordsAreSkipped(t *testing.T) {
+	p := newPlace(t)
+	for _, n := range []int{longest - 200, longest} {
+		p.write(p.transcript(), []byte(`{"type":"user","promptSource":"sdk","message":{"content":"`+strings.Repeat("x", n)+`"}}`+"\n"))
+	}
+	count := 0
+	if eachRecord(p.transcript(), 0, func(record) { count++ }); count != 1 {
+		t.Errorf("%d records", count)
+	}
+}
+
+// TestManySubAgents: of very many transcripts some are read.
+func TestManySubAgents(t *testing.T) {
+	dir := t.TempDir()
+	o := &observer{path: filepath.Join(dir, "s.jsonl")}
+	if err := os.MkdirAll(filepath.Join(dir, "s", "subagents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 510 {
+		if err := os.WriteFile(filepath.Join(dir, "s", "subagents", fmt.Sprint(i, ".jsonl")), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(o.agents()); n != 500 {
+		t.Errorf("%d transcripts", n)
+	}
+}
+
 func TestErrorThatTheAgentOvercame(t *testing.T) {
 	p := newPlace(t)
 	o := New().Observe(p.l)

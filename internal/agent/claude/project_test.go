@@ -2,6 +2,7 @@ package claude
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -189,6 +190,26 @@ func TestUnreadableInstructions(t *testing.T) {
 	}
 	if text = instructions(projectDirs(s)); len(text) > mostInstructions+4096 || !strings.Contains(text, "too many") {
 		t.Errorf("%d bytes", len(text))
+	}
+	many := map[string]string{}
+	for i := range mostRules + 1 {
+		many[fmt.Sprintf(".claude/rules/%d.md", i)] = "a rule"
+	}
+	text = instructions(projectDirs(project(t, many)))
+	if n := strings.Count(text, "a rule"); n != mostRules || !strings.Contains(text, "more than 50") {
+		t.Errorf("%d rules: %.500s", n, text)
+	}
+}
+
+// TestLongFilesAreNotTrusted: nobody is shown a file that is too long to be read, so it says nothing.
+func TestLongFilesAreNotTrusted(t *testing.T) {
+	for n, passed := range map[int]bool{longestFile: true, longestFile + 1: false} {
+		const settings = `{"env":{"A":"1"}}`
+		s := project(t, map[string]string{".claude/settings.json": settings + strings.Repeat(" ", n-len(settings))})
+		s.Trusted = func(string, []byte) bool { return true }
+		if _, out := projectFlags(nil, s); passed != (len(out) == 1) {
+			t.Errorf("%d bytes: %d files are passed in", n, len(out))
+		}
 	}
 }
 
