@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"omniagent/internal/agent"
@@ -171,5 +172,13 @@ func TestEvidence(t *testing.T) {
 	}
 	if f := p.Classify(agent.Exit{}, []event.Event{{Kind: event.Text}, end(true)}); f != nil {
 		t.Errorf("%v", f)
+	}
+}
+
+// TestLongNameOfATool: what an agent calls its tool does not fill the error.
+func TestLongNameOfATool(t *testing.T) {
+	f := cli.DenialFault([]event.Denial{{Tool: strings.Repeat("x", 10_000)}})
+	if n := strings.Count(f.Error(), "x"); n != 200 {
+		t.Errorf("%d bytes of it: %v", n, f)
 	}
 }

@@ -17,11 +17,10 @@ import (
 
 // Limits of reading a transcript.
 const (
-	longestSaid    = 4 << 20   // bytes of a line; longer ones are skipped
-	countedSize    = 256 << 10 // bytes of a file that a list reads; it counts the messages only of shorter files
-	searchedSize   = 64 << 20  // bytes of a file that Read reads
-	longestTitle   = 80
-	mostCandidates = 20_000
+	longestSaid  = 4 << 20   // bytes of a line; longer ones are skipped
+	countedSize  = 256 << 10 // bytes of a file that a list reads; it counts the messages only of shorter files
+	searchedSize = 64 << 20  // bytes of a file that Read reads
+	longestTitle = 80
 )
 
 // Transcripts is an archive of files of JSON lines, one file a conversation.
@@ -44,7 +43,7 @@ func (t Transcripts) List(ctx context.Context, most int) ([]agent.Past, error) {
 	}
 	var all []candidate
 	for _, path := range paths {
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && len(all) < mostCandidates {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 			all = append(all, candidate{path, info})
 		}
 	}
