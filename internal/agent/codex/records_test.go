@@ -265,3 +265,33 @@ func TestObserveWithoutHome(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// TestFewDaysAreSearched: a run, or the age of the session that it resumes, may span years of transcripts.
+func TestFewDaysAreSearched(t *testing.T) {
+	s, now := newScene(t), time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for _, days := range []int{0, maxDays - 2, maxDays - 1, 100} {
+		at := now.AddDate(0, 0, days)
+		s.rollout(s.id(at), s.dir, source, at)
+	}
+	o := observer{sessions: filepath.Join(s.home, sessionsDir)}
+	if n := len(o.files(now, now.AddDate(1, 0, 0))); n != 2 {
+		t.Errorf("%d transcripts are found", n)
+	}
+}
+
+// TestLongBeginning: a file whose first line does not end soon is not the transcript of this run.
+func TestLongBeginning(t *testing.T) {
+	for n, ours := range map[int]bool{0: true, maxMeta: false} {
+		s := newScene(t)
+		l := s.launch(s.spec(setting.OneShot))
+		path := filepath.Join(s.home, "x.jsonl")
+		line := fmt.Sprintf(`{"type":"session_meta","payload":{"cwd":%q,"source":%s,"x":%q}}`+"\n", s.dir, source,
+			strings.Repeat("x", n))
+		if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if o := (&observer{launch: l}); o.ours(path) != ours {
+			t.Errorf("of %d bytes: %t", len(line), !ours)
+		}
+	}
+}

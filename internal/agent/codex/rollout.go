@@ -108,9 +108,11 @@ func (r *rollout) line(data []byte) {
 		if p.Type == "custom_tool_call" && p.Name == "exec" {
 			r.complete = false // a script by the model, which may hide refusals
 		}
-		if len(r.calls) < maxOpen {
-			r.calls[p.CallID] = p.Name
+		if len(r.calls) == maxOpen {
+			r.complete = false // the result of this one will not be understood
+			return
 		}
+		r.calls[p.CallID] = p.Name
 	case "response_item/function_call_output", "response_item/custom_tool_call_output":
 		r.result(p.CallID, p.Output)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 )
 
@@ -190,5 +191,24 @@ func TestUnstarted(t *testing.T) {
 		if broken := e.Fault != nil && e.Fault.Code == fault.AgentRefused; broken != c.broken || len(e.Denials) != 0 {
 			t.Errorf("%s: %+v", c.name, e)
 		}
+	}
+}
+
+// TestManyCalls: calls without a result, and denials, are held up to a limit; beyond it some may be missing.
+func TestManyCalls(t *testing.T) {
+	r := rollout{calls: map[string]string{}, complete: true}
+	for i := range maxOpen + 1 {
+		if !r.complete {
+			t.Fatalf("incomplete after %d calls", i)
+		}
+		r.line(fmt.Appendf(nil,
+			`{"type":"response_item","payload":{"type":"function_call","name":"x","call_id":"%d"}}`, i))
+	}
+	if r.complete || len(r.calls) != maxOpen {
+		t.Errorf("%d calls are held, complete: %t", len(r.calls), r.complete)
+	}
+	r.complete, r.denials = true, make([]event.Denial, maxOpen)
+	if r.deny("c", "x", "no"); r.complete || len(r.denials) != maxOpen {
+		t.Errorf("%d denials are held, complete: %t", len(r.denials), r.complete)
 	}
 }
