@@ -2,6 +2,7 @@ package native_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"omniagent/internal/agent"
@@ -17,6 +18,7 @@ func TestSchema(t *testing.T) {
 	for schema, held := range map[string]bool{
 		`{"type":"object"}`: true, `{"type":"array"}`: false, `{}`: false,
 		``: false, `nonsense`: false,
+		`{"type":"object","title":"` + strings.Repeat("x", 16<<10) + `"}`: false,
 	} {
 		s := agent.Spec{Mode: setting.OneShot, Shared: setting.Defaults(), Schema: []byte(schema)}
 		launch, _, err := native.New("1", provider.APIs()).Command(s)

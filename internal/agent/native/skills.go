@@ -2,12 +2,14 @@ package native
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"omniagent/internal/config"
+	"omniagent/internal/fault"
 	"omniagent/internal/text"
 	"omniagent/internal/tool"
 	"omniagent/internal/workspace"
@@ -26,7 +28,14 @@ func (o Options) skills() []tool.Skill {
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name(), "SKILL.md")
 			data, err := workspace.ReadFile(path, longestSkill)
-			if err != nil || len(all) == mostSkills {
+			switch {
+			case errors.Is(err, fault.FieldTooLarge):
+				o.Log("the skill %s is not offered: %v", e.Name(), err)
+				continue
+			case err != nil:
+				continue
+			case len(all) == mostSkills:
+				o.Log("the skill %s is not offered, because there are already %d", e.Name(), mostSkills)
 				continue
 			}
 			if !trusted(path, data) {
