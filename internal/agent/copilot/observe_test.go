@@ -288,3 +288,20 @@ func TestConfigHome(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitsOfALog: of a long line only the beginning is read, and very many denials are not all held.
+func TestLimitsOfALog(t *testing.T) {
+	for n, model := range map[int]string{0: "m", 4 << 20: ""} {
+		line := `{"type":"session.start","data":{"selectedModel":"m","x":"` + strings.Repeat("x", n) + `"}}` + "\n"
+		if e := after(t, nil, []byte(line), agent.Exit{}); e.Model != model {
+			t.Errorf("%d bytes: model %q", n, e.Model)
+		}
+	}
+	var s summary
+	for range most + 1 {
+		s.deny("", "no")
+	}
+	if len(s.denials) != most {
+		t.Errorf("%d denials", len(s.denials))
+	}
+}

@@ -42,6 +42,12 @@ func TestRecent(t *testing.T) {
 	if copies := recentCopies(s, at.Add(time.Minute)); copies != nil {
 		t.Errorf("a minute later: %+v", copies)
 	}
+	if err := os.Truncate(filepath.Join(chats, "session-2026-11-22T19-00-b92c9497.jsonl"), longestChat+1); err != nil {
+		t.Fatal(err)
+	}
+	if copies := recentCopies(s, at); copies != nil {
+		t.Error("a conversation of any length is held in memory")
+	}
 }
 
 // TestACPFault: the code of an error is the status of the model's API.
@@ -56,5 +62,16 @@ func TestACPFault(t *testing.T) {
 		if got != want {
 			t.Errorf("%d: %s", code, got)
 		}
+	}
+}
+
+// TestLongSettings: of a settings file only the beginning is read.
+func TestLongSettings(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settings.json")
+	if err := os.WriteFile(path, make([]byte, maxHead+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(head(path)); n != maxHead {
+		t.Errorf("%d bytes", n)
 	}
 }

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,11 @@ func TestWhatTheRepositoryMayBring(t *testing.T) {
 			files: map[string]string{".opencode/plugins/x.ts": plugin},
 			bad:   ".opencode/plugins/x.ts",
 		},
+		"settings too long to be shown": {
+			files: map[string]string{"opencode.json": `{"model":"x"}` + strings.Repeat(" ", 1<<20)},
+			bad:   "opencode.json", deaf: true,
+		},
+		"too many files": {files: programs(501), bad: ".opencode/plugin/x", deaf: true},
 		"what it may load": {
 			files: map[string]string{".opencode/plugin/deep/x.json": "{}"},
 			bad:   ".opencode/plugin/deep/x.json",
@@ -191,4 +197,12 @@ func lay(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func programs(n int) map[string]string {
+	all := map[string]string{}
+	for i := range n {
+		all[fmt.Sprintf(".opencode/plugin/x%03d.js", i)] = ""
+	}
+	return all
 }
