@@ -28,7 +28,7 @@ func (f *fold) unfinished() {
 		}
 		slices.SortFunc(f.state.Unfinished, func(a, b Unfinished) int { return cmp.Compare(a.Turn, b.Turn) })
 	}()
-	for i := len(j.marks) - 1; i >= 0 && len(f.state.Unfinished) <= mostOpenTurns; i-- {
+	for i := len(j.marks) - 1; i >= 0 && len(f.state.Unfinished)+len(began) <= mostOpenTurns; i-- {
 		e, err := j.decode(j.marks[i])
 		if err != nil {
 			continue
