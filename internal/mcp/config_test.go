@@ -127,3 +127,14 @@ func TestEnvironAndFind(t *testing.T) {
 		}
 	}
 }
+
+// TestLongConfig: a file of any size is not held in memory.
+func TestLongConfig(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "servers.json")
+	if err := os.WriteFile(path, []byte(`{"mcpServers":{}}`+strings.Repeat(" ", maxConfig)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := ReadServers(path, nil); !errors.Is(err, fault.FieldTooLarge) {
+		t.Errorf("%v", err)
+	}
+}

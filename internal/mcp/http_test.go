@@ -131,7 +131,7 @@ func (w *web) answer(out http.ResponseWriter, q *http.Request, body []byte) {
 	if call && w.how == "broken" {
 		return
 	}
-	if call && w.how == "resumes" {
+	if call && (w.how == "resumes" || w.how == "drops") {
 		fmt.Fprint(out, "id: e1\nretry: 1\ndata:\n\n")
 		w.unasked <- said
 		return
@@ -153,7 +153,12 @@ func (w *web) stream(out http.ResponseWriter, q *http.Request) {
 		fmt.Fprintf(out, "id: e2\ndata: %s\n\n", strings.TrimSpace(<-w.unasked))
 		return
 	}
-	if w.how == "resumes" {
+	if w.how == "drops" && q.Header.Get("Last-Event-ID") != "" {
+		w.resumed.Add(1)
+		fmt.Fprint(out, "id: e2\ndata:\n\n")
+		return
+	}
+	if w.how == "resumes" || w.how == "drops" {
 		<-q.Context().Done()
 		return
 	}
@@ -175,6 +180,16 @@ func (w *web) stream(out http.ResponseWriter, q *http.Request) {
 
 func at(s *httptest.Server) Server {
 	return Server{Name: "test", URL: s.URL + "/mcp", Header: map[string]string{"Authorization": "Bearer canary"}}
+}
+
+// TestStreamThatAlwaysEnds: an answer that never comes is not waited for without end.
+func TestStreamThatAlwaysEnds(t *testing.T) {
+	t.Parallel()
+	w, s := newWeb(t, "drops")
+	c := open(t, at(s), Options{})
+	if _, err := c.Call(t.Context(), "echo", nil, nil); err == nil || w.resumed.Load() != maxResumes {
+		t.Errorf("resumed %d times: %v", w.resumed.Load(), err)
+	}
 }
 
 func TestHTTP(t *testing.T) {
