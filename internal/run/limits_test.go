@@ -1,0 +1,86 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"omniagent/internal/event"
+	"omniagent/internal/fault"
+	"omniagent/internal/tool"
+	"omniagent/internal/tree"
+)
+
+// TestReportsAreShort: a report is a part of another agent's conversation, however much an agent did and said.
+func TestReportsAreShort(t *testing.T) {
+	r := &Run{Record: Record{Result: &Result{Text: strings.Repeat("word ", 10_000), Changed: &Changes{Count: 300}}}}
+	for i := range 300 {
+		r.Result.Changed.Files = append(r.Result.Changed.Files, tree.Change{Path: fmt.Sprint(i)})
+	}
+	var out Report
+	out.fill(r, tool.Packet{})
+	if n := len(out.Summary); n > longestSummary+3 || len(out.Files) != mostReported || out.More != 300-mostReported {
+		t.Errorf("a summary of %d bytes, %d files and %d more", n, len(out.Files), out.More)
+	}
+	lines := out.Lines()
+	if n := len(lines); n > mostLines+3 || !strings.Contains(strings.Join(lines, "\n"), "and 280 more") {
+		t.Errorf("%q", lines)
+	}
+	e := Ending{Tools: map[string]*ToolCall{}}
+	for i := range 3 * mostChecks {
+		e.Tools[fmt.Sprint(i)] = &ToolCall{Number: i, Kind: event.Shell, Ended: true, Command: fmt.Sprint(i)}
+	}
+	if all := checks(e); len(all) != mostChecks || all[mostChecks-1].Command != "59" {
+		t.Errorf("checks: %+v", all)
+	}
+	e = Ending{End: &event.End{OK: true, Text: "Which of these do you want, " + strings.Repeat("x", 10_000) + "?"}}
+	if q := e.question(); q == nil || len(q.Text) > longestQuestion+3 {
+		t.Errorf("the question is %+v", q)
+	}
+}
+
+// TestLongRecord: a record of any size is not held in memory.
+func TestLongRecord(t *testing.T) {
+	s := Store{Dir: t.TempDir()}
+	id := NewID()
+	file := filepath.Join(s.Path(id), recordFile)
+	if err := errors.Join(os.MkdirAll(s.Path(id), 0o700), os.WriteFile(file, []byte("{}"), 0o600),
+		os.Truncate(file, maxRecord+1)); err != nil { // the rest is a hole
+		t.Fatal(err)
+	}
+	if _, err := s.read(id); !errors.Is(err, fault.FieldTooLarge) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestDesk: its socket has a name that every system takes, wherever runs are kept, and it takes no call of any length.
+func TestDesk(t *testing.T) {
+	s := Store{Dir: filepath.Join(t.TempDir(), strings.Repeat("long", 30))}
+	r := &Run{Record: Record{ID: NewID()}, store: s}
+	if err := os.MkdirAll(r.Path(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, cancel := context.WithCancelCause(t.Context())
+	d, err := listen(r, cancel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	for n, answered := range map[int]bool{10: true, maxCall + 1: false} {
+		c, err := net.Dial("unix", d.socket.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(c, strings.Repeat("x", n)+"\n") // it hangs up where that is too much
+		if answer, _ := io.ReadAll(c); answered != (len(answer) > 0) {
+			t.Errorf("%d bytes: %s", n, answer)
+		}
+		_ = c.Close()
+	}
+}
