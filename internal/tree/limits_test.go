@@ -1,0 +1,43 @@
+package tree
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"omniagent/internal/workspace"
+)
+
+// TestLargeFilesAreNotRead: neither to show their lines, nor for their rules.
+func TestLargeFilesAreNotRead(t *testing.T) {
+	large := &entry{Status: workspace.Status{Mode: 0o600, Size: readLimit + 1}, content: &content{}}
+	if _, ok := (&reader{}).content(large); ok {
+		t.Error("a file of more than 64 MiB is compared")
+	}
+	for n, ignored := range map[int]int{0: 1, rulesLimit: 0} {
+		root := t.TempDir()
+		rules := "*.log\n#" + strings.Repeat("x", n)
+		if err := os.Mkdir(filepath.Join(root, ".git"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, ".gitignore"), []byte(rules), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before, err := Take(context.Background(), root, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "x.log"), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		after, err := Take(context.Background(), root, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Diff(before, after).Ignored; got != ignored {
+			t.Errorf("%d bytes of rules: %d files are ignored", len(rules), got)
+		}
+	}
+}
