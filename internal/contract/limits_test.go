@@ -27,7 +27,8 @@ func TestManyCuts(t *testing.T) {
 	c.reportCuts(a, cuts)
 	fields, _ := a.meta.get("truncated_fields")
 	n := len(fields.([]any))
-	if n != mostCutsListed || len(c.warnings) != n+1 || c.warnings[0].Detail["original_size"] != 5*mostCutsListed-1 ||
+	first := c.warnings[0].Detail.(map[string]any)
+	if n != mostCutsListed || len(c.warnings) != n+1 || first["original_size"] != 5*mostCutsListed-1 ||
 		!strings.HasPrefix(c.warnings[n].Message, "40 more ") {
 		t.Errorf("%d are listed; %+v", n, c.warnings)
 	}

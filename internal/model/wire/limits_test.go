@@ -45,13 +45,11 @@ func TestNoAnswerIsEndless(t *testing.T) {
 		most   int
 	}{
 		"stream": {tireless{head: []byte("data: {}\n\n"), piece: comment}, func(a *API) error {
-			_, err := a.Stream(t.Context(), "/", struct{}{}, func(Event) (bool, error) { return false, nil })
-			return err
+			return a.Stream(t.Context(), "/", struct{}{}, func(Event) (bool, error) { return false, nil })
 		}, maxStream},
 		"whole": {tireless{piece: []byte(strings.Repeat(" ", 16<<10))}, func(a *API) error {
 			var into any
-			_, err := a.Call(t.Context(), "/", struct{}{}, &into)
-			return err
+			return a.Call(t.Context(), "/", struct{}{}, &into)
 		}, maxBody},
 	} {
 		a := &API{
