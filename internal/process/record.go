@@ -3,7 +3,6 @@ package process
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,8 +15,9 @@ import (
 	"omniagent/internal/lines"
 )
 
-// maxRegister is how many bytes of a register are read.
-const maxRegister = 1 << 20
+// longestEntry is how long a line of a register may be. The whole may have any length: a process that always has a
+// child never removes it.
+const longestEntry = 64 << 10
 
 // Register is a file that lists the running children of this process, so that others can see what we have started, and
 // end what is left of it after our death. The file exists as long as one of them runs.
@@ -174,7 +174,7 @@ func readEntries(path string) []entry {
 	}
 	defer f.Close()
 	var entries []entry
-	for in := lines.NewReader(io.LimitReader(f, maxRegister), maxRegister); in.Next(); {
+	for in := lines.NewReader(f, longestEntry); in.Next(); {
 		var e entry
 		if json.Unmarshal(in.Text, &e) != nil || e.PID == 0 {
 			continue
