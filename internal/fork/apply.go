@@ -150,7 +150,7 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 
 // resume reads the journal of an Apply that was killed, and removes its incomplete files.
 func (a *applying) resume(dryRun bool) error {
-	err := workspace.ReadJSON(filepath.Join(a.dir, journalFile), jsonLimit, &a.old)
+	err := workspace.ReadJSON(filepath.Join(a.dir, journalFile), filesLimit, &a.old)
 	if workspace.Absent(err) {
 		return nil
 	}

@@ -241,11 +241,11 @@ func (f *Fork) bases(ctx context.Context) (*bases, error) {
 	}
 	var repos []repository
 	_ = workspace.ReadJSON(filepath.Join(f.dir, reposFile), jsonLimit, &repos)
-	_ = workspace.ReadJSON(filepath.Join(f.dir, absentFile), jsonLimit, &b.absent) // without it, git's index counts
+	_ = workspace.ReadJSON(filepath.Join(f.dir, absentFile), filesLimit, &b.absent) // without it, git's index counts
 	for i, r := range repos {
 		b.repos = append(b.repos, &tracked{repository: r, file: filepath.Join(f.dir, gitIndex(i))})
 	}
-	err = workspace.ReadJSON(filepath.Join(f.dir, appliedFile), jsonLimit, &b.applied)
+	err = workspace.ReadJSON(filepath.Join(f.dir, appliedFile), filesLimit, &b.applied)
 	if workspace.Absent(err) {
 		err = nil
 	}

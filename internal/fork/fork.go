@@ -117,6 +117,7 @@ const (
 	making     = ".making-"
 	lockWait   = 30 * time.Second
 	jsonLimit  = 16 << 20
+	filesLimit = 1 << 30 // of a record that has an entry for each file that was brought, of some 400 bytes
 )
 
 // checkName checks the name of a fork.

@@ -31,7 +31,7 @@ func (f *Fork) stands(turn string) bool {
 	}
 	defer root.Close()
 	var applied map[string][]appliedFileState
-	_ = workspace.ReadJSON(filepath.Join(f.dir, appliedFile), jsonLimit, &applied)
+	_ = workspace.ReadJSON(filepath.Join(f.dir, appliedFile), filesLimit, &applied)
 	here, gone, alike := 0, 0, 0 // files as applied, as they were before, and as applied without a known before
 	for name, states := range applied {
 		for i, s := range states {

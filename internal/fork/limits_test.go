@@ -1,0 +1,51 @@
+package fork
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"omniagent/internal/fault"
+)
+
+// TestManyFilesWereBrought: what is recorded of them can be read again, however many there were.
+func TestManyFilesWereBrought(t *testing.T) {
+	f := &Fork{Record: Record{Workspace: t.TempDir()}, store: Store{Dir: t.TempDir()}, dir: t.TempDir()}
+	applied := map[string][]appliedFileState{}
+	state := appliedFileState{Perm: 0o644, Sum: sha256.Sum256(nil), Size: 1000, Kept: true}
+	for i := range 50_000 {
+		applied[fmt.Sprintf("node_modules/package-%d/dist/index.js", i)] = []appliedFileState{state, state}
+	}
+	if err := writeJSON(filepath.Join(f.dir, appliedFile), applied); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(f.dir, appliedFile)); err != nil || info.Size() <= jsonLimit {
+		t.Fatalf("the record is short: %v", err)
+	}
+	b, err := f.bases(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	if len(b.applied) != len(applied) {
+		t.Errorf("%d files", len(b.applied))
+	}
+}
+
+// TestLongTexts: what is too large to be merged is not held in memory.
+func TestLongTexts(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x")
+	if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, mergeLimit+1)); err != nil { // a hole
+		t.Fatal(err)
+	}
+	side, err := theirs(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := side.content(); !errors.Is(err, fault.FieldTooLarge) {
+		t.Errorf("%v", err)
+	}
+}
