@@ -91,7 +91,7 @@ func TestBeyond(t *testing.T) {
 			"python3 setup.py upload", "aws s3 cp a s3://b", "terraform apply",
 		}},
 		{"starts the agent", true, []string{
-			"choom -n 0 claude -p x", "logsave f npx claude",
+			"choom -n 0 claude -p x", "logsave f npx claude", "choom " + strings.Repeat("-n 0 ", 25) + "claude -p x",
 			"claude -p hi", "npx @openai/codex x", "omniagent run x", "env gemini",
 			"make; codex x",
 		}},
@@ -105,6 +105,14 @@ func TestBeyond(t *testing.T) {
 					v.NeedsPerson, v.Refusal, c.why,
 					v.Reasons)
 			}
+		}
+	}
+	for what, n := range map[string]int{"claude -p x": 40, "ls": 40, "": 0} { // so many words are not all looked at
+		v := Judge{Known: known(), Place: held()}.Call(Call{
+			Tool: "Bash", Kind: "command", Command: "choom " + strings.Repeat("-n 0 ", n) + what,
+		})
+		if (v.Decision == Ask) != (n > 0) || v.NeedsPerson != (n > 0) {
+			t.Errorf("%q behind %d words: %s: %+v", what, 2*n, v.Decision, v.Reasons)
 		}
 	}
 	open := held()

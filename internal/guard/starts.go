@@ -3,7 +3,8 @@ package guard
 // ofData are the lines of the table of programs whose operands are only data.
 const ofData = "data"
 
-// mostTried limits the words of one command that are compared with a rule. Behind more, the rule may apply.
+// mostTried limits the words of one command that are compared with a rule, or taken for a program. Behind more, the
+// rule may apply, and a person is asked.
 const mostTried = 64
 
 // startsNothing reports whether it is known which words of a command start another: those that commands finds, or none.
@@ -55,7 +56,12 @@ func (w *walker) guess(p *piece, all []candidate) {
 	if name, system := plainName(words[0].text); !system || isInterpreter(program(name)) {
 		return
 	}
-	for i, a := range words[:min(len(words), mostTried)] {
+	if len(words) > mostTried {
+		p.say(Ask, "it has so many words that nobody here can tell what it starts")
+		p.reaches(another, p.why)
+		return
+	}
+	for i, a := range words {
 		if i == 0 || !a.literal() {
 			continue
 		}
