@@ -283,3 +283,12 @@ func TestRoomIsMadeOfWhatNobodyNeeds(t *testing.T) {
 		t.Errorf("the oldest are not the first to go: %v", got)
 	}
 }
+
+// TestLongSequences: what begins like an escape sequence is not waited for until its end comes, which may be never.
+func TestLongSequences(t *testing.T) {
+	for n, cut := range map[int]int{10: 1, maxSequence: 5 + maxSequence} {
+		if got := cleanCut([]byte("a\x1b]0;" + strings.Repeat("x", n))); got != cut {
+			t.Errorf("of a title of %d bytes %d are taken", n, got)
+		}
+	}
+}
