@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLongContentIsNotTrusted: nobody has read it, so no copy of it is used.
+// TestLongContentIsNotTrusted: no copy of it is used.
 func TestLongContentIsNotTrusted(t *testing.T) {
 	dir := t.TempDir()
 	trust := OpenTrust(filepath.Join(dir, "trust"))

@@ -86,7 +86,7 @@ func TestLongHistory(t *testing.T) {
 	}
 }
 
-// TestLongKinds: what no version names a kind is no record.
+// TestLongKinds: a name that no version gives to a kind is not one.
 func TestLongKinds(t *testing.T) {
 	if !nameable([]byte(strings.Repeat("a", longestName))) || nameable([]byte(strings.Repeat("a", longestName+1))) {
 		t.Error("the limit is another one")
