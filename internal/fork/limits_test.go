@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"omniagent/internal/fault"
@@ -47,5 +48,27 @@ func TestLongTexts(t *testing.T) {
 	}
 	if _, err := side.content(); !errors.Is(err, fault.FieldTooLarge) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestLongRecords: what is not brought but names it is of moderate size, or damaged.
+func TestLongRecords(t *testing.T) {
+	dir := t.TempDir()
+	f := &Fork{}
+	f.GitDir = filepath.Join(dir, "git")
+	s := Store{Dir: dir}
+	for file, limit := range map[string]int64{
+		filepath.Join(f.GitDir, "HEAD"): refLimit, filepath.Join(s.at("x"), recordFile): jsonLimit,
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600),
+			os.Truncate(file, limit+1)); err != nil { // a hole
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.home().head(); !errors.Is(err, fault.FieldTooLarge) {
+		t.Errorf("a HEAD of more than 64 MiB: %v", err)
+	}
+	if _, err := s.Open("x"); !strings.Contains(fmt.Sprint(err), "larger than") {
+		t.Errorf("a record of more than 16 MiB: %v", err)
 	}
 }

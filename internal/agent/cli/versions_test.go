@@ -1,8 +1,10 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,8 +62,18 @@ func TestKeptVersions(t *testing.T) {
 	if got := v.Of(program); got != "" {
 		t.Errorf("the file is torn: %q", got)
 	}
+	kept, err := json.Marshal(map[string]any{dir: map[string]string{"version": strings.Repeat("1", 1<<20)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(v.File, kept, 0o600); err != nil { // a cache without end begins anew
+		t.Fatal(err)
+	}
 	if got, err := v.Keep(program, "4.0.0"); got != "4.0.0" || err != nil || v.Of(program) != "4.0.0" {
 		t.Errorf("%q, %v, %q", got, err, v.Of(program))
+	}
+	if info, err := os.Stat(v.File); err != nil || info.Size() > 1<<20 {
+		t.Errorf("the cache grows for ever: %v", err)
 	}
 }
 
