@@ -149,7 +149,7 @@ func (p place) readFile(name string, limit int64) (data []byte, err error) {
 		defer file.Close()
 		data, err = io.ReadAll(io.LimitReader(file, limit+1))
 		if err == nil && int64(len(data)) > limit {
-			err = tooLarge(name, int64(len(data)), limit)
+			data, err = nil, tooLarge(name, int64(len(data)), limit)
 		}
 		return err
 	})
