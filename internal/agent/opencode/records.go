@@ -107,7 +107,12 @@ func (o observer) visit(see func(*reading) error) bool {
 		all, err := s.Tables()
 		return err == nil && see(&reading{store: s, all: all, path: path, observer: o}) == nil && s.Valid()
 	}
-	return once() || once() || once()
+	for range 3 {
+		if once() {
+			return true
+		}
+	}
+	return false
 }
 
 // messages returns the ids of all messages of the session and of its sub-agents, or nil.
