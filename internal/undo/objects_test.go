@@ -2,6 +2,7 @@ package undo_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -53,6 +54,31 @@ func TestATurnThatOnlyDestroysObjectsIsTakenBack(t *testing.T) {
 		back(t, s, undo.Request{Dir: root, Redo: true})
 		back(t, s, undo.Request{Dir: root})
 		same(t, script+" again", said, sh(t, root, `git fsck 2>&1; git log --stat`+unreachable))
+	}
+}
+
+// TestAGitAtWorkPacksMeanwhile: what it packs and removes while objects are pinned is there in the pack.
+func TestAGitAtWorkPacksMeanwhile(t *testing.T) {
+	root := packed(t)
+	s := undo.Store{Dir: t.TempDir()}
+	for i := range 6 {
+		sh(t, root, `for i in $(seq 400); do echo "blob
+data <<EOF
+$i `+strings.Repeat("x", i+1)+`
+EOF"; done | git -c fastimport.unpackLimit=1000 fast-import --quiet`)
+		gc := exec.Command("git", "-C", root, "gc", "-q", "--prune=now")
+		gc.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
+		if err := gc.Start(); err != nil {
+			t.Fatal(err)
+		}
+		turn := begin(t, s, root)
+		sh(t, root, `echo changed > f1`)
+		end(t, turn)
+		if err := gc.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		back(t, s, undo.Request{Dir: root})
+		same(t, "the file", "1\n", sh(t, root, `cat f1; git fsck 2>&1 | grep -v dangling`))
 	}
 }
 

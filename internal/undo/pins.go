@@ -48,16 +48,8 @@ func (p *place) pin(commons []string, id string) error {
 		to := p.pinned(common)
 		listed := filepath.Join(p.dir, "objects-"+key(common))
 		known := namesIn(listed)
-		names := objectsIn(common)
 		prepare(common, to)
-		fresh := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-			_, there := slices.BinarySearch(known, name)
-			return there
-		})
-		err := bringAll(filepath.Join(common, "objects"), filepath.Join(to, "objects"), fresh, isSmall)
-		if err == nil {
-			err = p.keepLoose(key(common), fresh)
-		}
+		names, err := p.pinObjects(common, known)
 		if err != nil {
 			return err
 		}
@@ -79,6 +71,26 @@ func (p *place) pin(commons []string, id string) error {
 		}
 	}
 	return nil
+}
+
+// pinObjects brings the objects of a repository into the store, but for those that are known there, and returns the
+// names of all. A git at work may pack some meanwhile and remove them: then they are listed again, with the pack.
+func (p *place) pinObjects(common string, known []string) (names []string, err error) {
+	from, to := filepath.Join(common, "objects"), filepath.Join(p.pinned(common), "objects")
+	for range 100 { // git removes thousands one by one
+		names = objectsIn(common)
+		fresh := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			_, there := slices.BinarySearch(known, name)
+			return there
+		})
+		if err = bringAll(from, to, fresh, isSmall); err == nil {
+			return names, p.keepLoose(key(common), fresh)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return nil, err
 }
 
 // prepare writes the files that git needs to read the pinned objects.
@@ -141,9 +153,11 @@ func objectsIn(common string) (names []string) {
 	return names
 }
 
-// bringAll calls bring for objects, in parallel: a repository may have thousands of loose ones.
+// bringAll calls bring for objects, in parallel: a repository may have thousands of loose ones. If some have vanished it
+// brings the others, and the error is fs.ErrNotExist.
 func bringAll(from, to string, names []string, mayShare func(name string, info fs.FileInfo) bool) error {
 	var left, next atomic.Int64
+	var vanished atomic.Pointer[error]
 	left.Store(copyLimit)
 	errs := make([]error, min(workspace.Workers(), len(names)))
 	var group sync.WaitGroup
@@ -152,16 +166,24 @@ func bringAll(from, to string, names []string, mayShare func(name string, info f
 			for i := next.Add(1) - 1; i < int64(len(names)) && errs[worker] == nil; i = next.Add(1) - 1 {
 				share := func(info fs.FileInfo) bool { return mayShare(names[i], info) }
 				name := filepath.FromSlash(names[i])
-				errs[worker] = bring(filepath.Join(from, name), filepath.Join(to, name), share, &left)
+				err := bring(filepath.Join(from, name), filepath.Join(to, name), share, &left)
+				if errors.Is(err, fs.ErrNotExist) {
+					vanished.Store(&err)
+					continue
+				}
+				errs[worker] = err
 			}
 		})
 	}
 	group.Wait()
-	return cmp.Or(errs...)
+	if err := cmp.Or(errs...); err != nil || vanished.Load() == nil {
+		return err
+	}
+	return *vanished.Load()
 }
 
-// bring makes an object, or a file of a pack, available under another name. It does nothing if the file has vanished
-// meanwhile, or if the name is taken.
+// bring makes an object, or a file of a pack, available under another name. It does nothing if the name is taken. The
+// error is fs.ErrNotExist if the file has vanished meanwhile.
 //
 // Packs are cloned where the file system can, and else linked: they are too large to copy, and git makes them read-only
 // and never writes into one again. Loose objects that may be shared are linked too, the others are copied.
@@ -170,7 +192,10 @@ func bring(from, to string, mayShare func(fs.FileInfo) bool, left *atomic.Int64)
 		return nil
 	}
 	info, err := os.Lstat(from)
-	if err != nil || !info.Mode().IsRegular() {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return err
+	case err != nil || !info.Mode().IsRegular():
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
