@@ -45,3 +45,19 @@ func TestBeyondLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestEachCommandOfFind: one that is as long as another is no other beginning of the same words.
+func TestEachCommandOfFind(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]Decision{
+		`find . -exec true x \; -exec true y \;`:            Allow,
+		`find . -exec true -p x \; -exec claude -p x \;`:    Ask,
+		`find . -exec claude -p x \; -exec true -p x \;`:    Ask,
+		`find . -exec true x \; -execdir claude x \; -quit`: Ask,
+	} {
+		v := Judge{Known: known(), Place: held()}.Call(Call{Tool: "Bash", Kind: "command", Command: line})
+		if v.Decision != want {
+			t.Errorf("%s: %s: %+v", line, v.Decision, v.Reasons)
+		}
+	}
+}

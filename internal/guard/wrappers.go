@@ -61,6 +61,7 @@ type candidate struct {
 	argv  []word // not empty
 	sure  bool   // false: it may be an argument as well
 	added int    // words at the end that are read
+	apart bool   // argv is not the end of the words of the command that starts it
 }
 
 // mostBehind limits the commands that are looked for in one.
@@ -71,11 +72,13 @@ func commands(argv []word) (all []candidate, deep bool) {
 	type step struct {
 		candidate
 		depth int
+		line  int // commands that are ends of the same words have the same
 	}
-	seen := map[int]bool{}
-	for todo := []step{{candidate{argv: argv, sure: true}, 0}}; len(todo) > 0; todo = todo[1:] {
+	type place struct{ line, left int }
+	seen, lines := map[place]bool{}, 0
+	for todo := []step{{candidate: candidate{argv: argv, sure: true}}}; len(todo) > 0; todo = todo[1:] {
 		s := todo[0]
-		at := len(s.argv) - s.added
+		at := place{s.line, len(s.argv) - s.added}
 		if len(s.argv) == 0 || seen[at] { // two ways to the same word: the first is the surer
 			continue
 		}
@@ -89,7 +92,12 @@ func commands(argv []word) (all []candidate, deep bool) {
 		}
 		for _, behind := range unwrap(program(s.argv[0].text), s.argv) {
 			behind.sure, behind.added = behind.sure && s.sure, behind.added+s.added
-			todo = append(todo, step{behind, s.depth + 1})
+			line := s.line
+			if behind.apart {
+				lines++
+				line = lines
+			}
+			todo = append(todo, step{behind, s.depth + 1, line})
 		}
 	}
 	return all, false
@@ -118,7 +126,7 @@ func unwrap(name string, argv []word) (all []candidate) {
 	}
 	if !w.starts() {
 		for _, rest := range started(name, argv) {
-			all = append(all, candidate{argv: rest, sure: true})
+			all = append(all, candidate{argv: rest, sure: true, apart: true})
 		}
 		return all
 	}
