@@ -61,7 +61,7 @@ func TestATurnThatOnlyDestroysObjectsIsTakenBack(t *testing.T) {
 func TestAGitAtWorkPacksMeanwhile(t *testing.T) {
 	root := packed(t)
 	s := undo.Store{Dir: t.TempDir()}
-	for i := range 6 {
+	for i := range 3 {
 		sh(t, root, `for i in $(seq 400); do echo "blob
 data <<EOF
 $i `+strings.Repeat("x", i+1)+`
