@@ -23,8 +23,11 @@ func HostServers(name string, data []byte) (all []acp.Server, err error) {
 	for server, raw := range list {
 		var one mcp.Entry
 		switch err := json.Unmarshal(raw, &one); {
-		case one.Type == "sdk" || one.Type == "sse":
-			return nil, fault.New(fault.Unsupported, "%s does not support MCP servers of type %s", name, one.Type)
+		case one.Type == "sdk":
+			return nil, fault.New(fault.Unsupported, "%s does not support MCP servers that live in the host (type sdk)",
+				name)
+		case one.Type == "sse":
+			return nil, fault.New(fault.Unsupported, "%s does not support MCP servers of type sse", name)
 		case err != nil || one.Command == "" && one.URL == "":
 			return nil, fault.New(fault.ArgError, "the MCP server %s has neither a command nor an address", server)
 		}
