@@ -46,7 +46,7 @@ func TestBeyondLimits(t *testing.T) {
 	}
 }
 
-// TestEachCommandOfFind: one that is as long as another is no other beginning of the same words.
+// TestEachCommandOfFind: of two commands with as many words, each counts.
 func TestEachCommandOfFind(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]Decision{

@@ -153,8 +153,8 @@ func objectsIn(common string) (names []string) {
 	return names
 }
 
-// bringAll calls bring for objects, in parallel: a repository may have thousands of loose ones. If some have vanished it
-// brings the others, and the error is fs.ErrNotExist.
+// bringAll calls bring for objects, in parallel: a repository may have thousands of loose ones. If some have vanished,
+// it brings the others, and the error is fs.ErrNotExist.
 func bringAll(from, to string, names []string, mayShare func(name string, info fs.FileInfo) bool) error {
 	var left, next atomic.Int64
 	var vanished atomic.Pointer[error]
