@@ -31,7 +31,7 @@ type sessionData struct {
 	Denials     int                               `json:"denials"`
 	Compactions int                               `json:"compactions"`
 	ForkedFrom  *string                           `json:"forked_from"`
-	Session     *string                           `json:"agent_session" doc:"the agent's own id; null: unknown, or there is none"`
+	Session     *string                           `json:"agent_session" doc:"the agent's own id; null if it has none, or has not said it"`
 	Path        string                            `json:"path" doc:"its journal"`
 	Version     int                               `json:"version" doc:"of its records"`
 	Records     int64                             `json:"records" doc:"number of the last one"`

@@ -3,8 +3,6 @@ package run
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -428,19 +426,6 @@ func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
 		a.Usage = &Usage{u.Input, u.Output, u.CostUSD}
 	}
 	a.Fingerprint = fingerprint(o.Run, *a)
-}
-
-// fingerprint identifies an attempt by the agent, its version, arguments, directory and task.
-func fingerprint(r *Run, a Attempt) string {
-	h := sha256.New()
-	parts := []string{a.Agent, a.Program, a.Version, r.Model, string(r.Approval), r.Transport, r.Dir, r.Text}
-	if r.Comments != "" {
-		parts = append(parts, r.Comments)
-	}
-	for _, part := range slices.Concat(parts, a.EnvKeys) { // replace ids in arguments, which differ each time
-		fmt.Fprintf(h, "%d:%s", len(part), part)
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // rest leaves the run to a person.

@@ -2,7 +2,11 @@ package run
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
 
 	"omniagent/internal/agent"
@@ -236,4 +240,17 @@ func (u *Usage) plus(o *Usage) *Usage {
 		sum.CostUSD = new(*u.CostUSD + *o.CostUSD)
 	}
 	return sum
+}
+
+// fingerprint identifies an attempt by the agent, its version, arguments, directory and task.
+func fingerprint(r *Run, a Attempt) string {
+	h := sha256.New()
+	parts := []string{a.Agent, a.Program, a.Version, r.Model, string(r.Approval), r.Transport, r.Dir, r.Text}
+	if r.Comments != "" {
+		parts = append(parts, r.Comments)
+	}
+	for _, part := range slices.Concat(parts, a.EnvKeys) { // replace ids in arguments, which differ each time
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }

@@ -137,7 +137,7 @@ func boundCapabilities(kept []uintptr) error {
 			continue
 		}
 		switch err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); {
-		case errors.Is(err, unix.EINVAL): // there is none of that number
+		case errors.Is(err, unix.EINVAL): // the last one was before
 			return nil
 		case err != nil:
 			return err

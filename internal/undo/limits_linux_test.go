@@ -27,7 +27,7 @@ func TestFewFilesAreHeldOpen(t *testing.T) {
 	l := newLeases()
 	defer l.close()
 	if !l.take(path, nil) {
-		t.Skip("there are no leases here")
+		t.Skip("the file system of the temporary directory has no leases")
 	}
 	taken := 1
 	for taken <= mostLeases && l.take(path, nil) {

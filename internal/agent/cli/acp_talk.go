@@ -317,7 +317,7 @@ func (t *acpTalk) used() *event.Usage {
 			Input: s.Input, Output: s.Output, Cached: s.Cached, Written: s.Written, Reasoning: s.Reasoning,
 		}
 	}
-	if u == nil || !t.o.sums && t.o.recorded == nil {
+	if sums := t.o.sums || t.o.recorded != nil; u == nil || !sums {
 		return u
 	}
 	before := t.sum
