@@ -162,6 +162,9 @@ func shownIn(root, path string) string {
 	return text.Visible(strings.TrimPrefix(path, root+string(filepath.Separator)))
 }
 
+// Verbatim says that the patch is for git apply.
+func (d forkDiffData) Verbatim() bool { return d.Patch.Value != "" }
+
 // PlainText shows the patch, or the files.
 func (d forkDiffData) PlainText() string {
 	if d.Patch.Value != "" {

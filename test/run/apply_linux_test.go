@@ -132,19 +132,24 @@ echo ok`)
 		"crlf.txt": "x\r\nZ\r\n", "bytes.txt": "a\r\n\x1b[31m\f\x01 caf\xe9\n",
 		"secret.txt": "key = \"sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"\n",
 	}
-	cmd := p.command("runs", "apply", one, "--as", "patch", "--output", "plain")
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	patch, err := cmd.Output()
-	if err != nil || said.Len() > 0 {
-		t.Errorf("%v: %s", err, said.String())
-	}
-	p.put(filepath.Join(p.home, "patch"), string(patch))
-	p.git("apply", "--whitespace=nowarn", filepath.Join(p.home, "patch"))
-	for name, content := range want {
-		if got := p.read(name); got != content {
-			t.Errorf("%s is %q", name, got)
+	name := p.fork(0, "fork", "list").Data.Forks[0].Name
+	for _, args := range [][]string{{"runs", "apply", one, "--as", "patch"}, {"fork", "diff", name, "--patch"}} {
+		cmd := p.command(append(args, "--output", "plain")...)
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		patch, err := cmd.Output()
+		if err != nil || said.Len() > 0 {
+			t.Errorf("%v: %s", err, said.String())
 		}
+		p.put(filepath.Join(p.home, "patch"), string(patch))
+		p.git("apply", "--whitespace=nowarn", filepath.Join(p.home, "patch"))
+		for name, content := range want {
+			if got := p.read(name); got != content {
+				t.Errorf("%s: %s is %q", args, name, got)
+			}
+		}
+		p.git("reset", "-q", "--hard")
+		p.git("clean", "-fdq")
 	}
 	var d struct {
 		Data struct{ Patch struct{ Value string } }
