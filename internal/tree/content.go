@@ -38,8 +38,8 @@ const waiting = 256
 type task struct {
 	entry   *entry
 	folder  *folder
-	dir     string          // the folder, as the repository calls it
 	known   *tracked        // by the repository; nil without one
+	listed  *listed         // what it says of the folder
 	tracked git.Entry       // after lookUp, as opened
 	opened  *git.Repository // to compute the name of a blob; nil without one
 	// onlyKept means that Diff can compare the file without its content.
@@ -77,9 +77,10 @@ func (w *walk) readContents(ctx context.Context) error {
 	var group sync.WaitGroup
 	for range workspace.Workers() {
 		group.Go(func() {
+			var buffer []byte
 			for t := range r.tasks {
 				if ctx.Err() == nil {
-					r.read(&t)
+					buffer = r.read(&t, buffer)
 				}
 			}
 		})
@@ -146,10 +147,7 @@ func (f *folder) find(name string) *entry {
 
 // classifyAll classifies the files of a folder. old is the folder as it was.
 func (r *reading) classifyAll(f, old *folder, known *tracked) {
-	before, dir := old.all(), ""
-	if known != nil {
-		dir = f.repository.path(f.path)
-	}
+	before, now := old.all(), listed{known: known}
 	for i := range f.entries {
 		e := &f.entries[i]
 		for len(before) > 0 && before[0].name < e.name {
@@ -158,7 +156,7 @@ func (r *reading) classifyAll(f, old *folder, known *tracked) {
 		if !isRegular(e.Mode) || e.about&stateOfGit != 0 && !r.options.Whole {
 			continue
 		}
-		t := task{folder: f, dir: dir, entry: e}
+		t := task{folder: f, listed: &now, entry: e}
 		if e.about&stateOfGit == 0 {
 			t.known = known
 		}
@@ -230,22 +228,22 @@ func (t *task) matches(e *entry) bool {
 		(g.Inode == 0 || e.Inode == 0 || g.Inode == uint32(e.Inode)) //nolint:gosec // as git records them
 }
 
-// read reads a file and, with a store, keeps what git does not have.
-func (r *reading) read(t *task) {
+// read reads a file and, with a store, keeps what git does not have. It returns the buffer for the next one.
+func (r *reading) read(t *task, buffer []byte) []byte {
 	if why := r.refusal(t); why != "" {
 		r.gap(t.path(), why, false)
-		return
+		return buffer
 	}
-	data, err := r.stable(t)
+	data, err := r.stable(t, buffer)
 	var changed *fault.Fault
 	switch {
 	case errors.As(err, &changed) && changed.Code == fault.ConcurrentModification:
 		r.gap(t.path(), changed.Message, false)
 		t.entry.content = nil
-		return
+		return buffer
 	case err != nil:
 		r.gap(t.path(), fault.Bare(err).Error(), false)
-		return
+		return buffer
 	}
 	c := &content{sum: sha256.Sum256(data), repository: t.folder.repository}
 	if t.opened != nil {
@@ -256,6 +254,7 @@ func (r *reading) read(t *task) {
 		c.kept = r.keep(t.path(), c.sum, data)
 	}
 	t.entry.content = c
+	return data
 }
 
 // refusal returns why a file is not read, or "".
@@ -290,8 +289,9 @@ func (r *reading) exhausted(size int64) string {
 	return ""
 }
 
-// stable reads a file that nobody writes meanwhile. The index then has the status of these bytes.
-func (r *reading) stable(t *task) ([]byte, error) {
+// stable reads a file that nobody writes meanwhile, into the buffer if it has room. The index then has the status of
+// these bytes.
+func (r *reading) stable(t *task, buffer []byte) ([]byte, error) {
 	for range attempts {
 		file, info, err := r.dir.Open(t.path())
 		if err != nil {
@@ -306,7 +306,7 @@ func (r *reading) stable(t *task) ([]byte, error) {
 			_ = file.Close()
 			break
 		}
-		data := make([]byte, before.Size)
+		data := slices.Grow(buffer[:0], int(before.Size))[:before.Size]
 		_, err = io.ReadFull(file, data)
 		shrinks := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err == nil || shrinks {
@@ -437,10 +437,30 @@ func (t *task) lookUp() {
 	}
 	t.known.load()
 	t.opened = t.known.opened
-	var there bool
-	if t.tracked, there = t.known.files.Find(t.dir, t.entry.name); there {
+	if e := t.listed.find(t.folder, t.entry.name); e != nil {
+		t.tracked = *e
 		t.entry.about &^= ignored
 	}
+}
+
+// listed is what a repository tracks in a folder, whose files are looked up in the order of their names.
+type listed struct {
+	known *tracked
+	begun bool
+	rest  []git.Entry // none comes before the last one that was looked up
+}
+
+func (l *listed) find(f *folder, name string) *git.Entry {
+	if !l.begun {
+		l.begun, l.rest = true, l.known.files[f.repository.path(f.path)]
+	}
+	for len(l.rest) > 0 && l.rest[0].Name < name {
+		l.rest = l.rest[1:]
+	}
+	if len(l.rest) == 0 || l.rest[0].Name != name {
+		return nil
+	}
+	return &l.rest[0]
 }
 
 // exact reports whether the blob certainly has the bytes of the file. Where git may have converted it, their sizes

@@ -2,7 +2,17 @@ package tree
 
 import (
 	"bytes"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"omniagent/internal/git"
+	"omniagent/internal/workspace"
 )
 
 func FuzzLoad(f *testing.F) {
@@ -33,6 +43,45 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestEncode: what an index says of its files is what was saved, whatever the neighbours are like.
+func TestEncode(t *testing.T) {
+	t.Parallel()
+	r := &repository{dir: "/r/.git"}
+	long, short := git.ID{31: 1}, git.ID{19: 1}
+	status := func(n int64) workspace.Status {
+		return workspace.Status{
+			Mode: 0o644, Size: n, Modified: n, Changed: -n,
+			Inode: uint64(n) << 40, Device: uint64(math.MaxInt64) + uint64(n),
+		}
+	}
+	x := &Index{Root: "/r", Taken: time.Unix(7, 1), folders: []*folder{
+		{path: "", complete: true, entries: []entry{
+			{name: "a", Status: status(0)},
+			{name: "b", Status: status(1), content: &content{blob: long, repository: r, inGit: true}},
+			{name: "c", Status: status(math.MaxInt64), content: &content{blob: short, repository: r, inGit: true}},
+			{name: "d", Status: status(math.MinInt64), about: ignored, content: &content{sum: [32]byte{1}, kept: true}},
+		}},
+		{path: "e", entries: []entry{
+			{name: "f", Status: workspace.Status{Mode: fs.ModeSymlink, Inode: math.MaxUint64}, target: "a"},
+		}},
+	}, top: &entry{name: ".", Status: status(9)}}
+	again, err := Parse(x.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := cmp.AllowUnexported(Index{}, folder{}, entry{}, content{}, repository{})
+	if diff := cmp.Diff(x, again, inside); diff != "" {
+		t.Error(diff)
+	}
+	file := filepath.Join(t.TempDir(), "index")
+	if err := x.SaveFile(file); err != nil {
+		t.Fatal(err)
+	}
+	if saved, err := os.ReadFile(file); err != nil || !bytes.Equal(saved, x.Encode()) {
+		t.Errorf("SaveFile writes something else, %v", err)
+	}
 }
 
 // TestDamageIsNoticed changes every byte of a saved index, and cuts it everywhere.

@@ -14,8 +14,9 @@ var room struct {
 
 // roomPercent is how much the heap may grow between two collections, in hundredths of what is in use, while an index is
 // made or read. An index is made of small parts which all stay: a collection in between would look at each of them, on
-// processors that read the directories, and find next to nothing.
-const roomPercent = 1600
+// processors that read the directories, and find next to nothing. A collection is due at 256 MB at the earliest, enough
+// for 250,000 files.
+const roomPercent = 6400
 
 // WithRoom calls do, and lets the heap grow meanwhile. Take and LoadFile have room; a caller of several gives it once,
 // since nothing is collected between them then.

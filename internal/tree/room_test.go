@@ -23,7 +23,7 @@ func TestWithRoom(t *testing.T) { // not parallel: the setting is the process's
 	if is := debug.SetGCPercent(70); is != 70 {
 		t.Errorf("it stays at %d", is)
 	}
-	for _, usual := range []int{70, -1, 5000} {
+	for _, usual := range []int{70, -1, 9000} {
 		debug.SetGCPercent(usual)
 		want := usual
 		if usual == 70 {

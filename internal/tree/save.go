@@ -2,6 +2,7 @@ package tree
 
 import (
 	"bytes"
+	"crypto/sha1" //nolint:gosec // for its size
 	"crypto/sha256"
 	"encoding/binary"
 	"io/fs"
@@ -17,7 +18,7 @@ import (
 )
 
 // firstLine is the first line of an index, with the version of its form.
-const firstLine = "omniagent tree 3\n"
+const firstLine = "omniagent tree 4\n"
 
 // The bits that say what follows of a content.
 const (
@@ -26,14 +27,22 @@ const (
 	isKept
 	isInGit
 	hasRepository
+	hasLongBlob // with SHA-256
 )
 
 // usualEntry is how many bytes an entry takes in most indexes.
-const usualEntry = 80
+const usualEntry = 56
 
 // Encode returns the index as Parse reads it.
 func (x *Index) Encode() []byte {
-	e := &encoder{text: make([]byte, 0, x.Len()*usualEntry)}
+	text := slices.Concat(x.parts()...)
+	sum := sha256.Sum256(text)
+	return append(text, sum[:]...)
+}
+
+// parts are what Encode returns, without the checksum.
+func (x *Index) parts() [][]byte {
+	e := &encoder{}
 	e.text = append(e.text, firstLine...)
 	e.string(x.Root)
 	e.signed(x.Taken.UnixNano())
@@ -58,14 +67,17 @@ func (x *Index) Encode() []byte {
 		e.string(r.dir)
 	}
 	e.number(uint64(len(x.folders)))
-	for _, text := range x.encodeFolders(numbers) {
-		e.text = append(e.text, text...)
+	last := &encoder{}
+	if last.bool(x.top != nil); x.top != nil {
+		last.entry(x.top, x.before(), numbers)
 	}
-	if e.bool(x.top != nil); x.top != nil {
-		e.entry(x.top, x.Taken.UnixNano(), numbers)
-	}
-	sum := sha256.Sum256(e.text)
-	return append(e.text, sum[:]...)
+	return slices.Concat([][]byte{e.text}, x.encodeFolders(numbers), [][]byte{last.text})
+}
+
+// before is what the first entry of a folder is compared with. Neighbours are like each other, so an entry says how it
+// differs from the one before.
+func (x *Index) before() *entry {
+	return &entry{Status: workspace.Status{Modified: x.Taken.UnixNano()}}
 }
 
 // encodeFolders returns the text of all folders in parts, which are made at the same time.
@@ -86,8 +98,10 @@ func (x *Index) encodeFolders(numbers map[*repository]int) [][]byte {
 				e.string(f.path)
 				e.number(uint64(len(f.entries)))
 				e.bool(f.complete)
+				before := x.before()
 				for i := range f.entries {
-					e.entry(&f.entries[i], x.Taken.UnixNano(), numbers)
+					e.entry(&f.entries[i], before, numbers)
+					before = &f.entries[i]
 				}
 			}
 			parts[i] = e.text
@@ -98,7 +112,29 @@ func (x *Index) encodeFolders(numbers map[*repository]int) [][]byte {
 }
 
 // SaveFile writes the index into a file, whole or not at all. LoadFile reads it.
-func (x *Index) SaveFile(path string) error { return workspace.Replace(path, x.Encode(), 0o600) }
+func (x *Index) SaveFile(path string) error {
+	parts := x.parts()
+	sum := make(chan []byte)
+	go func() {
+		h := sha256.New()
+		for _, text := range parts {
+			h.Write(text)
+		}
+		sum <- h.Sum(nil)
+	}()
+	return workspace.ReplaceWith(path, 0o600, func(f *os.File) (err error) {
+		for _, text := range parts {
+			if err == nil {
+				_, err = f.Write(text)
+			}
+		}
+		last := <-sum
+		if err == nil {
+			_, err = f.Write(last)
+		}
+		return err
+	})
+}
 
 // LoadFile reads an index that SaveFile wrote.
 func LoadFile(path string) (*Index, error) {
@@ -129,14 +165,14 @@ func (e *encoder) bool(b bool) {
 	e.number(n)
 }
 
-func (e *encoder) entry(is *entry, taken int64, repos map[*repository]int) {
+func (e *encoder) entry(is, before *entry, repos map[*repository]int) {
 	e.string(is.name)
 	e.number(uint64(is.Mode))
 	e.signed(is.Size)
-	e.signed(taken - is.Modified)
+	e.signed(before.Modified - is.Modified)
 	e.signed(is.Modified - is.Changed)
-	e.number(is.Inode)
-	e.number(is.Device)
+	e.signed(int64(is.Inode - before.Inode))   //nolint:gosec // it wraps, and back
+	e.signed(int64(is.Device - before.Device)) //nolint:gosec // the same
 	e.number(uint64(is.about))
 	if isLink(is.Mode) {
 		e.string(is.target)
@@ -150,7 +186,10 @@ func (e *encoder) entry(is *entry, taken int64, repos map[*repository]int) {
 		repo = repos[c.repository]
 	}
 	bits := uint64(0)
-	for i, set := range [...]bool{c.sum != [32]byte{}, c.blob != git.ID{}, c.kept, c.inGit, repo > 0} {
+	for i, set := range [...]bool{
+		c.sum != [32]byte{}, c.blob != git.ID{}, c.kept, c.inGit, repo > 0,
+		[len(c.blob) - sha1.Size]byte(c.blob[sha1.Size:]) != [len(c.blob) - sha1.Size]byte{},
+	} {
 		if set {
 			bits |= 1 << i
 		}
@@ -160,11 +199,19 @@ func (e *encoder) entry(is *entry, taken int64, repos map[*repository]int) {
 		e.text = append(e.text, c.sum[:]...)
 	}
 	if bits&hasBlob != 0 {
-		e.text = append(e.text, c.blob[:]...)
+		e.text = append(e.text, c.blob[:blobSize(bits)]...)
 	}
 	if repo > 0 {
 		e.number(uint64(repo - 1))
 	}
+}
+
+// blobSize returns how many bytes of the name of a blob are written.
+func blobSize(bits uint64) int {
+	if bits&hasLongBlob != 0 {
+		return len(git.ID{})
+	}
+	return sha1.Size
 }
 
 // Parse reads what Encode returned. It refuses one that is damaged, or of another version.
@@ -203,8 +250,10 @@ func parse(body []byte) (*Index, error) {
 		n := d.count()
 		f.complete = d.number() != 0
 		f.entries = make([]entry, 0, min(n, len(d.rest)/smallestEntry))
+		before := x.before()
 		for range n {
-			f.entries = append(f.entries, d.entry(x.Taken.UnixNano(), repos))
+			f.entries = append(f.entries, d.entry(before, repos))
+			before = &f.entries[len(f.entries)-1]
 		}
 		if !slices.IsSortedFunc(f.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) }) {
 			d.broken = true
@@ -212,7 +261,7 @@ func parse(body []byte) (*Index, error) {
 		x.folders = append(x.folders, f)
 	}
 	if d.number() != 0 {
-		top := d.entry(x.Taken.UnixNano(), repos)
+		top := d.entry(x.before(), repos)
 		x.top = &top
 	}
 	sorted := slices.IsSortedFunc(x.folders, func(a, b *folder) int { return strings.Compare(a.path, b.path) })
@@ -278,11 +327,13 @@ func (d *decoder) string() string {
 	return d.names[at : at+len(d.bytes(n))]
 }
 
-func (d *decoder) entry(taken int64, repos []*repository) entry {
+func (d *decoder) entry(before *entry, repos []*repository) entry {
 	is := entry{name: d.string(), Status: workspace.Status{Mode: fs.FileMode(d.number()), Size: d.signed()}}
-	is.Modified = taken - d.signed()
+	is.Modified = before.Modified - d.signed()
 	is.Changed = is.Modified - d.signed()
-	is.Inode, is.Device, is.about = d.number(), d.number(), about(d.number())
+	is.Inode = before.Inode + uint64(d.signed())   //nolint:gosec // it wraps, as it did
+	is.Device = before.Device + uint64(d.signed()) //nolint:gosec // the same
+	is.about = about(d.number())
 	if isLink(is.Mode) {
 		is.target = d.string()
 	}
@@ -296,7 +347,7 @@ func (d *decoder) entry(taken int64, repos []*repository) entry {
 		copy(is.content.sum[:], d.bytes(sha256.Size))
 	}
 	if bits&hasBlob != 0 {
-		copy(is.content.blob[:], d.bytes(len(git.ID{})))
+		copy(is.content.blob[:], d.bytes(blobSize(bits)))
 	}
 	if bits&hasRepository != 0 {
 		if n := d.number(); n < uint64(len(repos)) {

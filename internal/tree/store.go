@@ -26,8 +26,8 @@ import (
 // that began a pack appends to it. A record is a header (the SHA-256, the length of what follows, how that is packed)
 // and the content; one that is cut off ends the pack.
 type Store struct {
-	dir     string
-	writers sync.Pool
+	dir   string
+	parts sync.Pool
 
 	mu   sync.Mutex
 	held map[[sha256.Size]byte]record // nil: the packs were not looked at
@@ -53,6 +53,7 @@ const (
 	packSuffix = ".pack"
 	headerSize = sha256.Size + 4 + 1
 	smallest   = 4 << 10 // bytes of a content that is worth compressing
+	largePart  = 1 << 20 // bytes that are worth a goroutine
 )
 
 // OpenStore opens the store in a directory, which is made for the first content. The directory must be one that only
@@ -121,7 +122,12 @@ func (s *Store) put(sum [sha256.Size]byte, data []byte) (added bool, err error) 
 	if there, err := s.has(sum); there || err != nil {
 		return false, err
 	}
-	line := s.line(sum, data)
+	parts := s.record(sum, data)
+	defer func() {
+		for _, p := range parts {
+			s.parts.Put(p)
+		}
+	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, there := s.held[sum]; there { // meanwhile
@@ -137,12 +143,16 @@ func (s *Store) put(sum [sha256.Size]byte, data []byte) (added bool, err error) 
 		}
 		s.end = 0
 	}
-	if _, err := s.pack.WriteAt(line, s.end); err != nil {
-		s.settle() // nothing is read behind a record that is cut off
-		return false, err
+	at := s.end
+	for _, p := range parts {
+		if _, err := s.pack.WriteAt(p.out.Bytes(), at); err != nil {
+			s.settle() // nothing is read behind a record that is cut off
+			return false, err
+		}
+		at += int64(p.out.Len())
 	}
-	s.held[sum] = record{s.pack.Name(), s.end + headerSize, int64(len(line) - headerSize), line[headerSize-1]}
-	s.end += int64(len(line))
+	s.held[sum] = record{s.pack.Name(), s.end + headerSize, at - s.end - headerSize, parts[0].out.Bytes()[headerSize-1]}
+	s.end = at
 	return true, nil
 }
 
@@ -153,34 +163,63 @@ func (s *Store) Put(data []byte) (sum [sha256.Size]byte, err error) {
 	return sum, err
 }
 
-// line is the record of a content in a pack.
-func (s *Store) line(sum [sha256.Size]byte, data []byte) []byte {
-	out := bytes.NewBuffer(make([]byte, 0, headerSize+len(data)))
-	out.Write(sum[:])
-	out.Write(make([]byte, headerSize-sha256.Size))
-	packed := byte(asItIs)
-	if len(data) >= smallest && s.deflate(out, data) {
-		packed = deflated
-	} else {
-		out.Truncate(headerSize)
-		out.Write(data)
-	}
-	line := out.Bytes()
-	binary.BigEndian.PutUint32(line[sha256.Size:], uint32(len(line)-headerSize)) //nolint:gosec // Take has limits
-	line[headerSize-1] = packed
-	return line
+// part is some of a record.
+type part struct {
+	out    bytes.Buffer
+	writer *flate.Writer
 }
 
-func (s *Store) deflate(out io.Writer, data []byte) bool {
-	z, ok := s.writers.Get().(*flate.Writer)
-	if ok {
-		z.Reset(out)
-	} else {
-		z, _ = flate.NewWriter(out, flate.BestSpeed) // it fails for another level only
+// record returns a content as it is written into a pack. A large one is compressed in several parts at the same time,
+// which are one stream.
+func (s *Store) record(sum [sha256.Size]byte, data []byte) []*part {
+	parts := make([]*part, min(workspace.Workers(), 1+len(data)/largePart))
+	for i := range parts {
+		var ok bool
+		if parts[i], ok = s.parts.Get().(*part); !ok {
+			parts[i] = &part{}
+		}
+		parts[i].out.Reset()
 	}
-	defer s.writers.Put(z)
-	_, err := z.Write(data)
-	return errors.Join(err, z.Close()) == nil
+	first := &parts[0].out
+	first.Write(sum[:])
+	first.Write(make([]byte, headerSize-sha256.Size))
+	packed := byte(asItIs)
+	if len(data) < smallest {
+		first.Write(data)
+	} else {
+		packed = deflated
+		share := (len(data) + len(parts) - 1) / len(parts)
+		var group sync.WaitGroup
+		for i, p := range parts[1:] {
+			group.Go(func() { p.deflate(data[(i+1)*share:min((i+2)*share, len(data))], i+2 == len(parts)) })
+		}
+		parts[0].deflate(data[:min(share, len(data))], len(parts) == 1)
+		group.Wait()
+	}
+	size := -headerSize
+	for _, p := range parts {
+		size += p.out.Len()
+	}
+	header := first.Bytes()[:headerSize]
+	binary.BigEndian.PutUint32(header[sha256.Size:], uint32(size)) //nolint:gosec // Take has limits
+	header[headerSize-1] = packed
+	return parts
+}
+
+// deflate appends some of a stream.
+func (p *part) deflate(data []byte, last bool) {
+	p.out.Grow(len(data) / 2)
+	if p.writer == nil {
+		p.writer, _ = flate.NewWriter(&p.out, flate.BestSpeed) // it fails for another level only
+	} else {
+		p.writer.Reset(&p.out)
+	}
+	_, _ = p.writer.Write(data) // a buffer takes everything
+	if last {
+		_ = p.writer.Close()
+	} else {
+		_ = p.writer.Flush()
+	}
 }
 
 // Close ends the pack of this process. A later content begins another.

@@ -15,7 +15,16 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "none yet")
 	one, two := OpenStore(dir), OpenStore(dir)
-	contents := [][]byte{[]byte("a"), {}, bytes.Repeat([]byte("text\n"), 10_000)}
+	long := make([]byte, 3*largePart+7) // in several parts
+	for i := range long {
+		long[i] = byte(i * i >> 12)
+	}
+	contents := [][]byte{
+		[]byte("a"),
+		{},
+		bytes.Repeat([]byte("text\n"), 10_000), long, long[:largePart], long[:largePart-1],
+		long[:smallest], long[:smallest-1],
+	}
 	for _, data := range contents {
 		sum := sha256.Sum256(data)
 		if _, err := two.Get(sum, 1<<20); !errors.Is(err, fault.FileMissing) {
@@ -26,7 +35,7 @@ func TestStore(t *testing.T) {
 				t.Errorf("added: %v, %v", added, err)
 			}
 		}
-		if got, err := two.Get(sum, 1<<20); err != nil || !bytes.Equal(got, data) {
+		if got, err := two.Get(sum, 4<<20); err != nil || !bytes.Equal(got, data) {
 			t.Errorf("kept by another: %.20q, %v", got, err)
 		}
 		if added, err := two.put(sum, data); added || err != nil {
@@ -38,7 +47,7 @@ func TestStore(t *testing.T) {
 	}
 	one.Close()
 	packs, _ := filepath.Glob(filepath.Join(dir, "*"))
-	if info, err := os.Stat(packs[0]); len(packs) != 1 || err != nil || info.Size() > 1000 {
+	if info, err := os.Stat(packs[0]); len(packs) != 1 || err != nil || info.Size() > 6*largePart {
 		t.Errorf("%v, %v", packs, err)
 	}
 }

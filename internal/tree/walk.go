@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
@@ -55,7 +56,7 @@ func (w *walk) run(ctx context.Context) error {
 	}
 	for _, f := range w.index.folders {
 		byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }
-		if !slices.IsSortedFunc(f.entries, byName) { // it was read in several parts
+		if !f.complete && !slices.IsSortedFunc(f.entries, byName) { // it was read in several parts
 			slices.SortFunc(f.entries, byName)
 		}
 	}
@@ -164,10 +165,8 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 		p = w.begin(f, p)
 		f.State = p
 	}
-	path := w.above
-	if f.Path != "" {
-		path = strings.TrimPrefix(w.above+"/"+f.Path, "/")
-	}
+	inside := strings.TrimPrefix(path.Join(w.above, f.Path)+"/", "/")
+	where := append(make([]byte, 0, len(inside)+64), inside...) // memory for all paths: there are many
 	p.folder.entries = slices.Grow(p.folder.entries, len(entries))
 	slices.SortFunc(entries, func(a, b workspace.Entry) int { return strings.Compare(a.Name, b.Name) })
 	before := p.old.all()
@@ -197,9 +196,12 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 		case is.about&stateOfGit != 0 || e.Name == ".git":
 		case len(before) > 0 && before[0].name == e.Name && before[0].Mode.Type() == status.Mode.Type():
 			is.about = before[0].about & ignored
-		case is.about&ignored == 0 &&
-			p.scope.Match(strings.TrimPrefix(path+"/"+e.Name, "/"), status.Mode.IsDir()) == ignore.Ignored:
-			is.about |= ignored
+		case is.about&ignored == 0:
+			where = append(where[:len(inside)], e.Name...)
+			path := unsafe.String(unsafe.SliceData(where), len(where)) // Match does not keep it
+			if p.scope.Match(path, status.Mode.IsDir()) == ignore.Ignored {
+				is.about |= ignored
+			}
 		}
 		if w.isRecent(status.Changed) {
 			is.about |= recent

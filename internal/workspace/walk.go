@@ -25,7 +25,7 @@ const (
 // needs memory for some thousand names, and a few hundred descriptors. The order of the calls is not defined.
 type Survey struct {
 	// Enter is called for every directory with its entries, for a large one several times in sequence. It selects
-	// entries with Descend and Take.
+	// entries with Descend and Take. The slice is valid during the call.
 	Enter func(f *Folder, entries []Entry)
 	// Known, unless nil, may return all entries of a directory, without their types. The directory is then not read.
 	// nil: they are not known.

@@ -171,12 +171,17 @@ func (d descriptor) Read(b []byte) (int, error) {
 func (d descriptor) Close() error { return unix.Close(int(d)) }
 
 // lister reads directories into a buffer.
-type lister struct{ buffer []byte }
+type lister struct {
+	buffer  []byte
+	entries []Entry
+}
 
-func newLister() *lister { return &lister{make([]byte, 64<<10)} }
+func newLister() *lister { return &lister{buffer: make([]byte, 64<<10)} }
 
-// read returns at least most further entries, or all remaining ones.
+// read returns at least most further entries, or all remaining ones. They are valid until the next call.
 func (l *lister) read(p *place, most int) (entries []Entry, done bool, err error) {
+	entries = l.entries[:0]
+	defer func() { l.entries = entries }()
 	for len(entries) < most {
 		n, err := unix.Getdents(p.fd, l.buffer)
 		switch {

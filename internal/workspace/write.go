@@ -211,8 +211,16 @@ func WriteDerived(path string, data []byte, perm os.FileMode) error {
 // Replace is WriteDerived for a regular file with a single writer. Its temporary file always has the same name, so it
 // need not look for leftovers, and takes a third of the time.
 func Replace(path string, data []byte, perm os.FileMode) error {
+	return ReplaceWith(path, perm, func(f *os.File) error { _, err := f.Write(data); return err })
+}
+
+// ReplaceWith is Replace with what a func writes.
+func ReplaceWith(path string, perm os.FileMode, write func(*os.File) error) error {
 	temporary := path + temporaryEnding
-	err := os.WriteFile(temporary, data, perm)
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	if err == nil {
+		err = errors.Join(write(f), f.Close())
+	}
 	if err == nil {
 		err = rename(temporary, path)
 	}
