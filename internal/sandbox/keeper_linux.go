@@ -27,6 +27,7 @@ import (
 type keeper struct {
 	control int // our end
 	child   *process.Child
+	carries bool
 }
 
 // outermost returns the home directories that lie in no other one.
@@ -71,7 +72,7 @@ func (w *Walls) hold(h *homes) error {
 		}
 		return fault.New(fault.Down, "no home directory can be made for commands").Because(err)
 	}
-	h.held = &keeper{run.control, child}
+	h.held = &keeper{run.control, child, o.Lives && len(o.Files) > 0}
 	return nil
 }
 
@@ -115,15 +116,27 @@ func withRights(from, most int) (text string, fds []int, err error) {
 	}
 }
 
+// close ends the keeper. One that carries files says when it has carried the last change. It is not awaited, because
+// the kernel takes some 16 ms to end its watch.
 func (h *keeper) close() {
+	if !h.carries {
+		_ = unix.Close(h.control)
+		h.child.Wait()
+		return
+	}
+	_ = unix.Shutdown(h.control, unix.SHUT_WR)
+	_, _, _ = withRights(h.control, 0)
 	_ = unix.Close(h.control)
-	h.child.Wait()
+	go h.child.Wait()
 }
 
 // hold furnishes home directories, and hands out copies until the caller has gone.
 func hold(o *order) int {
 	carried, failed := inhabit(o)
-	defer carried.close()
+	defer func() {
+		carried.close()
+		tell("carried")
+	}()
 	for {
 		_, to, err := withRights(controlFile, 1)
 		if err != nil || len(to) == 0 {
