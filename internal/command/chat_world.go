@@ -122,7 +122,12 @@ func chatAgain(c *contract.Call, id string) string {
 	if c.String("network") == "on" {
 		network = "on"
 	}
-	return "omniagent fork run --name " + in.Name + " --network " + network + " -- " + resume
+	return inFork(in.Name, network, resume)
+}
+
+// inFork is a command that runs another one in a fork.
+func inFork(name, network, command string) string {
+	return "omniagent fork run --name " + name + " --network " + network + " -- " + command
 }
 
 // forgetEmpty deletes a conversation in which nobody said anything.

@@ -47,13 +47,14 @@ func (o opener) env() opening.Env {
 	c, host := o.call, o.call.Host
 	rules, problems := rulesOf(c, o.parts.Tools.Specs())
 	trust := config.OpenTrust(c.TrustFile())
+	forkID, forkRoots := ownFork(c)
 	e := opening.Env{
 		Dir: c.Dir(), Home: host.Home(), State: wallsState(c), Config: c.Paths.Config, Temp: c.Paths.Temp,
 		Lookup: host.Lookup, Environ: os.Environ(), Register: c.Register, Version: Version,
 		Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
 		Bare: c.Config.String("agents.walls") == "off", Owns: c.Config.List("agents.own"), Reviewed: trust.Beneath,
-		Undo: snapshots(c), Fork: forkRoots(c), Run: o.of,
+		Undo: snapshots(c), Fork: forkRoots, ForkID: forkID, Run: o.of,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool {
 				return process.Find(program, host.Lookup) != ""

@@ -33,6 +33,24 @@ type sessionRow struct {
 	Resume   string    `json:"resume" doc:"the command that continues it"`
 }
 
+// sessionRows returns what describes sessions. One that began in a fork goes on there, as long as there is that fork.
+func sessionRows(c *contract.Call) func(i session.Info) sessionRow {
+	forks, now := map[string]string{}, time.Now()
+	if c.Paths.State != "" {
+		all, _ := forksOf(c.Paths, c.Host.Lookup).List()
+		for _, f := range all {
+			forks[f.ID] = f.Name
+		}
+	}
+	return func(i session.Info) sessionRow {
+		row := sessionRowOf(i, now)
+		if name, there := forks[i.Begin.InFork]; there {
+			row.Resume = inFork(name, internet, row.Resume)
+		}
+		return row
+	}
+}
+
 func sessionRowOf(i session.Info, now time.Time) sessionRow {
 	return sessionRow{
 		i.Begin.ID, i.Title, i.Begin.AgentName(), i.Provider, i.Model, i.Begin.Cwd, i.Begin.Created, i.Updated,
@@ -191,8 +209,9 @@ func (p Parts) sessionList() *contract.Command {
 			}
 			warnSkipped(c, skipped)
 			var all []sessionRow
+			row := sessionRows(c)
 			for _, i := range page {
-				all = append(all, sessionRowOf(i, time.Now()))
+				all = append(all, row(i))
 			}
 			if c.Bool("all") {
 				theirs, err := p.elsewhere(ctx, c, store, filter)

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"time"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/session"
@@ -44,9 +43,10 @@ func (p Parts) sessionSearch() *contract.Command {
 			}
 			warnSkipped(c, skipped)
 			var rows []sessionHit
+			row := sessionRows(c)
 			for _, h := range hits {
 				rows = append(rows, sessionHit{
-					sessionRowOf(h.Info, time.Now()), h.Found, h.Record, h.Role, h.Snippet,
+					row(h.Info), h.Found, h.Record, h.Role, h.Snippet,
 				})
 			}
 			if c.Bool("all") {

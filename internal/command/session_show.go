@@ -127,7 +127,7 @@ func sessionShow() *contract.Command {
 				return contract.Result{}, err
 			}
 			defer v.Close()
-			data, err := describeSession(ctx, store, v)
+			data, err := describeSession(ctx, c, store, v)
 			if err != nil {
 				return contract.Result{}, err
 			}
@@ -136,14 +136,16 @@ func sessionShow() *contract.Command {
 	})
 }
 
-func describeSession(ctx context.Context, store session.Store, v *session.View) (sessionData, error) {
+func describeSession(
+	ctx context.Context, c *contract.Call, store session.Store, v *session.View,
+) (sessionData, error) {
 	messages, s := v.Messages(), v.Info()
 	damage, err := v.Check(ctx)
 	if err != nil {
 		return sessionData{}, err
 	}
 	d := sessionData{
-		sessionRow: sessionRowOf(s, time.Now()), Mode: s.Mode, Input: s.Usage.Context(), Output: s.Usage.Output,
+		sessionRow: sessionRows(c)(s), Mode: s.Mode, Input: s.Usage.Context(), Output: s.Usage.Output,
 		Calls: s.Calls, Denials: s.Denials, Compactions: s.Compactions, Damaged: len(damage), Damage: damage,
 		Session: orNil(s.Session), Path: store.Path(s.Begin.ID), Version: s.Begin.Version, Records: v.Last(),
 	}

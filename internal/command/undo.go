@@ -88,12 +88,12 @@ func wallsState(c *contract.Call) string {
 	return c.Paths.State
 }
 
-// forkRoots are the directories of the fork in which a call is.
-func forkRoots(c *contract.Call) []string {
+// ownFork returns the id and the directories of the fork in which a call is.
+func ownFork(c *contract.Call) (id string, roots []string) {
 	if f := forkAround(c); f != nil {
-		return f.Roots()
+		return f.ID, f.Roots()
 	}
-	return nil
+	return "", nil
 }
 
 type undoTurn struct {

@@ -24,6 +24,7 @@ import (
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/shell"
+	"omniagent/internal/text"
 )
 
 // Wanted describes an enclosure.
@@ -153,6 +154,10 @@ func CheckNetwork(network string) error {
 		if strings.EqualFold(host, "on") || strings.EqualFold(host, "off") {
 			return fault.New(fault.ArgError, "the network %q is neither %s nor a list of hosts", network,
 				strings.ToLower(host)).Hint(forms)
+		}
+		if host != packagesWord && text.Nearest(host, []string{packagesWord}) != "" {
+			return fault.New(fault.ArgError, "the network %q nearly says %s", network, packagesWord).
+				Hint(forms)
 		}
 	}
 	return nil

@@ -10,8 +10,8 @@ import (
 func TestCheckNetwork(t *testing.T) {
 	for network, good := range map[string]bool{
 		"": true, "off": true, "on": true, "a.example": true, "a.example, *.b.example": true, "on.example": true,
-		"one,offer": true,
-		",":         false, " ": false, ", ,": false, "ON": false, "Off": false, " on": false, "on,a.example": false,
+		"one,offer": true, "packages,registry": true, "package": false, "Packages": false, "a.example,pakages": false,
+		",": false, " ": false, ", ,": false, "ON": false, "Off": false, " on": false, "on,a.example": false,
 		"off,on": false, "a.example,OFF": false, "on\n": false,
 	} {
 		if err := enclosure.CheckNetwork(network); (err == nil) != good {

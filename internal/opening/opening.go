@@ -59,6 +59,7 @@ type Env struct {
 	// Reviewed returns the files beneath directories that a person has reviewed: see config.Trust.Beneath
 	Reviewed func(dirs []string) map[string]string
 	Fork     []string    // the directories of the fork in which all of it happens; none: in no fork
+	ForkID   string      // the id of that fork
 	Undo     *undo.Store // of the snapshots before and after each turn; nil: none are taken
 	Run      string      // the run that conversations are a part of; empty: none
 	Log      func(format string, args ...any)
@@ -160,7 +161,7 @@ func (e Env) Open(ctx context.Context, r Request) (*conversation.Conversation, e
 }
 
 // Store returns the place of the sessions.
-func (e Env) Store() session.Store { return session.Default(e.Home) }
+func (e Env) Store() session.Store { return session.Default(e.Home).In(e.ForkID) }
 
 // installed plans a conversation with an installed agent.
 func (p *Plan) installed() error {

@@ -100,6 +100,7 @@ type Begin struct {
 	Created time.Time `json:"created"` // zero means now
 	Title   string    `json:"title,omitempty"`
 	Forked  *Origin   `json:"forked,omitempty"`
+	InFork  string    `json:"in_fork,omitempty"` // the id of the fork of the workspace in which it began
 }
 
 // AgentName returns the name of the session's agent.

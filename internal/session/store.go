@@ -19,10 +19,13 @@ import (
 )
 
 // Store is a directory of sessions. Several processes may use it at once.
-type Store struct{ dir string }
+type Store struct{ dir, fork string }
 
 // Open returns a Store without touching the disk.
-func Open(dir string) Store { return Store{dir} }
+func Open(dir string) Store { return Store{dir: dir} }
+
+// In returns the store for sessions that begin in a fork of the workspace, or with "" in the workspace itself.
+func (s Store) In(fork string) Store { return Store{s.dir, fork} }
 
 // Default returns the store of the native agent below a home directory.
 func Default(home string) Store { return Open(filepath.Join(home, ".yume", "sessions")) }
@@ -70,7 +73,7 @@ func notFound(id string) *fault.Fault {
 // fault.AlreadyExists.
 func (s Store) Create(ctx context.Context, b Begin) (*Session, error) {
 	chosen := b.ID == ""
-	b, err := b.completed()
+	b, err := s.completed(b)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +86,8 @@ func (s Store) Create(ctx context.Context, b Begin) (*Session, error) {
 }
 
 // completed fills in the first record of a new session.
-func (b Begin) completed() (Begin, error) {
+func (s Store) completed(b Begin) (Begin, error) {
+	b.InFork = s.fork
 	b.ID = cmp.Or(b.ID, NewID())
 	if b.Created.IsZero() {
 		b.Created = time.Now()
@@ -103,7 +107,7 @@ func (b Begin) write(w io.Writer) error {
 
 // Unlinked begins a session in a file without a name. It disappears when it is closed or this process dies.
 func (s Store) Unlinked(b Begin) (*Session, error) {
-	b, err := b.completed()
+	b, err := s.completed(b)
 	if err != nil {
 		return nil, err
 	}

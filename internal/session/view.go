@@ -122,7 +122,7 @@ func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
 	return s.create(ctx, newID, func(w io.Writer) error {
 		b := v.State.Begin
 		b.Version, b.ID, b.Created = version, newID, time.Now().UTC().Truncate(time.Millisecond)
-		b.Forked = &Origin{ID: id, Record: v.State.Head}
+		b.Forked, b.InFork = &Origin{ID: id, Record: v.State.Head}, s.fork
 		if err := b.write(w); err != nil {
 			return err
 		}

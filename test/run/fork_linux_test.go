@@ -104,7 +104,7 @@ func TestNothingComesHomeInside(t *testing.T) {
 	}
 }
 
-// TestAChatInAFork says how it goes on in the fork, and not in the files themselves.
+// TestAChatInAFork says how it goes on in the fork, and not in the files themselves, and so do lists of sessions.
 func TestAChatInAFork(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).model(`[{"calls":[{"shell":"echo 1 >one.txt"}]},{"say":"ok"},
@@ -134,6 +134,15 @@ func TestAChatInAFork(t *testing.T) {
 	}
 	if d := p.fork(0, "fork", "diff", "work-1"); len(d.Data.Files) != 2 {
 		t.Errorf("%+v", d)
+	}
+	inside := "omniagent fork run --name work-1 --network internet -- "
+	for _, want := range []string{inside + "omniagent start", "omniagent start"} {
+		for _, args := range [][]string{{"session", "list"}, {"session", "search", "more"}} {
+			if d := p.call(args...); !strings.Contains(d.Stdout, `"resume":"`+want+" --resume ") {
+				t.Errorf("%v: not %q: %s", args, want, d)
+			}
+		}
+		p.call("fork", "delete", "work-1", "--confirm-destructive")
 	}
 	p.nothing()
 }
