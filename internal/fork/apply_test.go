@@ -38,6 +38,29 @@ func TestApplyToHardLinks(t *testing.T) {
 	})
 }
 
+// The names of a file are names of one file in a copy too. In an overlay the kernel parts them.
+func TestHardLinksInACopy(t *testing.T) {
+	tiers(t, func(t *testing.T, tier fork.Tier) {
+		g := newRepository(t)
+		g.must(g.dir, "echo 1 >first; ln first src/second")
+		f := g.make("try", tier)
+		g.run(f, "echo 2 >>first; cat src/second >>seen")
+		want := "1\n2\n"
+		if tier == fork.Overlay {
+			want = "1\n"
+		}
+		if out := g.apply(f); len(out.Conflicts) > 0 {
+			t.Errorf("%+v", out)
+		}
+		if got := g.read("seen"); got != want {
+			t.Errorf("%q", got)
+		}
+		if got := g.read("first"); got != "1\n2\n" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 // What the fork and the workspace have changed comes together, and undo takes it back.
 func TestApply(t *testing.T) {
 	tiers(t, func(t *testing.T, tier fork.Tier) {

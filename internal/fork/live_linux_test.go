@@ -301,3 +301,32 @@ func TestOrdinaryUser(t *testing.T) {
 		}
 	}
 }
+
+// TestReflinks runs the tests of that tier on XFS in a file, since few machines have a file system whose files can
+// share blocks.
+func TestReflinks(t *testing.T) {
+	hermetic.Long(t)
+	if _, err := exec.LookPath("mkfs.xfs"); err != nil || os.Geteuid() != 0 {
+		t.Skip("it takes mkfs.xfs, and the superuser to mount what that makes")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := "^Test(Apply|ApplyToHardLinks|HardLinksInACopy|ApplyWithoutGit|OverALink|Inside|Owns)$/^reflink$"
+	if hermetic.Matrices() {
+		named = "Test"
+	}
+	cmd := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-euc", `
+		truncate -s 1G "$1/image" && mkfs.xfs -q "$1/image" && mkdir "$1/on"
+		mount -o loop "$1/image" "$1/on" || exit 77
+		TMPDIR=$1/on exec "$2" -test.v -test.run "$3"`, "sh", t.TempDir(), self, named)
+	cmd.Env = append(os.Environ(), "OMNIAGENT_WHOLE=")
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() == 77 {
+		t.Skipf("no file can be mounted here: %s", out)
+	}
+	if err != nil || !strings.Contains(string(out), "PASS: TestApply/reflink") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -231,6 +231,7 @@ func (f *Fork) copy(ctx context.Context, t Tier) error {
 			return err
 		}
 	}
+	to := copier{tier: t, names: map[[2]uint64]string{}}
 	err := filepath.WalkDir(f.Workspace, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -247,7 +248,7 @@ func (f *Fork) copy(ctx context.Context, t Tier) error {
 		if err != nil {
 			return err
 		}
-		if err = copyEntry(path, filepath.Join(f.tree(), rel), e, t); errors.Is(err, fs.ErrNotExist) {
+		if err = to.copy(path, filepath.Join(f.tree(), rel), e); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		return err
@@ -312,8 +313,14 @@ func (f *Fork) tryClone() error {
 	return nil
 }
 
-// copyEntry copies a file or a link, or creates a directory. It skips sockets and devices.
-func copyEntry(from, to string, e fs.DirEntry, t Tier) error {
+// copier copies the files of a workspace.
+type copier struct {
+	tier  Tier
+	names map[[2]uint64]string // the copy of a file that has several names, by device and inode
+}
+
+// copy copies a file or a link, or creates a directory. It skips sockets and devices.
+func (c copier) copy(from, to string, e fs.DirEntry) error {
 	info, err := e.Info()
 	if err != nil {
 		return err
@@ -330,7 +337,15 @@ func copyEntry(from, to string, e fs.DirEntry, t Tier) error {
 		}
 		return os.Symlink(target, to)
 	case e.Type().IsRegular():
-		if t == Reflink {
+		if workspace.Links(info) > 1 {
+			is := workspace.StatusOf(info)
+			inode := [2]uint64{is.Device, is.Inode}
+			if first := c.names[inode]; first != "" && os.Link(first, to) == nil {
+				return nil
+			}
+			c.names[inode] = to
+		}
+		if c.tier == Reflink {
 			err = workspace.Clone(from, to, info.Mode().Perm())
 		} else {
 			err = workspace.Copy(from, to, info.Mode().Perm())
