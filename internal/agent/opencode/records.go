@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	maxSessions = 512 // number of sessions to search, the newest first
+	// mostEarlier is behind how many sessions from before the start that of a run is not searched for. Sessions come
+	// in the order in which they were made, but an imported one keeps its time.
+	mostEarlier = 512
 	clockSlack  = 2 * time.Second
-	maxDepth    = 4 // of sub-agents
 )
 
 // Observe notes the time, and the messages of a session that will be resumed.
@@ -120,7 +121,7 @@ func (o observer) messages() map[string]bool {
 	var ids map[string]bool
 	known := o.visit(func(g *reading) error {
 		ids = map[string]bool{}
-		return g.tree(o.launch.Session, maxDepth, func(session string) error {
+		return g.tree(o.launch.Session, func(session string) error {
 			return g.each("message", messagesIndex, session, func(r []any) error {
 				ids[g.all["message"].Text(r, "id")] = true
 				return nil
@@ -157,7 +158,7 @@ func (o observer) read(g *reading) (e agent.Evidence, err error) {
 		}
 	}
 	g.evidence, g.ours, g.answers = &e, map[string]bool{}, map[string]bool{}
-	return e, g.tree(e.Session, maxDepth, g.session)
+	return e, g.tree(e.Session, g.session)
 }
 
 // find returns the session that was created with our title. The title may have changed, but the event that created the
@@ -168,14 +169,14 @@ func (o observer) find(s *sqlite.File, all map[string]sqlite.Table) (string, err
 	}
 	sessions, events, index := all["session"], all["event"], all["event_aggregate_seq_idx"]
 	var mine []string
-	left := maxSessions
+	left := mostEarlier
 	err := s.Newest(sessions, func(r []any) bool {
-		left--
 		id, at := sessions.Text(r, "id"), sessions.Number(r, "time_created")
-		if at < o.began.Add(-clockSlack).UnixMilli() || sessions.Text(r, "parent_id") != "" {
-			return left > 0
-		}
-		if sessions.Text(r, "title") == o.title || o.created(s, events, index, id) {
+		switch {
+		case at < o.began.Add(-clockSlack).UnixMilli():
+			left--
+		case sessions.Text(r, "parent_id") != "": // a run may have any number of sub-agents
+		case sessions.Text(r, "title") == o.title || o.created(s, events, index, id):
 			mine = append(mine, id)
 		}
 		return left > 0
@@ -186,17 +187,16 @@ func (o observer) find(s *sqlite.File, all map[string]sqlite.Table) (string, err
 	return mine[0], nil
 }
 
-// newest returns the only session of the directory that was used since the start, or "".
+// newest returns the only session of the directory that was used since the start, or "". It looks at all of them: any
+// number of sessions may have been made since that one was.
 func (o observer) newest(s *sqlite.File, sessions sqlite.Table) (string, error) {
 	var used []string
-	left := maxSessions
 	err := s.Newest(sessions, func(r []any) bool {
-		left--
 		if sessions.Number(r, "time_updated") >= o.began.UnixMilli() && sessions.Text(r, "parent_id") == "" &&
 			pathname.Real(sessions.Text(r, "directory")) == pathname.Real(o.launch.Dir) {
 			used = append(used, sessions.Text(r, "id"))
 		}
-		return left > 0
+		return true
 	})
 	if err != nil || len(used) != 1 {
 		return "", err
@@ -230,18 +230,25 @@ type reading struct {
 
 const messagesIndex = "message_session_time_created_id_idx"
 
-// tree calls f with a session and with those of its sub-agents.
-func (g *reading) tree(id string, depth int, f func(id string) error) error {
-	if err := f(id); err != nil || depth == 0 {
-		return err
-	}
-	sessions := g.all["session"]
-	return g.each("session", "session_parent_idx", id, func(r []any) error {
-		if child := sessions.Text(r, "id"); child != "" {
-			return g.tree(child, depth-1, f)
+// tree calls f with a session and with those of its sub-agents, however deep. Each comes once, for a damaged database
+// may have a circle of them.
+func (g *reading) tree(id string, f func(id string) error) error {
+	ids, seen := []string{id}, map[string]bool{id: true}
+	for i := 0; i < len(ids); i++ {
+		if err := f(ids[i]); err != nil {
+			return err
 		}
-		return nil
-	})
+		err := g.each("session", "session_parent_idx", ids[i], func(r []any) error {
+			if child := g.all["session"].Text(r, "id"); child != "" && !seen[child] {
+				ids, seen[child] = append(ids, child), true
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // session collects the evidence of one session. For a sub-agent that is only the denials.
