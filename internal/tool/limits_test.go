@@ -74,6 +74,26 @@ func TestManyAlternatives(t *testing.T) {
 	}
 }
 
+// TestPiecesOfText: a regular expression without a text to look for gets short pieces at first and after a match, and
+// never a long one, for which package regexp would take its slow machine.
+func TestPiecesOfText(t *testing.T) {
+	p, err := parseGrep(`[0-9]`, false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := []byte(strings.Repeat("a\n", 100_000))
+	var hints needleHints
+	if first := hints.nextPiece(); first != 128 {
+		t.Errorf("the first piece has %d bytes", first)
+	}
+	if begin, _, _ := p.find(none, 0, &hints); begin >= 0 || hints.piece != 8<<10 {
+		t.Errorf("far from a match a piece has %d bytes", hints.piece)
+	}
+	if begin, _, _ := p.find(append(none, "1\n"...), 0, &hints); begin != len(none) || hints.piece != 128 {
+		t.Errorf("after the match at %d of %d the piece has %d bytes", begin, len(none), hints.piece)
+	}
+}
+
 // TestLongRules: a file of rules that is too large is not read.
 func TestLongRules(t *testing.T) {
 	for n, read := range map[int]bool{0: true, rulesLimit: false} {
