@@ -44,7 +44,7 @@ func runsDiff() *contract.Command {
 			if !c.Bool("json") {
 				return 0, store.Diff(ctx, c.String("id"), out)
 			}
-			dir, changes, err := store.Changes(c.String("id"))
+			dir, changes, err := store.Changes(ctx, c.String("id"))
 			if err != nil {
 				return 0, err
 			}

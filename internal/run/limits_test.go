@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/tool"
 	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
 )
 
 // TestReportsAreShort: a report is a part of another agent's conversation, however much an agent did and said.
@@ -56,6 +57,30 @@ func TestLongRecord(t *testing.T) {
 	}
 	if _, err := s.read(id); !errors.Is(err, fault.FieldTooLarge) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestManyFilesChanged: the record of a run counts all changes and names some; who asks for them gets all.
+func TestManyFilesChanged(t *testing.T) {
+	r := &Run{Record: Record{ID: NewID(), Task: Task{Dir: t.TempDir()}}, store: Store{Dir: t.TempDir()}}
+	if err := errors.Join(os.MkdirAll(r.Path(), 0o700), r.survey(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1005 {
+		if err := os.WriteFile(filepath.Join(r.Dir, fmt.Sprint(i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed := r.changed(t.Context())
+	if changed == nil || changed.Count != 1005 || len(changed.Files) != 1000 {
+		t.Fatalf("not 1005 changes are recorded, 1000 of them by name")
+	}
+	r.Result = &Result{Changed: changed}
+	if err := workspace.WriteJSON(filepath.Join(r.Path(), recordFile), r.Record, os.WriteFile); err != nil {
+		t.Fatal(err)
+	}
+	if _, files, err := r.store.Changes(t.Context(), r.ID); err != nil || len(files) != 1005 {
+		t.Errorf("asked for: %d, %v", len(files), err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/pathname"
@@ -89,7 +90,7 @@ func (r *Run) changed(ctx context.Context) *Changes {
 	return out
 }
 
-// mostFiles limits the changed files in a record.
+// mostFiles limits the changed files in a record. Changes finds all of them.
 const mostFiles = 1000
 
 // differ reports whether any file differs; nil if unknown.
@@ -101,7 +102,7 @@ func differ(c *Changes) *bool {
 }
 
 // Changes returns the files that a run has changed in its directory.
-func (s Store) Changes(id string) (dir string, files []tree.Change, err error) {
+func (s Store) Changes(ctx context.Context, id string) (dir string, files []tree.Change, err error) {
 	r, err := s.read(id)
 	if err == nil && (r.Result == nil || r.Result.Changed == nil) {
 		err = unknownChanges(id)
@@ -109,7 +110,17 @@ func (s Store) Changes(id string) (dir string, files []tree.Change, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return r.Dir, r.Result.Changed.Files, nil
+	if recorded := r.Result.Changed; recorded.Count <= len(recorded.Files) {
+		return r.Dir, recorded.Files, nil
+	}
+	found, err := s.compared(id)
+	if err == nil {
+		err = found.Count(ctx, s.contents(id))
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	return r.Dir, slices.DeleteFunc(found.Files, func(f tree.Change) bool { return f.Status == tree.Git }), nil
 }
 
 func unknownChanges(id string) *fault.Fault {
@@ -121,13 +132,22 @@ func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
 	if _, err := s.read(id); err != nil {
 		return err
 	}
-	before, err := tree.LoadFile(filepath.Join(s.Path(id), "before"))
-	if err != nil {
-		return unknownChanges(id).Because(err)
-	}
-	after, err := tree.LoadFile(filepath.Join(s.Path(id), "after"))
+	found, err := s.compared(id)
 	if err != nil {
 		return err
 	}
-	return tree.Diff(before, after).Patch(ctx, s.contents(id), w)
+	return found.Patch(ctx, s.contents(id), w)
+}
+
+// compared returns the changes between the indexes that a run has kept.
+func (s Store) compared(id string) (*tree.Changes, error) {
+	before, err := tree.LoadFile(filepath.Join(s.Path(id), "before"))
+	if err != nil {
+		return nil, unknownChanges(id).Because(err)
+	}
+	after, err := tree.LoadFile(filepath.Join(s.Path(id), "after"))
+	if err != nil {
+		return nil, err
+	}
+	return tree.Diff(before, after), nil
 }
