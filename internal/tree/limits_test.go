@@ -2,6 +2,7 @@ package tree
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,5 +40,20 @@ func TestLargeFilesAreNotRead(t *testing.T) {
 		if got := Diff(before, after).Ignored; got != ignored {
 			t.Errorf("%d bytes of rules: %d files are ignored", len(rules), got)
 		}
+	}
+}
+
+// TestLargeFilesAreNotKept: a file that is larger than the default is a gap.
+func TestLargeFilesAreNotKept(t *testing.T) {
+	root := t.TempDir()
+	for name, size := range map[string]int64{"kept": 4 << 20, "large": 4<<20 + 1} {
+		file := filepath.Join(root, name)
+		if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, size)); err != nil { // a hole
+			t.Fatal(err)
+		}
+	}
+	x, err := Take(context.Background(), root, Options{Store: OpenStore(t.TempDir())})
+	if err != nil || len(x.Gaps) != 1 || x.Gaps[0].Path != "large" {
+		t.Errorf("%+v, %v", x, err)
 	}
 }

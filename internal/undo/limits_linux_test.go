@@ -2,6 +2,7 @@ package undo
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -57,5 +58,39 @@ func TestLargeObjectsAreNotCopied(t *testing.T) {
 	}
 	if sparse(t, filepath.Join(from, "objects/info/alternates"), jsonLimit+1); readAlternates(from) != nil {
 		t.Error("a file of any size is read")
+	}
+}
+
+// TestFewObjectsAreLookedAt: whether others share the objects of a repository is found out by some of the loose ones,
+// or each turn would wait for all. Of the packs each counts.
+func TestFewObjectsAreLookedAt(t *testing.T) {
+	common := t.TempDir()
+	objects := filepath.Join(common, "objects")
+	for _, dir := range []string{"00", "pack"} {
+		if err := os.MkdirAll(filepath.Join(objects, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 513 { // every other one is looked at, from the first on
+		if err := os.WriteFile(fmt.Sprintf("%s/00/%04d", objects, i), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sparse(t, filepath.Join(objects, "pack/x.pack"), 1)
+	p := &place{store: Store{Dir: t.TempDir()}}
+	for _, c := range []struct {
+		name   string
+		shared bool
+	}{{"00/0001", false}, {"00/0002", true}, {"pack/x.pack", true}} {
+		other := filepath.Join(t.TempDir(), "other")
+		if err := os.Link(filepath.Join(objects, c.name), other); err != nil {
+			t.Fatal(err)
+		}
+		if p.shared(common, objects) != c.shared {
+			t.Errorf("%s has another name: %t", c.name, !c.shared)
+		}
+		if err := os.Remove(other); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"omniagent/internal/pathname"
 	"omniagent/internal/tree"
@@ -78,7 +79,8 @@ func (p *place) noteShared(commons []string, x *tree.Index) {
 	}
 }
 
-// mostLooked is how many objects of a repository are checked for other names. Programs that link some link all.
+// mostLooked is about how many loose objects of a repository are checked for other names. Programs that link some link
+// all that were there.
 const mostLooked = 512
 
 // shared reports whether objects have names that are neither in the repository nor in a store of snapshots.
@@ -89,8 +91,11 @@ func (p *place) shared(common, objects string) bool {
 	for _, name := range places {
 		pins = append(pins, filepath.Join(p.store.Dir, name, "git", key(common), "objects"))
 	}
-	step := 1 + len(names)/mostLooked
-	for i := 0; i < len(names); i += step {
+	loose, _ := slices.BinarySearch(names, "pack/") // what comes first
+	step := 1 + loose/mostLooked
+	for i, next := 0, 0; i < len(names); i = next {
+		// There are few packs, and a clone that has become large since may share nothing but one.
+		next = max(i+1, min(i+step, loose))
 		name := filepath.FromSlash(names[i])
 		info, err := os.Lstat(filepath.Join(objects, name))
 		if err != nil {
