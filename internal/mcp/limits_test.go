@@ -3,9 +3,13 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"omniagent/internal/fault"
 	"omniagent/internal/proto/jsonrpc"
 )
 
@@ -40,4 +44,16 @@ func TestWhatAServerSaysIsShort(t *testing.T) {
 	c.options.Log = func(string) {}
 	c.background(func(context.Context) { t.Error("one more answer waits") })
 	c.group.Wait()
+}
+
+// TestLongHeaders: what a server says in front of an answer is not held in memory either.
+func TestLongHeaders(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("X", strings.Repeat("x", 128<<10))
+	}))
+	defer s.Close()
+	_, err := Open(t.Context(), Server{Name: "x", URL: s.URL}, Options{})
+	if !errors.Is(err, fault.Down) || !strings.Contains(err.Error(), "headers exceeded") {
+		t.Errorf("%v", err)
+	}
 }
