@@ -34,6 +34,7 @@ package fork
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -288,27 +289,33 @@ func (f *Fork) build(ctx context.Context, w Wanted) error {
 		_ = keepFile(filepath.Join(f.GitDir, "index"), filepath.Join(f.dir, gitIndex(0)))
 	}
 	base := slug(filepath.Base(f.Workspace))
-	for n := 1; n <= mostNames && (n == 1 || w.Name == ""); n++ {
+	for n := 1; ; n++ {
 		f.Name = cmp.Or(w.Name, fmt.Sprintf("%s-%d", base, n))
 		to := f.store.at(f.Name)
-		if _, err := os.Lstat(to); err == nil {
-			continue
+		_, err := os.Lstat(to)
+		taken := err == nil
+		if !taken {
+			f.Layers = f.layersIn(to)
+			if err := writeSoon(filepath.Join(f.dir, recordFile), f.Record); err != nil {
+				return err
+			}
+			if err = os.Rename(f.dir, to); err == nil {
+				f.dir = to
+				return nil
+			}
+			_, errThere := os.Lstat(to)
+			taken = errThere == nil || errors.Is(err, fs.ErrExist) // another process was faster
 		}
-		f.Layers = f.layersIn(to)
-		if err := writeSoon(filepath.Join(f.dir, recordFile), f.Record); err != nil {
-			return err
-		}
-		if err := os.Rename(f.dir, to); err == nil { // fails if another process was faster
-			f.dir = to
-			return nil
+		switch {
+		case !taken:
+			return fault.New(fault.PermissionDenied, "the fork cannot be named %s: %s", f.Name, fault.Bare(err)).
+				Because(err)
+		case w.Name != "":
+			return fault.New(fault.AlreadyExists, "the fork %s already exists", f.Name).
+				Hint("omniagent fork delete %s, or another name", f.Name)
 		}
 	}
-	return fault.New(fault.AlreadyExists, "the fork %s already exists", f.Name).
-		Hint("omniagent fork delete %s, or another name", f.Name)
 }
-
-// mostNames limits how many names are tried.
-const mostNames = 10_000
 
 // slug converts a name to a valid name of a fork.
 func slug(name string) string {

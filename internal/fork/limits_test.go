@@ -54,11 +54,12 @@ func TestLongTexts(t *testing.T) {
 // TestLongRecords: what is not brought but names it is of moderate size, or damaged.
 func TestLongRecords(t *testing.T) {
 	dir := t.TempDir()
-	f := &Fork{}
+	f := &Fork{dir: t.TempDir()}
 	f.GitDir = filepath.Join(dir, "git")
 	s := Store{Dir: dir}
 	for file, limit := range map[string]int64{
 		filepath.Join(f.GitDir, "HEAD"): refLimit, filepath.Join(s.at("x"), recordFile): jsonLimit,
+		filepath.Join(f.dir, appliedFile): 1 << 30,
 	} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600),
 			os.Truncate(file, limit+1)); err != nil { // a hole
@@ -67,6 +68,9 @@ func TestLongRecords(t *testing.T) {
 	}
 	if _, err := f.home().head(); !errors.Is(err, fault.FieldTooLarge) {
 		t.Errorf("a HEAD of more than 64 MiB: %v", err)
+	}
+	if _, err := f.bases(t.Context()); !errors.Is(err, fault.FieldTooLarge) {
+		t.Errorf("a record of more than 1 GiB: %v", err)
 	}
 	if _, err := s.Open("x"); !strings.Contains(fmt.Sprint(err), "larger than") {
 		t.Errorf("a record of more than 16 MiB: %v", err)
