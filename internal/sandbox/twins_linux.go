@@ -7,9 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostTwins is how many entries of a protected directory are looked at for a second name, with those beneath it.
-const mostTwins = 2000
-
 // openOnly opens a file if it is not a protected one under a second name. It is emptied when that is known.
 func (r *request) openOnly(dir int, name string, flags int, mode uint32) (int, error) {
 	access := flags & (unix.O_WRONLY | unix.O_RDWR)
@@ -39,7 +36,8 @@ func (r *request) openOnly(dir int, name string, flags int, mode uint32) (int, e
 }
 
 // isTwin reports whether what is at a spot is a protected file under a second name, by a hard link that was there
-// before. Few files have more than one name, so that this hardly ever looks at more than that.
+// before. Few files have more than one name, so that this hardly ever looks at more than that. Then it looks at all
+// that is protected, however much that is: what it left out could be written.
 func (r *request) isTwin(s spot) bool {
 	var there unix.Stat_t
 	if unix.Fstatat(s.dir, s.name, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -67,11 +65,8 @@ func (g *guarded) twin(file *unix.Stat_t) bool {
 		if !directory {
 			continue
 		}
-		left, found := mostTwins, false
+		found := false
 		_ = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
-			if left--; left == 0 {
-				return fs.SkipAll
-			}
 			if err == nil && entry.Type().IsRegular() {
 				if found, _ = same(path); found && !g.sample(path) {
 					return fs.SkipAll
