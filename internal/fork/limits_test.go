@@ -54,7 +54,7 @@ func TestLongTexts(t *testing.T) {
 // TestLongRecords: what is not brought but names it is of moderate size, or damaged.
 func TestLongRecords(t *testing.T) {
 	dir := t.TempDir()
-	f := &Fork{dir: t.TempDir()}
+	f := &Fork{Record: Record{Workspace: t.TempDir()}, store: Store{Dir: t.TempDir()}, dir: t.TempDir()}
 	f.GitDir = filepath.Join(dir, "git")
 	s := Store{Dir: dir}
 	for file, limit := range map[string]int64{

@@ -21,12 +21,16 @@ type File struct {
 	size    int      // of a page
 	usable  int      // of a page, without what is reserved at its end
 	frames  map[uint32]int64
-	left    int // pages that may still be read
+	nodes   map[uint32]node // those that were read: most are needed again for the next row
+	left    int             // how often a page may still be looked at
 }
 
 const (
 	maxFrames = 1 << 16
-	maxPages  = 1 << 14
+	// A row costs a look at each level of its table, so a sound database needs some looks at each page. In a damaged
+	// one a page may lead back to another.
+	leastLooks, looksForPage = 1 << 14, 256
+	mostNodes                = 2048
 	// MaxPayload is how much of a row is read; a longer one is cut off there.
 	MaxPayload = 1 << 20
 	maxDepth   = 20
@@ -48,7 +52,7 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &File{db: db, frames: map[uint32]int64{}, left: maxPages}
+	s := &File{db: db, frames: map[uint32]int64{}, nodes: map[uint32]node{}, left: leastLooks}
 	var h [100]byte
 	if _, err := db.ReadAt(h[:], 0); err != nil || string(h[:16]) != "SQLite format 3\x00" {
 		s.Close()
@@ -68,6 +72,9 @@ func Open(path string) (*File, error) {
 			s.Close()
 			return nil, err
 		}
+	}
+	if info, err := db.Stat(); err == nil {
+		s.left += looksForPage * (int(info.Size())/s.size + len(s.frames))
 	}
 	// A new database says how text is encoded in its log only.
 	if first, _, err := s.page(1); err != nil || binary.BigEndian.Uint32(first[56:]) != 1 {
@@ -165,6 +172,10 @@ type node struct {
 }
 
 func (s *File) node(n uint32) (node, error) {
+	if out, known := s.nodes[n]; known && s.left > 0 {
+		s.left--
+		return out, nil
+	}
 	data, body, err := s.page(n)
 	if err != nil {
 		return node{}, err
@@ -190,6 +201,10 @@ func (s *File) node(n uint32) (node, error) {
 		}
 		out.cells = append(out.cells, data[at:s.usable])
 	}
+	if len(s.nodes) == mostNodes {
+		clear(s.nodes)
+	}
+	s.nodes[n] = out
 	return out, nil
 }
 

@@ -37,6 +37,30 @@ func written(t testing.TB, db, wal []byte) string {
 	return path
 }
 
+// TestLongConversation: all rows of a large table are found, each by its number.
+func TestLongConversation(t *testing.T) {
+	t.Parallel()
+	f, err := Open(written(t, unzip(t, "long.db.gz"), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	tables, err := f.Tables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers, err := f.Under(tables["message_session_time_created_id_idx"], "s")
+	if err != nil || len(numbers) != 9000 {
+		t.Fatalf("%d rows, %v", len(numbers), err)
+	}
+	for _, number := range numbers {
+		row, err := f.Row(tables["message"], number)
+		if err != nil || tables["message"].Text(row, "id") != "m" {
+			t.Fatalf("row %d: %v, %v", number, row, err)
+		}
+	}
+}
+
 // everything reads all that can be read, and counts the rows of the tables by name.
 func everything(path string) (map[string]int, error) {
 	f, err := Open(path)
