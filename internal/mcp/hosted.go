@@ -18,9 +18,6 @@ type Carry func(ctx context.Context, server string, message []byte) ([]byte, err
 type hosted struct {
 	conn  *Conn
 	carry Carry
-	life  context.Context // ends with Close
-	end   context.CancelFunc
-	mu    sync.Mutex
 	group sync.WaitGroup
 }
 
@@ -28,9 +25,7 @@ func newHosted(c *Conn) error {
 	if c.options.Carry == nil {
 		return fault.New(fault.Unsupported, "the MCP server %s lives in the host, which cannot reach it", c.server.Name)
 	}
-	h := &hosted{conn: c, carry: c.options.Carry}
-	h.life, h.end = context.WithCancel(context.Background())
-	c.wire = h
+	c.wire = &hosted{conn: c, carry: c.options.Carry}
 	return nil
 }
 
@@ -38,16 +33,13 @@ func (h *hosted) ready(string) {}
 
 // send passes on a message. It awaits the response to a request in the background, until ctx ends.
 func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
-	h.mu.Lock()
-	if h.life.Err() != nil {
-		h.mu.Unlock()
-		return h.conn.Err()
-	}
-	h.group.Add(1)
-	h.mu.Unlock()
 	done := make(chan error, 1)
-	go func() {
-		defer h.group.Done()
+	h.conn.mu.Lock()
+	if h.conn.life.Err() != nil {
+		defer h.conn.mu.Unlock()
+		return h.conn.dead
+	}
+	h.group.Go(func() {
 		answer, err := h.carryMessage(ctx, m)
 		switch {
 		case id == 0:
@@ -63,7 +55,8 @@ func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
 			h.conn.failOne(id, errors.New("the host returned no matching response"))
 		}
 		done <- err
-	}()
+	})
+	h.conn.mu.Unlock()
 	if id != 0 {
 		return nil
 	}
@@ -72,7 +65,7 @@ func (h *hosted) send(ctx context.Context, id int64, m []byte) error {
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-h.life.Done():
+	case <-h.conn.life.Done():
 		return h.conn.Err()
 	}
 }
@@ -86,15 +79,12 @@ func (h *hosted) carryMessage(ctx context.Context, m []byte) (answer []byte, err
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(h.life, cancel)()
+	defer context.AfterFunc(h.conn.life, cancel)()
 	return h.carry(ctx, h.conn.server.Name, m)
 }
 
 // close waits for the calls of the host to end, unless the host ignores the cancellation.
 func (h *hosted) close() {
-	h.mu.Lock()
-	h.end()
-	h.mu.Unlock()
 	over := make(chan struct{})
 	go func() { h.group.Wait(); close(over) }()
 	select {

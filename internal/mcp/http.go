@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -35,8 +34,6 @@ type remote struct {
 	url    string
 	host   string
 	client *http.Client
-	life   context.Context // ends with Close
-	end    context.CancelFunc
 	group  sync.WaitGroup
 
 	mu       sync.Mutex
@@ -52,7 +49,6 @@ func newHTTP(c *Conn) error {
 			c.server.Name)
 	}
 	r := &remote{conn: c, url: u.String(), host: u.Host}
-	r.life, r.end = context.WithCancel(context.Background())
 	r.client = &http.Client{Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 15 * time.Second}).DialContext,
 		ForceAttemptHTTP2:   true,
@@ -67,7 +63,7 @@ func newHTTP(c *Conn) error {
 		}
 		return http.ErrUseLastResponse
 	}
-	if len(c.server.Header) > 0 && plainHTTP(c.server.URL) {
+	if len(c.server.Header) > 0 && plainHTTP(u) {
 		c.log("its headers go to " + u.Host + " without TLS: everybody on the way can read them")
 	}
 	c.wire = r
@@ -79,28 +75,22 @@ func (r *remote) ready(protocol string) {
 	r.mu.Lock()
 	r.protocol = protocol
 	r.mu.Unlock()
-	r.group.Add(1)
-	go func() {
-		defer r.group.Done()
-		r.listen()
-	}()
+	r.group.Go(r.listen)
 }
 
 // send posts a message. It reads the response to a request in the background, until ctx ends.
 func (r *remote) send(ctx context.Context, id int64, m []byte) error {
-	if r.life.Err() != nil {
+	if r.conn.life.Err() != nil {
 		return r.conn.Err()
 	}
 	if id == 0 {
 		return r.post(ctx, 0, m, true)
 	}
-	r.group.Add(1)
-	go func() {
-		defer r.group.Done()
+	r.group.Go(func() {
 		if err := r.post(ctx, id, m, !bytes.Contains(m, []byte(`"method":"initialize"`))); err != nil {
 			r.conn.failOne(id, err)
 		}
-	}()
+	})
 	return nil
 }
 
@@ -171,7 +161,7 @@ func (c *Conn) waits(id int64) bool {
 // bound returns ctx, cancelled when the connection is closed.
 func (r *remote) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(r.life, cancel)
+	stop := context.AfterFunc(r.conn.life, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
@@ -317,7 +307,7 @@ func (r *remote) answerOf(ctx context.Context, id int64, response *http.Response
 func (r *remote) listen() {
 	at, pause := "", firstPause
 	session, fresh := "", "" // the session that we listen to, and a new one that was begun for that
-	for r.life.Err() == nil {
+	for r.conn.life.Err() == nil {
 		began := time.Now()
 		if now := r.settled(); now != session {
 			session, at = now, "" // event numbers belong to a session
@@ -333,14 +323,14 @@ func (r *remote) listen() {
 			pause = max(pause, min(told, longestPause))
 		case r.current() != session: // a new session was begun meanwhile
 		case status == http.StatusNotFound && session != "" && session != fresh:
-			if r.renew(r.life, session) == nil {
+			if r.renew(r.conn.life, session) == nil {
 				fresh = r.current()
 			}
 		default:
 			return
 		}
 		select {
-		case <-r.life.Done():
+		case <-r.conn.life.Done():
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, longestPause)
@@ -349,7 +339,7 @@ func (r *remote) listen() {
 
 // hear reads one stream to its end. A status other than OK means that there was no stream.
 func (r *remote) hear(at *string, told *time.Duration) (status int, err error) {
-	response, err := r.do(r.life, http.MethodGet, nil, *at)
+	response, err := r.do(r.conn.life, http.MethodGet, nil, *at)
 	if err != nil {
 		return 0, err
 	}
@@ -416,7 +406,6 @@ func (r *remote) stream(body io.Reader, at *string, pause *time.Duration, enough
 
 // close ends the session and all pending requests.
 func (r *remote) close() {
-	r.end()
 	if session := r.current(); session != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTakes)
 		if response, err := r.do(ctx, http.MethodDelete, nil, ""); err == nil {
@@ -428,11 +417,7 @@ func (r *remote) close() {
 	r.client.CloseIdleConnections()
 }
 
-func plainHTTP(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil || !strings.EqualFold(u.Scheme, "http") {
-		return false
-	}
+func plainHTTP(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
+	return u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
 }

@@ -394,7 +394,7 @@ func TestReadEvents(t *testing.T) {
 	var log logged
 	c := &Conn{
 		server: Server{Name: "test"}, options: Options{Log: log.add}, pending: map[int64]*call{},
-		stop: make(chan struct{}),
+		life: t.Context(),
 	}
 	one := &call{answer: make(chan jsonrpc.Message, 1), failed: make(chan error, 1)}
 	c.pending[1] = one

@@ -36,7 +36,7 @@ func TestWhatAServerSaysIsShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Conn{pending: map[int64]*call{1: one}, stop: make(chan struct{}), busy: maxAnswers}
+	c := &Conn{pending: map[int64]*call{1: one}, life: t.Context(), busy: maxAnswers}
 	c.notification(jsonrpc.Message{Method: "notifications/progress", Params: params})
 	if said := <-one.progress; len(said) > maxProgress+10 {
 		t.Errorf("progress of %d bytes", len(said))

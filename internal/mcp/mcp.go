@@ -78,6 +78,8 @@ type Conn struct {
 	server  Server
 	options Options
 	wire    transport
+	life    context.Context // ends with Close
+	end     context.CancelFunc
 
 	Protocol string // the agreed version; it does not change after Open
 
@@ -89,7 +91,6 @@ type Conn struct {
 	dead    error // why there will be no more responses
 	logged  int
 	busy    int // number of background tasks
-	stop    chan struct{}
 	group   sync.WaitGroup
 }
 
@@ -114,7 +115,8 @@ func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 	if s.Call <= 0 {
 		s.Call = callTakes
 	}
-	c := &Conn{server: s, options: o, pending: map[int64]*call{}, stop: make(chan struct{})}
+	c := &Conn{server: s, options: o, pending: map[int64]*call{}}
+	c.life, c.end = context.WithCancel(context.Background())
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Open,
 		slow{"did not say within " + o.Open.String() + " what tools it has"})
 	defer cancel()
@@ -158,14 +160,11 @@ func (c *Conn) Err() error {
 
 // Close ends the server, within a few seconds. Open calls return an error.
 func (c *Conn) Close() {
-	c.mu.Lock()
-	first := c.stop != nil
-	if first {
-		close(c.stop)
-		c.stop = nil
-	}
-	c.mu.Unlock()
 	c.fail(fault.New(fault.Interrupted, "the MCP server %s was closed", c.server.Name))
+	c.mu.Lock()
+	first := c.life.Err() == nil
+	c.end()
+	c.mu.Unlock()
 	if first {
 		c.wire.close()
 	}

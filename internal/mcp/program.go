@@ -84,8 +84,8 @@ func ending(name string, e process.Ending, said string) error {
 	}
 	f := fault.New(fault.Down, "the MCP server %s ended %s", name, how).With("server", name)
 	if said != "" {
-		f = fault.New(fault.Down, "the MCP server %s ended %s; it printed: %s", name, how, said).With("server", name).
-			With("stderr", said)
+		f.Message += "; it printed: " + said
+		f.With("stderr", said)
 	}
 	return f.Hint("Run its command by hand to see why.")
 }

@@ -106,8 +106,8 @@ func (c *Conn) cancel(id int64, method string) {
 // faster than it reads gets no more responses.
 func (c *Conn) background(do func(context.Context)) {
 	c.mu.Lock()
-	stop, flood := c.stop, c.busy >= maxAnswers
-	if stop == nil || flood {
+	flood := c.busy >= maxAnswers
+	if c.life.Err() != nil || flood {
 		c.mu.Unlock()
 		if flood {
 			c.log("it asks faster than it reads the answers")
@@ -115,26 +115,17 @@ func (c *Conn) background(do func(context.Context)) {
 		return
 	}
 	c.busy++
-	c.group.Add(1)
-	c.mu.Unlock()
-	go func() {
-		defer c.group.Done()
+	c.group.Go(func() {
 		defer func() {
 			c.mu.Lock()
 			c.busy--
 			c.mu.Unlock()
 		}()
-		ctx, cancel := context.WithTimeout(context.Background(), openTakes)
+		ctx, cancel := context.WithTimeout(c.life, openTakes)
 		defer cancel()
-		go func() {
-			select {
-			case <-stop:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
 		do(ctx)
-	}()
+	})
+	c.mu.Unlock()
 }
 
 // fail ends all pending requests. It keeps the first reason.
