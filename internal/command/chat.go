@@ -143,7 +143,7 @@ func chatSession(
 	if c.Given("resume") && wanted == "" {
 		return r, true, nil
 	}
-	store, err := sessionStore(c)
+	store, err := sessionsOf(c)
 	if err != nil {
 		return r, false, err
 	}

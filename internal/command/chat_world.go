@@ -132,7 +132,7 @@ func inFork(name, network, command string) string {
 
 // forgetEmpty deletes a conversation in which nobody said anything.
 func forgetEmpty(ctx context.Context, c *contract.Call, id string) {
-	store, err := sessionStore(c)
+	store, err := sessionsOf(c)
 	if err != nil {
 		return
 	}
@@ -183,7 +183,7 @@ func nextRequest(ctx context.Context, c *contract.Call, first opening.Request, n
 			Hint("omniagent chat --rehearse --agent %s rehearses with the other", n.Agent)
 	}
 	if n.Session != "" {
-		store, err := sessionStore(c)
+		store, err := sessionsOf(c)
 		if err != nil {
 			return r, err
 		}
@@ -258,7 +258,7 @@ func (p Parts) chatAgents(c *contract.Call, dir string) []chat.Agent {
 }
 
 func chatSessions(ctx context.Context, c *contract.Call, dir string) ([]chat.Session, error) {
-	store, err := sessionStore(c)
+	store, err := sessionsOf(c)
 	if err != nil {
 		return nil, err
 	}

@@ -154,7 +154,7 @@ func (p Parts) valueChoices(c *contract.Call) (list []contract.Choice) {
 const mostChoices = 100
 
 func sessionChoices(c *contract.Call) (list []contract.Choice) {
-	store, err := sessionStore(c)
+	store, err := sessionsOf(c)
 	if err != nil {
 		return nil
 	}

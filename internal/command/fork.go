@@ -102,11 +102,7 @@ func forkList() *contract.Command {
 		},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{{Description: "All of them", Command: "omniagent fork list"}},
-		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
-			store, err := forkStore(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
+		Run: on(forkStore, func(_ context.Context, _ *contract.Call, store fork.Store) (contract.Result, error) {
 			all, err := store.List()
 			var rows []forkRow
 			for _, f := range all {
@@ -120,7 +116,7 @@ func forkList() *contract.Command {
 				rows = append(rows, row)
 			}
 			return contract.Result{Data: forkListData{contract.ForeignRows(rows)}}, err
-		},
+		}),
 	})
 }
 
@@ -205,11 +201,7 @@ func forkDiff() *contract.Command {
 			noFork(),
 		},
 		Examples: []contract.Example{{Description: "Line by line", Command: "omniagent fork diff try --patch"}},
-		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			f, err := forkNamed(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
+		Run: on(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
 			changes, err := f.Changes(ctx)
 			if err != nil {
 				return contract.Result{}, err
@@ -232,7 +224,7 @@ func forkDiff() *contract.Command {
 				d.Patch.Value = contract.Exact(patch.String())
 			}
 			return contract.Result{Data: d}, nil
-		},
+		}),
 	})
 }
 
@@ -342,16 +334,12 @@ func forkApply() *contract.Command {
 			{Code: contract.Conflict, When: "git is at work there, or this is the fork"},
 		},
 		Examples: []contract.Example{{Description: "All of it", Command: "omniagent fork apply try"}},
-		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			f, err := forkNamed(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
+		Run: on(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
 			d, err := bringHome(ctx, c, f)
 			return contract.Result{
 				Data: d, Effect: d.effect(), Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
 			}, err
-		},
+		}),
 	})
 }
 
@@ -438,16 +426,12 @@ func forkDelete() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "Throw it away", Command: "omniagent fork delete try --confirm-destructive"},
 		},
-		Run: deleteForks,
+		Run: on(forkStore, deleteForks),
 	})
 }
 
 // deleteForks deletes nothing if one of the names is wrong, or programs run in one of the forks.
-func deleteForks(ctx context.Context, c *contract.Call) (contract.Result, error) {
-	store, err := forkStore(c)
-	if err != nil {
-		return contract.Result{}, err
-	}
+func deleteForks(ctx context.Context, c *contract.Call, store fork.Store) (_ contract.Result, err error) {
 	var all []*fork.Fork
 	for _, name := range c.Strings("id") {
 		f, err := store.Open(name)

@@ -5,6 +5,7 @@
 package command
 
 import (
+	"context"
 	"slices"
 
 	"omniagent/internal/agent"
@@ -163,4 +164,31 @@ func groups() map[string]string {
 		"snapshots": "what turns of agents can be taken back",
 		"xnl":       "XNL, the notation in which models without tool calls write them",
 	}
+}
+
+// on makes the Run of a command that works on what open returns, such as a store.
+func on[S any](open func(*contract.Call) (S, error),
+	do func(context.Context, *contract.Call, S) (contract.Result, error),
+) func(context.Context, *contract.Call) (contract.Result, error) {
+	return func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+		store, err := open(c)
+		if err != nil {
+			return contract.Result{}, err
+		}
+		return do(ctx, c, store)
+	}
+}
+
+// storeCommand adds what commands share that work on a store: unusable says when there is none, and those with an id
+// may not find it.
+func storeCommand(c contract.Command, unusable, missing string) *contract.Command {
+	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
+	c.Exits = append(c.Exits, contract.Exit{Code: contract.PermissionDenied, When: "no access"})
+	if !slices.ContainsFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.PreconditionFailed }) {
+		c.Exits = append(c.Exits, contract.Exit{Code: contract.PreconditionFailed, When: unusable})
+	}
+	if slices.ContainsFunc(c.Params, func(p contract.Param) bool { return p.Name == "id" }) {
+		c.Exits = append(c.Exits, contract.Exit{Code: contract.NotFound, When: missing})
+	}
+	return &c
 }

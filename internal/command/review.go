@@ -116,7 +116,7 @@ func (p Parts) review() *contract.Command {
 			{Description: "Any diff", Command: "git diff HEAD~3 | omniagent review --agent claude --json"},
 		},
 		Validate: validateRun,
-		Run:      p.runReview,
+		Run:      on(runStore, p.runReview),
 	})
 	c.Output, c.Background, c.Job = contract.TypeOf[reviewData](), nil, nil
 	c.Volatile = []string{"run_id", "usage"}
@@ -125,11 +125,7 @@ func (p Parts) review() *contract.Command {
 	return c
 }
 
-func (p Parts) runReview(ctx context.Context, c *contract.Call) (contract.Result, error) {
-	store, err := runStore(c)
-	if err != nil {
-		return contract.Result{}, err
-	}
+func (p Parts) runReview(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 	text, err := diffOf(ctx, c)
 	if err != nil {
 		return contract.Result{}, err

@@ -180,7 +180,7 @@ func validateRun(c *contract.Call) []fault.Problem {
 
 // runStore returns the store of the runs.
 func runStore(c *contract.Call) (run.Store, error) {
-	sessions, err := sessionStore(c)
+	sessions, err := sessionsOf(c)
 	return run.Store{
 		Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions,
 		Ours: []string{c.Paths.State, c.Paths.Data, sessions.Dir()},

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"os"
-	"slices"
 	"time"
 
 	"omniagent/internal/contract"
@@ -27,29 +26,7 @@ func runFiles() contract.FileEffect {
 
 // runsCommand adds the declarations that all of them share.
 func runsCommand(c contract.Command) *contract.Command {
-	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
-	c.Exits = append(c.Exits, contract.Exit{Code: contract.PermissionDenied, When: "no access"})
-	if !slices.ContainsFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.PreconditionFailed }) {
-		c.Exits = append(c.Exits, contract.Exit{Code: contract.PreconditionFailed, When: "no home"})
-	}
-	for _, p := range c.Params {
-		if p.Name == "id" {
-			c.Exits = append(c.Exits, contract.Exit{Code: contract.NotFound, When: "no such run"})
-		}
-	}
-	return &c
-}
-
-// inRuns runs a command on the store of runs.
-func inRuns(do func(context.Context, *contract.Call, run.Store) (contract.Result, error),
-) func(context.Context, *contract.Call) (contract.Result, error) {
-	return func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-		store, err := runStore(c)
-		if err != nil {
-			return contract.Result{}, err
-		}
-		return do(ctx, c, store)
-	}
+	return storeCommand(c, "no home", "no such run")
 }
 
 type runsData struct {
@@ -84,7 +61,7 @@ func runsList() *contract.Command {
 			{Description: "All of them", Command: "omniagent runs list"},
 			{Description: "Those that wait for an answer", Command: "omniagent runs list --status needs_input"},
 		},
-		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: on(runStore, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 			all, skipped, err := store.List(ctx)
 			if err != nil {
 				return contract.Result{}, err
@@ -126,7 +103,7 @@ func runsCancel() *contract.Command {
 			{Code: contract.Unavailable, When: "the process that carries it out cannot be reached"},
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs cancel run-1a2b3c4d"}},
-		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: on(runStore, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 			r, err := store.Load(ctx, c.String("id"))
 			under := err == nil && !r.State.Terminal()
 			if err == nil && !c.DryRun() {
@@ -159,7 +136,7 @@ func runsDelete() *contract.Command {
 		Examples: []contract.Example{{
 			Description: "One of them", Command: "omniagent runs delete run-1a2b3c4d --confirm-destructive",
 		}},
-		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: on(runStore, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 			r, err := store.Load(ctx, c.String("id"))
 			if err == nil && !c.DryRun() {
 				err = store.Delete(ctx, r.ID)
@@ -185,7 +162,7 @@ func (p Parts) runsContinue() *contract.Command {
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs continue run-1a2b3c4d"}},
 		Instead:  inForkOfRun,
-		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: on(runStore, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 			if c.DryRun() {
 				r, err := store.Free(ctx, c.String("id"))
 				return untried(r, contract.Updated), err
@@ -225,7 +202,7 @@ func (p Parts) answer() *contract.Command {
 			{Description: "Let a tool run", Command: "omniagent answer run-1a2b3c4d --approve"},
 		},
 		Instead: inForkOfRun,
-		Run:     inRuns(p.runAnswer),
+		Run:     on(runStore, p.runAnswer),
 	})
 }
 

@@ -74,7 +74,7 @@ func runsApply() *contract.Command {
 				Command:     "omniagent runs apply run-1a2b3c4d --as patch --output plain",
 			},
 		},
-		Run: inRuns(applyRun),
+		Run: on(runStore, applyRun),
 	})
 }
 

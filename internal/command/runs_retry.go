@@ -45,7 +45,7 @@ func (p Parts) runsRetry() *contract.Command {
 			return problems
 		},
 		Instead: inForkOfRun,
-		Run:     inRuns(p.retry),
+		Run:     on(runStore, p.retry),
 	})
 }
 

@@ -95,7 +95,7 @@ func runsShow() *contract.Command {
 		Background: &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour},
 		Exits:      []contract.Exit{{Code: contract.Success, When: "it is shown, whatever came of it"}},
 		Examples:   []contract.Example{{Description: "One of them", Command: "omniagent runs show run-1a2b3c4d"}},
-		Run: inRuns(func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: on(runStore, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 			r, err := store.Load(ctx, c.String("id"))
 			if err != nil {
 				return contract.Result{}, err

@@ -53,7 +53,7 @@ func serveEvents(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	if c.Int("from") < 1 {
 		return 0, fault.New(fault.ArgError, "--from must be 1 or more").Hint("the first record has seq 1")
 	}
-	store, err := sessionStore(c)
+	store, err := sessionsOf(c)
 	if err != nil {
 		return 0, err
 	}

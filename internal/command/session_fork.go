@@ -27,7 +27,7 @@ func sessionFork() *contract.Command {
 			{Code: contract.Conflict, When: "the new id is taken"},
 		},
 		Examples: []contract.Example{{Description: "Try another way", Command: "omniagent session fork sess-1a2b3c4d"}},
-		Run: inStore(func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: on(sessionsOf, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			v, err := store.Show(c.String("id"))
 			if err != nil {
 				return contract.Result{}, err

@@ -91,24 +91,12 @@ func anyHome(c *contract.Call) (home string, known bool) {
 	return home, home != ""
 }
 
-func sessionStore(c *contract.Call) (session.Store, error) {
+func sessionsOf(c *contract.Call) (session.Store, error) {
 	if home, known := anyHome(c); known {
 		return session.Default(home), nil
 	}
 	return session.Store{}, fault.New(fault.NoHome, "no home directory is known, so there is no place for sessions").
 		Hint("set HOME")
-}
-
-// inStore runs a command on the store of sessions.
-func inStore(run func(context.Context, *contract.Call, session.Store) (contract.Result, error),
-) func(context.Context, *contract.Call) (contract.Result, error) {
-	return func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-		store, err := sessionStore(c)
-		if err != nil {
-			return contract.Result{}, err
-		}
-		return run(ctx, c, store)
-	}
 }
 
 // untilSignal ends the context with the first signal. ended is the exit status that the signal asks for, and whether
@@ -136,19 +124,9 @@ func untilSignal(ctx context.Context, signals <-chan os.Signal) (_ context.Conte
 	}, stop
 }
 
-// sessionCommand adds the shared declarations. All need a home and readable files; those with an id may not find it.
+// sessionCommand adds the shared declarations.
 func sessionCommand(c contract.Command) *contract.Command {
-	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
-	if !slices.ContainsFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.PreconditionFailed }) {
-		c.Exits = append(c.Exits, contract.Exit{Code: contract.PreconditionFailed, When: "no home, or a damaged file"})
-	}
-	c.Exits = append(c.Exits, contract.Exit{Code: contract.PermissionDenied, When: "no access"})
-	for _, p := range c.Params {
-		if p.Name == "id" {
-			c.Exits = append(c.Exits, contract.Exit{Code: contract.NotFound, When: "no such session"})
-		}
-	}
-	return &c
+	return storeCommand(c, "no home, or a damaged file", "no such session")
 }
 
 func sessionParam() contract.Param {
@@ -201,7 +179,7 @@ func (p Parts) sessionList() *contract.Command {
 			{Description: "Those with one agent", Command: "omniagent session list --agent claude"},
 			{Description: "Also those that agents keep by themselves", Command: "omniagent session list --all"},
 		},
-		Run: inStore(func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: on(sessionsOf, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			filter := sessionFilter(c)
 			page, skipped, err := store.List(ctx, filter)
 			if err != nil {

@@ -35,7 +35,7 @@ func (p Parts) sessionSearch() *contract.Command {
 			Description: "Where was that said",
 			Command:     "omniagent session search deadlock",
 		}},
-		Run: inStore(func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: on(sessionsOf, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			filter := sessionFilter(c)
 			hits, skipped, err := store.Search(ctx, c.String("text"), filter)
 			if err != nil {

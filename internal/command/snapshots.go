@@ -25,29 +25,20 @@ type snapshotRow struct {
 }
 
 func snapshotsList() *contract.Command {
-	return &contract.Command{
-		Path: "snapshots list", Summary: "list the turns that can be undone, in all workspaces",
-		Class: contract.Envelope, Version: "1.0.0", Scopes: []string{}, Danger: contract.Safe, LooseConfig: true,
+	return storeCommand(contract.Command{
+		Path: "snapshots list", Summary: "list the turns that can be undone, in all workspaces", Danger: contract.Safe,
 		Output: contract.TypeOf[snapshotsData](), Volatile: []string{"turns", "bytes"},
 		List: &contract.List{
 			Key: "turns", ID: "id", Order: "given",
 			Columns: []string{"id", "began", "kind", "files", "agent", "workspace"},
 		},
 		Params: []contract.Param{hereParam()},
-		Exits: []contract.Exit{
-			{Code: contract.Success, When: "they are listed"},
-			{Code: contract.PreconditionFailed, When: "no home"},
-			{Code: contract.PermissionDenied, When: "no access"},
-		},
+		Exits:  []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{
 			{Description: "All of them", Command: "omniagent snapshots list"},
 			{Description: "The IDs of this workspace", Command: "omniagent snapshots list --here --output id"},
 		},
-		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
-			store, err := undoStore(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
+		Run: on(undoStore, func(_ context.Context, c *contract.Call, store undo.Store) (contract.Result, error) {
 			list := store.All
 			if c.Bool("here") {
 				list = func() ([]undo.Record, error) { return store.List(c.Dir()) }
@@ -59,8 +50,8 @@ func snapshotsList() *contract.Command {
 				rows = append(rows, snapshotRow{r.ID, t.Kind, t.Workspace, r.Agent, r.Session, r.Began, r.Files})
 			}
 			return contract.Result{Data: snapshotsData{contract.ForeignRows(rows), store.Size()}}, err
-		},
-	}
+		}),
+	}, "no home", "no such turn")
 }
 
 type snapshotsDeleted struct {
@@ -69,9 +60,9 @@ type snapshotsDeleted struct {
 }
 
 func snapshotsDelete() *contract.Command {
-	return &contract.Command{
-		Path: "snapshots delete", Summary: "forget a turn, which then cannot be taken back", Class: contract.Envelope,
-		Version: "1.0.0", Scopes: []string{}, Danger: contract.Destructive, DryRun: true, LooseConfig: true,
+	return storeCommand(contract.Command{
+		Path: "snapshots delete", Summary: "forget a turn, which then cannot be taken back",
+		Danger: contract.Destructive, DryRun: true,
 		Output: contract.TypeOf[snapshotsDeleted](), Volatile: []string{"bytes_freed"},
 		Files: []contract.FileEffect{undoFiles()},
 		Params: []contract.Param{{
@@ -80,19 +71,12 @@ func snapshotsDelete() *contract.Command {
 		}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is forgotten"},
-			{Code: contract.NotFound, When: "no such turn"},
 			{Code: contract.Conflict, When: "the name fits several, or an undo was interrupted"},
-			{Code: contract.PreconditionFailed, When: "no home"},
-			{Code: contract.PermissionDenied, When: "no access"},
 		},
 		Examples: []contract.Example{{
 			Description: "One of them", Command: "omniagent snapshots delete 6nk2b0p5 --confirm-destructive",
 		}},
-		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			store, err := undoStore(c)
-			if err != nil {
-				return contract.Result{}, err
-			}
+		Run: on(undoStore, func(ctx context.Context, c *contract.Call, store undo.Store) (contract.Result, error) {
 			all, err := store.All()
 			if err != nil {
 				return contract.Result{}, err
@@ -109,6 +93,6 @@ func snapshotsDelete() *contract.Command {
 				d.Bytes = &freed
 			}
 			return contract.Result{Data: d, Effect: contract.Deleted, Target: map[string]any{"turns": d.IDs}}, err
-		},
-	}
+		}),
+	}, "no home", "no such turn")
 }

@@ -83,7 +83,7 @@ func (p Parts) status() *contract.Command {
 				data.Config = c.ShowConfig()
 			}
 			data.Sessions.Kept = c.Config.Bool(keepKey)
-			if store, err := sessionStore(c); err == nil {
+			if store, err := sessionsOf(c); err == nil {
 				data.Sessions.Path = orNil(store.Dir())
 			}
 			return contract.Result{Data: data}, nil

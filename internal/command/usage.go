@@ -66,7 +66,7 @@ func (p Parts) usage() *contract.Command {
 			{Description: "The last week by day", Command: "omniagent usage --by day --since 7d"},
 		},
 		Validate: checkSince("7d"),
-		Run:      inStore(p.runUsage),
+		Run:      on(sessionsOf, p.runUsage),
 	})
 }
 
