@@ -102,21 +102,15 @@ func cutList(list []any, budget int) []any {
 // members keeps small members and shares the rest of the budget among the others. If there is no room even for the
 // names, it leaves out the last members.
 func (k *cutter) members(o object, budget int, path string) any {
-	marks := object{} // a mark of foreign content stays with the content
-	for _, m := range o {
-		if m.name == "_source" || m.name == "_trusted" {
-			marks = append(marks, m)
-		}
-	}
-	if len(marks) > 0 {
+	isMark := func(m member) bool { return m.name == "_source" || m.name == "_trusted" }
+	unmarked := slices.DeleteFunc(slices.Clone(o), isMark)
+	if len(unmarked) < len(o) { // a mark of foreign content stays with the content
+		marks := slices.DeleteFunc(slices.Clone(o), func(m member) bool { return !isMark(m) })
 		if budget -= size(marks) - 1; budget < 2 {
 			k.note(path, size(o), budget)
 			return nil
 		}
-		rest, ok := k.members(slices.DeleteFunc(slices.Clone(o), func(m member) bool {
-			return m.name == "_source" ||
-				m.name == "_trusted"
-		}), budget, path).(object)
+		rest, ok := k.members(unmarked, budget, path).(object)
 		if !ok {
 			return nil
 		}

@@ -290,9 +290,8 @@ func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.F
 		}
 		lines := strings.Fields(text)
 		if len(lines) == 0 {
-			return invalid(c.Program, c,
-				[]fault.Problem{Wrong(p.Name, fault.StdinEmpty, "-", "--%s - reads standard input, and it is empty",
-					p.Name)})
+			return c.invalid(Wrong(p.Name, fault.StdinEmpty, "-", "--%s - reads standard input, and it is empty",
+				p.Name))
 		}
 		c.values[p.Name] = lines
 	}
@@ -305,14 +304,14 @@ func (c *Call) Secret(name string) (string, error) {
 		if v, ok := c.Host.Lookup(variable); ok && v != "" {
 			return v, nil
 		}
-		return "", invalid(c.Program, c, []fault.Problem{Wrong(name+"-from-env", fault.ArgError, variable,
-			"the variable %s is not set", variable)})
+		return "", c.invalid(Wrong(name+"-from-env", fault.ArgError, variable, "the variable %s is not set",
+			variable))
 	}
 	if path := c.Path(name + "-from-file"); path != "" {
 		data, err := os.ReadFile(path)
 		if err != nil {
-			return "", invalid(c.Program, c, []fault.Problem{Wrong(name+"-from-file", fault.FileMissing, path,
-				"the file %s cannot be read", path)})
+			return "", c.invalid(Wrong(name+"-from-file", fault.FileMissing, path, "the file %s cannot be read",
+				path))
 		}
 		// editors end a file with a line break
 		return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil

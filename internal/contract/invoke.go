@@ -119,14 +119,12 @@ func (c *Call) prepare() *fault.Fault {
 				problems = append(problems, found)
 			}
 		}
-		return invalid(c.Program, c, problems)
+		return c.invalid(problems...)
 	}
 	if c.Given("cwd") {
 		dir := c.Path("cwd")
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return invalid(c.Program, c, []fault.Problem{
-				Wrong("cwd", fault.FileMissing, c.String("cwd"), "--cwd %s is not a directory", dir),
-			})
+			return c.invalid(Wrong("cwd", fault.FileMissing, c.String("cwd"), "--cwd %s is not a directory", dir))
 		}
 		c.dir = dir
 	}

@@ -104,7 +104,7 @@ func (p *Program) parse(call *Call, rest []string) *fault.Fault {
 			problems = append(problems, found)
 		}
 	}
-	return invalid(p, call, problems)
+	return call.invalid(problems...)
 }
 
 // flags divides the arguments among the flags of the command, and returns everything that keeps them from being read.
@@ -280,7 +280,7 @@ func (p *Program) payload(call *Call) *fault.Fault {
 	}
 	param := call.params["raw-payload"]
 	if problems := param.check(raw[0]); len(problems) > 0 {
-		return invalid(p, call, problems)
+		return call.invalid(problems...)
 	}
 	for name, own := range call.params {
 		if !own.Global && call.Given(name) {

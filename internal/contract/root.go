@@ -46,7 +46,7 @@ func (p *Program) root(call *Call, words, rest []string) int {
 	word, found := p.firstWord(rest)
 	leads := found && word == rest[0] // what follows are the flags of something that does not exist
 	if _, _, wrong := p.flags(call, rest); len(wrong) > 0 && len(words) == 0 && !leads && !p.CommandBehind(rest) {
-		return call.finish(answer{fault: invalid(p, call, wrong)}, nil)
+		return call.finish(answer{fault: call.invalid(wrong...)}, nil)
 	}
 	if found && !slices.Contains(rest, "--help") {
 		return call.finish(answer{fault: p.noCommand(words, word, rest), pure: len(rest) == 0}, nil)

@@ -25,7 +25,7 @@ func (c *Call) validate() *fault.Fault {
 		problems = append(problems, *problem)
 	}
 	if len(problems) > 0 {
-		return invalid(c.Program, c, problems)
+		return c.invalid(problems...)
 	}
 	return nil
 }
@@ -117,15 +117,12 @@ func exclusions() [][]string {
 // checkShared checks the rules among the shared flags.
 func (c *Call) checkShared() []fault.Problem {
 	var problems []fault.Problem
-	exclude := func(names ...string) {
-		given := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !c.Bool(n) })
+	for _, group := range exclusions() {
+		given := slices.DeleteFunc(group, func(n string) bool { return !c.Bool(n) })
 		if len(given) > 1 {
 			problems = append(problems, Wrong(given[1], fault.ArgError, "", "--%s and --%s exclude each other",
 				given[0], given[1]))
 		}
-	}
-	for _, group := range exclusions() {
-		exclude(group...)
 	}
 	if v := c.String("schema-version"); v != "" && v != "1" {
 		problems = append(problems, fault.Problem{
@@ -134,10 +131,8 @@ func (c *Call) checkShared() []fault.Problem {
 		})
 	}
 	if c.Bool("no-injection-protection") && c.Host.unattended() && !c.Bool("yes") {
-		problems = append(problems, fault.Problem{
-			Param: "no-injection-protection", Code: fault.ConfirmationRequired,
-			Message: "--no-injection-protection without a terminal needs --yes as well",
-		})
+		problems = append(problems, Wrong("no-injection-protection", fault.ConfirmationRequired, "",
+			"--no-injection-protection without a terminal needs --yes as well"))
 	}
 	if c.format() == "id" && !c.Command.identifies() {
 		problems = append(problems, Wrong("output", fault.ArgError, "id", "--output id: the result of %s has no id",
@@ -152,7 +147,7 @@ func (c *Call) checkShared() []fault.Problem {
 
 // invalid returns the fault that lists all problems. A single problem may have its own code at the top, because
 // programs look for it there.
-func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
+func (c *Call) invalid(problems ...fault.Problem) *fault.Fault {
 	slices.SortStableFunc(problems, func(a, b fault.Problem) int { return strings.Compare(a.Param, b.Param) })
 	code, message := fault.Invalid, problems[0].Message
 	alone := []fault.Code{
@@ -168,7 +163,7 @@ func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 	f := fault.New(code, "%s", message)
 	f.Phase, f.Problems = fault.Validation, problems
 	f.Fix = "correct " + strings.Join(namesOf(problems), ", ")
-	first := problems[0]
+	first, help := problems[0], strings.TrimSpace(c.Program.Name+" "+c.Command.Path)+" --help"
 	f.With("input_value", redact.String(first.Value))
 	if first.Pattern != "" {
 		f.With("rejected_pattern", first.Pattern)
@@ -179,14 +174,11 @@ func invalid(p *Program, c *Call, problems []fault.Problem) *fault.Fault {
 	if first.Corrected != "" {
 		f.With("corrected_input", first.Corrected)
 		if first.Code == fault.UnknownFlag {
-			f.Ways = []string{strings.TrimSpace(p.Name+" "+c.Command.Path) + " --help lists the flags"}
+			f.Ways = []string{help + " lists the flags"}
 		}
 		return f.Hint("%s", c.corrected(first))
 	}
-	if c != nil && c.Command != nil {
-		return f.Hint("%s --help", strings.TrimSpace(p.Name+" "+c.Command.Path))
-	}
-	return f
+	return f.Hint("%s", help)
 }
 
 // corrected returns the whole call with the one value corrected, or the value if it does not occur in what was typed.
