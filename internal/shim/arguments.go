@@ -262,10 +262,12 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 		err = a.toggle(flag, value, given, a.prints(setting.JSON, "--json"), a.prints(setting.Text, ""))
 	case "stream-json":
 		err = a.toggle(flag, value, given, a.prints(setting.StreamJSON, "--stream-json"), a.prints(setting.Text, ""))
-	case "continue":
-		err = a.toggle(flag, value, given, func() { a.Continue = true }, func() { a.Continue = false })
-	case "with-stdin":
-		err = a.toggle(flag, value, given, func() { a.WithStdin = true }, func() { a.WithStdin = false })
+	case "continue", "with-stdin", "walls", "allow-workspace-agent", "help", "version":
+		to := map[string]*bool{
+			"continue": &a.Continue, "with-stdin": &a.WithStdin, "walls": &a.Walls,
+			"allow-workspace-agent": &a.Workspace, "help": &a.Help, "version": &a.Version,
+		}[flag.Name]
+		err = a.toggle(flag, value, given, func() { *to = true }, func() { *to = false })
 	case "resume", "provider", "api-base":
 		if value = strings.TrimSpace(value); value == "" {
 			return fault.New(fault.ArgError, "--%s is empty", flag.Name).Hint("%s", flag.example())
@@ -324,14 +326,6 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 			return bad(flag, value, flag.Allowed)
 		}
 		a.Undo = word
-	case "walls":
-		err = a.toggle(flag, value, given, func() { a.Walls = true }, func() { a.Walls = false })
-	case "allow-workspace-agent":
-		err = a.toggle(flag, value, given, func() { a.Workspace = true }, func() { a.Workspace = false })
-	case "help":
-		err = a.toggle(flag, value, given, func() { a.Help = true }, func() { a.Help = false })
-	case "version":
-		err = a.toggle(flag, value, given, func() { a.Version = true }, func() { a.Version = false })
 	}
 	return err
 }

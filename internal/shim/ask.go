@@ -92,7 +92,7 @@ func (c *call) ways() []string {
 // whether it has a model is another question.
 func (c *call) installedAgents() []string {
 	var installed []string
-	for _, d := range slices.Concat(c.shim.Drivers, c.custom) {
+	for _, d := range c.known() {
 		if d.Describe().BuiltIn {
 			continue
 		}

@@ -110,7 +110,7 @@ func (c *call) mayWork() error {
 	if !walled || c.args.Trace == "only" {
 		return nil
 	}
-	home, _ := cli.Lookup(c.host.Env, "HOME")
+	home, _ := c.host.lookup("HOME")
 	return enclosure.CheckWorkspace(home, c.dir, nil)
 }
 

@@ -102,14 +102,7 @@ type Host struct {
 	Signals <-chan os.Signal // INT, TERM and HUP
 }
 
-func (h Host) lookup(name string) (string, bool) {
-	for _, entry := range slices.Backward(h.Env) {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value, true
-		}
-	}
-	return "", false
-}
+func (h Host) lookup(name string) (string, bool) { return process.Value(h.Env, name) }
 
 // Main runs one call and returns the exit code.
 func (s *Shim) Main(h Host) int {
