@@ -76,7 +76,8 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	out, errOut := keeper(s.MaxOutput), keeper(s.MaxOutput)
+	most := cmp.Or(s.MaxOutput, defaultMaxOutput)
+	out, errOut := &Head{Most: most}, &Head{Most: most}
 	plan := Plan{
 		Argv: s.Argv, Path: program, Dir: s.Dir, Env: s.Env, Stdout: out, Stderr: errOut, Grace: s.Grace,
 		Register: s.Register,
@@ -94,7 +95,7 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 		err = endedBy(ctx, s.Argv[0])
 	}
 	return Result{
-		Stdout: out.kept, Stderr: errOut.kept, StdoutBytes: out.seen,
+		Stdout: out.Kept, Stderr: errOut.Kept, StdoutBytes: out.seen,
 		ExitCode: end.ExitCode, Signal: end.Signal, Duration: end.Duration,
 		OutputTruncated: out.truncated() || errOut.truncated() || end.Lost != nil,
 	}, err
@@ -112,27 +113,24 @@ func pollUntil(yes func() bool, over <-chan time.Time) {
 	}
 }
 
-// head keeps the beginning of a stream and counts the rest. It is written to from one goroutine, which ends before it
+// Head keeps the beginning of a stream and counts the rest. It is written to from one goroutine, which ends before it
 // is read.
-type head struct {
-	max  int64
-	kept []byte
+type Head struct {
+	Most int64 // bytes
+	Kept []byte
 	seen int64
 }
 
-func keeper(max int64) *head {
-	return &head{max: cmp.Or(max, defaultMaxOutput)}
-}
-
-func (h *head) Write(p []byte) (int, error) {
+// Write keeps what there is room for.
+func (h *Head) Write(p []byte) (int, error) {
 	h.seen += int64(len(p))
-	if room := h.max - int64(len(h.kept)); room > 0 {
-		h.kept = append(h.kept, p[:min(int64(len(p)), room)]...)
+	if room := h.Most - int64(len(h.Kept)); room > 0 {
+		h.Kept = append(h.Kept, p[:min(int64(len(p)), room)]...)
 	}
 	return len(p), nil
 }
 
-func (h *head) truncated() bool { return h.seen > int64(len(h.kept)) }
+func (h *Head) truncated() bool { return h.seen > int64(len(h.Kept)) }
 
 func endedBy(ctx context.Context, program string) error {
 	code, what := fault.Interrupted, "was ended by a signal"

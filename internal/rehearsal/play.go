@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -170,14 +169,14 @@ func (s *stage) once(ctx context.Context, t trial, o *outcome, script, prompt []
 		return
 	}
 	observer := s.Driver.Observe(o.launch)
-	began, out, errs := time.Now(), &head{most: 32 << 20}, &process.Tail{}
+	began, out, errs := time.Now(), &process.Head{Most: 32 << 20}, &process.Tail{}
 	o.exit = s.wait(ctx, process.Plan{
 		Path: o.launch.Path, Argv: append([]string{s.Driver.Describe().Binary}, o.launch.Args...), Dir: o.launch.Dir,
 		Env:   o.launch.Env,
 		Stdin: bytes.NewReader(prompt), Stdout: out, Stderr: errs, Grace: s.o.Grace,
 	})
 	o.limit, o.took = s.o.Clock, time.Since(began)
-	o.exit.Stderr, o.stdout = errs.Bytes(), out.bytes()
+	o.exit.Stderr, o.stdout = errs.Bytes(), out.Kept
 	o.evidence = observer.After(o.exit)
 	o.fault = cli.ProcessFault(o.exit, o.evidence, o.launch.UsageCodes...)
 	for _, r := range server.Requests() {
@@ -375,24 +374,4 @@ func listen() (*door, error) {
 func (d *door) close() {
 	_ = d.listener.Close()
 	<-d.over
-}
-
-// head keeps the beginning of a run's output.
-type head struct {
-	most int
-	mu   sync.Mutex
-	data []byte
-}
-
-func (h *head) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.data = append(h.data, p[:min(len(p), h.most-len(h.data))]...)
-	return len(p), nil
-}
-
-func (h *head) bytes() []byte {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return bytes.Clone(h.data)
 }
