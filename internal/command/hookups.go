@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/delegate"
 	"omniagent/internal/fault"
 	"omniagent/internal/hookup"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 	"omniagent/internal/text"
 	"omniagent/internal/workspace"
@@ -106,12 +107,8 @@ func ownWords(c *contract.Call) ([]string, error) {
 	if err != nil {
 		return nil, fault.New(fault.Internal, "where this program is cannot be told").Because(err)
 	}
-	if found := process.Find(c.Program.Name, c.Host.Lookup); found != "" {
-		a, errA := os.Stat(found)
-		b, errB := os.Stat(own)
-		if errA == nil && errB == nil && os.SameFile(a, b) {
-			own = found
-		}
+	if found := process.Find(c.Program.Name, c.Host.Lookup); found != "" && pathname.Same(found, own) {
+		own = found
 	}
 	return []string{own}, nil
 }

@@ -74,30 +74,18 @@ func (l *loader) findProject() {
 // belongsToUser reports whether the file is in the home directory, which does not count as a project even if it is a
 // repository.
 func (o Options) belongsToUser(dir, path string) bool {
-	if o.UserFile != "" && sameFile(path, o.UserFile) {
+	if o.UserFile != "" && pathname.Same(path, o.UserFile) {
 		return true
 	}
 	for _, name := range []string{"HOME", "USERPROFILE"} {
 		if o.Getenv == nil {
 			break
 		}
-		if home, ok := o.Getenv(name); ok && home != "" && sameFile(dir, home) {
+		if home, ok := o.Getenv(name); ok && home != "" && pathname.Same(dir, home) {
 			return true
 		}
 	}
 	return false
-}
-
-func sameFile(a, b string) bool {
-	if filepath.Clean(a) == filepath.Clean(b) {
-		return true
-	}
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }
 
 // trustedProject reads the project file if it is trusted, and warns otherwise. The bytes that are hashed are the ones

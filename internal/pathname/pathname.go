@@ -50,3 +50,13 @@ func Real(path string) string {
 		return filepath.Join(Real(dir), name)
 	}
 }
+
+// Same reports whether two paths lead to one file.
+func Same(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}

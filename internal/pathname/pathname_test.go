@@ -69,3 +69,21 @@ func TestReal(t *testing.T) {
 		}
 	}
 }
+
+func TestSame(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("file", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("file", "link"); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{"file": true, "./file": true, "link": true, ".": false, "absent": false} {
+		if got := Same("file", path); got != want {
+			t.Errorf("Same(file, %s) = %v", path, got)
+		}
+	}
+	if !Same("absent", "x/../absent") || Same("absent", "other") {
+		t.Error("a path that does not exist is itself, and no other")
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
+	"omniagent/internal/pathname"
 	"omniagent/internal/setting"
 	"omniagent/internal/workspace"
 )
@@ -113,7 +114,7 @@ func checkRepository(s agent.Spec) error {
 	}
 	home := cli.First(s.Env, "HOME")
 	for _, dir := range dirs {
-		if home != "" && same(dir, home) {
+		if home != "" && pathname.Same(dir, home) {
 			continue // these files are the user's own
 		}
 		for _, name := range []string{"opencode.json", "opencode.jsonc"} {
@@ -160,12 +161,6 @@ func isGitDir(git string) bool {
 	config, err := workspace.ReadFile(filepath.Join(git, "config"), longestConfig)
 	text := strings.ToLower(string(config))
 	return err == nil && !strings.Contains(text, "worktree") && !strings.Contains(text, "[include")
-}
-
-func same(a, b string) bool {
-	x, err1 := os.Stat(a)
-	y, err2 := os.Stat(b)
-	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
 // checkDirectory checks a directory .opencode.
