@@ -31,15 +31,15 @@ type opener struct {
 	log    func(format string, args ...any) // for people, on standard error
 	detail func(format string, args ...any) // for people who want to know more
 	parts  Parts
-	// Only for the native agent: the model API, its address, and a file with an earlier conversation.
-	provider, base, history string
-	ask                     []string      // calls that need a question, in the words of docs/rules.md
-	moded                   bool          // each conversation has a mode that was chosen for it
-	closed                  bool          // only agents of `omniagent agents allow` are started
-	patience                time.Duration // for the answer to a question; 0: the conversation's own
-	host                    bool          // of conversations that may delegate work
-	run                     string        // the run of delegated work; empty: it is something else
-	of                      string        // the run that a conversation is a part of; empty: none
+	// Only for the native agent: the model API, and its address.
+	provider, base string
+	ask            []string      // calls that need a question, in the words of docs/rules.md
+	moded          bool          // each conversation has a mode that was chosen for it
+	closed         bool          // only agents of `omniagent agents allow` are started
+	patience       time.Duration // for the answer to a question; 0: the conversation's own
+	host           bool          // of conversations that may delegate work
+	run            string        // the run of delegated work; empty: it is something else
+	of             string        // the run that a conversation is a part of; empty: none
 }
 
 // env returns what an opening needs of this call.
@@ -131,7 +131,7 @@ func (o opener) converse(
 	sv.Timeout, sv.Connect = cmp.Or(sv.Timeout, turn), cmp.Or(sv.Connect, connect)
 	return o.env().Open(ctx, opening.Request{
 		Agent: name, Spec: s, Services: sv, Mode: o.moded ||
-			chosen != "", Provider: o.provider, Base: o.base, History: o.history, Ask: o.ask,
+			chosen != "", Provider: o.provider, Base: o.base, Ask: o.ask,
 		Patience: o.patience,
 	})
 }

@@ -245,7 +245,7 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 		if err := store.Tell(ctx, record, c.String("question"), a); err != nil {
 			return contract.Result{}, late(err)
 		}
-		return p.follow(ctx, c, store, record.ID)
+		return follow(ctx, store, record.ID)
 	}
 	r, err := store.Own(ctx, record.ID)
 	if err != nil {
@@ -260,13 +260,13 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 		if err != nil || c.Bool("detach") {
 			return result, err
 		}
-		return p.follow(ctx, c, store, record.ID)
+		return follow(ctx, store, record.ID)
 	}
 	return p.carryOut(ctx, c, r)
 }
 
 // follow waits until a run that another process carries out is over, or waits for a person.
-func (p Parts) follow(ctx context.Context, c *contract.Call, store run.Store, id string) (contract.Result, error) {
+func follow(ctx context.Context, store run.Store, id string) (contract.Result, error) {
 	r, err := store.Await(ctx, id)
 	if err != nil {
 		return contract.Result{Data: runDataOf(r), Effect: contract.Updated}, err
