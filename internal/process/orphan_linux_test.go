@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +18,10 @@ func TestOrphans(t *testing.T) {
 	cmd := startParent(t, "family", record, "escapes-stays", file)
 	pid, err := awaitPID(t.Context(), file)
 	check(t, err)
+	pollUntilDone(t.Context(), func() bool { // the owner records the program when it has started
+		text, _ := os.ReadFile(record)
+		return bytes.HasSuffix(text, []byte("\n"))
+	})
 	if all, err := Orphans(dir); err != nil || len(all) > 0 {
 		t.Fatalf("the owner lives: %+v %v", all, err)
 	}
