@@ -77,7 +77,7 @@ func look(t testing.TB, root string) map[string]string {
 func state(t testing.TB, root string) string {
 	return sh(t, root, `[ -d .git ] || exit 0
 		git fsck --no-dangling --no-progress 2>&1; git status --porcelain=v2 --branch --ignored
-		git reflog --all; git for-each-ref; git ls-files -s`)
+		git -c core.abbrev=40 reflog --all; git for-each-ref; git ls-files -s`) // short names depend on how many there are
 }
 
 // workspaceOf makes a dirty workspace of a repository.
