@@ -179,8 +179,8 @@ func on[S any](open func(*contract.Call) (S, error),
 	}
 }
 
-// storeCommand adds what commands share that work on a store: unusable says when there is none, and those with an id
-// may not find it.
+// storeCommand completes the declaration of a command that reads or changes a store. unusable says when the store
+// cannot be used. missing says when the id that the command takes is not found.
 func storeCommand(c contract.Command, unusable, missing string) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
 	c.Exits = append(c.Exits, contract.Exit{Code: contract.PermissionDenied, When: "no access"})

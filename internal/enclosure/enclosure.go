@@ -156,7 +156,8 @@ func CheckNetwork(network string) error {
 				strings.ToLower(host)).Hint(forms)
 		}
 		if host != packagesWord && text.Nearest(host, []string{packagesWord}) != "" {
-			return fault.New(fault.ArgError, "the network %q nearly says %s", network, packagesWord).
+			return fault.New(fault.ArgError, "the network %q names %s; the word is %s", network, host,
+				packagesWord).
 				Hint(forms)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,6 +83,16 @@ func TestEncode(t *testing.T) {
 	if saved, err := os.ReadFile(file); err != nil || !bytes.Equal(saved, x.Encode()) {
 		t.Errorf("SaveFile writes something else, %v", err)
 	}
+}
+
+// TestSaveFileFails: nothing goes on where the file cannot be made.
+func TestSaveFileFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "none", "index")
+	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
+		if err := Nothing("/r").SaveFile(file); err == nil {
+			t.Error("it was made")
+		}
+	})
 }
 
 // TestDamageIsNoticed changes every byte of a saved index, and cuts it everywhere.

@@ -114,7 +114,7 @@ func (x *Index) encodeFolders(numbers map[*repository]int) [][]byte {
 // SaveFile writes the index into a file, whole or not at all. LoadFile reads it.
 func (x *Index) SaveFile(path string) error {
 	parts := x.parts()
-	sum := make(chan []byte)
+	sum := make(chan []byte, 1) // nobody may want it: the file cannot be made
 	go func() {
 		h := sha256.New()
 		for _, text := range parts {

@@ -24,7 +24,8 @@ func TestRandomScriptsOverTrees(t *testing.T) {
 		large uint64                    // of so many scripts one is run
 	}{
 		"Go's tree": {`git config gc.auto 0 # it would go on in the background
-			cp -r "$FROM/src" go && git add go && git commit -qm go; git gc -q; echo dirty >>go/fmt/print.go`, goRoot, 16},
+			cp -r "$FROM/src" go && git add go && git commit -qm go; git gc -q
+			echo dirty >>go/fmt/print.go`, goRoot, 16},
 		"npm": {`echo node_modules/ >>.gitignore; git commit -qam npm; mkdir node_modules
 			cp -r "$FROM/@google" node_modules`, modules, 8},
 		"submodules": {`git init -q ../lib; echo lib >../lib/lib.c; git -C ../lib add .; git -C ../lib commit -qm lib

@@ -73,11 +73,11 @@ func look(t testing.TB, root string) map[string]string {
 	return all
 }
 
-// state is what git says of a repository.
+// state is what git says of a repository, with whole hashes: how short git makes them depends on how many there are.
 func state(t testing.TB, root string) string {
 	return sh(t, root, `[ -d .git ] || exit 0
 		git fsck --no-dangling --no-progress 2>&1; git status --porcelain=v2 --branch --ignored
-		git -c core.abbrev=40 reflog --all; git for-each-ref; git ls-files -s`) // short names depend on how many there are
+		git -c core.abbrev=40 reflog --all; git for-each-ref; git ls-files -s`)
 }
 
 // workspaceOf makes a dirty workspace of a repository.
