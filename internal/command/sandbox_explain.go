@@ -123,7 +123,8 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	}
 	known := guard.Known(p.Tools.Specs())
 	rules, problems := rulesOf(c, known)
-	w.Unread, w.Unchanged = rules.Named(guard.Place{Root: w.Root, More: w.Roots, Dir: w.Root, Home: w.Home})
+	place := guard.Place{Root: w.Root, More: w.Roots, Dir: w.Root, Home: w.Home}
+	w.Unread, w.Unchanged, w.Anywhere = rules.Named(place)
 	policy, err := w.Policy()
 	if err != nil {
 		return contract.Result{}, err

@@ -39,6 +39,7 @@ type Wanted struct {
 	Hide      []string               // further unreadable paths, absolute
 	Unread    []string               // paths in the workspaces that nobody may read; Landlock cannot hide them
 	Unchanged []string               // paths in the workspaces that nobody may change
+	Anywhere  []string               // names that nobody may change in any directory of them, see sandbox.Policy
 	Read      []string               // further readable paths in the home directory, absolute or with ~/
 	Memory    int64                  // bytes of data per process; 0: no limit
 	Only      string                 // the name of the tier; empty: the best that works
@@ -58,7 +59,7 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 	p := sandbox.Policy{
 		Root: root, Write: sandbox.GitDirs(root), Protected: w.Agents.Protected(),
 		Hidden: Credentials(w.Agents, w.Home), GitConfig: GitConfig(w.Home, w.Lookup), Temp: w.Temp,
-		Limits: sandbox.Limits{Memory: w.Memory},
+		Anywhere: w.Anywhere, Limits: sandbox.Limits{Memory: w.Memory},
 	}
 	for _, dir := range w.Roots {
 		real, err := filepath.EvalSymlinks(dir)

@@ -61,8 +61,9 @@ func (r Rules) Reading(w Decision, p Place) func(path string) bool {
 }
 
 // Named returns the paths of the workspace that deny rules name without a pattern: those that nobody may read, and
-// those that nobody may change. A folder stands for all beneath it.
-func (r Rules) Named(p Place) (unread, unchanged []string) {
+// those that nobody may change. A folder stands for all beneath it. What nobody may change in any folder are the names
+// anywhere, in which * and ? are patterns and case does not count.
+func (r Rules) Named(p Place) (unread, unchanged, anywhere []string) {
 	roots := append([]string{p.Root}, p.More...)
 	for _, one := range r {
 		about := one.known.of(one.tool)
@@ -71,6 +72,10 @@ func (r Rules) Named(p Place) (unread, unchanged []string) {
 		}
 		patterns, _ := one.patterns(p)
 		for _, pattern := range patterns {
+			name, found := strings.CutPrefix(pattern, "/**/")
+			if found && about.Changes && strings.Trim(name, "*.") != "" && !strings.Contains(name, "/") {
+				anywhere = append(anywhere, name)
+			}
 			path := filepath.Clean(filepath.FromSlash(strings.TrimSuffix(pattern, "/**")))
 			if isPattern(path) || !slices.ContainsFunc(roots, func(root string) bool {
 				return path != root && pathname.Within(root, path)
@@ -84,7 +89,7 @@ func (r Rules) Named(p Place) (unread, unchanged []string) {
 			}
 		}
 	}
-	return unread, unchanged
+	return unread, unchanged, anywhere
 }
 
 // routes is the family of the tools SysBuiltIn.*, each of which does what a tool of Claude's does.

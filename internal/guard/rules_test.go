@@ -435,7 +435,7 @@ func TestNamed(t *testing.T) {
 		"Read(secret.txt)", "Read(/keys/**)", "Read(/)", "Read", "Read(*.pem)", "Read(a/*/b)", "Read(~/x)",
 		"Read(//etc)", "Read(//w/deep/)", "Read(../other)", "Read(//w)", "Read(//more/a)", "Grep(found)",
 		"Edit(./dist/**)", "Write(locked/)", "Edit(**)", "Edit(**/x)", "NotebookEdit(book)", "Bash(cat x)",
-		"Read(.)", "Read(./.)", "Read(a/..)", "Edit(dist/../ci)", "Edit(..)",
+		"Read(.)", "Read(./.)", "Read(a/..)", "Edit(dist/../ci)", "Edit(..)", "Edit(*)", "Edit(*.pem)", "Write(.env)",
 	} {
 		rule, err := known.Rule(Deny, text, "test")
 		if err != nil {
@@ -445,13 +445,16 @@ func TestNamed(t *testing.T) {
 	}
 	ask, _ := known.Rule(Ask, "Read(asked)", "test")
 	place := Place{Root: "/w", More: []string{"/more"}, Dir: "/w", Home: "/home/u"}
-	unread, unchanged := append(rules, ask).Named(place)
+	unread, unchanged, anywhere := append(rules, ask).Named(place)
 	slices.Sort(unread)
 	slices.Sort(unchanged)
 	if got := strings.Join(slices.Compact(unread), " "); got != "/more/a /w/deep /w/keys /w/secret.txt" {
 		t.Errorf("unread: %s", got)
 	}
-	if got := strings.Join(slices.Compact(unchanged), " "); got != "/w/book /w/ci /w/dist /w/locked" {
+	if got := strings.Join(slices.Compact(unchanged), " "); got != "/w/.env /w/book /w/ci /w/dist /w/locked" {
 		t.Errorf("unchanged: %s", got)
+	}
+	if got := strings.Join(anywhere, " "); got != "locked book *.pem .env" {
+		t.Errorf("anywhere: %s", got)
 	}
 }

@@ -13,12 +13,13 @@ type guarded struct {
 	kept   map[string]bool // protected, with all beneath
 	folded map[string]bool // the same in lower case, for file systems that do not tell them apart
 	above  map[string]bool // directories on the way to what stays in its place, with a dot in lower case too
-	roots  map[string]bool
+	roots  []string
 	hidden map[string]bool
 	config map[string]bool // configurations of git, of which git may change some keys
 	hooks  map[string]bool // directories of hooks, where git puts samples
 	locks  map[string]bool // files that git replaces over a lock, in lower case too
 	gits   []string        // git directories
+	named  []string        // Policy.Anywhere
 
 	mu   sync.RWMutex
 	dirs map[string]bool // what protects says of them
@@ -29,9 +30,9 @@ const mostDirs = 4096
 
 func newGuarded(o *order) *guarded {
 	g := &guarded{
-		kept: setOf(o.Kept), folded: map[string]bool{}, above: setOf(o.Watched), roots: setOf(o.Watched),
+		kept: setOf(o.Kept), folded: map[string]bool{}, above: setOf(o.Watched), roots: o.Watched,
 		hidden: setOf(o.Hidden), config: setOf(o.Configs), hooks: setOf(o.Hooks), locks: map[string]bool{},
-		gits: o.GitDirs, dirs: map[string]bool{},
+		gits: o.GitDirs, named: o.Named, dirs: map[string]bool{},
 	}
 	for _, path := range o.Kept {
 		if strings.HasPrefix(filepath.Base(path), ".") || strings.Contains(path, "/.git/") {
@@ -72,12 +73,17 @@ func (g *guarded) protects(path string) bool {
 		return false
 	}
 	lower := strings.ToLower(path)
-	if g.kept[path] || g.folded[lower] || g.hidden[path] ||
+	if g.kept[path] || g.folded[lower] || g.hidden[path] || g.isNamed(path) ||
 		strings.HasPrefix(lower[strings.LastIndexByte(lower, '/')+1:], copyPrefix) {
 		return true
 	}
 	at := strings.LastIndexByte(path, '/')
 	return at > 0 && g.protectsDir(path[:at])
+}
+
+// isNamed reports whether a path has a name that is protected wherever it is.
+func (g *guarded) isNamed(path string) bool {
+	return isNamed(g.named, path) && first(g.roots, filepath.Dir(path)) != "" && !g.inGit(path)
 }
 
 // protectsDir is protects for a directory, of which few hold most files.
@@ -126,7 +132,7 @@ func (g *guarded) mayMakeDirectory(path string) bool {
 }
 
 func (g *guarded) mayRemove(path string) bool {
-	return !g.protects(path) && !g.roots[path] && !g.isHead(path) || g.sample(path)
+	return !g.protects(path) && !slices.Contains(g.roots, path) && !g.isHead(path) || g.sample(path)
 }
 
 // mayMove reports whether a command may move a name, or something else to that name.
@@ -141,7 +147,7 @@ func (g *guarded) isHead(path string) bool {
 
 // inGit reports whether a path is a git directory or lies in one.
 func (g *guarded) inGit(path string) bool {
-	return strings.Contains(strings.ToLower(path)+"/", "/.git/") || first(g.gits, path) != ""
+	return inDotGit(path) || first(g.gits, path) != ""
 }
 
 // configures reports whether a move is how git changes a configuration.

@@ -26,6 +26,10 @@ type Policy struct {
 	// in Root and in Write even if it is not listed.
 	Protected []string
 
+	// Anywhere are names that commands cannot change or create in any directory of Root and Write, but for git's own.
+	// * and ? are patterns, and case does not count. Seatbelt does not hold them.
+	Anywhere []string
+
 	Repositories []string // work trees beneath Root and Roots whose git directories are protected too
 	Unseen       bool     // there may be more of them
 	GitConfig    []string // the user's files of git's configuration, which may name files of the workspace
@@ -214,11 +218,26 @@ func (p Policy) writes(path string, t Tier) Effect {
 		}
 		e.Allowed, e.Why = true, fmt.Sprintf("%s may be written, but not moved or removed: %s is protected", dir, name)
 	}
+	for at := path; t != Seatbelt && pathname.Within(dir, filepath.Dir(at)) && !inDotGit(at); at = filepath.Dir(at) {
+		if isNamed(p.Anywhere, at) {
+			return Effect{"write", false, fmt.Sprintf("%s is protected in every directory", filepath.Base(at))}
+		}
+	}
 	if e.Why == "" {
 		e.Allowed, e.Why = true, fmt.Sprintf("it lies in %s, which commands may write", dir)
 	}
 	return e
 }
+
+// isNamed reports whether a path ends with one of the names of Policy.Anywhere.
+func isNamed(names []string, path string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		same, err := filepath.Match(strings.ToLower(name), strings.ToLower(filepath.Base(path)))
+		return same && err == nil
+	})
+}
+
+func inDotGit(path string) bool { return strings.Contains(strings.ToLower(path)+"/", "/.git/") }
 
 // usable is why a device may be used.
 const usable = "every program may use this device"

@@ -347,6 +347,34 @@ func TestRepositoriesBeneath(t *testing.T) {
 	})
 }
 
+// TestAnywhere: a name is protected in every directory, but git goes on working with files of its own that match.
+func TestAnywhere(t *testing.T) {
+	inEachTier(t, func(t *testing.T, tier Tier) {
+		g := newGround(t)
+		g.root += "/x.lock" // the workspace itself does not count
+		must(t, os.Mkdir(g.root, 0o700))
+		g.repository(t)
+		must(t, os.MkdirAll(g.root+"/a/b", 0o700))
+		must(t, os.WriteFile(g.root+"/a/b/npm.lock", []byte("before"), 0o600))
+		w := g.walls(t, tier, func(p *Policy) { p.Anywhere = []string{"*.Lock", "kept"} })
+		r := g.sh(t, w, "echo x > a/b/npm.lock; echo x > a/NPM.LOCK; mkdir -p a/kept; echo y > a/kept/file; "+
+			"echo x > file; mv file a/kept; cat a/b/npm.lock; git add file && git commit -qm one && git log --format=%s")
+		if !strings.HasSuffix(r.out, "\nbeforeone\n") || exists(g.root+"/a/NPM.LOCK") || exists(g.root+"/a/kept") {
+			t.Errorf("%+v", r)
+		}
+		report := Report{Tier: tier}
+		for path, allowed := range map[string]bool{
+			"/a/npm.lock": false, "/kept/a/file": false, "/a/file": true, "/.git/index.lock": true,
+		} {
+			for _, e := range w.policy.Explain(g.root+path, report) {
+				if e.Access == "write" && e.Allowed != allowed {
+					t.Errorf("%s: %+v", path, e)
+				}
+			}
+		}
+	})
+}
+
 // TestSeenOutside: who watches the workspace from outside sees what a command writes while the
 // command still runs.
 func TestSeenOutside(t *testing.T) {

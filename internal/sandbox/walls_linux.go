@@ -55,6 +55,7 @@ type order struct {
 	Locks   exact // those that git replaces over a lock
 	Stay    exact // names that stay in their place
 	GitDirs exact // git directories
+	Named   exact // names that commands cannot change wherever they are, see Policy.Anywhere
 	Hidden  exact
 
 	Homes    exact  // home directories, empty but for what follows
@@ -292,6 +293,7 @@ func (w *Walls) order(p process.Plan, network Network) order {
 	o := order{
 		Tier: w.claim.Tier, Root: w.policy.Root, Write: w.policy.Write, Read: w.policy.Read, All: w.policy.Read == nil,
 		Hidden: w.policy.Hidden, Temp: w.policy.Temp, Network: network.name(), Limits: w.policy.Limits, Program: p.Path,
+		Named: w.policy.Anywhere,
 	}
 	temp := w.policy.Temp
 	if w.claim.Tier == Namespaces {

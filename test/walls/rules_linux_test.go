@@ -237,14 +237,17 @@ func TestDeniedPathsBehindWalls(t *testing.T) {
 mv keys moved; cat moved/deep/k
 ln secret.txt second; cat second
 echo more >> locked/f; echo new > locked/g; rm -rf locked; mv locked elsewhere; mv sub/kept sub/other; rm sub/kept
-mkdir early; echo made > early/x; echo fine > free`
+mkdir early; echo made > early/x
+echo more >> deep/er/.env; sed -i s/as/not/ deep/a.pem; rm deep/a.pem; mv deep/er/.env deep/b; mv deep/a.PEM deep/c
+mv deep moved; echo more >> moved/er/.env; rm -rf moved; ln -s er/.env deep/link; echo more >> deep/link
+echo made > new.pem; mkdir -p d; echo x > d/x; mv d/x d/x.pem; ln d/x d/y.pem; mkdir d/locked; echo fine > free`
 	inTiers(t, func(t *testing.T, where tier) {
 		g := newGround(t)
 		g.rules(t, "deny = ['Read(secret.txt)', 'Read(/keys/**)', 'Edit(locked/)', 'Write(./sub/kept)', "+
-			"'Edit(early)']\nallow = ['Bash']\n")
+			"'Edit(early)', 'Edit(*.pem)', 'Write(.env)']\nallow = ['Bash']\n")
 		for name, text := range map[string]string{
 			"secret.txt": canary(), "keys/deep/k": canary(), "locked/f": "as it was", "sub/kept": "as it was",
-			"s": script,
+			"deep/er/.env": "as it was", "deep/a.pem": "as it was", "deep/a.PEM": "as it was", "s": script,
 		} {
 			g.write(t, g.work+"/"+name, text)
 		}
@@ -255,12 +258,17 @@ mkdir early; echo made > early/x; echo fine > free`
 		if read := strings.Contains(strings.Join(o.requests, "\n"), canary()); read && where.name == "namespaces" {
 			t.Errorf("it was read: %s", o.out)
 		}
-		for _, name := range []string{"locked/f", "sub/kept"} {
+		if exists(g.work + "/moved") {
+			must(t, os.Rename(g.work+"/moved", g.work+"/deep"))
+		}
+		for _, name := range []string{"locked/f", "sub/kept", "deep/er/.env", "deep/a.pem", "deep/a.PEM"} {
 			if text, err := os.ReadFile(g.work + "/" + name); string(text) != "as it was" {
 				t.Errorf("%s has %q: %v: %s", name, text, err, o.results[0].Content)
 			}
 		}
-		for _, name := range []string{"locked/g", "elsewhere", "early"} {
+		for _, name := range []string{
+			"locked/g", "elsewhere", "early", "new.pem", "d/x.pem", "d/y.pem", "d/locked", "deep/b", "deep/c",
+		} {
 			if exists(g.work + "/" + name) {
 				t.Errorf("%s was made: %s", name, o.results[0].Content)
 			}
