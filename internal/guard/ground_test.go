@@ -283,6 +283,7 @@ func TestGaps(t *testing.T) {
 		{bash("rm -rf data"), "big.bin"},
 		{bash("echo x > data/big.bin"), "big.bin"},
 		{bash("cd data && truncate -s 0 big.bin"), "big.bin"},
+		{bash("x=cd; $x data; rm big.bin"), "big.bin"},
 		{bash("git clean -fdx"), "node_modules"},
 		{bash("git reset --hard"), "big.bin"},
 		{bash("git checkout ."), "big.bin"},

@@ -55,7 +55,10 @@ func (w *walker) moved(argv []word, at dirs) (to dirs, moved bool) {
 		argv = argv[1:]
 	}
 	switch name := argv[0].text; {
-	case !argv[0].literal(), slices.Contains([]string{"eval", "source", "."}, name):
+	case !argv[0].literal(): // it may be cd
+		at.lost, at.home = true, true
+		return at, false
+	case slices.Contains([]string{"eval", "source", "."}, name):
 		at.home = true
 		return at, false
 	case !slices.Contains([]string{"cd", "pushd", "popd"}, name):
