@@ -123,8 +123,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	}
 	known := guard.Known(p.Tools.Specs())
 	rules, problems := rulesOf(c, known)
-	place := guard.Place{Root: w.Root, More: w.Roots, Dir: w.Root, Home: w.Home}
-	w.Unread, w.Unchanged, w.Anywhere = rules.Named(place)
+	w.Barred = rules.Barred(guard.Place{Root: w.Root, More: w.Roots, Dir: w.Root, Home: w.Home})
 	policy, err := w.Policy()
 	if err != nil {
 		return contract.Result{}, err

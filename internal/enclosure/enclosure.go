@@ -29,22 +29,20 @@ import (
 
 // Wanted describes an enclosure.
 type Wanted struct {
-	Root      string                 // the workspace, absolute
-	Roots     []string               // further workspaces, absolute
-	Home      string                 // the user's home directory
-	Agents    guard.Agents           // whose settings and logins are kept from commands
-	Network   string                 // off, on, or hosts separated by commas; empty: off
-	Temp      string                 // a directory of its own, accessible only by the user
-	State     string                 // where sandbox records what to clean up after a kill of this process
-	Hide      []string               // further unreadable paths, absolute
-	Unread    []string               // paths in the workspaces that nobody may read; Landlock cannot hide them
-	Unchanged []string               // paths in the workspaces that nobody may change
-	Anywhere  []string               // names that nobody may change in any directory of them, see sandbox.Policy
-	Read      []string               // further readable paths in the home directory, absolute or with ~/
-	Memory    int64                  // bytes of data per process; 0: no limit
-	Only      string                 // the name of the tier; empty: the best that works
-	Via       netip.AddrPort         // the gate through which hosts are reached; not valid: directly
-	Refused   func(host, why string) // called for each refusal of the gate; nil: not called
+	Root    string                 // the workspace, absolute
+	Roots   []string               // further workspaces, absolute
+	Home    string                 // the user's home directory
+	Agents  guard.Agents           // whose settings and logins are kept from commands
+	Network string                 // off, on, or hosts separated by commas; empty: off
+	Temp    string                 // a directory of its own, accessible only by the user
+	State   string                 // where sandbox records what to clean up after a kill of this process
+	Hide    []string               // further unreadable paths, absolute
+	Barred  guard.Barred           // what nobody may read or change in the workspaces; Landlock cannot hide it
+	Read    []string               // further readable paths in the home directory, absolute or with ~/
+	Memory  int64                  // bytes of data per process; 0: no limit
+	Only    string                 // the name of the tier; empty: the best that works
+	Via     netip.AddrPort         // the gate through which hosts are reached; not valid: directly
+	Refused func(host, why string) // called for each refusal of the gate; nil: not called
 
 	// Lookup reads a variable of the environment, which names places of tools; nil: they are where they usually are.
 	Lookup func(name string) (value string, set bool)
@@ -59,7 +57,7 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 	p := sandbox.Policy{
 		Root: root, Write: sandbox.GitDirs(root), Protected: w.Agents.Protected(),
 		Hidden: Credentials(w.Agents, w.Home), GitConfig: GitConfig(w.Home, w.Lookup), Temp: w.Temp,
-		Anywhere: w.Anywhere, Limits: sandbox.Limits{Memory: w.Memory},
+		HiddenNames: w.Barred.UnreadNames, KeptNames: w.Barred.UnchangedNames, Limits: sandbox.Limits{Memory: w.Memory},
 	}
 	for _, dir := range w.Roots {
 		real, err := filepath.EvalSymlinks(dir)
@@ -68,7 +66,7 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 		}
 		p.Roots, p.Write = append(p.Roots, real), append(append(p.Write, real), sandbox.GitDirs(real)...)
 	}
-	for _, path := range w.Unchanged {
+	for _, path := range w.Barred.Unchanged {
 		for _, dir := range append([]string{w.Root}, w.Roots...) {
 			if name, within := pathname.In(dir, path); within && name != "." {
 				p.Protected = append(slices.Clip(p.Protected), name)
@@ -82,7 +80,7 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 	if err := w.furnish(&p, accountHome()); err != nil {
 		return p, err
 	}
-	p.Hidden = slices.Concat(p.Hidden, w.Hide, w.Unread)
+	p.Hidden = slices.Concat(p.Hidden, w.Hide, w.Barred.Unread)
 	p.Network, err = w.Through()
 	return p, err
 }

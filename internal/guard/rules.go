@@ -60,36 +60,41 @@ func (r Rules) Reading(w Decision, p Place) func(path string) bool {
 	}
 }
 
-// Named returns the paths of the workspace that deny rules name without a pattern: those that nobody may read, and
-// those that nobody may change. A folder stands for all beneath it. What nobody may change in any folder are the names
-// anywhere, in which * and ? are patterns and case does not count.
-func (r Rules) Named(p Place) (unread, unchanged, anywhere []string) {
+// Barred is what deny rules keep from everybody in a workspace, as far as it can be held without a look at calls.
+type Barred struct {
+	Unread, Unchanged []string // paths, each with all beneath
+	// Names of files that nobody may read or change in any directory, and directories with all beneath. * and ? are
+	// patterns, and case does not count.
+	UnreadNames, UnchangedNames []string
+}
+
+// Barred returns what deny rules keep from everybody.
+func (r Rules) Barred(p Place) (b Barred) {
 	roots := append([]string{p.Root}, p.More...)
 	for _, one := range r {
 		about := one.known.of(one.tool)
 		if one.decision != Deny || one.bare || about.Rule != toolspec.Path || !about.Changes && one.tool != "Read" {
 			continue
 		}
+		paths, names := &b.Unread, &b.UnreadNames
+		if about.Changes {
+			paths, names = &b.Unchanged, &b.UnchangedNames
+		}
 		patterns, _ := one.patterns(p)
 		for _, pattern := range patterns {
 			name, found := strings.CutPrefix(pattern, "/**/")
-			if found && about.Changes && strings.Trim(name, "*.") != "" && !strings.Contains(name, "/") {
-				anywhere = append(anywhere, name)
+			if found && strings.Trim(name, "*.") != "" && !strings.Contains(name, "/") {
+				*names = append(*names, name)
 			}
 			path := filepath.Clean(filepath.FromSlash(strings.TrimSuffix(pattern, "/**")))
-			if isPattern(path) || !slices.ContainsFunc(roots, func(root string) bool {
+			if !isPattern(path) && slices.ContainsFunc(roots, func(root string) bool {
 				return path != root && pathname.Within(root, path)
 			}) {
-				continue
-			}
-			if about.Changes {
-				unchanged = append(unchanged, path)
-			} else {
-				unread = append(unread, path)
+				*paths = append(*paths, path)
 			}
 		}
 	}
-	return unread, unchanged, anywhere
+	return b
 }
 
 // routes is the family of the tools SysBuiltIn.*, each of which does what a tool of Claude's does.

@@ -427,7 +427,7 @@ func TestWhatWasSaidElsewhere(t *testing.T) {
 	}
 }
 
-func TestNamed(t *testing.T) {
+func TestBarred(t *testing.T) {
 	t.Parallel()
 	known := known()
 	var rules Rules
@@ -445,16 +445,20 @@ func TestNamed(t *testing.T) {
 	}
 	ask, _ := known.Rule(Ask, "Read(asked)", "test")
 	place := Place{Root: "/w", More: []string{"/more"}, Dir: "/w", Home: "/home/u"}
-	unread, unchanged, anywhere := append(rules, ask).Named(place)
-	slices.Sort(unread)
-	slices.Sort(unchanged)
-	if got := strings.Join(slices.Compact(unread), " "); got != "/more/a /w/deep /w/keys /w/secret.txt" {
-		t.Errorf("unread: %s", got)
-	}
-	if got := strings.Join(slices.Compact(unchanged), " "); got != "/w/.env /w/book /w/ci /w/dist /w/locked" {
-		t.Errorf("unchanged: %s", got)
-	}
-	if got := strings.Join(anywhere, " "); got != "locked book *.pem .env" {
-		t.Errorf("anywhere: %s", got)
+	b := append(rules, ask).Barred(place)
+	for _, c := range []struct {
+		what string
+		list []string
+		want string
+	}{
+		{"unread", b.Unread, "/more/a /w/deep /w/keys /w/secret.txt"},
+		{"unchanged", b.Unchanged, "/w/.env /w/book /w/ci /w/dist /w/locked"},
+		{"unread anywhere", b.UnreadNames, "*.pem secret.txt"},
+		{"unchanged anywhere", b.UnchangedNames, "*.pem .env book locked"},
+	} {
+		slices.Sort(c.list)
+		if got := strings.Join(slices.Compact(c.list), " "); got != c.want {
+			t.Errorf("%s: %s", c.what, got)
+		}
 	}
 }

@@ -19,7 +19,7 @@ type guarded struct {
 	hooks  map[string]bool // directories of hooks, where git puts samples
 	locks  map[string]bool // files that git replaces over a lock, in lower case too
 	gits   []string        // git directories
-	named  []string        // Policy.Anywhere
+	named  []string        // Policy.KeptNames
 
 	mu   sync.RWMutex
 	dirs map[string]bool // what protects says of them

@@ -26,9 +26,10 @@ type Policy struct {
 	// in Root and in Write even if it is not listed.
 	Protected []string
 
-	// Anywhere are names that commands cannot change or create in any directory of Root and Write, but for git's own.
-	// * and ? are patterns, and case does not count. Seatbelt does not hold them.
-	Anywhere []string
+	// HiddenNames and KeptNames are names that commands cannot read, or cannot change and create, in any directory of
+	// Root and Roots, but for git's own. * and ? are patterns, and case does not count. What has a hidden name when a
+	// command begins is hidden from it. Landlock hides nothing, and Seatbelt holds neither.
+	HiddenNames, KeptNames []string
 
 	Repositories []string // work trees beneath Root and Roots whose git directories are protected too
 	Unseen       bool     // there may be more of them
@@ -160,6 +161,8 @@ func (p Policy) reads(path string, t Tier) Effect {
 		return Effect{"read", true, fmt.Sprintf(but, hidden)}
 	case hidden != "":
 		return Effect{"read", false, fmt.Sprintf("%s is hidden", hidden)}
+	case dir != "" && t == Namespaces && named(p.HiddenNames, path, dir) != "":
+		return Effect{"read", false, fmt.Sprintf(hiddenName, named(p.HiddenNames, path, dir))}
 	case dir != "":
 		return Effect{"read", true, fmt.Sprintf("it lies in %s, which commands may read and write", dir)}
 	}
@@ -207,6 +210,9 @@ func (p Policy) writes(path string, t Tier) Effect {
 	if hidden := first(p.Hidden, path); hidden != "" && t != Landlock {
 		return Effect{"write", false, fmt.Sprintf("%s is hidden", hidden)}
 	}
+	if name := named(p.HiddenNames, path, dir); name != "" && t == Namespaces {
+		return Effect{"write", false, fmt.Sprintf(hiddenName, name)}
+	}
 	for _, name := range p.protectedPaths() {
 		folded := strings.EqualFold(name, path) || len(path) > len(name) &&
 			strings.EqualFold(name+string(filepath.Separator), path[:len(name)+1])
@@ -218,10 +224,8 @@ func (p Policy) writes(path string, t Tier) Effect {
 		}
 		e.Allowed, e.Why = true, fmt.Sprintf("%s may be written, but not moved or removed: %s is protected", dir, name)
 	}
-	for at := path; t != Seatbelt && pathname.Within(dir, filepath.Dir(at)) && !inDotGit(at); at = filepath.Dir(at) {
-		if isNamed(p.Anywhere, at) {
-			return Effect{"write", false, fmt.Sprintf("%s is protected in every directory", filepath.Base(at))}
-		}
+	if name := named(p.KeptNames, path, dir); name != "" && t != Seatbelt {
+		return Effect{"write", false, fmt.Sprintf("%s is protected in every directory", name)}
 	}
 	if e.Why == "" {
 		e.Allowed, e.Why = true, fmt.Sprintf("it lies in %s, which commands may write", dir)
@@ -229,7 +233,19 @@ func (p Policy) writes(path string, t Tier) Effect {
 	return e
 }
 
-// isNamed reports whether a path ends with one of the names of Policy.Anywhere.
+const hiddenName = "%s is hidden in every directory, if it is there when a command begins"
+
+// named returns the element of a path beneath dir that has one of the names; empty: there is none.
+func named(names []string, path, dir string) string {
+	for at := path; pathname.Within(dir, filepath.Dir(at)) && !inDotGit(at); at = filepath.Dir(at) {
+		if isNamed(names, at) {
+			return filepath.Base(at)
+		}
+	}
+	return ""
+}
+
+// isNamed reports whether the last element of a path is one of the names.
 func isNamed(names []string, path string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		same, err := filepath.Match(strings.ToLower(name), strings.ToLower(filepath.Base(path)))

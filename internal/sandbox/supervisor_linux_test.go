@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"omniagent/internal/hermetic"
+	"omniagent/internal/process"
 )
 
 func inEachTier(t *testing.T, f func(t *testing.T, tier Tier)) {
@@ -347,8 +348,52 @@ func TestRepositoriesBeneath(t *testing.T) {
 	})
 }
 
-// TestAnywhere: a name is protected in every directory, but git goes on working with files of its own that match.
-func TestAnywhere(t *testing.T) {
+// TestHiddenNames: what has a hidden name is hidden from the next command, wherever it is.
+func TestHiddenNames(t *testing.T) {
+	inEachTier(t, func(t *testing.T, tier Tier) {
+		if tier == Landlock {
+			t.Skip("Landlock hides nothing")
+		}
+		g := newGround(t)
+		g.repository(t)
+		must(t, os.MkdirAll(g.root+"/a/keys/deep", 0o700))
+		for _, name := range []string{"/a/.ENV", "/a/keys/deep/k", "/a/real", "/.git/x.env"} {
+			must(t, os.WriteFile(g.root+name, []byte("secret"), 0o600))
+		}
+		must(t, os.Symlink("real", g.root+"/a/link.env"))
+		w := g.walls(t, tier, func(p *Policy) { p.HiddenNames = []string{"*.env", "keys"} })
+		if r := g.sh(t, w, "cat a/.ENV a/keys/deep/k a/link.env a/real; cat .git/x.env"); strings.Count(r.out, "secret") != 1 {
+			t.Errorf("%+v", r)
+		}
+		if r := g.sh(t, w, "mkdir b; echo own > b/.env && cat b/.env"); r.out != "own\n" {
+			t.Errorf("%+v", r)
+		}
+		if r := g.sh(t, w, "cat b/.env; mv b c; cat c/.env; rm c/.env; mv c/.env x"); strings.Contains(r.out, "own") {
+			t.Errorf("%+v", r)
+		}
+		if !exists(g.root + "/c/.env") {
+			t.Error("a hidden file was removed")
+		}
+		for path, allowed := range map[string]bool{"/a/keys/other": false, "/a/new.env": false, "/a/keysx": true} {
+			for _, e := range w.policy.Explain(g.root+path, Report{Tier: tier}) {
+				if e.Allowed != allowed {
+					t.Errorf("%s: %+v", path, e)
+				}
+			}
+		}
+		must(t, os.Mkdir(g.root+"/many", 0o700))
+		for i := range mostNamed {
+			must(t, os.WriteFile(fmt.Sprintf("%s/many/%d.env", g.root, i), nil, 0o600))
+		}
+		_, err := w.Plan(process.Plan{Argv: []string{"true"}, Path: "/bin/true", Dir: g.root})
+		if err == nil || !strings.Contains(err.Error(), "more than 1000 files") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestKeptNames: a name is protected in every directory, but git goes on working with files of its own that match.
+func TestKeptNames(t *testing.T) {
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		g := newGround(t)
 		g.root += "/x.lock" // the workspace itself does not count
@@ -356,7 +401,7 @@ func TestAnywhere(t *testing.T) {
 		g.repository(t)
 		must(t, os.MkdirAll(g.root+"/a/b", 0o700))
 		must(t, os.WriteFile(g.root+"/a/b/npm.lock", []byte("before"), 0o600))
-		w := g.walls(t, tier, func(p *Policy) { p.Anywhere = []string{"*.Lock", "kept"} })
+		w := g.walls(t, tier, func(p *Policy) { p.KeptNames = []string{"*.Lock", "kept"} })
 		r := g.sh(t, w, "echo x > a/b/npm.lock; echo x > a/NPM.LOCK; mkdir -p a/kept; echo y > a/kept/file; "+
 			"echo x > file; mv file a/kept; cat a/b/npm.lock; git add file && git commit -qm one && git log --format=%s")
 		if !strings.HasSuffix(r.out, "\nbeforeone\n") || exists(g.root+"/a/NPM.LOCK") || exists(g.root+"/a/kept") {

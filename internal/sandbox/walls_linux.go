@@ -55,7 +55,7 @@ type order struct {
 	Locks   exact // those that git replaces over a lock
 	Stay    exact // names that stay in their place
 	GitDirs exact // git directories
-	Named   exact // names that commands cannot change wherever they are, see Policy.Anywhere
+	Named   exact // names that commands cannot change wherever they are, see Policy.KeptNames
 	Hidden  exact
 
 	Homes    exact  // home directories, empty but for what follows
@@ -236,6 +236,9 @@ func (w *Walls) wrap(
 	if err := w.policy.protect(&o); err != nil {
 		return p, err
 	}
+	if err := w.hideNames(&o); err != nil {
+		return p, err
+	}
 	if err := run.prepare(o); err != nil {
 		return p, fault.New(fault.Internal, "the walls cannot be prepared").Because(err)
 	}
@@ -243,6 +246,43 @@ func (w *Walls) wrap(
 	wrapped.Shape, wrapped.Bound = shape(w.claim.Tier, !network.Open), w.claim.Tier == Namespaces
 	run.serve()
 	return wrapped, nil
+}
+
+// mostNamed is how many files may have hidden names. Each takes a mount.
+const mostNamed = 1000
+
+// hideNames hides what has a hidden name now.
+func (w *Walls) hideNames(o *order) error {
+	if len(w.policy.HiddenNames) == 0 || o.Tier != Namespaces {
+		return nil
+	}
+	var found []string
+	for _, root := range append([]string{w.policy.Root}, w.policy.Roots...) {
+		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if path == root || err != nil { // a command cannot read that directory either
+				return nil
+			}
+			name := entry.Name()
+			hidden, git := isNamed(w.policy.HiddenNames, name), strings.EqualFold(name, ".git")
+			if hidden && !git {
+				found = append(found, path)
+			}
+			switch {
+			case len(found) > mostNamed:
+				return fs.SkipAll
+			case (hidden || git) && entry.IsDir():
+				return fs.SkipDir
+			}
+			return nil
+		})
+	}
+	if len(found) > mostNamed {
+		return fault.New(fault.Unsafe, "a rule denies to read %s, and more than %d files have such a name, which "+
+			"cannot all be hidden from a command", strings.Join(w.policy.HiddenNames, ", "), mostNamed).
+			Hint("Name a directory in the rule, such as Read(keys/**).")
+	}
+	o.Hidden = slices.Concat(o.Hidden, found, realPaths(found))
+	return nil
 }
 
 // stage returns the plan of a stage that starts the program. end is called when nothing of it is left.
@@ -293,7 +333,7 @@ func (w *Walls) order(p process.Plan, network Network) order {
 	o := order{
 		Tier: w.claim.Tier, Root: w.policy.Root, Write: w.policy.Write, Read: w.policy.Read, All: w.policy.Read == nil,
 		Hidden: w.policy.Hidden, Temp: w.policy.Temp, Network: network.name(), Limits: w.policy.Limits, Program: p.Path,
-		Named: w.policy.Anywhere,
+		Named: w.policy.KeptNames,
 	}
 	temp := w.policy.Temp
 	if w.claim.Tier == Namespaces {

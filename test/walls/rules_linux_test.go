@@ -240,14 +240,17 @@ echo more >> locked/f; echo new > locked/g; rm -rf locked; mv locked elsewhere; 
 mkdir early; echo made > early/x
 echo more >> deep/er/.env; sed -i s/as/not/ deep/a.pem; rm deep/a.pem; mv deep/er/.env deep/b; mv deep/a.PEM deep/c
 mv deep moved; echo more >> moved/er/.env; rm -rf moved; ln -s er/.env deep/link; echo more >> deep/link
-echo made > new.pem; mkdir -p d; echo x > d/x; mv d/x d/x.pem; ln d/x d/y.pem; mkdir d/locked; echo fine > free`
+echo made > new.pem; mkdir -p d; echo x > d/x; mv d/x d/x.pem; ln d/x d/y.pem; mkdir d/locked; echo fine > free
+cat in/er/secret.txt in/b.key; mv in/er/secret.txt in/shown; ln in/b.key in/shown; cat in/shown; ln -s b.key in/way
+mv in out; cat out/er/secret.txt out/way`
 	inTiers(t, func(t *testing.T, where tier) {
 		g := newGround(t)
-		g.rules(t, "deny = ['Read(secret.txt)', 'Read(/keys/**)', 'Edit(locked/)', 'Write(./sub/kept)', "+
+		g.rules(t, "deny = ['Read(secret.txt)', 'Read(*.key)', 'Read(/keys/**)', 'Edit(locked/)', 'Write(./sub/kept)', "+
 			"'Edit(early)', 'Edit(*.pem)', 'Write(.env)']\nallow = ['Bash']\n")
 		for name, text := range map[string]string{
 			"secret.txt": canary(), "keys/deep/k": canary(), "locked/f": "as it was", "sub/kept": "as it was",
 			"deep/er/.env": "as it was", "deep/a.pem": "as it was", "deep/a.PEM": "as it was", "s": script,
+			"in/er/secret.txt": canary(), "in/b.key": canary(),
 		} {
 			g.write(t, g.work+"/"+name, text)
 		}

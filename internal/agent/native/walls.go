@@ -32,13 +32,12 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	if err := os.Mkdir(temp, 0o700); err != nil {
 		return nil, fault.New(fault.PermissionDenied, "cannot create a temporary directory").Because(err)
 	}
-	unread, unchanged, anywhere := o.Rules.Named(guard.Place{Root: o.Dir, More: o.Terms.Dirs, Dir: o.Dir, Home: o.Home})
 	tell := enclosure.OncePerHost(func(host, why string) { o.Log("a command was kept from %s: %s", host, why) })
 	walls, err := enclosure.Open(enclosure.Wanted{
 		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
 		Memory: o.Memory, Agents: o.Agents, Read: o.Read, Lookup: o.Lookup, Via: o.Via,
 		Hide:   privateDirIn(append([]string{o.Dir}, o.Terms.Dirs...), private),
-		Unread: unread, Unchanged: unchanged, Anywhere: anywhere,
+		Barred: o.Rules.Barred(guard.Place{Root: o.Dir, More: o.Terms.Dirs, Dir: o.Dir, Home: o.Home}),
 		Refused: func(host, why string) {
 			tell(host, why)
 			m.refused.add(why)
