@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -243,10 +244,7 @@ func skipScript(data []byte, at int) int {
 
 // cutMember removes a member and one comma, and keeps the comments around it.
 func cutMember(data []byte, object Value, key string) []byte {
-	i := 0
-	for object.Members[i].Key != key {
-		i++
-	}
+	i := slices.IndexFunc(object.Members, func(m Member) bool { return m.Key == key })
 	m := object.Members[i]
 	start, end := m.KeyPos.Offset, m.Value.End
 	comma := skipScript(data, end)

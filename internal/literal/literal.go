@@ -43,23 +43,7 @@ const (
 )
 
 func (k Kind) String() string {
-	switch k {
-	case Null:
-		return "null"
-	case Bool:
-		return "boolean"
-	case Number:
-		return "number"
-	case String:
-		return "string"
-	case Date:
-		return "date"
-	case Array:
-		return "array"
-	case Object:
-		return "table"
-	}
-	return "unknown"
+	return [...]string{"null", "boolean", "number", "string", "date", "array", "table"}[k]
 }
 
 // Value is one value with its place. A TOML table without braces has the place where its name is first written.

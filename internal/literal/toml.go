@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -278,48 +280,18 @@ func scalar(n *unstable.Node, v *node) error {
 }
 
 // validDate checks for TOML's four forms of RFC 3339: a date and a time, with an offset or without, a date, a time.
-// Seconds are optional, as in TOML 1.1.
+// Seconds are optional, as in TOML 1.1. time.Parse alone would also accept an hour of one digit and a comma before the
+// fraction.
 func validDate(text string) bool {
-	date, clock, both := text, "", false
-	if len(text) > 10 && text[2] != ':' {
-		if !strings.ContainsRune("Tt ", rune(text[10])) {
-			return false
-		}
-		date, clock, both = text[:10], text[11:], true
-	} else if text[2] == ':' {
-		date, clock = "", text
+	const date, clock = `(\d{4}-\d\d-\d\d)`, `(\d\d:\d\d(?::\d\d(?:\.\d+)?)?)`
+	form := regexp.MustCompile(`^(?:` + date + `(?:[Tt ]` + clock + `(?:[Zz]|[+-](\d\d:\d\d))?)?|` + clock + `)$`)
+	parts := form.FindStringSubmatch(text)
+	valid := func(part string, layouts ...string) bool {
+		return part == "" || slices.ContainsFunc(layouts, func(layout string) bool {
+			_, err := time.Parse(layout, part)
+			return err == nil
+		})
 	}
-	if date != "" {
-		if _, err := time.Parse("2006-01-02", date); err != nil || len(date) != 10 {
-			return false
-		}
-	}
-	if clock == "" {
-		return !both
-	}
-	if zone := strings.IndexAny(clock, "Zz+-"); zone >= 0 {
-		if !both || !validOffset(clock[zone:]) {
-			return false
-		}
-		clock = clock[:zone]
-	}
-	layout, fraction, _ := "15:04:05", "", false
-	if len(clock) == 5 {
-		layout = "15:04"
-	} else if len(clock) > 8 {
-		fraction, clock = clock[8:], clock[:8]
-		if len(fraction) < 2 || fraction[0] != '.' || strings.Trim(fraction[1:], "0123456789") != "" {
-			return false
-		}
-	}
-	_, err := time.Parse(layout, clock)
-	return err == nil && len(clock) == len(layout)
-}
-
-func validOffset(zone string) bool {
-	if zone == "Z" || zone == "z" {
-		return true
-	}
-	_, err := time.Parse("15:04", zone[1:])
-	return err == nil && len(zone) == 6 && (zone[0] == '+' || zone[0] == '-')
+	return parts != nil && valid(parts[1], time.DateOnly) && valid(parts[2], "15:04", time.TimeOnly) &&
+		valid(parts[3], "15:04") && valid(parts[4], "15:04", time.TimeOnly)
 }

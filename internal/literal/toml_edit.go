@@ -51,8 +51,18 @@ func SetTOML(data []byte, path []string, value any) ([]byte, error) {
 }
 
 // UnsetTOML removes the key at the path, with the rest of its line. A table that becomes empty is kept. found is false
-// if the key is missing.
+// if the key is missing. It refuses to remove a table.
 func UnsetTOML(data []byte, path []string) (out []byte, found bool, err error) {
+	return cutTOML(data, path, false)
+}
+
+// CutTOML removes everything at the path, which may be a table, with its headers and the blank line before each. found
+// is false if there is nothing.
+func CutTOML(data []byte, path []string) (out []byte, found bool, err error) {
+	return cutTOML(data, path, true)
+}
+
+func cutTOML(data []byte, path []string, tables bool) (out []byte, found bool, err error) {
 	if err := checkPath(path); err != nil {
 		return nil, false, err
 	}
@@ -66,29 +76,8 @@ func UnsetTOML(data []byte, path []string) (out []byte, found bool, err error) {
 		return nil, false, err
 	case !exists:
 		return bytes.Clone(data), false, nil
-	case isTable(data, old):
+	case !tables && isTable(data, old):
 		return nil, false, fmt.Errorf("%s is a table and not a value", showPath(path))
-	}
-	out = cutKey(data, statements, old)
-	if err := checkCut(ParseTOML, before, out, path); err != nil {
-		return nil, false, err
-	}
-	return out, true, nil
-}
-
-// CutTOML removes everything at the path, which may be a table, with its headers and the blank line before each. found
-// is false if there is nothing.
-func CutTOML(data []byte, path []string) (out []byte, found bool, err error) {
-	if err := checkPath(path); err != nil {
-		return nil, false, err
-	}
-	statements, before, err := readTOML(data)
-	if err != nil {
-		return nil, false, err
-	}
-	old, exists, err := reach(before, path)
-	if err != nil || !exists {
-		return bytes.Clone(data), false, err
 	}
 	out = bytes.Clone(data)
 	var in []string

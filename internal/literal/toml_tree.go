@@ -177,16 +177,14 @@ func (b *tomlTree) nodeValue(n node) Value {
 	case Array:
 		v.Items = make([]Value, 0, len(n.items))
 		for _, item := range n.items {
-			itemValue := b.nodeValue(item)
-			v.Items = append(v.Items, itemValue)
+			v.Items = append(v.Items, b.nodeValue(item))
 		}
 	case Object:
 		t := newTable()
 		for _, p := range n.pairs {
 			b.pair(t, p)
 		}
-		inline := b.tableValue(t)
-		v.Members = inline.Members
+		v.Members = b.tableValue(t).Members
 	}
 	return v
 }
