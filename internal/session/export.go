@@ -12,6 +12,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
+	"omniagent/internal/text"
 )
 
 // Form is the format of an export.
@@ -117,13 +118,13 @@ func (p *printer) message(m model.Message) {
 		case model.Thinking:
 		case model.Call:
 			p.printf("\n**%s**\n\n", b.Name)
-			p.fenced(pretty(cmp.Or(b.Broken, string(b.Input))))
+			p.printf("%s\n", text.Fenced("", pretty(cmp.Or(b.Broken, string(b.Input)))))
 		case model.Result:
 			p.printf("\n**result**\n\n")
 			if b.Failed {
 				p.printf("failed\n\n")
 			}
-			p.fenced(b.Text)
+			p.printf("%s\n", text.Fenced("", b.Text))
 		default:
 			if who == "" {
 				who = map[model.Role]string{model.User: "User", model.Assistant: "Assistant"}[m.Role]
@@ -132,15 +133,6 @@ func (p *printer) message(m model.Message) {
 			p.printf("\n%s\n", strings.TrimRight(inWords(b), "\n"))
 		}
 	}
-}
-
-// fenced writes a text between fences that are longer than any in it.
-func (p *printer) fenced(s string) {
-	fence := "```"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
-	p.printf("%s\n%s\n%s\n", fence, strings.TrimRight(s, "\n"), fence)
 }
 
 func pretty(input string) string {

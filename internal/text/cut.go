@@ -11,6 +11,15 @@ func OneLine(s string, most int) string {
 	return Cut(strings.Join(strings.Fields(s), " "), most)
 }
 
+// Fenced returns a text between fences of Markdown that are longer than any in it. language may be empty.
+func Fenced(language, s string) string {
+	fence := "```"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	return fence + language + "\n" + strings.TrimRight(s, "\n") + "\n" + fence
+}
+
 // Cut returns the beginning of s, at most that many bytes, with … for an omission.
 func Cut(s string, most int) string {
 	if len(s) <= most {

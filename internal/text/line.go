@@ -3,7 +3,9 @@ package text
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"unicode/utf8"
 )
 
@@ -34,6 +36,29 @@ func JSON(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// MustLine is Line for a value of our own, which always has a form in JSON.
+func MustLine(v any) []byte {
+	line, err := Line(v)
+	if err != nil {
+		panic(fmt.Sprintf("a line of our own cannot be encoded: %v", err))
+	}
+	return line
+}
+
+// Lenient decodes the members that have the expected type, and leaves the others as they are. It reports whether the
+// data is JSON.
+func Lenient(data []byte, v any) bool {
+	err := json.Unmarshal(data, v)
+	var other *json.UnmarshalTypeError
+	return err == nil || errors.As(err, &other)
+}
+
+// SameJSON reports whether two JSON texts have the same value.
+func SameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // Acted reports whether a terminal acts on a character, it reverses the direction of text, or it stands for an invalid

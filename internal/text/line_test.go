@@ -28,3 +28,31 @@ func TestLinesCanBeLookedAt(t *testing.T) {
 		t.Error("invalid JSON has a line")
 	}
 }
+
+func TestLenient(t *testing.T) {
+	var v struct {
+		A int
+		B string
+	}
+	if !Lenient([]byte(`{"A":"one","B":"two"}`), &v) || v.A != 0 || v.B != "two" {
+		t.Errorf("a member of another type: %+v", v)
+	}
+	if Lenient([]byte(`{"A":1`), &v) {
+		t.Error("half an object is taken for JSON")
+	}
+}
+
+func TestSameJSON(t *testing.T) {
+	if !SameJSON([]byte(`{"a":1,"b":[2.0]}`), []byte(`{ "b":[2], "a":1e0 }`)) {
+		t.Error("notation counts")
+	}
+	if SameJSON([]byte(`{"a":1}`), []byte(`{"a":"1"}`)) || SameJSON([]byte(`{`), []byte(`{`)) {
+		t.Error("other values are the same")
+	}
+}
+
+func TestFenced(t *testing.T) {
+	if got := Fenced("go", "a\n```\nb\n"); got != "````go\na\n```\nb\n````" {
+		t.Errorf("%q", got)
+	}
+}

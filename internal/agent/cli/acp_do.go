@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/acp"
 	"omniagent/internal/proto/jsonrpc"
+	"omniagent/internal/text"
 )
 
 // Do translates a command for the agent.
@@ -107,7 +108,7 @@ func (t *acpTalk) reply(r event.Reply) error {
 	case !denied && choice == "":
 		return fault.New(fault.ArgError, "invalid answer %q", cmp.Or(r.Option, r.Text)).
 			Hint("%s", strings.Join(q.names(), ", "))
-	case len(r.Rules) > 0 || r.Mode != "" || q.call != nil && len(r.Input) > 0 && !SameJSON(r.Input, q.call.Input):
+	case len(r.Rules) > 0 || r.Mode != "" || q.call != nil && len(r.Input) > 0 && !text.SameJSON(r.Input, q.call.Input):
 		denied = true // the agent can only run the unchanged call
 	}
 	t.Questions.Close(open)

@@ -3,8 +3,6 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
-	"reflect"
 	"strings"
 
 	"omniagent/internal/agent"
@@ -96,10 +94,4 @@ const unreadable = "a line that cannot be read"
 func FirstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
 	return text.Cut(s, 300)
-}
-
-// SameJSON reports whether two JSON texts have the same value.
-func SameJSON(a, b json.RawMessage) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }

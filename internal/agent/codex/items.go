@@ -3,11 +3,11 @@ package codex
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
 	"omniagent/internal/event"
+	"omniagent/internal/text"
 )
 
 // item is one item of a turn in the output of exec, in messages of app-server, or in the transcript. They spell types
@@ -49,9 +49,7 @@ const (
 
 // readItem reads an item. It tolerates members of other types, which the transcript has and we do not need.
 func readItem(raw json.RawMessage) (it item, ok bool) {
-	var odd *json.UnmarshalTypeError
-	err := json.Unmarshal(raw, &it)
-	ok = it.Type != "" && (err == nil || errors.As(err, &odd))
+	ok = text.Lenient(raw, &it) && it.Type != ""
 	it.Output, it.ExitCode = cmp.Or(it.Output, it.SnakeOutput), cmp.Or(it.ExitCode, it.SnakeExit)
 	it.raw = raw
 	return it, ok

@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // Do translates a command for Codex.
@@ -120,7 +121,7 @@ func (t *talk) reply(r event.Reply) error {
 	switch {
 	case !denied && r.Option != event.Allow && r.Option != event.Always:
 		return fault.New(fault.ArgError, "invalid answer %q", r.Option).Hint("allow, always or deny")
-	case len(r.Rules) > 0, q.call != nil && len(r.Input) > 0 && !cli.SameJSON(r.Input, q.call.Input):
+	case len(r.Rules) > 0, q.call != nil && len(r.Input) > 0 && !text.SameJSON(r.Input, q.call.Input):
 		denied = true // Codex can only run the unchanged call
 	case r.Mode != "" && !denied:
 		if _, _, err := policies(r.Mode, t.o); err != nil || strictness(r.Mode) < strictness(t.mode) {

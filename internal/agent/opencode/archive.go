@@ -94,7 +94,7 @@ func parts(f *sqlite.File, all map[string]sqlite.Table, id string, hear func(age
 	messages, table, over := all["message"], all["part"], false
 	err := reader.each("message", "message_session_time_created_id_idx", id, func(r []any) error {
 		var m message
-		if read([]byte(messages.Text(r, "data")), &m) {
+		if text.Lenient([]byte(messages.Text(r, "data")), &m) {
 			roles[messages.Text(r, "id")] = m.Role
 		}
 		return nil
@@ -107,7 +107,7 @@ func parts(f *sqlite.File, all map[string]sqlite.Table, id string, hear func(age
 			Type, Text string
 			Synthetic  bool // written by the CLI, such as the content of a file
 		}
-		if over || !read([]byte(table.Text(r, "data")), &p) || p.Type != "text" || p.Synthetic || p.Text == "" {
+		if over || !text.Lenient([]byte(table.Text(r, "data")), &p) || p.Type != "text" || p.Synthetic || p.Text == "" {
 			return nil
 		}
 		over = !hear(agent.Said{User: roles[table.Text(r, "message_id")] == "user", Text: p.Text})

@@ -3,12 +3,12 @@ package opencode
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
+	"omniagent/internal/text"
 )
 
 // reader reads the output of a run. The CLI prints no result at the end, so reader collects one.
@@ -102,7 +102,7 @@ func (r *reader) End(x agent.Exit) []event.Event {
 
 func (r *reader) parse(raw []byte) []event.Event {
 	var l line
-	if !read(raw, &l) || l.Type == "" {
+	if !text.Lenient(raw, &l) || l.Type == "" {
 		return cli.Unreadable(raw)
 	}
 	var out []event.Event
@@ -112,13 +112,6 @@ func (r *reader) parse(raw []byte) []event.Event {
 			event.Event{Kind: event.TurnBegan, Session: l.SessionID})
 	}
 	return append(out, r.event(l)...)
-}
-
-// read decodes an object. A member of an unexpected type does not affect the others.
-func read(raw []byte, v any) bool {
-	err := json.Unmarshal(raw, v)
-	var odd *json.UnmarshalTypeError
-	return err == nil || errors.As(err, &odd)
 }
 
 func (r *reader) event(l line) []event.Event {

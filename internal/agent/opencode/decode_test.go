@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/hermetic"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 func TestMain(m *testing.M) {
@@ -188,12 +189,12 @@ func TestFaults(t *testing.T) {
 		`{"name":"APIError","data":{"statusCode":429,"responseHeaders":1}}`: fault.TooManyRequests,
 	} {
 		var p problem
-		if read([]byte(in), &p); p.fault().Code != want {
+		if text.Lenient([]byte(in), &p); p.fault().Code != want {
 			t.Errorf("%s: %v", in, p.fault())
 		}
 	}
 	var p problem
-	read([]byte(
+	text.Lenient([]byte(
 		`{"name":"APIError","data":{"statusCode":429,"responseHeaders":{"retry-after":"1.5","retry-after-ms":"20"}}}`),
 		&p)
 	if f := p.fault(); f.RetryAfter.Milliseconds() != 20 || f.Detail["status"] != 429 {

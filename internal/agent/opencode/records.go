@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/pathname"
 	"omniagent/internal/sqlite"
+	"omniagent/internal/text"
 )
 
 const (
@@ -307,7 +308,7 @@ func (g *reading) messages(session string) error {
 		}
 		g.ours[id] = true
 		var m message
-		if session == g.evidence.Session && read([]byte(table.Text(r, "data")), &m) && m.Role == "assistant" {
+		if session == g.evidence.Session && text.Lenient([]byte(table.Text(r, "data")), &m) && m.Role == "assistant" {
 			take(g.evidence, m)
 			g.answers[id] = m.Finish != "" && m.Agent != compaction
 		}
@@ -347,7 +348,7 @@ func (g *reading) parts(id string) error {
 		if cut && g.answers[message] {
 			e.Answered = agent.Yes
 		}
-		if cut || !g.ours[message] || !read([]byte(data), &p) {
+		if cut || !g.ours[message] || !text.Lenient([]byte(data), &p) {
 			return nil
 		}
 		said := p.Type == "text" && !p.Synthetic && strings.TrimSpace(p.Text) != ""

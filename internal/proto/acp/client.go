@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
+
+	"omniagent/internal/text"
 )
 
 // Hello returns the parameters of initialize, which offer version 2. They have the members of both versions; an agent
@@ -54,7 +56,7 @@ func ReadAgent(result json.RawMessage) (a Agent, ok bool) {
 			SessionCapabilities session
 		}
 	}
-	if !lenient(result, &r) || r.ProtocolVersion != int(V1) && r.ProtocolVersion != int(V2) {
+	if !text.Lenient(result, &r) || r.ProtocolVersion != int(V1) && r.ProtocolVersion != int(V2) {
 		return Agent{}, false
 	}
 	a.Version = Version(r.ProtocolVersion)
@@ -154,7 +156,7 @@ func (f *Offer) Read(message json.RawMessage) {
 			Options                      []choice
 		}
 	}
-	if !lenient(message, &m) {
+	if !text.Lenient(message, &m) {
 		return
 	}
 	choices := func(list []choice) (all []Choice) {
@@ -231,7 +233,7 @@ func ReadPermission(params json.RawMessage) (p Permission, ok bool) {
 		}
 		Options []struct{ OptionID, Name, Kind string }
 	}
-	if !lenient(params, &r) || len(r.Options) == 0 {
+	if !text.Lenient(params, &r) || len(r.Options) == 0 {
 		return p, false
 	}
 	p.Session, p.Title, p.Text, p.Tool = r.SessionID, r.Title, r.Description, &Tool{}
@@ -268,7 +270,7 @@ func ReadForm(params json.RawMessage) (b Blank, ok bool) {
 		SessionID, Mode, Message, URL string
 		RequestedSchema               struct{ Properties json.RawMessage }
 	}
-	if !lenient(params, &r) {
+	if !text.Lenient(params, &r) {
 		return b, false
 	}
 	b = Blank{Session: r.SessionID, Text: r.Message, URL: r.URL}

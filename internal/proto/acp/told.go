@@ -5,18 +5,11 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"omniagent/internal/proto/jsonrpc"
+	"omniagent/internal/text"
 )
-
-// lenient decodes the members that have the expected type. It reports whether the data is JSON.
-func lenient(data json.RawMessage, v any) bool {
-	err := json.Unmarshal(data, v)
-	var other *json.UnmarshalTypeError
-	return err == nil || errors.As(err, &other)
-}
 
 // updateParams has the members of all updates.
 type updateParams struct {
@@ -55,7 +48,7 @@ func ReadUpdate(params json.RawMessage) (session string, u Update, raw json.RawM
 		Update    json.RawMessage
 	}
 	var m updateParams
-	if !lenient(params, &p) || !lenient(p.Update, &m) {
+	if !text.Lenient(params, &p) || !text.Lenient(p.Update, &m) {
 		return "", u, nil, false
 	}
 	u.Message = m.MessageID
@@ -68,7 +61,7 @@ func ReadUpdate(params json.RawMessage) (session string, u Update, raw json.RawM
 		u.Kind, u.Text, u.Whole = Thinking, textIn(m.Content), kind == "agent_thought"
 	case "tool_call", "tool_call_update":
 		var c call
-		_ = lenient(p.Update, &c)
+		_ = json.Unmarshal(p.Update, &c)
 		u.Kind, u.Tool = ToolCall, c.tool()
 		u.Tool.New = kind == "tool_call"
 	case "tool_call_content_chunk":
@@ -164,7 +157,8 @@ func (c call) tool() *Tool {
 		}
 	}
 	var decided struct{ DecisionReasonType string } // why the call may not run; absent if it ran
-	if _ = lenient(c.Meta.ClaudeCode.ToolResponse, &decided); decided.DecisionReasonType != "" && c.Status == "failed" {
+	_ = json.Unmarshal(c.Meta.ClaudeCode.ToolResponse, &decided)
+	if decided.DecisionReasonType != "" && c.Status == "failed" {
 		t.Code = "denied"
 	}
 	var out struct {
@@ -175,7 +169,7 @@ func (c call) tool() *Tool {
 	case len(c.RawOutput) == 0 || string(c.RawOutput) == "null":
 	case json.Unmarshal(c.RawOutput, &t.Output) == nil:
 	default:
-		_ = lenient(c.RawOutput, &out)
+		_ = json.Unmarshal(c.RawOutput, &out)
 		t.Output, t.Code = cmp.Or(out.Output, out.Content, out.Message), cmp.Or(out.Code, t.Code)
 		if e := out.Metadata.Exit; e != nil && t.Terminal == nil {
 			t.Terminal = &Terminal{Ended: true, Exit: e}
@@ -225,10 +219,10 @@ func contentsIn(raw json.RawMessage) []Content {
 func partsIn[T any](raw json.RawMessage) (parts []T) {
 	if len(raw) > 0 && raw[0] == '{' {
 		parts = make([]T, 1)
-		_ = lenient(raw, &parts[0])
+		_ = json.Unmarshal(raw, &parts[0])
 		return parts
 	}
-	if !lenient(raw, &parts) {
+	if !text.Lenient(raw, &parts) {
 		return nil
 	}
 	return parts
@@ -296,7 +290,7 @@ func ReadStopped(result json.RawMessage) Spending {
 			} `json:"quota"`
 		} `json:"_meta"`
 	}
-	_ = lenient(result, &r)
+	_ = json.Unmarshal(result, &r)
 	s := Spending{Stop: r.StopReason}
 	switch u, q := r.Usage, r.Meta.Quota.Count; {
 	case u != nil:

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"omniagent/internal/proto/jsonrpc"
+	"omniagent/internal/text"
 )
 
 // Kind is the kind of an Update.
@@ -313,7 +314,7 @@ func (e Encoder) terminal(t *Tool, meta object) []object {
 		if term.Output == nil || strings.TrimSpace(*term.Output) == "" {
 			return nil
 		}
-		return []object{{"type": "content", "content": textOf(fenced(*term.Output))}}
+		return []object{{"type": "content", "content": textOf(text.Fenced("console", *term.Output))}}
 	}
 	if t.New {
 		meta["terminal_info"] = object{"terminal_id": t.ID, "cwd": term.Dir}
@@ -348,15 +349,6 @@ func terminalUpdate(t *Tool) object {
 		o["exitStatus"] = exit
 	}
 	return o
-}
-
-// fenced writes a text between fences that are longer than any in it.
-func fenced(text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fence + "console\n" + strings.TrimRight(text, "\n") + "\n" + fence
 }
 
 func (e Encoder) content(c Content) []object {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"omniagent/internal/event"
+	"omniagent/internal/text"
 )
 
 // Control is the body of a control_request. Which fields are set depends on the subtype.
@@ -199,7 +200,7 @@ func (q Question) Verdict(r Reply) (a event.Reply, mode *Mode, notes []string) {
 		return q.reply(said.Input), nil, nil
 	}
 	a = event.Reply{Option: q.option(true)}
-	if len(said.Input) > 0 && string(said.Input) != "null" && !same(said.Input, q.Ask.Tool.Object()) {
+	if len(said.Input) > 0 && string(said.Input) != "null" && !text.SameJSON(said.Input, q.Ask.Tool.Object()) {
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(said.Input, &fields) != nil {
 			return no("the host's updatedInput is not an object")
@@ -259,15 +260,4 @@ func (q Question) option(yes bool) string {
 		}
 	}
 	return words[0]
-}
-
-// same reports whether two inputs are equal.
-func same(a, b json.RawMessage) bool {
-	var x, y any
-	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
-		return false
-	}
-	one, _ := json.Marshal(x)
-	other, _ := json.Marshal(y)
-	return string(one) == string(other)
 }

@@ -2,7 +2,6 @@ package claude
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"omniagent/internal/event"
 	"omniagent/internal/text"
@@ -216,13 +215,7 @@ type stopDelta struct {
 	Sequence *string `json:"stop_sequence"`
 }
 
-func encode(v any) []byte {
-	line, err := text.Line(v)
-	if err != nil {
-		panic(fmt.Sprintf("a line of our own cannot be encoded: %v", err))
-	}
-	return line
-}
+func encode(v any) []byte { return text.MustLine(v) }
 
 func nonNil[T any](list []T) []T {
 	if list == nil {

@@ -9,7 +9,6 @@ package yume
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"unicode/utf8"
 
@@ -481,10 +480,4 @@ type result struct {
 	Errors     []string              `json:"errors,omitempty"`
 }
 
-func encode(v any) [][]byte {
-	line, err := text.Line(v)
-	if err != nil {
-		panic(fmt.Sprintf("a line of our own cannot be encoded: %v", err))
-	}
-	return [][]byte{line}
-}
+func encode(v any) [][]byte { return [][]byte{text.MustLine(v)} }
