@@ -53,7 +53,7 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	s.Shared.Output = setting.Chosen[setting.Output]{Value: setting.StreamJSON, Origin: setting.Derived}
 	s.Shared.Approval = setting.AsTyped(setting.Prompt)
 	if mode == setting.AutoEdit || mode == setting.Yolo {
-		s.Shared.Approval.Value = setting.Approval(mode)
+		s.Shared.Approval.Value = mode
 	}
 	fresh := s.Fresh
 	if s.Terms.Continue || s.Terms.Fork {

@@ -108,15 +108,13 @@ func newTalk(o options) *talk {
 // would work without them. Hooks slow down the start, so they are only registered if needed.
 func (t *talk) Begin() cli.Step {
 	var names []agent.MomentName
-	if t.o.hooks || hookKeeps(t.mode) {
-		names = append(names, agent.BeforeTool)
-		t.hooking = true
+	switch {
+	case t.o.hooks:
+		names = wire.Moments()
+	case hookKeeps(t.mode):
+		names = []agent.MomentName{agent.BeforeTool}
 	}
-	if t.o.hooks {
-		names = append(names, agent.AfterTool, agent.AfterFailure, agent.MessageComes, agent.SessionBegins,
-			agent.SessionEnds, agent.TurnEnds,
-			agent.HelperBegins, agent.HelperEnds, agent.Shortening)
-	}
+	t.hooking = len(names) > 0
 	greeting := &wire.Greeting{Hooks: map[string][]wire.HookMatcher{}, Servers: t.o.servers}
 	for _, name := range names {
 		greeting.Hooks[string(name)] = []wire.HookMatcher{{IDs: []string{string(name)}}}

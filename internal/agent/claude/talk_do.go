@@ -53,17 +53,14 @@ func (t *talk) sendMessage(blocks []event.Block) error {
 	return nil
 }
 
-// modeWord returns the CLI's word for a mode. Our hook enforces the modes that ask about or deny every call.
+// modeWord returns the CLI's word for a mode, or "" for a mode that we do not know either, as in a journal of a newer
+// version. Our hook enforces the modes that ask about or deny every call.
 func modeWord(m setting.Approval) string {
-	switch m {
-	case setting.Plan:
-		return "plan"
-	case setting.AutoEdit:
-		return "acceptEdits"
-	case setting.Yolo:
-		return "bypassPermissions"
-	case setting.Prompt, setting.Default, setting.AskAll, setting.DenyAll:
+	switch {
+	case hookKeeps(m):
 		return "default"
+	case slices.Contains(setting.Approvals(), m):
+		return wire.Word(m, false)
 	}
 	return ""
 }

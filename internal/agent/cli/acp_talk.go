@@ -165,7 +165,7 @@ func (t *acpTalk) greet(result json.RawMessage) []event.Event {
 	if !t.agent.HTTP && slices.ContainsFunc(t.o.servers, func(s acp.Server) bool { return s.URL != "" }) {
 		return t.fail(fault.New(fault.Unsupported, "%s does not support MCP servers with an address", t.o.name))
 	}
-	t.send(method, t.agent.Opening(t.o.resume, t.o.dir, nil, t.o.servers))
+	t.send(method, t.agent.Opening(t.o.resume, t.o.dir, t.o.servers))
 	return nil
 }
 

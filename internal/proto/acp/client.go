@@ -85,7 +85,7 @@ type Server struct {
 }
 
 // Opening returns the parameters of a request that opens a session; session is empty for a new one.
-func (a Agent) Opening(session, dir string, dirs []string, servers []Server) any {
+func (a Agent) Opening(session, dir string, servers []Server) any {
 	list := []object{}
 	for _, s := range servers {
 		o := object{"name": s.Name}
@@ -99,11 +99,7 @@ func (a Agent) Opening(session, dir string, dirs []string, servers []Server) any
 		}
 		list = append(list, o)
 	}
-	o := object{"cwd": dir, "mcpServers": list}.text("sessionId", session)
-	if len(dirs) > 0 {
-		o["additionalDirectories"] = dirs
-	}
-	return o
+	return object{"cwd": dir, "mcpServers": list}.text("sessionId", session)
 }
 
 func named(values map[string]string) []variable {
@@ -213,7 +209,6 @@ func (f *Offer) set(option, method, member, value string) (string, any) {
 
 // Permission is a request for permission to a client.
 type Permission struct {
-	Session     string
 	Title, Text string // the question, and the reason for it
 	Tool        *Tool
 	Options     []Option
@@ -222,21 +217,19 @@ type Permission struct {
 // ReadPermission reads session/request_permission. ok is false if there are no options.
 func ReadPermission(params json.RawMessage) (p Permission, ok bool) {
 	var r struct {
-		SessionID   string
 		Title       string
 		Description string
 		ToolCall    *call
 		Subject     struct {
-			Type, Command, CWD string
-			ToolCallID         string
-			ToolCall           *call
+			Type, Command, ToolCallID string
+			ToolCall                  *call
 		}
 		Options []struct{ OptionID, Name, Kind string }
 	}
 	if !text.Lenient(params, &r) || len(r.Options) == 0 {
 		return p, false
 	}
-	p.Session, p.Title, p.Text, p.Tool = r.SessionID, r.Title, r.Description, &Tool{}
+	p.Title, p.Text, p.Tool = r.Title, r.Description, &Tool{}
 	switch about := cmp.Or(r.ToolCall, r.Subject.ToolCall); {
 	case about != nil:
 		p.Tool = about.tool()
@@ -260,20 +253,20 @@ func Choose(option string) any {
 
 // Blank is a form for a person to fill in, or with URL a page to visit.
 type Blank struct {
-	Session, Text, URL string
-	Fields             []Field
+	Text, URL string
+	Fields    []Field
 }
 
 // ReadForm reads elicitation/create. ok is false if its kind is unknown.
 func ReadForm(params json.RawMessage) (b Blank, ok bool) {
 	var r struct {
-		SessionID, Mode, Message, URL string
-		RequestedSchema               struct{ Properties json.RawMessage }
+		Mode, Message, URL string
+		RequestedSchema    struct{ Properties json.RawMessage }
 	}
 	if !text.Lenient(params, &r) {
 		return b, false
 	}
-	b = Blank{Session: r.SessionID, Text: r.Message, URL: r.URL}
+	b = Blank{Text: r.Message, URL: r.URL}
 	if r.Mode == "url" {
 		return b, r.URL != ""
 	}

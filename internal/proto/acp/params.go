@@ -54,7 +54,6 @@ type (
 
 // Client is what the other side declared about itself.
 type Client struct {
-	Name  string
 	Forms bool // it can show forms
 	// it shows the output of commands in terminals that it creates: in version 2 every client, in version 1 by a
 	// declaration in _meta
@@ -105,8 +104,6 @@ type params struct {
 	Version  *json.Number `json:"protocolVersion"`
 	Client   capabilities `json:"clientCapabilities"`
 	ClientV2 capabilities `json:"capabilities"`
-	Info     *info        `json:"clientInfo"`
-	InfoV2   *info        `json:"info"`
 	Session  *string      `json:"sessionId"`
 	Dir      *string      `json:"cwd"`
 	Dirs     []string     `json:"additionalDirectories"`
@@ -120,10 +117,6 @@ type params struct {
 	Value   json.RawMessage `json:"value"`
 	Prompt  []content       `json:"prompt"`
 	Request json.RawMessage `json:"requestId"`
-}
-
-type info struct {
-	Name string `json:"name"`
 }
 
 type capabilities struct {
@@ -250,11 +243,6 @@ func Greeting(raw json.RawMessage) (Initialize, *jsonrpc.Error) {
 		return Initialize{}, jsonrpc.Errorf(jsonrpc.InvalidParams, "initialize: protocolVersion must be a whole number")
 	}
 	said := Initialize{Wanted: int(wanted)}
-	for _, i := range []*info{p.in.Info, p.in.InfoV2} {
-		if i != nil {
-			said.Client.Name = i.Name
-		}
-	}
 	for _, c := range []capabilities{p.in.Client, p.in.ClientV2} {
 		said.Client.Forms = said.Client.Forms || c.Elicitation != nil && c.Elicitation.Form != nil
 		said.Client.Notices = said.Client.Notices || c.Session != nil && c.Session.Notices != nil

@@ -15,27 +15,22 @@ type Method struct{ ID, Name, About string }
 // Initialized answers initialize.
 func (e Encoder) Initialized(a About) any {
 	info := object{"name": a.Name, "title": a.Title, "version": a.Version}
-	if e.Version == V2 {
-		prompt := object{"embeddedContext": object{}}
-		if a.Images {
-			prompt["image"] = object{}
-		}
-		session := object{"prompt": prompt, "mcp": object{"stdio": object{}, "http": object{}}, "delete": object{}}
-		if a.Dirs {
-			session["additionalDirectories"] = object{}
-		}
-		if a.Fork {
-			session["fork"] = object{}
-		}
-		return object{"protocolVersion": V2, "info": info, "capabilities": object{"session": session}}
-	}
-	session := object{"list": object{}, "delete": object{}, "resume": object{}, "close": object{}}
+	session := object{"delete": object{}}
 	if a.Dirs {
 		session["additionalDirectories"] = object{}
 	}
 	if a.Fork {
 		session["fork"] = object{}
 	}
+	if e.Version == V2 {
+		prompt := object{"embeddedContext": object{}}
+		if a.Images {
+			prompt["image"] = object{}
+		}
+		session["prompt"], session["mcp"] = prompt, object{"stdio": object{}, "http": object{}}
+		return object{"protocolVersion": V2, "info": info, "capabilities": object{"session": session}}
+	}
+	session["list"], session["resume"], session["close"] = object{}, object{}, object{}
 	login := []object{}
 	if a.Login != nil {
 		login = append(login, object{"id": a.Login.ID, "name": a.Login.Name, "description": a.Login.About})

@@ -57,12 +57,11 @@ func (m Matcher) Matches(subject string) bool {
 	return true
 }
 
-// moments returns the moments that host hooks support.
-func moments() []agent.MomentName {
+// Moments returns the moments that hooks support.
+func Moments() []agent.MomentName {
 	return []agent.MomentName{
 		agent.BeforeTool, agent.AfterTool, agent.AfterFailure, agent.MessageComes, agent.SessionBegins,
-		agent.SessionEnds, agent.TurnEnds, agent.HelperBegins, agent.HelperEnds,
-		agent.Shortening,
+		agent.SessionEnds, agent.TurnEnds, agent.HelperBegins, agent.HelperEnds, agent.Shortening,
 	}
 }
 
@@ -94,7 +93,7 @@ func readHooks(raw json.RawMessage, ignored []string) ([]Hook, []string, error) 
 			ignored = append(ignored, "hooks."+name)
 			continue
 		}
-		if !slices.Contains(moments(), agent.MomentName(name)) {
+		if !slices.Contains(Moments(), agent.MomentName(name)) {
 			return nil, nil, fmt.Errorf("initialize: hooks for %s would never be called here, and may be a limit",
 				clipped(name))
 		}
@@ -164,11 +163,9 @@ func HookRequest(callback string, s Scene, m agent.Moment) Control {
 		input["reason"] = m.Text
 	case agent.Shortening:
 		input["trigger"], input["custom_instructions"] = m.Text, nil
-	case agent.TurnEnds:
-		input["stop_hook_active"], input["last_assistant_message"] = m.Again, m.Text
 	case agent.HelperBegins:
 		input["agent_type"] = m.Text
-	case agent.HelperEnds:
+	case agent.TurnEnds, agent.HelperEnds:
 		input["stop_hook_active"], input["last_assistant_message"] = m.Again, m.Text
 	}
 	request.Input = encode(input)
@@ -240,13 +237,11 @@ func Output(name agent.MomentName, w agent.Word) (out HookOutput) {
 //
 // Long because it is one case after the other.
 func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
-	out := HookOutput{More: &HookDecision{}}
+	var out HookOutput
 	if err := json.Unmarshal(body, &out); err != nil {
 		return agent.Word{}, errors.New("its answer is invalid")
 	}
-	if out.More == nil { // it was null
-		out.More = &HookDecision{}
-	}
+	out.More = cmp.Or(out.More, &HookDecision{})
 	w := agent.Word{Note: out.Note, Context: out.More.Context}
 	if out.Async { // the host runs it in the background
 		return agent.Word{}, nil
@@ -285,9 +280,7 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 		return agent.Word{}, errors.New("it replaces the result of a tool, which is not supported here")
 	}
 	if out.Continue != nil && !*out.Continue {
-		if w.End = out.Stop; w.End == "" {
-			w.End = "the host ends the turn"
-		}
+		w.End = cmp.Or(out.Stop, "the host ends the turn")
 	}
 	return w, nil
 }

@@ -78,9 +78,7 @@ func Parse(data []byte) (Frame, error) {
 	case "control_response":
 		r, err := parseReply(f.Response)
 		return Frame{Reply: r}, err
-	case "control_cancel_request": // requests are answered at once
-		return Frame{}, nil
-	case "keep_alive":
+	case "control_cancel_request", "keep_alive": // requests are answered at once
 		return Frame{}, nil
 	case "":
 		return Frame{}, errors.New("the line has no type")

@@ -56,9 +56,7 @@ func (d *Decoder) End(x agent.Exit) []event.Event {
 func (d *Decoder) line(line []byte) []event.Event {
 	line = bytes.TrimSpace(line)
 	switch {
-	case len(line) == 0:
-		return nil
-	case string(line) == "$":
+	case len(line) == 0, string(line) == "$":
 		return nil
 	case json.Valid(line):
 		d.object = nil
@@ -129,7 +127,8 @@ func (d *Decoder) message(line []byte) []event.Event {
 	case "tool_result":
 		e.Kind, e.Result = event.ToolResult, &event.Result{ID: m.UseID, Failed: m.IsError, Output: plainText(m.Content)}
 	case "error":
-		e.Kind, e.Terminal, e.Fault = event.Failed, true, fault.New(codeOr(m.Code), "%s", plainText(m.Message))
+		e.Kind, e.Terminal, e.Fault = event.Failed, true, fault.New(cmp.Or(fault.Code(m.Code), fault.AgentFailed), "%s",
+			plainText(m.Message))
 	case "result":
 		return d.result(m, e)
 	case "usage", "message_stop", "interrupt":
@@ -175,13 +174,6 @@ func (d *Decoder) result(m agentLine, e event.Event) []event.Event {
 		}
 	}
 	return append(events, e)
-}
-
-func codeOr(code string) fault.Code {
-	if code == "" {
-		return fault.AgentFailed
-	}
-	return fault.Code(code)
 }
 
 // plainText returns a string, or the member content or output of an object.
