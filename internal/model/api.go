@@ -5,6 +5,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -70,6 +72,38 @@ type Family struct {
 	Compact float64 // 0 for the default
 	Prices  *Prices
 	Open    bool // a point or a digit may follow the prefix, as in gpt-6.2 for gpt-6
+}
+
+// ReadFamilies reads a table of families, with a line for each: the prefix, the window and the longest answer; then, as
+// far as they apply, the word open, compact=SHARE, and the prices of a million tokens in USD: of input, of output, of
+// reading from the cache and of writing to it.
+func ReadFamilies(table string) (all []Family) {
+	for line := range strings.Lines(table) {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0][0] == '#' {
+			continue
+		}
+		f := Family{Prefix: words[0]}
+		f.Window, _ = strconv.ParseInt(words[1], 0, 64)
+		f.Output, _ = strconv.ParseInt(words[2], 0, 64)
+		var prices []float64
+		for _, word := range words[3:] {
+			number, compact := strings.CutPrefix(word, "compact=")
+			switch n, _ := strconv.ParseFloat(number, 64); {
+			case compact:
+				f.Compact = n
+			case word == "open":
+				f.Open = true
+			default:
+				prices = append(prices, n)
+			}
+		}
+		if len(prices) > 1 {
+			f.Prices = Cost(prices[0], prices[1], prices[2:]...)
+		}
+		all = append(all, f)
+	}
+	return all
 }
 
 // Cost returns the prices of input, output, reading from the cache and writing to it. The price of input is the default

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -51,6 +52,34 @@ func TestKnownModels(t *testing.T) {
 			p.Compact != c.compact || input != c.input {
 			t.Errorf("%s: got %+v, input %v", c.name, p, input)
 		}
+	}
+}
+
+// Every line of a table must be understood as a whole: ReadFamilies does not refuse a wrong word.
+func TestLinesOfModels(t *testing.T) {
+	t.Parallel()
+	comment := regexp.MustCompile(`^#.*\n`)
+	family := regexp.MustCompile(
+		`^\S+ +[1-9][\d_]* +[1-9][\d_]*( open)?( compact=0\.\d+)?( +\d+(\.\d+)?){0,4}\n$`)
+	tables, _ := filepath.Glob("../model/*/models.txt")
+	count := 0
+	for _, table := range tables {
+		b, err := os.ReadFile(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			switch {
+			case comment.MatchString(line):
+			case family.MatchString(line):
+				count++
+			default:
+				t.Errorf("%s: %q", table, line)
+			}
+		}
+	}
+	if count == 0 || count != len(families()) {
+		t.Errorf("%d lines, %d families", count, len(families()))
 	}
 }
 
