@@ -57,8 +57,8 @@ func (e *Error) Unwrap() error { return e.Cause }
 
 // Ended reports whether the connection broke or fell silent, which does not matter once an answer is complete.
 func Ended(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && (e.Trouble == Cut || e.Trouble == Stalled)
+	e, is := errors.AsType[*Error](err)
+	return is && (e.Trouble == Cut || e.Trouble == Stalled)
 }
 
 // Again reports whether the same request may succeed later.

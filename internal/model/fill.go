@@ -62,8 +62,8 @@ func (a *Answer) identify(q Request, prefix string) {
 
 // Failure returns err with the answer so far.
 func (b *Builder) Failure(err error, u Usage) error {
-	var e *Error
-	if !errors.As(err, &e) {
+	e, is := errors.AsType[*Error](err)
+	if !is {
 		e = &Error{Trouble: Broken, Message: err.Error(), Cause: err}
 	}
 	e.Heard, e.Partial, e.Usage = b.Heard(), b.Said(), u

@@ -30,19 +30,9 @@ type Retry struct {
 // not be heard twice. Thinking may be repeated. After a connection broke or fell silent, it retries only once. told is
 // called before each wait; it may be nil.
 func Retrying(c Client, o RetryOptions, told func(Retry)) Client {
-	if o.Tries <= 0 {
-		o.Tries = 3
-	}
-	if o.First <= 0 {
-		o.First = time.Second
-	}
-	if o.Max <= 0 {
-		o.Max = time.Minute
-	}
-	o.Jitter = cmp.Or(o.Jitter, 0.1)
-	if o.Limit <= 0 {
-		o.Limit = 2 * time.Minute
-	}
+	o.Tries = cmp.Or(o.Tries, 3)
+	o.First, o.Max = cmp.Or(o.First, time.Second), cmp.Or(o.Max, time.Minute)
+	o.Jitter, o.Limit = cmp.Or(o.Jitter, 0.1), cmp.Or(o.Limit, 2*time.Minute)
 	if told == nil {
 		told = func(Retry) {}
 	}
@@ -96,8 +86,8 @@ func (r *retrying) again(ctx context.Context, text *bool, once func() error) err
 	wait, breaks := r.o.First, 0
 	for attempt := 1; ; attempt++ {
 		err := once()
-		var e *Error
-		if err == nil || !errors.As(err, &e) || !e.Again() || *text || attempt >= r.o.Tries || ctx.Err() != nil {
+		e, is := errors.AsType[*Error](err)
+		if !is || !e.Again() || *text || attempt >= r.o.Tries || ctx.Err() != nil {
 			return err
 		}
 		tries := r.o.Tries

@@ -250,7 +250,7 @@ func (r *reader) keep(index int, kind model.Kind, k opaque) {
 // failure returns err with the readable part of the answer. Opaque parts are worthless without the rest.
 func (r *reader) failure(err error) error {
 	err = r.build.Failure(err, r.usage.usage())
-	if e := (*model.Error)(nil); errors.As(err, &e) {
+	if e, is := errors.AsType[*model.Error](err); is {
 		e.Partial = slices.DeleteFunc(e.Partial, func(b model.Block) bool { return b.Text == "" })
 	}
 	return err

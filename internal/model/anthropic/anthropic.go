@@ -97,7 +97,7 @@ func (c *client) Count(ctx context.Context, q model.Request) (tokens int64, exac
 		Tokens *int64 `json:"input_tokens"`
 	}
 	err = c.api.Call(ctx, "/messages/count_tokens", r, &counted)
-	if e := (*model.Error)(nil); errors.As(err, &e) && e.Trouble == model.Stopped {
+	if e, is := errors.AsType[*model.Error](err); is && e.Trouble == model.Stopped {
 		return 0, false, err
 	}
 	if err != nil || counted.Tokens == nil {

@@ -82,9 +82,8 @@ func (c *client) Count(ctx context.Context, q model.Request) (int64, bool, error
 		Total wire.Count `json:"totalTokens"`
 	}
 	err := c.api.Call(ctx, c.path("countTokens"), ask, &answer)
-	var e *model.Error
-	if errors.As(err, &e) && (e.Trouble == model.Unknown || e.Trouble == model.Rejected) || err == nil &&
-		answer.Total == 0 {
+	if e, is := errors.AsType[*model.Error](err); is && (e.Trouble == model.Unknown || e.Trouble == model.Rejected) ||
+		err == nil && answer.Total == 0 {
 		return max(1, model.Estimate(q)), false, nil
 	}
 	return int64(answer.Total), err == nil, err

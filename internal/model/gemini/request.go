@@ -235,10 +235,9 @@ func user(m model.Message, names map[string]string) []any {
 			continue
 		}
 		name := cmp.Or(b.Name, names[b.ID])
-		text := b.Text
-		a := functionOutput{Output: &text}
+		a := functionOutput{Output: new(b.Text)}
 		if b.Failed {
-			a = functionOutput{Error: &text}
+			a = functionOutput{Error: new(b.Text)}
 		}
 		results = append(results, part{Response: &response{b.ID, name, a}})
 		for _, inner := range b.Parts {

@@ -96,8 +96,8 @@ type spelling struct {
 
 // learn returns the spelling after an error. It learns each point only once, so that retries end.
 func (c *chat) learn(s spelling, err error) spelling {
-	var e *model.Error
-	if !errors.As(err, &e) || e.Trouble != model.Rejected || e.Heard {
+	e, is := errors.AsType[*model.Error](err)
+	if !is || e.Trouble != model.Rejected || e.Heard {
 		return s
 	}
 	limit := "max_tokens"

@@ -146,8 +146,7 @@ func (r *chatReader) delta(d *chatDelta) {
 		r.call(f)
 	}
 	if d.Call != nil {
-		first := 0
-		r.call(chatFragment{Index: &first, Function: *d.Call})
+		r.call(chatFragment{Index: new(0), Function: *d.Call})
 	}
 }
 

@@ -102,10 +102,10 @@ func (c *responses) request(q model.Request) responsesRequest {
 			r.Input = append(r.Input, responsesUser(m)...)
 		}
 	}
-	loose := false // otherwise the API requires every member of a tool's input
 	for _, t := range q.Tools {
 		r.Tools = append(r.Tools, responsesTool{
-			Type: "function", Name: t.Name, Description: t.Description, Parameters: schema(t.Input), Strict: &loose,
+			Type: "function", Name: t.Name, Description: t.Description, Parameters: schema(t.Input),
+			Strict: new(false), // otherwise the API requires every member of a tool's input
 		})
 	}
 	if q.Search && c.profile.Search {

@@ -11,18 +11,10 @@ import (
 
 // texts returns the text and the thinking of a content, which is a string or a list of parts.
 func texts(content json.RawMessage) (text, thinking string) {
-	content = bytes.TrimSpace(content)
-	if len(content) == 0 || content[0] != '[' {
-		var s wire.Word
-		_ = json.Unmarshal(content, &s)
-		if len(content) > 0 && content[0] == '"' {
-			text = string(s)
-		}
-		return text, ""
-	}
 	var parts []json.RawMessage
 	if json.Unmarshal(content, &parts) != nil {
-		return "", ""
+		_ = json.Unmarshal(content, &text) // anything else counts as empty
+		return text, ""
 	}
 	var said, thought strings.Builder
 	for _, raw := range parts {

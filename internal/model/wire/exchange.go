@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -43,18 +44,12 @@ type exchange struct {
 }
 
 // begin sends a request and waits for the headers of the response. It returns an error of the API as an error.
-func (a *API) begin(ctx context.Context, method, path, accept string, body any) (*exchange, error) {
-	x := &exchange{api: a, asked: ctx, idle: a.Idle, left: maxFault}
-	if x.idle <= 0 {
-		x.idle = defaultIdle
-	}
-	first := a.First
-	if first <= 0 {
-		first = defaultFirst
-	}
+func (a *API) begin(ctx context.Context, path, accept string, body any) (*exchange, error) {
+	x := &exchange{api: a, asked: ctx, idle: cmp.Or(a.Idle, defaultIdle), left: maxFault}
+	first := cmp.Or(a.First, defaultFirst)
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
 	x.timer = time.AfterFunc(first, func() { x.cancel(silent{"no answer came within " + first.String()}) })
-	q, sent, err := x.request(method, path, accept, body)
+	q, sent, err := x.request(path, accept, body)
 	if err == nil {
 		x.resp, err = a.connection().Do(q)
 		sent.drop()
@@ -77,32 +72,29 @@ func (a *API) begin(ctx context.Context, method, path, accept string, body any) 
 }
 
 // request creates the request. Until the payload is dropped, its body can be sent again over a new connection.
-func (x *exchange) request(method, path, accept string, body any) (*http.Request, *payload, error) {
+func (x *exchange) request(path, accept string, body any) (*http.Request, *payload, error) {
 	at, err := url.Parse(x.api.Base + path)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
 		return nil, nil, &model.Error{Trouble: model.Unknown, Message: "the API's address is not an http or https URL"}
 	}
 	x.host = at.Host
-	sent := &payload{}
-	if body != nil {
-		if sent.data, err = text.JSON(body); err != nil {
-			return nil, nil, &model.Error{Trouble: model.Rejected, Message: "cannot encode the request: " +
-				err.Error(), Cause: err}
-		}
+	data, err := text.JSON(body)
+	if err != nil {
+		return nil, nil, &model.Error{Trouble: model.Rejected, Message: "cannot encode the request: " +
+			err.Error(), Cause: err}
 	}
+	sent := &payload{data: data}
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.connected.Store(true) }}
-	q, err := http.NewRequestWithContext(httptrace.WithClientTrace(x.ctx, trace), method, at.String(), nil)
+	q, err := http.NewRequestWithContext(httptrace.WithClientTrace(x.ctx, trace), http.MethodPost, at.String(), nil)
 	if err != nil {
 		return nil, nil, &model.Error{Trouble: model.Unknown, Message: "the API's address is invalid", Cause: err}
 	}
 	if through, _ := x.api.proxy()(q); through != nil {
 		x.host += " (through the proxy " + through.Host + ")"
 	}
-	if body != nil {
-		q.ContentLength, q.GetBody = int64(len(sent.data)), sent.open
-		q.Body, _ = sent.open()
-		q.Header.Set("Content-Type", "application/json")
-	}
+	q.ContentLength, q.GetBody = int64(len(data)), sent.open
+	q.Body, _ = sent.open()
+	q.Header.Set("Content-Type", "application/json")
 	q.Header.Set("Accept", accept)
 	q.Header.Set("User-Agent", "omniagent")
 	if x.api.Header == nil {
@@ -110,7 +102,7 @@ func (x *exchange) request(method, path, accept string, body any) (*http.Request
 	}
 	header, err := x.api.Header(x.ctx)
 	if err != nil {
-		if e := (*model.Error)(nil); !errors.As(err, &e) && x.ctx.Err() == nil {
+		if _, is := errors.AsType[*model.Error](err); !is && x.ctx.Err() == nil {
 			err = &model.Error{Trouble: model.NoLogin, Message: "there is no credential: " + err.Error(), Cause: err}
 		}
 		return nil, nil, err

@@ -27,8 +27,8 @@ func (x *exchange) failure(err error) error {
 	if err == nil {
 		return nil
 	}
-	var e *model.Error
-	if !errors.As(err, &e) || x.asked.Err() != nil && e.Trouble == model.Cut {
+	e, is := errors.AsType[*model.Error](err)
+	if !is || x.asked.Err() != nil && e.Trouble == model.Cut {
 		e = x.broken(err)
 	}
 	if x.resp != nil {
@@ -62,8 +62,7 @@ func secrets(header http.Header) []string {
 
 // broken converts a connection error.
 func (x *exchange) broken(err error) *model.Error {
-	var wrapped *url.Error // its text repeats the whole address
-	if errors.As(err, &wrapped) {
+	if wrapped, is := errors.AsType[*url.Error](err); is { // its text repeats the whole address
 		err = wrapped.Err
 	}
 	e := &model.Error{Cause: err}
@@ -103,9 +102,8 @@ func (x *exchange) offline(err error) string {
 	var certificate *tls.CertificateVerificationError
 	var wrongHost x509.HostnameError
 	var record tls.RecordHeaderError
-	var op *net.OpError
 	to := x.host
-	if errors.As(err, &op) && op.Op == "proxyconnect" {
+	if op, is := errors.AsType[*net.OpError](err); is && op.Op == "proxyconnect" {
 		to = "the proxy"
 	}
 	switch {
@@ -122,7 +120,7 @@ func (x *exchange) offline(err error) string {
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
 		return to + " closes the connection at once"
 	}
-	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+	if wait, is := errors.AsType[net.Error](err); is && wait.Timeout() {
 		return "no connection to " + to + " in time"
 	}
 	return "no connection to " + to + ": " + brief(err.Error())

@@ -59,7 +59,7 @@ type Event struct {
 
 // Stream posts body, and calls each for each event of the answer until it reports that the answer is complete.
 func (a *API) Stream(ctx context.Context, path string, body any, each func(Event) (done bool, err error)) error {
-	x, err := a.begin(ctx, http.MethodPost, path, "text/event-stream", body)
+	x, err := a.begin(ctx, path, "text/event-stream", body)
 	if err != nil {
 		return err
 	}
@@ -68,13 +68,9 @@ func (a *API) Stream(ctx context.Context, path string, body any, each func(Event
 	return x.failure(x.events(each))
 }
 
-// Call posts body, or sends a GET if body is nil, and decodes the answer to into, which may be nil.
+// Call posts body, and decodes the answer to into.
 func (a *API) Call(ctx context.Context, path string, body, into any) error {
-	method := http.MethodPost
-	if body == nil {
-		method = http.MethodGet
-	}
-	x, err := a.begin(ctx, method, path, "application/json", body)
+	x, err := a.begin(ctx, path, "application/json", body)
 	if err != nil {
 		return err
 	}
@@ -169,9 +165,6 @@ func (x *exchange) whole(into any) error {
 	}
 	if refused := x.refusal(body); refused != nil {
 		return refused
-	}
-	if into == nil {
-		return nil
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		wrong := garbage("what came is not the JSON that was expected", body)
