@@ -15,8 +15,8 @@ func Repair(data []byte) (fixed string, ok bool) {
 		if err == nil {
 			return string(v.JSON()), true
 		}
-		var syntax *SyntaxError
-		if !errors.As(err, &syntax) || syntax.insert == "" {
+		syntax, is := errors.AsType[*SyntaxError](err)
+		if !is || syntax.insert == "" {
 			return "", false
 		}
 		if syntax.insert == "," {

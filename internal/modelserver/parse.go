@@ -16,8 +16,7 @@ import (
 func ParseScript(data []byte) (*Script, error) {
 	v, err := literal.ParseJSON5(data)
 	if err != nil {
-		var syntax *literal.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, is := errors.AsType[*literal.SyntaxError](err); is {
 			return nil, wrong(syntax.Pos, "%s", syntax.Message)
 		}
 		return nil, fault.New(fault.Invalid, "the script cannot be read").Because(err)

@@ -214,8 +214,7 @@ func readBody(w http.ResponseWriter, q *http.Request) ([]byte, *Failure) {
 			" is not known"}
 	}
 	body, err := io.ReadAll(io.LimitReader(in, maxBody+1))
-	var large *http.MaxBytesError
-	if errors.As(err, &large) || len(body) > maxBody {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large || len(body) > maxBody {
 		return nil, &Failure{Status: http.StatusRequestEntityTooLarge, Message: "the body is larger than 64 MiB"}
 	}
 	if err != nil {

@@ -139,8 +139,7 @@ func lineAt(data []byte, offset int64) int {
 
 // brokenAt returns the offset of a JSON error: the one in err, or the start of a value that never ends.
 func brokenAt(data []byte, offset int64, err error) int64 {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, is := errors.AsType[*json.SyntaxError](err); is {
 		return syntax.Offset - 1
 	}
 	rest := data[offset:]

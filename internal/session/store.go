@@ -394,8 +394,8 @@ func noFile(path string) *fault.Fault {
 }
 
 func lockedBy(id string, err error) error {
-	var f *fault.Fault
-	if !errors.As(err, &f) || f.Code != fault.LockHeld {
+	f, is := errors.AsType[*fault.Fault](err)
+	if !is || f.Code != fault.LockHeld {
 		return err
 	}
 	by := fault.New(fault.Conflicting, "another process has the session %s open", id).With("session_id", id).
@@ -422,8 +422,7 @@ func unwritable(path string, err error) error {
 
 // fileFault converts an error to a fault about a file of a session, unless it is a fault.
 func fileFault(path, verb string, err error, hint string) error {
-	var known *fault.Fault
-	if err == nil || errors.As(err, &known) {
+	if _, known := errors.AsType[*fault.Fault](err); err == nil || known {
 		return err
 	}
 	return fault.New(codeOf(err), "the session file %s cannot be %s", path, verb).With("path", path).Because(err).

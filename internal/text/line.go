@@ -51,8 +51,8 @@ func MustLine(v any) []byte {
 // data is JSON.
 func Lenient(data []byte, v any) bool {
 	err := json.Unmarshal(data, v)
-	var other *json.UnmarshalTypeError
-	return err == nil || errors.As(err, &other)
+	_, other := errors.AsType[*json.UnmarshalTypeError](err)
+	return err == nil || other
 }
 
 // SameJSON reports whether two JSON texts have the same value.

@@ -108,8 +108,7 @@ func (m updateParams) terminal(more bool) *Tool {
 	}
 	if m.Output != nil || data != "" {
 		bytes, _ := base64.StdEncoding.DecodeString(data)
-		text := string(bytes)
-		t.Output = &text
+		t.Output = new(string(bytes))
 	}
 	if m.ExitStatus != nil {
 		t.Ended, t.Exit = true, m.ExitStatus.ExitCode

@@ -160,8 +160,10 @@ func (e *Encoder) event(ev event.Event) [][]byte {
 		return [][]byte{e.system(system{Subtype: "compact_boundary", Compact: shortened})}
 	case event.Retry:
 		r := ev.Retry
-		wait := r.After.Milliseconds()
-		s := system{Subtype: "api_retry", Attempt: r.Attempt, Most: r.Of, Delay: &wait, Error: "server_error"}
+		s := system{
+			Subtype: "api_retry", Attempt: r.Attempt, Most: r.Of, Delay: new(r.After.Milliseconds()),
+			Error: "server_error",
+		}
 		if r.Status != 0 {
 			s.Code = &r.Status
 		}

@@ -73,13 +73,9 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 		Asking: end.Asking.Milliseconds(), Turns: end.Turns, Session: e.session, Usage: turnTokens(end.Usage),
 		Denials: nonNil(e.denials), Structured: end.Structured, Identifier: e.UUID(),
 	}
-	if r.Turns == nil {
-		one := 1
-		r.Turns = &one
-	}
+	r.Turns = cmp.Or(r.Turns, new(1))
 	if e.stop != "" {
-		stop := e.stop
-		r.Stop = &stop
+		r.Stop = new(e.stop)
 	}
 	e.total(ev, &r)
 	switch {
@@ -90,8 +86,7 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 		}
 		r.Result = &words
 	case e.failure != nil && errorKind(e.failure) != "":
-		words := "API Error: " + e.failure.Sentence()
-		r.Result = &words
+		r.Result = new("API Error: " + e.failure.Sentence())
 		if status, ok := e.failure.Detail["status"].(int); ok {
 			r.Status = &status
 		}

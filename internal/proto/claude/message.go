@@ -98,9 +98,8 @@ func (m *message) sign(e *Encoder) [][]byte {
 	if m.kind != event.Thinking {
 		return nil
 	}
-	none := ""
 	return [][]byte{m.streamEvent(e, piece{
-		Type: "content_block_delta", Index: m.at(), Delta: delta{Type: "signature_delta", Signature: &none},
+		Type: "content_block_delta", Index: m.at(), Delta: delta{Type: "signature_delta", Signature: new("")},
 	})}
 }
 
@@ -131,7 +130,6 @@ func (m *message) start(e *Encoder) [][]byte {
 func (m *message) addCall(e *Encoder, c callBlock) [][]byte {
 	lines := append(m.flush(e, false), m.close(e)...)
 	if m.partial {
-		input := string(c.Input)
 		lines = append(lines, m.start(e)...)
 		lines = append(lines,
 			m.streamEvent(e, piece{
@@ -140,7 +138,8 @@ func (m *message) addCall(e *Encoder, c callBlock) [][]byte {
 			}))
 		lines = append(lines,
 			m.streamEvent(e, piece{
-				Type: "content_block_delta", Index: m.at(), Delta: delta{Type: "input_json_delta", Partial: &input},
+				Type: "content_block_delta", Index: m.at(),
+				Delta: delta{Type: "input_json_delta", Partial: new(string(c.Input))},
 			}))
 	}
 	lines = append(lines, e.line(messageLine{Type: "assistant", Parent: parent(m.parent), Message: m.line([]any{c})}))
@@ -181,15 +180,11 @@ func (e *Encoder) shut(parent string, aborted bool) [][]byte {
 	if m.reason != "" {
 		stop.Reason = &m.reason
 	}
-	usage := m.usage
-	lines = append(lines, m.streamEvent(e, piece{Type: "message_delta", Delta: stop, Usage: &usage}))
+	lines = append(lines, m.streamEvent(e, piece{Type: "message_delta", Delta: stop, Usage: new(m.usage)}))
 	return append(lines, m.streamEvent(e, piece{Type: "message_stop"}))
 }
 
-func (m *message) at() *int {
-	i := m.index
-	return &i
-}
+func (m *message) at() *int { return new(m.index) }
 
 func (m *message) line(content []any) *assistant {
 	return &assistant{ID: m.id, Type: "message", Role: "assistant", Model: m.model, Content: content, Usage: m.usage}

@@ -57,8 +57,7 @@ func Parse(data []byte) (Frame, error) {
 		Reason   string          `json:"reason"`
 	}
 	if err := json.Unmarshal(data, &f); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if _, syntax := errors.AsType[*json.SyntaxError](err); syntax {
 			return Frame{}, fmt.Errorf(`it is not JSON: %w; a message is {"type":"user","content":"TEXT"}`, err)
 		}
 		return Frame{}, fmt.Errorf("it cannot be read: %w", fault.InJSON(err))
