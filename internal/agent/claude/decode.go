@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"omniagent/internal/agent"
@@ -213,7 +211,7 @@ func (d *decoder) user(l *wire.Line) []event.Event {
 		}
 		delete(d.calls, b.ToolUseID)
 		if b.IsError && kind(r.Name) == event.Shell {
-			r.ExitCode = exitCode(r.Output)
+			r.ExitCode = cli.ExitCode(r.Output, "Exit code ")
 		}
 		for _, meta := range l.Meta {
 			switch {
@@ -233,17 +231,6 @@ func (d *decoder) user(l *wire.Line) []event.Event {
 		out = []event.Event{{Kind: event.Notice, Session: l.Session, Text: wire.Plain(m.Content)}}
 	}
 	return out
-}
-
-// exitCode returns the exit code from the first line of a failed command's output.
-func exitCode(output string) *int {
-	first, _, _ := strings.Cut(output, "\n")
-	digits, ok := strings.CutPrefix(first, "Exit code ")
-	code, err := strconv.Atoi(digits)
-	if !ok || err != nil {
-		return nil
-	}
-	return &code
 }
 
 func delta(l *wire.Line) []event.Event {

@@ -134,8 +134,7 @@ func withEarlier(before, end *event.End) *event.End {
 	sum.Asking += before.Asking
 	sum.Notes = append(slices.Clone(before.Notes), end.Notes...)
 	if before.Turns != nil && end.Turns != nil {
-		turns := *before.Turns + *end.Turns
-		sum.Turns = &turns
+		sum.Turns = new(*before.Turns + *end.Turns)
 	}
 	if before.Usage != nil && end.Usage != nil {
 		usage := *end.Usage

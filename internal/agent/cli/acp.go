@@ -93,9 +93,8 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 			servers, _ := HostServers(a.Driver.Name(), s.Terms.Servers) // the launch has checked the error
 			about := a.Driver.Describe()
 			o := acpOptions{
-				name: about.Title, login: about.Login, dir: s.Dir, resume: s.Resume, fork: s.Terms.Fork,
-				mode: ModeOf(s), plan: a.Unflagged && ModeOf(s) == setting.Plan, servers: servers, fault: a.Fault,
-				lost: a.Lost, exit: a.Exit, sums: a.Sums, offered: a.Offered,
+				ACP: a, name: about.Title, login: about.Login, dir: s.Dir, resume: s.Resume, fork: s.Terms.Fork,
+				mode: ModeOf(s), plan: a.Unflagged && ModeOf(s) == setting.Plan, servers: servers,
 			}
 			if a.Models {
 				o.model = s.Shared.Model.Value

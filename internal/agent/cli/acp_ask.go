@@ -30,11 +30,12 @@ type acpAsked struct {
 
 // requested handles a request by the agent.
 func (t *acpTalk) requested(m jsonrpc.Message) []event.Event {
-	if t.o.offered.Has(m.Method) {
+	if t.o.Offered.Has(m.Method) {
 		return t.chore(m)
 	}
 	q := acpAsked{id: slices.Clone(m.ID)}
 	name := "q" + string(m.ID)
+	wrong := jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: invalid parameters", m.Method)
 	switch m.Method {
 	case "session/request_permission":
 		if p, ok := acp.ReadPermission(m.Params); ok {
@@ -46,10 +47,9 @@ func (t *acpTalk) requested(m jsonrpc.Message) []event.Event {
 			return append(t.begins(), t.form(name, q, b)...)
 		}
 	default:
-		t.Say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s is not supported", m.Method)))
-		return []event.Event{{Kind: event.Notice, Text: m.Method}}
+		wrong = jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s is not supported", m.Method)
 	}
-	t.Say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: invalid parameters", m.Method)))
+	t.Say(jsonrpc.Failure(m.ID, wrong))
 	return []event.Event{{Kind: event.Notice, Text: m.Method}}
 }
 
@@ -132,21 +132,20 @@ func (q *acpAsked) sort(options []acp.Option) {
 
 // names returns the possible answers.
 func (q *acpAsked) names() []string {
-	if len(q.choices) > 0 {
-		var names []string
-		for _, o := range q.choices {
-			names = append(names, o.Name)
-		}
+	var names []string
+	for _, o := range q.choices {
+		names = append(names, o.Name)
+	}
+	if len(names) > 0 {
 		return names
 	}
-	names := []string{event.Deny}
-	if q.always != "" {
-		names = append([]string{event.Always}, names...)
-	}
 	if q.allow != "" || q.form {
-		names = append([]string{event.Allow}, names...)
+		names = append(names, event.Allow)
 	}
-	return names
+	if q.always != "" {
+		names = append(names, event.Always)
+	}
+	return append(names, event.Deny)
 }
 
 // choice returns the id of the option that a person chose, or "".

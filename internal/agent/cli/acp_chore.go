@@ -148,8 +148,8 @@ func (t *acpTalk) hostAnswered(m HostAnswer) {
 		t.Say(jsonrpc.Result(id, m.Result))
 		return
 	}
-	var told *jsonrpc.Error
-	if !errors.As(m.Err, &told) {
+	told, is := errors.AsType[*jsonrpc.Error](m.Err)
+	if !is {
 		told = jsonrpc.Errorf(jsonrpc.InternalError, "%v", m.Err)
 	}
 	t.Say(jsonrpc.Failure(id, told))

@@ -54,6 +54,7 @@ type acpTalk struct {
 
 // acpOptions are the terms with which a conversation is opened.
 type acpOptions struct {
+	ACP
 	name, login string
 	dir         string
 	resume      string
@@ -62,12 +63,7 @@ type acpOptions struct {
 	plan        bool // the agent must have a mode of its own that changes nothing
 	model       string
 	servers     []acp.Server
-	offered     acp.Offered
-	fault       func(*jsonrpc.Error) *fault.Fault
-	lost        func(last string, used bool) *fault.Fault
-	exit        func(output string) *int
-	sums        bool
-	recorded    func(session string) *event.Usage
+	recorded    func(session string) *event.Usage // ACP.Recorded in the agent's environment
 }
 
 // acpRequest is a request of ours.
@@ -89,7 +85,7 @@ func newACPTalk(o acpOptions) *acpTalk {
 
 // Begin sends the greeting.
 func (t *acpTalk) Begin() Step {
-	t.send("initialize", acp.Hello("omniagent", "1", t.o.offered))
+	t.send("initialize", acp.Hello("omniagent", "1", t.o.Offered))
 	return t.Step.Take()
 }
 
@@ -249,8 +245,8 @@ func (t *acpTalk) faultOf(method string, e *jsonrpc.Error) (f *fault.Fault) {
 		}
 		return f
 	}
-	if t.o.fault != nil {
-		f = t.o.fault(e)
+	if t.o.Fault != nil {
+		f = t.o.Fault(e)
 	}
 	switch {
 	case f != nil:
@@ -317,15 +313,14 @@ func (t *acpTalk) used() *event.Usage {
 			Input: s.Input, Output: s.Output, Cached: s.Cached, Written: s.Written, Reasoning: s.Reasoning,
 		}
 	}
-	if sums := t.o.sums || t.o.recorded != nil; u == nil || !sums {
+	if sums := t.o.Sums || t.o.recorded != nil; u == nil || !sums {
 		return u
 	}
 	before := t.sum
 	if t.sum = u; before == nil {
 		return nil
 	}
-	since := u.Since(*before)
-	return &since
+	return new(u.Since(*before))
 }
 
 // ended ends the turn for the agent's reason. f is why it failed, if known.
@@ -333,8 +328,8 @@ func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
 	out := append(t.begins(), t.Questions.WithdrawAll()...)
 	out = append(out, t.callsLeft()...)
 	end := &event.End{OK: stop == "end_turn" && f == nil, Reason: stop, Usage: t.used()}
-	if f == nil && end.OK && t.o.lost != nil && t.pieces == 1 {
-		f = t.o.lost(t.last, end.Usage != nil && end.Usage.Input+end.Usage.Output > 0)
+	if f == nil && end.OK && t.o.Lost != nil && t.pieces == 1 {
+		f = t.o.Lost(t.last, end.Usage != nil && end.Usage.Input+end.Usage.Output > 0)
 		end.OK = f == nil
 	}
 	switch {
@@ -349,8 +344,7 @@ func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
 			cmp.Or(FirstLine(stop), "no reason given"))
 	}
 	if t.cost != nil && end.Usage != nil && *t.cost > t.before {
-		cost := *t.cost - t.before
-		end.Usage.CostUSD = &cost
+		end.Usage.CostUSD = new(*t.cost - t.before)
 	}
 	unasked := !t.busy
 	t.busy, t.stops, t.begun = false, false, false

@@ -377,7 +377,7 @@ func TestACPChores(t *testing.T) {
 		{setting.Yolo, acp.Offered{Terminals: true}, read, "-32601"},
 		{setting.Yolo, all, `{"id":"r","method":"fs/read_text_file","params":7}` + "\n", "-32602"},
 	} {
-		p := playACP(t, acpOptions{mode: c.mode, offered: c.offered}, "")
+		p := playACP(t, acpOptions{mode: c.mode, ACP: ACP{Offered: c.offered}}, "")
 		p.feed([]byte(hello))
 		step := p.wire.Feed([]byte(c.line))
 		p.take(step)
@@ -397,7 +397,7 @@ func TestACPChores(t *testing.T) {
 		}
 	}
 	for option, want := range map[string]string{event.Allow: `"id":"w","result":{}`, event.Deny: "-32800"} {
-		p := playACP(t, acpOptions{mode: setting.Prompt, offered: all}, "")
+		p := playACP(t, acpOptions{mode: setting.Prompt, ACP: ACP{Offered: all}}, "")
 		p.feed([]byte(hello + write))
 		step, err := p.wire.Do(Command{Answer: &event.Reply{
 			Question: p.events[len(p.events)-1].Ask.ID,
@@ -435,7 +435,7 @@ func TestACPChores(t *testing.T) {
 				"\n",
 		},
 	} {
-		p := playACP(t, acpOptions{mode: setting.Prompt, offered: all}, "")
+		p := playACP(t, acpOptions{mode: setting.Prompt, ACP: ACP{Offered: all}}, "")
 		p.feed([]byte(hello + c.allowed))
 		if err := p.do(Command{Answer: &event.Reply{
 			Question: p.events[len(p.events)-1].Ask.ID,

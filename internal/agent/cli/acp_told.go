@@ -264,8 +264,8 @@ func (t *acpTalk) result(c *acpCall) []event.Event {
 	case c.Output != "":
 		r.Output = c.Output
 	}
-	if t.o.exit != nil && r.ExitCode == nil && acpKind(c.Kind) == event.Shell {
-		r.ExitCode = t.o.exit(r.Output)
+	if t.o.Exit != nil && r.ExitCode == nil && acpKind(c.Kind) == event.Shell {
+		r.ExitCode = t.o.Exit(r.Output)
 	}
 	out = append(out, event.Event{Kind: event.ToolResult, Session: t.offer.Session, Parent: c.Parent, Result: r})
 	if c.Code == "denied" {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"strconv"
 	"strings"
 
 	"omniagent/internal/agent"
@@ -89,6 +90,17 @@ func Unreadable(line []byte) []event.Event {
 }
 
 const unreadable = "a line that cannot be read"
+
+// ExitCode returns the exit code that the first line of a command's output has after these words, or nil.
+func ExitCode(output, words string) *int {
+	first, _, _ := strings.Cut(output, "\n")
+	digits, told := strings.CutPrefix(first, words)
+	code, err := strconv.Atoi(digits)
+	if !told || err != nil {
+		return nil
+	}
+	return &code
+}
 
 // FirstLine returns the first line of a text, up to 300 bytes.
 func FirstLine(s string) string {

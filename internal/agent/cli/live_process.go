@@ -150,8 +150,7 @@ func (m *live) handle(p *running, e event.Event) {
 	}
 	switch e.Kind {
 	case event.Started:
-		facts := m.facts
-		e.Facts = &facts
+		e.Facts = new(m.facts)
 	case event.TurnBegan:
 		p.works = true
 	case event.Ended:
@@ -266,8 +265,7 @@ func (m *live) lastEvents(p *running, x agent.Exit, e agent.Evidence) {
 		return
 	}
 	if last == nil {
-		unfinished := Unfinished("", "")
-		last = &unfinished
+		last = new(Unfinished("", ""))
 	}
 	if last.Synthetic {
 		if x.ByUs != "" && x.ByUs != silence {

@@ -70,13 +70,13 @@ func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 // messages while it works. kept lists further terms that the agent keeps.
 func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services, kept ...Term) error {
 	m := d.Matrix(s.Install.Version)
-	switch mode := s.Terms.Mode; {
+	mode := s.Terms.Mode
+	switch cell := m.Cell(agent.Approval, string(mode), setting.OneShot); {
 	case mode == "":
-	case mode.Stricter() && m.Cell(agent.Approval, string(mode), setting.OneShot).Level != agent.Full:
-		note := m.Cell(agent.Approval, string(mode), setting.OneShot).Note
+	case mode.Stricter() && cell.Level != agent.Full:
 		return fault.New(fault.Unsupported, "%s has no mode %s that we know to keep%s", d.Name(), mode,
-			parenthesis(note))
-	case mode == setting.Default && m.Cell(agent.Approval, string(mode), setting.OneShot).Level == agent.None:
+			parenthesis(cell.Note))
+	case mode == setting.Default && cell.Level == agent.None:
 		s.Shared.Approval = setting.AsTyped(setting.Prompt) // stricter, because nobody can be asked
 	default:
 		s.Shared.Approval = setting.AsTyped(mode)

@@ -72,12 +72,10 @@ func (m *turns) Abilities() agent.Abilities {
 	return agent.Abilities{Resume: cell.Level == agent.Full}
 }
 
-func (m *turns) unable(what string) error {
-	return fault.New(fault.Unsupported, "%s cannot be %s while it works", m.driver.Describe().Title, what)
-}
-
 // Steer fails, because the agent reads only one message.
-func (m *turns) Steer(context.Context, []event.Block) error { return m.unable("steered") }
+func (m *turns) Steer(context.Context, []event.Block) error {
+	return fault.New(fault.Unsupported, "%s cannot be steered while it works", m.driver.Describe().Title)
+}
 
 // Answer fails, because there are no questions.
 func (m *turns) Answer(r event.Reply) error {

@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/agent/cli"
 )
 
-const pkg = "@openai/codex"
+const pkg = "@openai/codex" // its package, and the first part of the names of the platforms' packages
 
 // Locate finds the program, and the executable that npm's script would start. Starting it directly saves the start of
 // Node, about 40 ms.

@@ -17,7 +17,7 @@ import (
 func refusals(l agent.Launch, p passed) []agent.Refusal {
 	var out []agent.Refusal
 	home := codexHome(l.Env)
-	if named, ok := cli.Lookup(l.Env, "CODEX_HOME"); ok && named != "" && l.Spec.Rehearsal == nil {
+	if named := cli.First(l.Env, "CODEX_HOME"); named != "" && l.Spec.Rehearsal == nil {
 		if _, err := os.Stat(named); os.IsNotExist(err) {
 			out = append(out, agent.Refusal{
 				Reason: "CODEX_HOME names a directory that does not exist", Fix: "make the directory",
@@ -112,7 +112,7 @@ func inRepository(dir string) bool {
 }
 
 func tempDir(env []string) string {
-	if dir, ok := cli.Lookup(env, "TMPDIR"); ok && filepath.IsAbs(dir) {
+	if dir := cli.First(env, "TMPDIR"); filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
 	}
 	return filepath.Clean(os.TempDir())

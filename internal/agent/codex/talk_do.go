@@ -101,10 +101,9 @@ func (t *talk) stop() {
 	t.send("turn/interrupt", map[string]any{"threadId": t.thread, "turnId": t.turn})
 }
 
-// strictness orders the modes that Codex has.
-func strictness(m setting.Approval) int {
-	order := []setting.Approval{setting.Plan, setting.Prompt, setting.Default, setting.AutoEdit, setting.Yolo}
-	return slices.Index(order, m)
+// stricter reports whether fewer calls run in a mode than in another.
+func stricter(m, than setting.Approval) bool {
+	return slices.Index(setting.Approvals(), m) < slices.Index(setting.Approvals(), than)
 }
 
 // reply answers a question.
@@ -124,7 +123,7 @@ func (t *talk) reply(r event.Reply) error {
 	case len(r.Rules) > 0, q.call != nil && len(r.Input) > 0 && !text.SameJSON(r.Input, q.call.Input):
 		denied = true // Codex can only run the unchanged call
 	case r.Mode != "" && !denied:
-		if _, _, err := policies(r.Mode, t.o); err != nil || strictness(r.Mode) < strictness(t.mode) {
+		if _, _, err := policies(r.Mode, t.o); err != nil || stricter(r.Mode, t.mode) {
 			denied = true
 		} else {
 			t.later = r.Mode

@@ -96,7 +96,7 @@ func refuseHooks(s agent.Spec) error {
 	return nil
 }
 
-// obeys describes what the CLI does with a trusted file.
+// repoEffect describes what the CLI does with a trusted file.
 func repoEffect(file string) string {
 	if dir := filepath.Dir(file); filepath.Base(dir) == "hooks" && filepath.Base(filepath.Dir(dir)) == ".github" {
 		return "hooks that copilot runs as programs in a conversation over ACP"

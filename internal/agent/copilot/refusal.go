@@ -30,7 +30,7 @@ func (d driver) refusals(l agent.Launch) []agent.Refusal {
 			})
 		}
 	}
-	if url, _ := cli.Lookup(l.Env, "COPILOT_PROVIDER_BASE_URL"); url != "" {
+	if cli.First(l.Env, "COPILOT_PROVIDER_BASE_URL") != "" {
 		if !named(l) {
 			list = append(list, agent.Refusal{
 				Reason: "With a model provider of your own, Copilot has no default model.",
@@ -41,7 +41,7 @@ func (d driver) refusals(l agent.Launch) []agent.Refusal {
 	}
 	// The CLI uses the first of these that is set, and tries nothing else.
 	for _, name := range tokens() {
-		if token, _ := cli.Lookup(l.Env, name); token != "" {
+		if token := cli.First(l.Env, name); token != "" {
 			if strings.HasPrefix(token, "ghp_") {
 				list = append(list, agent.Refusal{
 					Reason: "The token in " + name + " is a classic one, which Copilot does not accept.",

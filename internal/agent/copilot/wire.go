@@ -102,7 +102,6 @@ type sessionError struct {
 // failure is a failed request. Only the output has it.
 type failure struct {
 	Status  int    `json:"statusCode"`
-	Attempt int    `json:"retryAttempt"`
 	Code    string `json:"errorCode"`
 	Kind    string `json:"badRequestKind"`
 	Message string `json:"errorMessage"`

@@ -2,11 +2,11 @@ package gemini
 
 import (
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
 	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/setting"
@@ -51,15 +51,7 @@ func recentCopies(s agent.Spec, now time.Time) (copies []agent.File) {
 }
 
 // exitOf returns the exit code of a command that failed, which is the first line of its result.
-func exitOf(output string) *int {
-	line, _, _ := strings.Cut(output, "\n")
-	rest, told := strings.CutPrefix(line, "Command exited with code: ")
-	code, err := strconv.Atoi(rest)
-	if !told || err != nil {
-		return nil
-	}
-	return &code
-}
+func exitOf(output string) *int { return cli.ExitCode(output, "Command exited with code: ") }
 
 // acpFault translates an error response, whose code is the HTTP status of the model's API.
 func acpFault(e *jsonrpc.Error) *fault.Fault {

@@ -59,13 +59,13 @@ func fitSandbox(m agent.Matrix, s agent.Spec) {
 				return
 			}
 			c.Weak = nil
-			if lookup(s.Env, sandboxName, "") != "" {
+			if cli.First(s.Env, sandboxName) != "" {
 				c.Env = []string{sandboxName + "=false"} // it would override the flag
 			}
 			return
 		}
 		switch {
-		case lookup(s.Env, "SANDBOX", "") != "":
+		case cli.First(s.Env, "SANDBOX") != "":
 			*c = agent.Cell{Level: agent.None, Note: "SANDBOX is set, so the CLI believes that it is already in one"}
 		case passed && !on:
 			*c = agent.Cell{Level: agent.None, Note: "the passthrough switches it off"}
@@ -90,7 +90,7 @@ const sandboxName = "GEMINI_SANDBOX"
 
 // inherited reports whether the environment turns the sandbox on.
 func inherited(env []string) bool {
-	value := strings.ToLower(strings.TrimSpace(lookup(env, sandboxName, "")))
+	value := strings.ToLower(strings.TrimSpace(cli.First(env, sandboxName)))
 	return value != "" && value != "0" && value != "false"
 }
 
@@ -115,7 +115,7 @@ func passedSandbox(passthrough []string) (on, passed bool) {
 
 // startsContainer reports whether the CLI will restart itself in a container.
 func startsContainer(s agent.Spec) bool {
-	if lookup(s.Env, "SANDBOX", "") != "" || s.Machine.OS == "darwin" && has(s, "sandbox-exec") {
+	if cli.First(s.Env, "SANDBOX") != "" || s.Machine.OS == "darwin" && has(s, "sandbox-exec") {
 		return false
 	}
 	on, passed := passedSandbox(s.Passthrough)
@@ -151,7 +151,7 @@ func policy(t *cli.Translation, s agent.Spec) {
 			"priority = " + weight + "\n" +
 			"denyMessage = \"Web access is off.\"\n")})
 		if startsContainer(s) { // a container silently ignores a policy that it cannot find
-			mounts := lookup(s.Env, mountsName, "")
+			mounts := cli.First(s.Env, mountsName)
 			t.Env = append(t.Env, mountsName+"="+strings.TrimPrefix(mounts+","+path, ","))
 		}
 	}

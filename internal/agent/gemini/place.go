@@ -40,15 +40,11 @@ func systemDir(system string) string {
 // repository's file only if it is trusted.
 func settingsFiles(s agent.Spec) []string {
 	repository := filepath.Join(s.Dir, ".gemini", "settings.json")
-	system := lookup(s.Env, "GEMINI_CLI_SYSTEM_SETTINGS_PATH", filepath.Join(systemDir(s.Machine.OS), "settings.json"))
-	defaults := lookup(s.Env, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
+	system := cmp.Or(cli.First(s.Env, "GEMINI_CLI_SYSTEM_SETTINGS_PATH"),
+		filepath.Join(systemDir(s.Machine.OS), "settings.json"))
+	defaults := cmp.Or(cli.First(s.Env, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"),
 		filepath.Join(filepath.Dir(system), "system-defaults.json"))
 	return []string{system, repository, configPath(s.Env, "settings.json"), defaults}
-}
-
-// lookup returns the value of a variable, or a default if it is empty.
-func lookup(env []string, name, otherwise string) string {
-	return cmp.Or(cli.First(env, name), otherwise)
 }
 
 // head returns the beginning of a settings file, or nothing.

@@ -36,8 +36,7 @@ func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 			Codes: []int{1, exitSandbox}, // 1 if the image cannot be fetched
 		})
 	}
-	if url, ok := cli.Lookup(l.Env, "GOOGLE_GEMINI_BASE_URL"); ok && url != "" && s.Rehearsal == nil &&
-		!choseSignIn(s) {
+	if cli.First(l.Env, "GOOGLE_GEMINI_BASE_URL") != "" && s.Rehearsal == nil && !choseSignIn(s) {
 		out = append(out, agent.Refusal{
 			Reason: "With GOOGLE_GEMINI_BASE_URL set, Gemini CLI needs a way to sign in that was chosen before.",
 			Fix:    `Set security.auth.selectedType to "gemini-api-key" in ~/.gemini/settings.json.`,
@@ -51,16 +50,16 @@ func has(s agent.Spec, program string) bool { return s.Machine.Has != nil && s.M
 
 // image returns the container image that the CLI would use.
 func image(s agent.Spec) string {
-	return lookup(s.Env, "GEMINI_SANDBOX_IMAGE",
+	return cmp.Or(cli.First(s.Env, "GEMINI_SANDBOX_IMAGE"),
 		"us-docker.pkg.dev/gemini-code-dev/gemini-cli/sandbox:"+cmp.Or(s.Install.Version, measured))
 }
 
 // trusted reports whether the CLI trusts the directory. If a file cannot be read, it reports true, because after a
 // failure a missing hint does less harm than a wrong one.
 func trusted(s agent.Spec) bool {
-	workspace := lookup(s.Env, "GEMINI_CLI_TRUST_WORKSPACE", "")
+	workspace := cli.First(s.Env, "GEMINI_CLI_TRUST_WORKSPACE")
 	switch {
-	case lookup(s.Env, "GEMINI_RESTRICTED_MODE", "") == "true", workspace == "false":
+	case cli.First(s.Env, "GEMINI_RESTRICTED_MODE") == "true", workspace == "false":
 		return false
 	case workspace == "true", s.Rehearsal != nil:
 		return true
@@ -76,8 +75,8 @@ func trusted(s agent.Spec) bool {
 			break
 		}
 	}
-	file := lookup(s.Env, "GEMINI_CLI_TRUSTED_FOLDERS_PATH", configPath(s.Env, "trustedFolders.json"))
-	return trustListed(file, s.Dir)
+	return trustListed(cmp.Or(cli.First(s.Env, "GEMINI_CLI_TRUSTED_FOLDERS_PATH"),
+		configPath(s.Env, "trustedFolders.json")), s.Dir)
 }
 
 // widening returns the keys of the repository's settings that allow more than the approval, if the CLI obeys them.

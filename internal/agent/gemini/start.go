@@ -42,7 +42,7 @@ func singleProcess(s agent.Spec, memory int) []string {
 // heap returns the variable with the heap limit of the second process: half of the machine's memory, which a long
 // conversation needs. known is false if the machine's memory is unknown.
 func heap(s agent.Spec, memory int) (set []string, known bool) {
-	options := lookup(s.Env, nodeOptions, "")
+	options := cli.First(s.Env, nodeOptions)
 	if strings.Contains(strings.ReplaceAll(options, "_", "-"), "--max-old-space-size") || startsContainer(s) ||
 		keepsHeap(s) {
 		return nil, true // a person chose or declined it, or the CLI is in a container

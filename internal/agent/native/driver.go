@@ -110,8 +110,7 @@ func ofObject(schema []byte) bool {
 
 // Observe reads the journal.
 func (d driver) Observe(l agent.Launch) agent.Observer {
-	home, _ := cli.Lookup(l.Env, "HOME")
-	return observer{session.Default(home), l.Session}
+	return observer{session.Default(cli.First(l.Env, "HOME")), l.Session}
 }
 
 type observer struct {

@@ -122,7 +122,7 @@ func uniqueTitle(fresh string) string {
 		day := 24 * time.Hour
 		at = at.Truncate(day).Add(time.Duration(hash.Sum64()%uint64(day.Milliseconds())) * time.Millisecond)
 	}
-	return "New session - " + at.Format("2006-01-02T15:04:05.000Z")
+	return untitled + at.Format("2006-01-02T15:04:05.000Z")
 }
 
 // overridden corrects the policies that the passthrough, a running server, or the repository overrides.

@@ -32,15 +32,14 @@ func permission(env []string, s agent.Spec) []string {
 	if a := s.Shared.Approval.Value; a == setting.DenyAll || a == setting.AskAll {
 		ours = slices.DeleteFunc(ours, func(r rule) bool { return r.tool != "*" && r.action == "allow" })
 	}
-	theirs, set := cli.Lookup(s.Env, permissionName)
 	if len(ours) == 0 {
 		return rest
 	}
-	their, good := rules(theirs)
-	if !set || !good { // the CLI ignores an invalid value
-		their = nil
+	theirs, good := rules(cli.First(s.Env, permissionName))
+	if !good { // the CLI ignores an invalid value
+		theirs = nil
 	}
-	return append(rest, permissionName+"="+encodeRules(their, ours))
+	return append(rest, permissionName+"="+encodeRules(theirs, ours))
 }
 
 // encodeRules encodes one object: first their rules for other tools, in order, then our rules for each tool.
