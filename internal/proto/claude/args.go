@@ -1,6 +1,7 @@
 package claude
 
 import (
+	_ "embed" // the table of flags
 	"fmt"
 	"maps"
 	"slices"
@@ -8,13 +9,13 @@ import (
 )
 
 // takes says which arguments follow a flag.
-type takes uint8
+type takes string
 
 const (
-	nothing takes = iota
-	one           // a value
-	maybe         // an optional value: after an equals sign, or the next argument if it is not a flag
-	several       // every argument up to the next flag
+	nothing takes = "nothing"
+	one     takes = "one"     // a value
+	maybe   takes = "maybe"   // an optional value: after an equals sign, or the next argument if it is not a flag
+	several takes = "several" // every argument up to the next flag
 )
 
 // Fate is how a flag of Claude Code is handled.
@@ -29,97 +30,40 @@ const (
 
 // Flag is one of Claude Code's flags.
 type Flag struct {
-	Names []string // as they are typed, with dashes
-	Fate  Fate
-	Note  string // how it is handled, for the docs and for warnings
+	Name   string // as it is typed, with dashes
+	Fate   Fate
+	Reason string // why it is refused
 
 	takes takes
-	to    string              // our flag with the same meaning; empty if we have no such flag
-	value func(string) string // converts the value for that flag; may be nil
+	to    string // our flag with the same meaning; empty if we have no such flag
+	value string // what that flag gets, if it is always the same
 }
 
+//go:embed flags.txt
+var flags string
+
 // Flags returns the table. A flag that is neither in it nor one of ours is refused, because it may be a limit.
-//
-// Long because it is a table.
-func Flags() []Flag {
-	list := func(fate Fate, t takes, note string, names ...string) (all []Flag) {
-		for _, n := range names {
-			all = append(all, Flag{Names: []string{n}, Fate: fate, Note: note, takes: t})
+func Flags() (all []Flag) {
+	for line := range strings.Lines(flags) {
+		head, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		if head[0] == '#' {
+			continue
 		}
-		return all
+		names, reason, _ := strings.Cut(rest, ": ")
+		words := strings.Fields(head)
+		to, value, _ := strings.Cut(words[2], "=")
+		for name := range strings.FieldsSeq(names) {
+			f := Flag{name, Fate(words[0]), reason, takes(words[1]), to, value}
+			switch to {
+			case "same":
+				f.to = strings.TrimPrefix(name, "--")
+			case "-":
+				f.to = ""
+			}
+			all = append(all, f)
+		}
 	}
-	honoured := func(t takes, to, note string, names ...string) Flag {
-		return Flag{Names: names, Fate: Honoured, Note: note, takes: t, to: to}
-	}
-	constant := func(f Flag, value string) Flag {
-		f.value = func(string) string { return value }
-		return f
-	}
-	all := []Flag{
-		honoured(nothing, "", "a program's calls never have another form", "-p", "--print"),
-		honoured(nothing, "", "the stream is always whole", "--verbose"),
-		honoured(one, "output-format", "`text` unless told otherwise, as with Claude Code", "--output-format"),
-		honoured(one, "input-format", "`text` unless told otherwise", "--input-format"),
-		honoured(one, "max-turns", "", "--max-turns"),
-		honoured(one, "max-budget-usd", "", "--max-budget-usd"),
-		honoured(one, "model", "a full name; what it is called with goes to the model's API", "--model"),
-		honoured(one, "permission-mode", "see the modes", "--permission-mode"),
-		constant(honoured(nothing, "permission-mode", "as `bypassPermissions`", "--dangerously-skip-permissions"),
-			"auto"),
-		honoured(nothing, "allow-bypass", "`set_permission_mode` may say `bypassPermissions`",
-			"--allow-dangerously-skip-permissions"),
-		constant(honoured(one, "questions", "`stdio` only", "--permission-prompt-tool"), "host"),
-		honoured(one, "questions", "`host` or `none`", "--permission-prompts"),
-		honoured(several, "allowed-tools",
-			"rules, separated by commas or spaces; a name of a tool that is not here allows nothing", "--allowedTools",
-			"--allowed-tools"),
-		honoured(several, "disallowed-tools", "rules, separated by commas or spaces", "--disallowedTools",
-			"--disallowed-tools"),
-		honoured(several, "tools", "`default` is all, an empty value none", "--tools"),
-		honoured(maybe, "resume", "an id", "--resume", "-r"),
-		honoured(nothing, "continue", "", "--continue", "-c"),
-		honoured(nothing, "fork-session", "", "--fork-session"),
-		honoured(one, "session-id", "a UUID", "--session-id"),
-		honoured(one, "system-prompt", "", "--system-prompt"),
-		honoured(one, "append-system-prompt", "", "--append-system-prompt"),
-		honoured(one, "system-prompt-file", "", "--system-prompt-file"),
-		honoured(one, "append-system-prompt-file", "", "--append-system-prompt-file"),
-		honoured(several, "mcp-config", "JSON, or a file with it", "--mcp-config"),
-		honoured(nothing, "strict-mcp-config", "", "--strict-mcp-config"),
-		honoured(several, "add-dir", "", "--add-dir"),
-		honoured(one, "json-schema", "", "--json-schema"),
-		honoured(nothing, "include-partial-messages", "", "--include-partial-messages"),
-		honoured(nothing, "replay-user-messages", "", "--replay-user-messages"),
-		honoured(nothing, "no-session-persistence", "", "--no-session-persistence"),
-		honoured(one, "agents", "JSON, or a file with it", "--agents"),
-		honoured(one, "settings",
-			"JSON, or a file with it: its permissions, sandbox and model; what else limits is refused", "--settings"),
-		honoured(one, "setting-sources",
-			"of the files of `user`, `project` and `local` what they deny and ask about, and nothing that they allow",
-			"--setting-sources"),
-		honoured(nothing, "", "`initialize` is always waited for", "--await-initialize"),
-		honoured(one, "", "what stands there is read where it stands", "--initialize-fields"),
-	}
-	all = append(all, list(Ignored, one, "", "--effort", "--fallback-model", "--thinking", "--thinking-display",
-		"--max-thinking-tokens", "--debug-file", "--name", "-n", "--system-prompt-snapshot", "--autocompact")...)
-	all = append(all, list(Ignored, maybe, "", "--debug", "-d", "--prompt-suggestions")...)
-	all = append(all, list(Ignored, several, "", "--betas")...)
-	all = append(all, list(Ignored, nothing, "", "--debug-to-stderr", "--include-hook-events",
-		"--forward-subagent-text", "--session-mirror", "--ax-screen-reader", "--disable-slash-commands", "--no-chrome",
-		"--exclude-dynamic-system-prompt-sections", "--brief")...)
-	all = append(all, list(Refused, one, "it limits what the turn may use, by something that is not counted here",
-		"--task-budget")...)
-	all = append(all, list(Refused, one, "a conversation cannot be resumed at a message", "--resume-session-at",
-		"--resume-drops-turn")...)
-	all = append(all, list(Refused, one, "what an organisation sets would not be kept", "--managed-settings")...)
-	all = append(all, list(Refused, nothing, "what it limits would not be kept", "--managed-settings-in-initialize",
-		"--restricted", "--safe-mode", "--bare")...)
-	all = append(all, list(Refused, one, "there are no plugins here, and what one forbids would not be kept",
-		"--plugin-dir", "--plugin-dir-no-mcp", "--plugin-url")...)
-	all = append(all, list(Refused, one, "there is nothing like it here", "--project-config-root", "--channels",
-		"--sdk-url", "--environment", "--file")...)
-	return append(all, list(Refused, maybe, "there is nothing like it here", "--worktree", "-w", "--tmux", "--teleport",
-		"--from-pr", "--cloud", "--remote-control", "--bg", "--background", "--ide", "--chrome", "--desktop")...)
+	return all
 }
 
 // Speaks reports whether a command line is in this dialect.
@@ -140,9 +84,7 @@ func Speaks(argv []string) bool {
 func Args(argv []string, knows func(flag string) (known, value bool)) (args, ignored []string, err error) {
 	t := translation{flags: map[string]Flag{}, knows: knows}
 	for _, f := range Flags() {
-		for _, n := range f.Names {
-			t.flags[n] = f
-		}
+		t.flags[f.Name] = f
 	}
 	if err := t.read(argv); err != nil {
 		return nil, nil, err
@@ -222,7 +164,7 @@ func (f Flag) values(joined bool, value string, rest []string) ([]string, error)
 	flag := func(s string) bool { return strings.HasPrefix(s, "-") && s != "-" }
 	switch {
 	case f.takes == nothing && joined:
-		return nil, fmt.Errorf("%s takes no value", f.Names[0])
+		return nil, fmt.Errorf("%s takes no value", f.Name)
 	case f.takes == nothing:
 		return nil, nil
 	case joined:
@@ -233,14 +175,14 @@ func (f Flag) values(joined bool, value string, rest []string) ([]string, error)
 			n = len(rest)
 		}
 		if n == 0 {
-			return nil, fmt.Errorf("%s needs a value", f.Names[0])
+			return nil, fmt.Errorf("%s needs a value", f.Name)
 		}
 		return rest[:n], nil
 	case len(rest) == 0 || flag(rest[0]) && f.takes == maybe:
 		if f.takes == maybe {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("%s needs a value", f.Names[0])
+		return nil, fmt.Errorf("%s needs a value", f.Name)
 	}
 	return rest[:1], nil
 }
@@ -266,16 +208,16 @@ func (t *translation) take(name string, f Flag, values []string) error {
 		t.passed = append(t.passed, name)
 		return nil
 	case f.Fate == Refused:
-		return fmt.Errorf("%s is refused: %s", name, f.Note)
+		return fmt.Errorf("%s is refused: %s", name, f.Reason)
 	case f.to == "":
 		return nil
-	case f.takes == nothing && f.value == nil:
+	case f.takes == nothing && f.value == "":
 		t.set(f.to, "true")
 		return nil
 	case f.takes == nothing: // a named mode takes precedence
 		t.set("allow-bypass", "true")
 		if t.given[f.to] == "" {
-			t.set(f.to, f.value(""))
+			t.set(f.to, f.value)
 		}
 		return nil
 	case f.takes == maybe && (len(values) == 0 || values[0] == ""):

@@ -3,6 +3,7 @@ package claude_test
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -148,14 +149,25 @@ func TestRefusedArgs(t *testing.T) {
 func TestFlags(t *testing.T) {
 	names := map[string]bool{}
 	for _, f := range claude.Flags() {
-		for _, n := range f.Names {
-			if names[n] {
-				t.Errorf("%s is there twice", n)
-			}
-			names[n] = true
+		if names[f.Name] {
+			t.Errorf("%s is there twice", f.Name)
 		}
-		if f.Fate == claude.Refused && f.Note == "" {
-			t.Errorf("%v is refused without a reason", f.Names)
+		names[f.Name] = true
+		if f.Fate == claude.Refused && f.Reason == "" {
+			t.Errorf("%v is refused without a reason", f.Name)
+		}
+	}
+	table, err := os.ReadFile("flags.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	understood := regexp.MustCompile(`^(#.*` +
+		`|(honoured (nothing|one|maybe|several) (-|same|[a-z-]+(=[a-z]+)?):( --?[A-Za-z-]+)+` +
+		`|ignored (nothing|one|maybe|several) -:( --?[a-z-]+)+` +
+		`|refused (nothing|one|maybe|several) -:( --?[a-z-]+)+: .+))\n$`)
+	for line := range strings.Lines(string(table)) {
+		if !understood.MatchString(line) {
+			t.Errorf("%q", line)
 		}
 	}
 	for argv, want := range map[string]bool{
@@ -246,10 +258,8 @@ func TestPage(t *testing.T) {
 			claude.Honoured: honoured, claude.Refused: refused,
 			claude.Ignored: ignored,
 		}[f.Fate]
-		for _, n := range f.Names {
-			if !strings.Contains(part, "`"+n+"`") {
-				t.Errorf("%s is %s, and the page does not say so", n, f.Fate)
-			}
+		if !strings.Contains(part, "`"+f.Name+"`") {
+			t.Errorf("%s is %s, and the page does not say so", f.Name, f.Fate)
 		}
 	}
 	for _, m := range claude.Modes() {
