@@ -70,6 +70,28 @@ type Message struct {
 	Blocks []Block `json:"blocks"`
 }
 
+// Joined returns the messages in such a way that the sides alternate, and each has content.
+func Joined(messages []Message) []Message {
+	all := make([]Message, 0, len(messages))
+	for _, m := range messages {
+		all = Join(all, m)
+	}
+	return all
+}
+
+// Join adds a message, and merges it with the last one if both are of the same side. One without content adds nothing.
+func Join(all []Message, m Message) []Message {
+	n := len(all)
+	switch {
+	case len(m.Blocks) == 0:
+		return all
+	case n > 0 && all[n-1].Role == m.Role:
+		all[n-1].Blocks = slices.Concat(all[n-1].Blocks, m.Blocks) // does not change the caller's slice
+		return all
+	}
+	return append(all, m)
+}
+
 // Kind is the kind of a block.
 type Kind string
 

@@ -12,39 +12,17 @@ const interrupted = "interrupted: the result of this call was lost, and it may o
 func consistent(messages []model.Message) []model.Message {
 	var whole []model.Message
 	var open []model.Block // calls of the last message
-	for _, m := range joined(messages) {
+	for _, m := range model.Joined(messages) {
 		if m.Role == model.User {
 			m.Blocks = answered(open, m.Blocks)
 		}
-		whole = join(whole, m) // the user's message between two answers may have held only results without calls
+		whole = model.Join(whole, m) // what stood between two answers may have been only results without calls
 		open = openCalls(whole)
 	}
 	if len(open) > 0 {
 		whole = append(whole, model.Message{Role: model.User, Blocks: answered(open, nil)})
 	}
 	return whole
-}
-
-func joined(messages []model.Message) []model.Message {
-	all := make([]model.Message, 0, len(messages))
-	for _, m := range messages {
-		all = join(all, m)
-	}
-	return all
-}
-
-// join adds a message, merging it with the last one if both are of the same side.
-func join(all []model.Message, m model.Message) []model.Message {
-	n := len(all)
-	switch {
-	case len(m.Blocks) == 0:
-		return all
-	case n > 0 && all[n-1].Role == m.Role:
-		before := all[n-1].Blocks
-		all[n-1].Blocks = append(before[:len(before):len(before)], m.Blocks...) // do not change the caller's slice
-		return all
-	}
-	return append(all, m)
 }
 
 func openCalls(messages []model.Message) []model.Block {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -103,6 +104,8 @@ func add(t testing.TB, s *Session, r Record) int64 {
 	check(t, err)
 	return n
 }
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 func user(words string) Message {
 	return Message{Message: model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: words}}}}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -428,5 +427,3 @@ func (s *Session) abandon() error {
 }
 
 func closed(id string) error { return fault.New(fault.Internal, "the session %s is closed", id) }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }

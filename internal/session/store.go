@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -401,7 +402,7 @@ func lockedBy(id string, err error) error {
 	by := fault.New(fault.Conflicting, "another process has the session %s open", id).With("session_id", id).
 		Hint("wait until it has ended, or fork the session: omniagent session fork %s", id)
 	if pid, ok := f.Detail["holder_pid"].(int); ok {
-		by.Message = "process " + itoa(int64(pid)) + " has the session " + id + " open"
+		by.Message = fmt.Sprintf("process %d has the session %s open", pid, id)
 		if since, ok := f.Detail["holder_since"].(string); ok {
 			by.Message += " since " + since
 		}

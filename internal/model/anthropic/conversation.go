@@ -13,7 +13,7 @@ import (
 // Every call of a message has its result at the beginning of the next one, and there are no other results.
 func conversation(all []model.Message) []message {
 	c := &order{used: map[string]bool{}}
-	merged := merge(all)
+	merged := model.Joined(all)
 	for i, m := range merged {
 		if m.Role == model.Assistant {
 			c.assistant(m, i == len(merged)-1)
@@ -25,22 +25,6 @@ func conversation(all []model.Message) []message {
 		c.user(model.Message{Role: model.User})
 	}
 	return c.out
-}
-
-// merge joins consecutive messages of the same role, and drops those without content.
-func merge(all []model.Message) []model.Message {
-	var out []model.Message
-	for _, m := range all {
-		if len(m.Blocks) == 0 {
-			continue
-		}
-		if n := len(out); n > 0 && out[n-1].Role == m.Role {
-			out[n-1].Blocks = append(out[n-1].Blocks[:len(out[n-1].Blocks):len(out[n-1].Blocks)], m.Blocks...)
-			continue
-		}
-		out = append(out, m)
-	}
-	return out
 }
 
 // order arranges the messages.
