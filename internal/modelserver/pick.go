@@ -12,45 +12,30 @@ const lookup = "ToolSearch"
 
 // names returns the agents' names of the tool for an action; the first one that is offered counts.
 func names(do action) []string {
-	switch do {
-	case shell:
-		return []string{
+	return map[action][]string{
+		shell: {
 			"Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "container.exec",
 			"local_shell",
-		}
-	case write:
-		return []string{"Write", "write", "write_file", "create", "create_file", "apply_patch"}
-	case read:
-		return []string{"Read", "read", "read_file", "view"}
-	case web:
-		return []string{"WebFetch", "web_fetch", "webfetch"}
-	case search:
-		return []string{"WebSearch", "google_web_search", "websearch", "web_search"}
-	case ask:
-		return []string{"AskUserQuestion", "ask_user", "ask_user_question", "question", "request_user_input"}
-	}
-	return nil
+		},
+		write:  {"Write", "write", "write_file", "create", "create_file", "apply_patch"},
+		read:   {"Read", "read", "read_file", "view"},
+		web:    {"WebFetch", "web_fetch", "webfetch"},
+		search: {"WebSearch", "google_web_search", "websearch", "web_search"},
+		ask:    {"AskUserQuestion", "ask_user", "ask_user_question", "question", "request_user_input"},
+	}[do]
 }
 
 // members returns the names of the member of a tool's input for a value of a step.
 func members(of string) []string {
-	switch of {
-	case "command":
-		return []string{"command", "cmd", "script"}
-	case "path":
-		return []string{"file_path", "filePath", "path", "absolute_path"}
-	case "content":
-		return []string{"content", "file_text", "contents"}
-	case "patch":
-		return []string{"input", "patch", "patchText"}
-	case "url":
-		return []string{"url", "prompt"}
-	case "query":
-		return []string{"query"}
-	case "question":
-		return []string{"question", "questions"}
-	}
-	return nil
+	return map[string][]string{
+		"command":  {"command", "cmd", "script"},
+		"path":     {"file_path", "filePath", "path", "absolute_path"},
+		"content":  {"content", "file_text", "contents"},
+		"patch":    {"input", "patch", "patchText"},
+		"url":      {"url", "prompt"},
+		"query":    {"query"},
+		"question": {"question", "questions"},
+	}[of]
 }
 
 // resolve finds the calls that a step makes with this agent's tools; none for text.

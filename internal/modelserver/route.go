@@ -3,6 +3,7 @@ package modelserver
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -26,20 +27,13 @@ type place struct {
 	id     string // GET models/ID
 }
 
-// prefixes returns parts of a path that mean nothing: each client adds its own to the base address, some of them twice.
-func prefixes() map[string]bool {
-	return map[string]bool{
-		"": true, "v1": true, "v1beta": true, "v1alpha": true, "api": true, "openai": true,
-		"anthropic": true,
-	}
-}
-
 // route parses the path. An unknown one still gets the wire that the client most likely speaks, so that its error can
 // be read.
 func route(q *http.Request) place {
 	path := strings.Split(strings.Trim(q.URL.Path, "/"), "/")
-	known := prefixes()
-	for len(path) > 0 && known[path[0]] {
+	// Each client adds parts of its own to the base address, some of them twice. They mean nothing.
+	prefixes := []string{"", "v1", "v1beta", "v1alpha", "api", "openai", "anthropic"}
+	for len(path) > 0 && slices.Contains(prefixes, path[0]) {
 		path = path[1:]
 	}
 	p := place{wire: likely(q)}

@@ -227,19 +227,10 @@ func (t *acpTalk) absolute(path string) string {
 }
 
 func acpKind(kind string) event.ToolKind {
-	switch kind {
-	case "execute":
-		return event.Shell
-	case "read":
-		return event.Read
-	case "edit", "delete", "move":
-		return event.Write
-	case "search":
-		return event.Search
-	case "fetch":
-		return event.Web
-	}
-	return event.Other
+	return cmp.Or(map[string]event.ToolKind{
+		"execute": event.Shell, "read": event.Read, "edit": event.Write, "delete": event.Write, "move": event.Write,
+		"search": event.Search, "fetch": event.Web,
+	}[kind], event.Other)
 }
 
 // result reports the result of a call.
