@@ -156,9 +156,9 @@ func sessionFilter(c *contract.Call) session.Filter {
 }
 
 // warnSkipped warns of files that do not hold a session.
-func warnSkipped(c *contract.Call, skipped []session.Skipped) {
-	for _, s := range skipped {
-		c.Warn("SESSION_UNREADABLE", "%v", s.Err)
+func warnSkipped(c *contract.Call, skipped []error) {
+	for _, err := range skipped {
+		c.Warn("SESSION_UNREADABLE", "%v", err)
 	}
 }
 

@@ -193,28 +193,17 @@ func (f *fold) title(way []int) string {
 }
 
 func (s *State) change(c Changed) {
-	if c.Address != (Address{}) {
-		s.Address = c.Address
-	}
-	for _, m := range []struct {
-		now *string
-		new string
-	}{
-		{&s.Provider, c.Provider},
-		{&s.Model, c.Model},
-		{&s.Mode, c.Mode},
-		{&s.Title, c.Title},
-		{&s.Session, c.Session},
-		{&s.Sandbox, c.Sandbox},
-		{&s.Network, c.Network},
-		{&s.Walls, c.Walls},
-		{&s.Holes, c.Holes},
-		{&s.Wanted, c.Wanted},
-	} {
-		if m.new != "" {
-			*m.now = m.new
-		}
-	}
+	s.Address = cmp.Or(c.Address, s.Address)
+	s.Provider = cmp.Or(c.Provider, s.Provider)
+	s.Model = cmp.Or(c.Model, s.Model)
+	s.Mode = cmp.Or(c.Mode, s.Mode)
+	s.Title = cmp.Or(c.Title, s.Title)
+	s.Session = cmp.Or(c.Session, s.Session)
+	s.Sandbox = cmp.Or(c.Sandbox, s.Sandbox)
+	s.Network = cmp.Or(c.Network, s.Network)
+	s.Walls = cmp.Or(c.Walls, s.Walls)
+	s.Holes = cmp.Or(c.Holes, s.Holes)
+	s.Wanted = cmp.Or(c.Wanted, s.Wanted)
 }
 
 // messages decodes the messages that the model sees.

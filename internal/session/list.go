@@ -23,12 +23,6 @@ type Info struct {
 	Size int64 // of the journal
 }
 
-// Skipped is a file that is not a session, or an unreadable session.
-type Skipped struct {
-	File string
-	Err  error
-}
-
 // Filter selects the sessions of a list. Zero values match everything.
 type Filter struct {
 	Dir      string // the project: matches sessions that ran in it or below it
@@ -37,8 +31,8 @@ type Filter struct {
 	Limit    int    // 0 for all
 }
 
-// List returns the sessions, most recently used first. Files that cannot be read are skipped and reported.
-func (s Store) List(ctx context.Context, filter Filter) (all []Info, skipped []Skipped, err error) {
+// List returns the sessions, most recently used first, and for each file that cannot be read an error with its name.
+func (s Store) List(ctx context.Context, filter Filter) (all []Info, skipped []error, err error) {
 	ids, err := s.ids()
 	if err != nil {
 		return nil, nil, err
@@ -52,7 +46,7 @@ func (s Store) List(ctx context.Context, filter Filter) (all []Info, skipped []S
 		switch {
 		case errors.Is(err, fault.NotFoundCode): // it was deleted in the meantime
 		case err != nil:
-			skipped = append(skipped, Skipped{s.file(id, journalEnding), err})
+			skipped = append(skipped, err)
 		case filter.passes(info):
 			all = append(all, info)
 		}
@@ -199,7 +193,7 @@ type Hit struct {
 
 // Search finds the sessions whose title or messages contain a text, ignoring case. Messages that a compaction removed
 // from the model's view are searched too.
-func (s Store) Search(ctx context.Context, wanted string, filter Filter) (hits []Hit, skipped []Skipped, err error) {
+func (s Store) Search(ctx context.Context, wanted string, filter Filter) (hits []Hit, skipped []error, err error) {
 	wanted = strings.ToLower(wanted)
 	if strings.TrimSpace(wanted) == "" {
 		return nil, nil, fault.New(fault.ArgError, "the text to search for is empty").Hint("give a text")
@@ -214,7 +208,7 @@ func (s Store) Search(ctx context.Context, wanted string, filter Filter) (hits [
 		}
 		hit := Hit{Info: info}
 		if err := s.searchIn(ctx, &hit, wanted); err != nil {
-			skipped = append(skipped, Skipped{s.file(info.Begin.ID, journalEnding), err})
+			skipped = append(skipped, err)
 			continue
 		}
 		if hit.Found > 0 || strings.Contains(strings.ToLower(info.Title), wanted) {
