@@ -95,7 +95,7 @@ func (c *Call) ShowHelp(words []string) error {
 		return nil
 	}
 	if _, err := io.WriteString(c.Host.Stdout, c.written(write, c.Host.StdoutTerminal)); err != nil {
-		return fault.New(fault.OutputFailed, "the help cannot be written").Because(err)
+		return fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
 	}
 	return nil
 }

@@ -365,12 +365,12 @@ func (c *Call) deliver(body []byte, a answer, status int, signals <-chan os.Sign
 	switch {
 	case c.abandoned(a):
 		return 0
-	case broken, err == nil:
+	case broken, err == nil, a.fault != nil && a.fault.Code == fault.OutputFailed: // which the notes tell
 		return status
 	}
 	if !c.Bool("quiet") {
 		what := "the result"
-		if c.Command.Danger != Safe && a.fault == nil && !c.DryRun() {
+		if c.Command.Danger != Safe && a.fault == nil && a.effect != Noop && !c.DryRun() {
 			what = "the work is done, but its result"
 		}
 		_, _ = fmt.Fprintf(c.Host.Stderr, "%s: %s could not be written: %v\n", c.Program.Name, what, err)

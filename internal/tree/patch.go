@@ -70,10 +70,7 @@ func (c *Changes) Patch(ctx context.Context, store *Store, w io.Writer) error {
 		r.write(out, &Change{Path: change.Path, before: change.before})
 		r.write(out, &Change{Path: change.Path, after: change.after})
 	}
-	if err := out.Flush(); err != nil {
-		return fault.New(fault.OutputFailed, "the diff cannot be written").Because(err)
-	}
-	return nil
+	return out.Flush()
 }
 
 // reader reads contents.

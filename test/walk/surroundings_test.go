@@ -163,6 +163,15 @@ func checkDiskFull(t *testing.T, c *command) {
 	}
 }
 
+// TestDiskFullNothingDone: of a call that changed nothing it is not said that its work was done.
+func TestDiskFullNothingDone(t *testing.T) {
+	t.Parallel()
+	o := newBox(t).run(t, call{args: []string{"undo", "--list"}, redir: ">" + full(t)})
+	if full(t) == "/dev/full" && (o.code != 1 || !strings.Contains(o.stderr, "the result could not be written")) {
+		t.Errorf("a list that was lost is not told\n%s", o)
+	}
+}
+
 func checkNoHome(t *testing.T, c *command) {
 	b := furnished(t, c)
 	before := b.tree(t)
