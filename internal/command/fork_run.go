@@ -76,7 +76,8 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 		return 0, err
 	}
 	w := work{call: c, fork: f, net: n, signals: signals, standby: standby, fresh: fresh}
-	return w.carryOut(ctx, c.Strings("command"))
+	ending, err := w.carryOut(ctx, c.Strings("command"))
+	return enclosure.Status(ending), err
 }
 
 // forkFor returns the fork of a name, or makes one if there is a program to run in it.
@@ -130,7 +131,7 @@ type work struct {
 	dir     string           // where a copy is worked in if the call comes from outside of the workspace
 }
 
-func (w work) carryOut(ctx context.Context, argv []string) (int, error) {
+func (w work) carryOut(ctx context.Context, argv []string) (ending process.Ending, err error) {
 	c, f := w.call, w.fork
 	dir := c.Dir()
 	if place := f.Place(dir); place == dir && f.Tier != fork.Overlay {
@@ -139,7 +140,6 @@ func (w work) carryOut(ctx context.Context, argv []string) (int, error) {
 	plan := process.Plan{
 		Argv: argv, Path: argv[0], Dir: dir, Env: os.Environ(), Stdin: os.Stdin, Standby: w.standby,
 	}
-	var err error
 	if !strings.Contains(argv[0], "/") {
 		plan.Path, err = process.Locate(argv, c.Dir(), plan.Env)
 	} else if file := f.Real(c.Abs(argv[0])); file == "" || !process.Runs(file) {
@@ -147,7 +147,7 @@ func (w work) carryOut(ctx context.Context, argv []string) (int, error) {
 			Hint("Give the path of an executable file.")
 	}
 	if err != nil {
-		return 0, err
+		return ending, err
 	}
 	plan.Stdout, plan.Stderr = c.Host.Stdout, io.Writer(os.Stderr)
 	if c.Host.StdinTerminal {
@@ -166,7 +166,7 @@ func (w work) carryOut(ctx context.Context, argv []string) (int, error) {
 	}
 	running, err := f.Start(ctx, plan, w.net)
 	if err != nil {
-		return 0, err
+		return ending, err
 	}
 	stop := enclosure.Forward(w.signals, running.Child)
 	defer stop()
@@ -174,7 +174,7 @@ func (w work) carryOut(ctx context.Context, argv []string) (int, error) {
 	if missing != nil {
 		logLine(c, "what the workspace was is not known, so less can be merged: %v", missing)
 	}
-	return enclosure.Status(ending), nil
+	return ending, nil
 }
 
 // forkFlag is the flag of the commands that run an agent.
@@ -248,13 +248,18 @@ func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
 	}
 }
 
-// againIn starts this program in a fork.
+// againIn starts this program in a fork. If a signal ends it before it can answer, this process has to.
 func againIn(ctx context.Context, w work, args []string) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, fault.New(fault.Internal, "this program cannot be found").Because(err)
 	}
-	return w.carryOut(ctx, append([]string{self}, args...))
+	ending, err := w.carryOut(ctx, append([]string{self}, args...))
+	if ending.Signal != "" {
+		return 0, fault.New(fault.Interrupted, "%s was ended by %s", w.call.Command.Path, ending.Signal).
+			With("signal", ending.Signal)
+	}
+	return ending.ExitCode, err
 }
 
 // givesSecret reports whether a call hands over an answer that is kept nowhere.

@@ -328,6 +328,33 @@ func TestWhatIsRefusedLeavesNoFork(t *testing.T) {
 	p.nothing()
 }
 
+// TestAForkThatIsInterrupted presses Ctrl-C before the call in the fork listens to signals: there is an answer all the
+// same.
+func TestAForkThatIsInterrupted(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `cat >/dev/null; echo "I wrote it."`)
+	cmd := p.command("run", "-p", "x", "--agent", "scribe", "--yolo", "--fork", "--output", "json")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(stderr).ReadString('\n'); err != nil || !strings.Contains(line, "in the fork") {
+		t.Errorf("%q: %v", line, err)
+	}
+	_ = cmd.Process.Signal(syscall.SIGINT)
+	_, _ = io.Copy(io.Discard, stderr)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(out.String(), `"code":"CANCELLED"`) {
+		t.Errorf("exit %d: %s", code, out.String())
+	}
+	p.nothing()
+}
+
 // TestAForkIsOpened reaches a server in a fork from outside, twice, until the relay is interrupted.
 func TestAForkIsOpened(t *testing.T) {
 	t.Parallel()
