@@ -17,6 +17,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/fork"
+	"omniagent/internal/pathname"
 	"omniagent/internal/run"
 	"omniagent/internal/text"
 	"omniagent/internal/workspace"
@@ -107,8 +108,10 @@ type booked struct {
 	Done *severalRow `json:"done,omitempty"` // it has succeeded
 }
 
-// openLedger opens that of a file for tasks in a directory. Only one call at a time has it.
+// openLedger opens that of a file for tasks in a directory, whichever links lead to them. Only one call at a time has
+// it.
 func openLedger(ctx context.Context, store run.Store, file, dir string) (*ledger, func(), error) {
+	file, dir = pathname.Real(file), pathname.Real(dir)
 	sum := sha256.Sum256([]byte(file + "\x00" + dir))
 	l := &ledger{
 		File: file, Dir: dir, Tasks: map[string]booked{},

@@ -58,6 +58,13 @@ echo ok`)
 	if gone := p.contest(0, args...); gone.Runs[0].ID != c.Runs[0].ID {
 		t.Errorf("a task that had succeeded was done again: %s", gone.answer)
 	}
+	if err := os.Symlink(p.work, filepath.Join(p.home, "link")); err != nil {
+		t.Fatal(err)
+	}
+	args[1] = filepath.Join(p.home, "link", "TASKS.md")
+	if linked := p.contest(0, args...); linked.Runs[0].ID != c.Runs[0].ID {
+		t.Errorf("by a link a task was done again: %s", linked.answer)
+	}
 	p.nothing()
 }
 
