@@ -34,9 +34,12 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Errorf returns an error with that code.
+// longest is how many bytes a message has that may repeat what the peer sent.
+const longest = 8 << 10
+
+// Errorf returns an error with that code. A message that is too long is cut.
 func Errorf(code int, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	return &Error{Code: code, Message: text.Cut(fmt.Sprintf(format, args...), longest)}
 }
 
 // Message is a request, a notification or a response.

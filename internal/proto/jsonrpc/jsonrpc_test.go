@@ -65,6 +65,16 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestLongMessages: an error does not repeat all of what the peer sent.
+func TestLongMessages(t *testing.T) {
+	t.Parallel()
+	e := jsonrpc.Errorf(jsonrpc.MethodNotFound, "there is no method %s", strings.Repeat("é", 30<<20))
+	if !strings.HasPrefix(e.Message, "there is no method éé") || !strings.HasSuffix(e.Message, "é…") ||
+		len(e.Message) > 10<<10 {
+		t.Errorf("%d bytes", len(e.Message))
+	}
+}
+
 // FuzzParse: the answer to any message is one line under the same id, and both readers agree on that id.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"m","params":{}}`))
