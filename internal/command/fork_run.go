@@ -209,16 +209,12 @@ func againInFork(
 	if err != nil {
 		return 0, false, err
 	}
-	args := slices.Clone(c.Host.Args)
-	if at := f.Place(c.Dir()); at != c.Dir() {
-		args = elsewhere(args, at)
-	}
 	n, err := networkIn(c, f, cmp.Or(network, internet))
 	if err != nil {
 		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
 		return 0, false, err
 	}
-	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, fresh: true}, args)
+	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, fresh: true})
 	if status != 0 || err != nil {
 		deleteUnused(context.WithoutCancel(ctx), c, f)
 	}
@@ -248,13 +244,14 @@ func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
 	}
 }
 
-// againIn starts this program in a fork. If a signal ends it before it can answer, this process has to.
-func againIn(ctx context.Context, w work, args []string) (int, error) {
+// againIn carries out a call in a fork, by this program once more, which begins in the directory of the call. If a
+// signal ends that before it can answer, this process has to.
+func againIn(ctx context.Context, w work) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, fault.New(fault.Internal, "this program cannot be found").Because(err)
 	}
-	ending, err := w.carryOut(ctx, append([]string{self}, args...))
+	ending, err := w.carryOut(ctx, append([]string{self}, placed(w.call.Host.Args)...))
 	if ending.Signal != "" {
 		return 0, fault.New(fault.Interrupted, "%s was ended by %s", w.call.Command.Path, ending.Signal).
 			With("signal", ending.Signal)
@@ -301,24 +298,24 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	if err != nil {
 		return 0, false, err
 	}
-	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, dir: r.Dir}, c.Host.Args)
+	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, dir: r.Dir})
 	return status, err == nil, err
 }
 
-// elsewhere returns the arguments of a call with another working directory.
-func elsewhere(args []string, dir string) (moved []string) {
+// placed returns the arguments of a call for a process that begins in the directory which they name.
+func placed(args []string) (rest []string) {
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i]; {
 		case arg == "--":
-			return slices.Concat(moved, []string{"--cwd=" + dir}, args[i:])
+			return append(rest, args[i:]...)
 		case arg == "--cwd" || arg == "-d":
 			i++
-		case strings.HasPrefix(arg, "--cwd="):
+		case strings.HasPrefix(arg, "--cwd="), strings.HasPrefix(arg, "-d="):
 		default:
-			moved = append(moved, arg)
+			rest = append(rest, arg)
 		}
 	}
-	return append(moved, "--cwd="+dir)
+	return rest
 }
 
 // forked is Serve for a command that can work in a fork. There --network says what commands reach; on opens the fork

@@ -204,12 +204,8 @@ func (s several) one(ctx context.Context, e entry) severalRow {
 	if e.agent != "" {
 		args = append(args, "--agent="+e.agent)
 	}
-	dir := c.Dir()
-	if e.fork != nil {
-		dir = e.fork.Place(dir)
-		if c.Given("network") {
-			args = append(args, "--network="+c.String("network")) // it is recorded for what is done in the fork later
-		}
+	if e.fork != nil && c.Given("network") {
+		args = append(args, "--network="+c.String("network")) // it is recorded for what is done in the fork later
 	}
 	out := &rows{to: func(line []byte) {
 		var now spoken
@@ -235,7 +231,7 @@ func (s several) one(ctx context.Context, e entry) severalRow {
 		}
 	}}
 	plan := process.Plan{
-		Argv: append(args, "--cwd="+dir), Path: s.self, Dir: c.Dir(), Env: os.Environ(),
+		Argv: args, Path: s.self, Dir: c.Dir(), Env: os.Environ(),
 		Stdin: strings.NewReader(e.task), Stdout: out, Stderr: io.Discard, Grace: c.Config.Duration("grace"),
 	}
 	err := s.start(ctx, e, plan)

@@ -257,6 +257,28 @@ func TestWallsInAFork(t *testing.T) {
 	p.fork(0, "fork", "delete", "try", "--confirm-destructive")
 }
 
+// TestWhereACallInAForkBegins: it begins in the directory of the call, whether that has a line break in its name or is
+// told by a relative path.
+func TestWhereACallInAForkBegins(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `cat >/dev/null; echo one >first.txt; echo "I wrote it."`)
+	p.put("a\nb/a.txt", "a\n")
+	p.put("b/a.txt", "a\n")
+	wrote := func(dir string, args ...string) {
+		t.Helper()
+		a := p.run("scribe", append(args, "--yolo")...)
+		if a.is(t, 0, "succeeded", "done"); a.Data.Changed == nil || len(a.Data.Changed.Files) != 1 ||
+			a.Data.Changed.Files[0].Path != filepath.Join(p.work, dir, "first.txt") {
+			t.Errorf("%s", a)
+		}
+	}
+	wrote("b", "--fork", "--cwd", "b")
+	p.work = filepath.Join(p.work, "a\nb")
+	wrote("", "--fork")
+	a := p.call("run", "--race", "scribe*2", "--yolo", "-p", "the task")
+	a.is(t, 0, "succeeded", "done")
+}
+
 // TestARunInAForkGoesOn answers the question of a run that works in a fork, from outside of it.
 func TestARunInAForkGoesOn(t *testing.T) {
 	t.Parallel()
