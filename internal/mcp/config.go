@@ -62,10 +62,8 @@ func Entries(data []byte) (all map[string]json.RawMessage, err error) {
 // ParseHosted reads the servers of a host. Servers of type sdk are part of the host.
 func ParseHosted(data []byte, lookup func(string) (string, bool)) (servers []Server, problems []error, err error) {
 	all, err := Entries(data)
-	if err != nil {
-		return nil, nil, err
-	}
-	return parse(all, lookup, true)
+	servers, problems = parse(all, lookup, true)
+	return servers, problems, err
 }
 
 // parseServers reads the content of a file of servers. The servers are sorted by name.
@@ -73,14 +71,14 @@ func parseServers(data []byte, lookup func(string) (string, bool)) (servers []Se
 	var file struct {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, nil, err
+	if err = json.Unmarshal(data, &file); err == nil {
+		servers, problems = parse(file.Servers, lookup, false)
 	}
-	return parse(file.Servers, lookup, false)
+	return servers, problems, err
 }
 
 func parse(all map[string]json.RawMessage, lookup func(string) (string, bool), host bool) (servers []Server,
-	problems []error, err error,
+	problems []error,
 ) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		var e Entry
@@ -102,7 +100,7 @@ func parse(all map[string]json.RawMessage, lookup func(string) (string, bool), h
 		}
 		servers = append(servers, s)
 	}
-	return servers, problems, nil
+	return servers, problems
 }
 
 func wrong(name, format string, args ...any) *fault.Fault {
