@@ -9,6 +9,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -49,6 +50,7 @@ func main() {
 // bench is one run of the program.
 type bench struct {
 	dir    string
+	script modelserver.Backend
 	server *modelserver.Server
 
 	mu    sync.Mutex
@@ -67,11 +69,10 @@ func run(n int, path, against string) error {
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{dir: dir}
-	script, err := modelserver.ParseScript([]byte(`[{"say":"hi"}]`))
-	if err != nil {
+	if b.script, err = modelserver.ParseScript([]byte(`[{"say":"hi"}]`)); err != nil {
 		return err
 	}
-	if b.server, err = modelserver.Start(script, modelserver.Options{Key: "key", Log: b.note}); err != nil {
+	if b.server, err = modelserver.Start(b, modelserver.Options{Key: "key"}); err != nil {
 		return err
 	}
 	defer b.server.Close()
@@ -147,13 +148,14 @@ func paired(what string, own, other []turn, of func(turn) time.Duration) {
 		ratios[len(ratios)/2], ratios[len(ratios)/4], ratios[len(ratios)*3/4])
 }
 
-// note keeps when a turn asked for the first time.
-func (b *bench) note(*modelserver.Request) {
+// Answer keeps when a turn asked for the first time.
+func (b *bench) Answer(ctx context.Context, r *modelserver.Request, w modelserver.Writer) error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	if b.first.IsZero() {
 		b.first = time.Now()
 	}
+	b.mu.Unlock()
+	return b.script.Answer(ctx, r, w)
 }
 
 func (b *bench) turn(d agent.Driver, in agent.Install) (turn, error) {

@@ -14,15 +14,14 @@ type conversation struct {
 	input       string // the last of them, without what the agent put in
 	result      string // what the last tool answered
 	lookups     string // the inputs of calls that looked up deferred tools
-	defaultDir  string // the working directory where the request names none
 	hasText     bool   // this answer has text already
 	separate    bool   // whose last part has a line of its own
 	calledTools map[string]bool
 }
 
 // converse finds the place in a conversation.
-func converse(r *Request, dir string) *conversation {
-	c := &conversation{r: r, calledTools: map[string]bool{}, defaultDir: dir}
+func converse(r *Request) *conversation {
+	c := &conversation{r: r, calledTools: map[string]bool{}}
 	for _, m := range r.Messages {
 		switch m.Role {
 		case Assistant:
@@ -144,7 +143,7 @@ func (c *conversation) isKnownErrand() bool {
 // hasCalled reports whether a tool was called since the last message of the user.
 func (c *conversation) hasCalled(name string) bool { return c.calledTools[name] }
 
-// dir returns the working directory that the agent told the model, or the default.
+// dir returns the working directory that the agent told the model, or "".
 func (c *conversation) dir() string {
 	named := regexp.MustCompile(
 		`(?m)(?:[Ww]orking directory: |<cwd>|\*\*Workspace Directories:\*\*\n\s*- )(/[^\n<]*|[A-Za-z]:\\[^\n<]*)`)
@@ -164,5 +163,5 @@ func (c *conversation) dir() string {
 			return strings.TrimSpace(found[1])
 		}
 	}
-	return c.defaultDir
+	return ""
 }

@@ -1,6 +1,7 @@
 package modelserver
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,13 +24,13 @@ func TestMain(m *testing.M) {
 }
 
 func serveByHand(name string) error {
-	s := &Script{}
+	var b Backend = &Script{}
 	if name != "" {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		if s, err = ParseScript(data); err != nil {
+		if b, err = ParseScript(data); err != nil {
 			return err
 		}
 	}
@@ -40,19 +41,33 @@ func serveByHand(name string) error {
 			return err
 		}
 		defer f.Close()
-		o.Log = func(r *Request) {
-			line, _ := json.Marshal(struct {
-				*Request
-				Body json.RawMessage `json:"body"`
-			}{r, r.Raw})
-			_, _ = f.Write(append(line, '\n'))
-		}
+		b = logged{b, f}
 	}
-	server, err := Start(s, o)
+	server, err := Start(b, o)
 	if err != nil {
 		return err
 	}
 	fmt.Println(server.URL())
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return server.Close()
+}
+
+// logged writes a line for each request.
+type logged struct {
+	Backend
+	to io.Writer
+}
+
+func (l logged) Answer(ctx context.Context, r *Request, w Writer) error {
+	line, err := json.Marshal(struct {
+		*Request
+		Body json.RawMessage `json:"body"`
+	}{r, r.Raw})
+	if err == nil {
+		_, err = l.to.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return err
+	}
+	return l.Backend.Answer(ctx, r, w)
 }

@@ -305,7 +305,7 @@ type schema struct {
 // "web" or "search": at once, after asking for a tool that is kept back, from a program, or, of a search, on the
 // model's side.
 func (r *Request) Offers(step string) bool {
-	c, do := converse(r, ""), action(step)
+	c, do := converse(r), action(step)
 	if do == search && c.hostedSearch() {
 		return true
 	}

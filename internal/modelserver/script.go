@@ -61,8 +61,6 @@ import (
 // The latter (a title, a route, a summary of a page: all that offers the model no tool to call) get "ok", or an answer
 // that fits their schema. Only attempts, for "times", are counted.
 type Script struct {
-	Dir string // the working directory, for agents that do not tell the model theirs
-
 	steps    []step
 	toolless bool
 
@@ -121,7 +119,7 @@ const (
 
 // Answer is the part of a Backend.
 func (s *Script) Answer(_ context.Context, r *Request, w Writer) error {
-	c := converse(r, s.Dir)
+	c := converse(r)
 	if s.isErrand(r, c) {
 		return inForm(r, w, nothing)
 	}

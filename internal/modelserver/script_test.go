@@ -321,10 +321,6 @@ func TestAbsolutePaths(t *testing.T) {
 	if got := play(t, s, r); got != `function view {"path":"a/b"}` {
 		t.Error(got)
 	}
-	s.Dir = "/else"
-	if got := play(t, s, r); got != `function view {"path":"/else/a/b"}` {
-		t.Error(got)
-	}
 	r.System = "* Current working directory: /here\n* more"
 	if got := play(t, s, r); got != `function view {"path":"/here/a/b"}` {
 		t.Error(got)

@@ -35,8 +35,7 @@ const (
 
 // Options configure a server.
 type Options struct {
-	Key string         // what the client must give as its API key; empty: any
-	Log func(*Request) // called for each request that could be read, before it is answered; not at once for several
+	Key string // what the client must give as its API key; empty: any
 	// an error without a RetryAfter tells clients to retry at once
 	Hurry bool
 
@@ -238,9 +237,6 @@ func (s *Server) keep(r *Request) {
 	for i := 0; s.bytes > maxBytes && i < len(s.kept)-1; i++ {
 		s.bytes -= len(s.kept[i].Raw)
 		s.kept[i].Raw, s.kept[i].Messages, s.kept[i].Tools = nil, nil, nil
-	}
-	if s.o.Log != nil {
-		s.o.Log(r)
 	}
 }
 

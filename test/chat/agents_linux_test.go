@@ -64,10 +64,11 @@ func agentsPlace(t *testing.T, agent string, scripts map[string]string) *place {
 			t.Fatal(err)
 		}
 	}
-	server, err := modelserver.Start(backend, modelserver.Options{Hurry: true, Log: p.asked})
+	server, err := modelserver.Start(backend, modelserver.Options{Hurry: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.model = server
 	t.Cleanup(func() { _ = server.Close() })
 	more, err := hermetic.Wire(agent, p.home, p.work, server.URL())
 	if err != nil {

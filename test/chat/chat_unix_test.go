@@ -14,7 +14,7 @@ import (
 )
 
 // said returns the text of the last message of the user in a request.
-func said(r *modelserver.Request) string {
+func said(r modelserver.Request) string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if r.Messages[i].Role != modelserver.User {
 			continue

@@ -74,9 +74,7 @@ type place struct {
 	t          *testing.T
 	home, work string
 	env, args  []string
-
-	mu   sync.Mutex
-	asks []*modelserver.Request // with tools
+	model      *modelserver.Server
 }
 
 func newPlace(t *testing.T, script string) *place {
@@ -97,10 +95,11 @@ func parsed(t *testing.T, script string) *modelserver.Script {
 func newPlaceOf(t *testing.T, backend modelserver.Backend) *place {
 	t.Helper()
 	p := &place{t: t, home: t.TempDir(), work: t.TempDir()}
-	server, err := modelserver.Start(backend, modelserver.Options{Hurry: true, Log: p.asked})
+	server, err := modelserver.Start(backend, modelserver.Options{Hurry: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.model = server
 	t.Cleanup(func() { _ = server.Close() })
 	p.env = []string{
 		"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), "TERM=xterm-256color",
@@ -110,18 +109,8 @@ func newPlaceOf(t *testing.T, backend modelserver.Backend) *place {
 	return p
 }
 
-func (p *place) asked(r *modelserver.Request) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.asks = append(p.asks, r)
-}
-
 // requests are what the model was asked so far.
-func (p *place) requests() []*modelserver.Request {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return append([]*modelserver.Request(nil), p.asks...)
-}
+func (p *place) requests() []modelserver.Request { return p.model.Requests() }
 
 func (p *place) write(name, content string) string {
 	p.t.Helper()

@@ -40,10 +40,11 @@ func TestSeed(t *testing.T) {
 				"It failed.",
 				"I have read it.",
 				"It is tidy.",
-			}, modelserver.Options{Hurry: true, Log: p.asked, Key: key})
+			}, modelserver.Options{Hurry: true, Key: key})
 			if err != nil {
 				t.Fatal(err)
 			}
+			p.model = server
 			t.Cleanup(func() { _ = server.Close() })
 			p.env = []string{
 				"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir(), "TERM=xterm-256color",

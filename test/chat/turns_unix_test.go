@@ -297,7 +297,7 @@ func TestRemindersOfMessagesThatWait(t *testing.T) {
 }
 
 // reminded wants that many requests, and a reminder in these.
-func reminded(t *testing.T, requests []*modelserver.Request, count int, want ...int) {
+func reminded(t *testing.T, requests []modelserver.Request, count int, want ...int) {
 	t.Helper()
 	got := []int{}
 	for i, r := range requests {

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -131,16 +130,12 @@ type stage struct {
 	home, work, beside string
 	ours               bool // our program, else Claude Code
 	through            bool // our program with Claude Code behind it
-
-	mu       sync.Mutex
-	requests []*modelserver.Request
+	model              *modelserver.Server
 }
 
 // asked are the requests with tools: those beside the conversation are left out.
-func (s *stage) conversation() (list []*modelserver.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.requests {
+func (s *stage) conversation() (list []modelserver.Request) {
+	for _, r := range s.model.Requests() {
 		if len(r.Tools) > 0 {
 			list = append(list, r)
 		}
@@ -159,20 +154,16 @@ func (s *stage) made(name string) string {
 // play runs a scenario with the script as its model.
 func (s *stage) play(t *testing.T, name, script string) observed {
 	t.Helper()
-	backend, err := modelserver.ParseScript([]byte(script))
+	// not every prompt of a host tells the model where it works
+	backend, err := modelserver.ParseScript([]byte(strings.ReplaceAll(script, `"path":"`, `"path":"`+s.work+"/")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	backend.Dir = s.work
-	server, err := modelserver.Start(backend,
-		modelserver.Options{Key: key, Hurry: true, Log: func(r *modelserver.Request) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.requests = append(s.requests, r)
-		}})
+	server, err := modelserver.Start(backend, modelserver.Options{Key: key, Hurry: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.model = server
 	defer server.Close()
 	path, executable := os.Getenv("PATH"), filepath.Join(s.home, "wrapper.sh")
 	node := "node"
