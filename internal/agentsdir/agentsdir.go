@@ -44,7 +44,6 @@ type File struct {
 	DefaultAgent    string // empty when the file names none
 	DefaultAgentPos literal.Pos
 	Targets         []Target
-	DisableTargets  []Name
 }
 
 // Resolve returns the absolute path of the directory of agents. A blank agentsDir is the default; a relative one is

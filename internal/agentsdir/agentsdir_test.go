@@ -231,7 +231,7 @@ export default {
 
 func TestWhole(t *testing.T) {
 	want := &File{
-		DefaultAgent: "mine", DisableTargets: []Name{{Text: "gemini"}},
+		DefaultAgent: "mine",
 		Targets: []Target{{
 			ID: "mine", DisplayName: "Mine", Aliases: []Name{{Text: "my"}}, Inherits: Name{Text: "codex"},
 			CLI: &CLI{
@@ -265,7 +265,7 @@ func TestWhole(t *testing.T) {
 		target := f.Targets[0]
 		for what, got := range map[string]literal.Pos{
 			"4:17": f.DefaultAgentPos, "9:9": target.Pos, "9:48": target.Aliases[0].Pos, "9:65": target.Inherits.Pos,
-			"12:40": target.CLI.Interactive.CommandPos, "7:20": f.DisableTargets[0].Pos,
+			"12:40": target.CLI.Interactive.CommandPos,
 		} {
 			if got.String() != what {
 				t.Errorf("got %v, want %s", got, what)

@@ -30,8 +30,10 @@ func (r *reader) file(f *File, v literal.Value) {
 			}
 		}
 	}
-	if m, ok := member(v, "disableTargets"); ok {
-		f.DisableTargets = r.names(m, "disableTargets")
+	if m, ok := member(v, "disableTargets"); ok && r.is(m, literal.Array, "disableTargets", "a list of strings") {
+		for i, item := range m.Items { // which other tools read
+			r.str(item, fmt.Sprintf("disableTargets[%d]", i))
+		}
 	}
 }
 
@@ -89,19 +91,6 @@ func (r *reader) strings(v literal.Value, name string) []string {
 			r.add(item.Pos, at+" must not contain a zero byte", item.Str, "")
 		}
 		list = append(list, item.Str)
-	}
-	return list
-}
-
-func (r *reader) names(v literal.Value, name string) []Name {
-	var list []Name
-	if !r.is(v, literal.Array, name, "a list of strings") {
-		return nil
-	}
-	for i, item := range v.Items {
-		if s := r.str(item, fmt.Sprintf("%s[%d]", name, i)); s != "" {
-			list = append(list, Name{strings.TrimSpace(s), item.Pos})
-		}
 	}
 	return list
 }

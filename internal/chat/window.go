@@ -71,7 +71,6 @@ type WindowOptions struct {
 	Reader   bool               // a screen reader reads it
 	Pager    func(string) error // shows a long text; nil: it is printed
 	Notify   func(string)       // tells a person who looks elsewhere; nil: the bell rings
-	Now      func() time.Time   // nil: time.Now
 }
 
 const (
@@ -93,12 +92,9 @@ const (
 // NewWindow returns a window on a terminal, which it closes.
 func NewWindow(o WindowOptions) *Window {
 	w := &Window{
-		o: o, term: o.Terminal, now: o.Now, style: style{!o.Plain}, broken: make(chan struct{}),
+		o: o, term: o.Terminal, now: time.Now, style: style{!o.Plain}, broken: make(chan struct{}),
 		kick:   make(chan struct{}, 1),
 		closed: make(chan struct{}), gone: make(chan struct{}), agreed: map[string][]string{},
-	}
-	if w.now == nil {
-		w.now = time.Now
 	}
 	w.room = sync.NewCond(&w.mu)
 	w.screen = screen.New(screen.Options{Out: o.Terminal, Size: o.Terminal.Size, Reader: o.Reader, Plain: o.Plain})

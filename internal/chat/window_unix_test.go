@@ -76,13 +76,14 @@ func newSeat(t *testing.T, notify func(string)) *seat {
 		s.written <- data
 	}()
 	s.Window = NewWindow(WindowOptions{
-		Terminal: device, Out: io.Discard, Signals: s.signals, Notify: notify, Now: s.read, History: history,
+		Terminal: device, Out: io.Discard, Signals: s.signals, Notify: notify, History: history,
 		Complete: func(_ context.Context, before string, offer func(lineedit.Offer)) {
 			if strings.HasPrefix(before, "@") {
 				offer(lineedit.Offer{Candidates: []lineedit.Candidate{{Text: "@one"}, {Text: "@two"}}})
 			}
 		},
 	})
+	s.Window.now = s.read
 	go s.Run(t.Context(), s.typed)
 	t.Cleanup(func() { _ = master.Close() })
 	return s

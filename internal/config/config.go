@@ -54,7 +54,6 @@ type Options struct {
 type Warning struct {
 	Code    string
 	Message string
-	File    string
 	Line    int
 	Col     int
 }

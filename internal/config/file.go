@@ -64,7 +64,7 @@ func (l *loader) withhold(path string, layers ...layer) {
 			}
 			delete(of, key.Name)
 			warnings = append(warnings, Warning{
-				Code: PersonalKey, File: path, Line: v.Pos.Line, Col: v.Pos.Col,
+				Code: PersonalKey, Line: v.Pos.Line, Col: v.Pos.Col,
 				Message: fmt.Sprintf(
 					"%s:%v: %s does not count here, trusted or not: it belongs into your own configuration", path,
 					v.Pos, key.Name),
@@ -127,7 +127,7 @@ func (l *loader) walk(path string, above []string, m literal.Member, into layer)
 			message = "there is no key " + quote(name) + "; write it without quotes"
 		}
 		l.warn(Warning{
-			Code: UnknownConfigKey, File: path, Line: m.KeyPos.Line, Col: m.KeyPos.Col,
+			Code: UnknownConfigKey, Line: m.KeyPos.Line, Col: m.KeyPos.Col,
 			Message: fmt.Sprintf("%s:%v: %s", path, m.KeyPos, message),
 		})
 	}

@@ -23,7 +23,8 @@ func TestAProjectDoesNotSetWhatIsPersonal(t *testing.T) {
 	if got := set.List("hand.on"); len(got) != 1 || got[0] != "C" {
 		t.Errorf("got %q", got)
 	}
-	if w := set.Warnings(); len(w) != 2 || w[0].Code != PersonalKey || w[0].File != p.project || w[1].Line != 5 {
+	if w := set.Warnings(); len(w) != 2 || w[0].Code != PersonalKey || w[1].Line != 5 ||
+		!strings.HasPrefix(w[0].Message, p.project+":") {
 		t.Errorf("got %+v", w)
 	}
 	edit := Edit{Key: "hand.on", Keys: o.Keys, Value: "X", Root: p.repo, File: filepath.Join(p.repo, "x.toml")}

@@ -100,8 +100,9 @@ func (l *loader) trustedProject() ([]byte, bool) {
 		l.warn(w)
 	}
 	untrusted := func(reason, next string) ([]byte, bool) {
-		l.warn(Warning{Code: UntrustedConfig, File: path, Message: fmt.Sprintf("%s %s, so it does not count; %s", path,
-			reason, next)})
+		l.warn(Warning{
+			Code: UntrustedConfig, Message: fmt.Sprintf("%s %s, so it does not count; %s", path, reason, next),
+		})
 		return nil, false
 	}
 	if leavesRoot(path, l.set.projectRoot) {

@@ -83,7 +83,7 @@ func (t *Trust) Warning() (Warning, bool) {
 	if t.err == nil {
 		return Warning{}, false
 	}
-	return Warning{Code: UnusableTrust, File: t.file, Message: t.err.Error() + ", so no project file is trusted"}, true
+	return Warning{Code: UnusableTrust, Message: t.err.Error() + ", so no project file is trusted"}, true
 }
 
 // Trusted reports whether exactly this content has been trusted at exactly this path. content is what was read and is

@@ -36,7 +36,6 @@ import (
 	"time"
 
 	"omniagent/internal/git"
-	"omniagent/internal/ignore"
 	"omniagent/internal/pathname"
 	"omniagent/internal/workspace"
 )
@@ -48,8 +47,6 @@ type Options struct {
 	// Since is an earlier index of the root. Take reads what is not as it was then, so that Diff can tell a file that
 	// was only touched from one that changed.
 	Since *Index
-	// Excludes are the user's own rules for all repositories.
-	Excludes *ignore.Rules
 	// Except tells of a name in a directory, whose path is relative to the root with slashes, that it is not part of
 	// the tree; nil: of none.
 	Except func(dir, name string) bool

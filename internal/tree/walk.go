@@ -153,7 +153,7 @@ func (w *walk) rules(d drawer, p *place) ignore.Files {
 		f.Git = parse(read(".gitignore", false))
 	}
 	if f.Repository {
-		f.Exclude, f.User = parse(read(".git/info/exclude", true)), w.options.Excludes
+		f.Exclude = parse(read(".git/info/exclude", true))
 	}
 	return f
 }
@@ -254,7 +254,7 @@ func (w *walk) begin(f *workspace.Folder, p *place) *place {
 		rules := w.rules(f, p)
 		if f.Path == "" && !p.scope.InGit() && !rules.Repository {
 			data, _ := f.ReadFile(".gitignore", rulesLimit)
-			rules.Repository, rules.Git, rules.User = true, ignore.Parse(data), w.options.Excludes
+			rules.Repository, rules.Git = true, ignore.Parse(data)
 		}
 		p.scope = p.scope.Enter(at, rules)
 	}
@@ -269,7 +269,7 @@ func (w *walk) begin(f *workspace.Folder, p *place) *place {
 func (w *walk) before(f *workspace.Folder, p *place) *folder {
 	old := w.since[f.Path]
 	switch {
-	case old == nil || w.options.Excludes != nil: // which may have been others
+	case old == nil:
 		return nil
 	case f.Path != "" && p.old == nil || f.Path == "" && p.scope.InGit() && !f.Has(".git"):
 		return nil
