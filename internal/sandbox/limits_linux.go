@@ -20,14 +20,6 @@ func limit(o *order) error {
 	if err := lowerLimit(unix.RLIMIT_CORE, 0); err != nil {
 		return err
 	}
-	if o.Limits.FileSize > 0 {
-		if err := lowerLimit(unix.RLIMIT_FSIZE, uint64(o.Limits.FileSize)); err != nil {
-			return err
-		}
-	}
-	if o.Limits.Processes < 0 {
-		return nil
-	}
 	most := uint64(cmp.Or(o.Limits.Processes, defaultProcesses) + ofStage)
 	if o.Tier == Landlock && os.Geteuid() != 0 { // the user's processes outside count too
 		most += tasksOfUser()

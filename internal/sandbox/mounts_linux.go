@@ -345,11 +345,8 @@ func devicesOfItsOwn(o *order, devices []placed) error {
 	if err := unix.Mount("devpts", "/dev/pts", "devpts", flags, "newinstance,ptmxmode=0666,mode=0600"); err != nil {
 		return fmt.Errorf("pts: %w", err)
 	}
-	shared := "size=25%"
-	if o.Limits.Shared > 0 {
-		shared = "size=" + strconv.FormatInt(o.Limits.Shared, 10)
-	}
-	if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,"+shared); err != nil {
+	const shared = "mode=1777,size=25%"
+	if err := unix.Mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, shared); err != nil {
 		return fmt.Errorf("shm: %w", err)
 	}
 	return unix.MountSetattr(unix.AT_FDCWD, "/dev", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
@@ -376,7 +373,7 @@ func processesOfItsOwn(o *order) error {
 // superuser. Since Linux 6.14 each namespace has its own range; before that, the superuser would change it for the
 // machine.
 func limitNumbers(l Limits) {
-	if l.Processes < 0 || !ownNumbers() {
+	if !ownNumbers() {
 		return
 	}
 	most := cmp.Or(l.Processes, defaultProcesses)

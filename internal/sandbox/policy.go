@@ -67,14 +67,12 @@ func (n Network) name() string {
 	return "off"
 }
 
-// Limits apply to one command and everything that it starts. Zero is the default; negative is unlimited.
+// Limits apply to one command and everything that it starts.
 type Limits struct {
 	Processes int // at a time, including threads; 0: 4096
 	// bytes of data per process, at least some 200 MB; 0: none, because programs built with an address sanitizer
 	// reserve terabytes
-	Memory   int64
-	FileSize int64 // bytes of each written file; 0: none
-	Shared   int64 // bytes of /dev/shm if the command has its own; 0: a quarter of the memory
+	Memory int64
 }
 
 const defaultProcesses = 4096
