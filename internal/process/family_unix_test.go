@@ -44,11 +44,12 @@ func TestGrandchildIsDeadWhenRunReturns(t *testing.T) {
 }
 
 func TestWholeFamilyEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	file := temporary(t, "pid")
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { _, _ = awaitPID(ctx, file); cancel() }()
 	s := as(t, "family", "stays", file)
-	s.Grace = 100 * time.Millisecond // the leader dies of SIGTERM, the grandchild ignores it
+	s.Grace = 2 * time.Second // time enough for the leader to die of SIGTERM, which the grandchild ignores
 	r, err := Run(ctx, s)
 	wantCode(t, err, fault.Interrupted)
 	if r.Signal != "SIGTERM" {
