@@ -154,7 +154,7 @@ func (d doctorData) PlainText() string {
 		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-4s  %-24s  %s", mark, k.Name, strings.Join(about, "  ")),
 			" "))
 		if k.Fix != nil {
-			fmt.Fprintf(&b, "%32sfix: %s\n", "", *k.Fix)
+			fmt.Fprintf(&b, "%6sfix: %s\n", "", *k.Fix) // further left, where a command has room
 		}
 	}
 	for _, r := range d.Rehearsals {
@@ -167,8 +167,10 @@ func (d doctorData) PlainText() string {
 		b.WriteString(" (tried as root; other users may be allowed less)")
 	}
 	b.WriteString(".\n")
-	for _, hole := range d.Sandbox.Holes {
-		fmt.Fprintf(&b, "  They do not stop: %s\n", hole)
+	if n := len(d.Sandbox.Holes); n > 1 { // the list would push what is above off the screen
+		fmt.Fprintf(&b, "They leave %d things open, which omniagent sandbox explain . lists.\n", n)
+	} else if n == 1 {
+		fmt.Fprintf(&b, "  They do not stop: %s\n", d.Sandbox.Holes[0])
 	}
 	summary, next := d.summary()
 	fmt.Fprintf(&b, "\n%s\nNext: %s\n", summary, next)

@@ -94,9 +94,9 @@ func probeLandlock(ctx context.Context, r *Report, self []string, null *os.File,
 			f.Detail = err.Error()
 			break
 		}
-		f.OK, f.Detail = true, "refused a write to the thread that asked for it"
+		f.OK, f.Detail = true, "a thread that asked for it could not write"
 		if child {
-			f.Detail += ", and to its child the start of a program"
+			f.Detail += ", and its child could not start a program"
 		}
 	}
 	r.add(f)
@@ -121,7 +121,7 @@ func probeSeccomp(ctx context.Context, r *Report) {
 	case ctx.Err() != nil:
 		f.Detail = notTried(ctx.Err()).Error()
 	default:
-		f.Detail = "refused a system call to the thread that asked for it"
+		f.Detail = "a thread that asked for it could not make a system call"
 		if err := onDoomedThread(trySeccomp); err != nil {
 			f.Detail = err.Error()
 		} else {
