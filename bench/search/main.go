@@ -157,7 +157,7 @@ func (c *contest) call(env *tool.Env) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	result := action.Run(context.Background(), nil)
+	result := action.Run(context.Background())
 	if result.Failed {
 		return "", errors.New(result.Text)
 	}

@@ -23,7 +23,7 @@ func lasting(name string, work func(ctx context.Context)) tool.Tool {
 	return tool.Tool{
 		Tool: toolspec.Tool{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
 		Plan: func(input json.RawMessage) (tool.Action, error) {
-			run := func(ctx context.Context, _ func(string)) tool.Result {
+			run := func(ctx context.Context) tool.Result {
 				work(ctx)
 				return tool.Result{Text: "looked"}
 			}

@@ -68,7 +68,7 @@ func kit(name string, changes bool, do func()) tool.Tool {
 		Plan: func(input json.RawMessage) (tool.Action, error) {
 			return tool.Action{
 				Kind: event.Other, Changes: changes, Input: input, Title: name,
-				Run: func(context.Context, func(string)) tool.Result {
+				Run: func(context.Context) tool.Result {
 					do()
 					return tool.Result{Text: "done"}
 				},

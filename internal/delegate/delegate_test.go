@@ -99,7 +99,7 @@ func (b *bench) tools(sv agent.Services) []tool.Tool {
 			Plan: func(input json.RawMessage) (tool.Action, error) {
 				a.Input, a.Title = input, name
 				if a.Run == nil {
-					a.Run = func(context.Context, func(string)) tool.Result {
+					a.Run = func(context.Context) tool.Result {
 						b.calls.Add(1)
 						return tool.Result{Text: name, Failed: strings.HasPrefix(name, "Bad")}
 					}
@@ -108,7 +108,7 @@ func (b *bench) tools(sv agent.Services) []tool.Tool {
 			},
 		}
 	}
-	stays := func(ctx context.Context, _ func(string)) tool.Result {
+	stays := func(ctx context.Context) tool.Result {
 		<-ctx.Done()
 		return tool.Result{Text: "interrupted", Failed: true}
 	}

@@ -271,7 +271,7 @@ func (l *loop) runAlone(ctx context.Context, s *step) tool.Result {
 
 // start runs the call in a goroutine of its own.
 func (s *step) start(ctx context.Context) {
-	go func() { s.done <- run(ctx, s.action, nil) }()
+	go func() { s.done <- run(ctx, s.action) }()
 }
 
 // await returns the result of a call that was started. A killed turn waits only for a sub-agent, which has been killed
@@ -290,7 +290,7 @@ func (l *loop) await(s *step) tool.Result {
 }
 
 // run runs a tool. A panic becomes a failed call and does not end the conversation.
-func run(ctx context.Context, a tool.Action, progress func(string)) (result tool.Result) {
+func run(ctx context.Context, a tool.Action) (result tool.Result) {
 	defer func() {
 		if r := recover(); r != nil {
 			stack := firstLines(debug.Stack(), 12)
@@ -300,7 +300,7 @@ func run(ctx context.Context, a tool.Action, progress func(string)) (result tool
 	if ctx.Err() != nil {
 		return interruptedCall()
 	}
-	return a.Run(ctx, progress)
+	return a.Run(ctx)
 }
 
 func firstLines(b []byte, n int) string {

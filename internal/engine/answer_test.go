@@ -36,7 +36,7 @@ func line(ran *[]string) tool.Tool {
 			}
 			return tool.Action{
 				Kind: event.Shell, Changes: true, Command: in.Command, Title: in.Command, Input: input,
-				Run: func(context.Context, func(string)) tool.Result {
+				Run: func(context.Context) tool.Result {
 					*ran = append(*ran, in.Command)
 					return tool.Result{Text: "ran " + in.Command}
 				},
@@ -299,7 +299,7 @@ func TestAnotherModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s *mind
-	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+	look := tool.Action{Kind: event.Read, Run: func(context.Context) tool.Result {
 		if err := s.Set(context.Background(), agent.Change{Model: "second"}); err != nil {
 			t.Error(err)
 		}
@@ -403,7 +403,7 @@ func TestHelpers(t *testing.T) {
 	find := call("Task", `{"description":"d","prompt":"find it","subagent_type":"finder"}`)
 	client, server := models(t, script(find, call("Change", `{}`), `{"say":"found"}`))
 	ran := 0
-	change := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+	change := tool.Action{Kind: event.Read, Run: func(context.Context) tool.Result {
 		ran++
 		return tool.Result{Text: "changed"}
 	}}
@@ -483,7 +483,7 @@ func TestPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	client, server := scripted(t, `[{"call":{"name":"Look","input":{}}},{"say":"seen"}]`)
-	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+	look := tool.Action{Kind: event.Read, Run: func(context.Context) tool.Result {
 		return tool.Result{Images: []tool.Image{{Media: "image/png", Data: append(png, "of a tool"...)}}}
 	}}
 	s := begin(t, engine.Options{Client: client, Journal: kept}, kit("Look", look))

@@ -231,5 +231,5 @@ func (s *step) filled(host agent.Word) (r tool.Result, ok bool) {
 
 // answered makes a result out of the answer to a call that is a question.
 func (s *step) answered(r tool.Result) {
-	s.action.Run = func(context.Context, func(string)) tool.Result { return r }
+	s.action.Run = func(context.Context) tool.Result { return r }
 }

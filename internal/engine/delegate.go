@@ -27,11 +27,11 @@ type caller struct {
 var _ tool.Caller = (*caller)(nil)
 
 // delegate returns what runs a call whose work another agent does.
-func (l *loop) delegate(s *step) func(context.Context, func(string)) tool.Result {
+func (l *loop) delegate(s *step) func(context.Context) tool.Result {
 	c := &caller{
 		loop: &loop{mind: l.mind, turn: l.turn, parent: s.call.ID, outer: l}, open: map[string]string{},
 	}
-	return func(ctx context.Context, _ func(string)) tool.Result {
+	return func(ctx context.Context) tool.Result {
 		w := c.callHook(ctx, agent.Moment{Name: agent.HelperBegins, Text: tool.RunnerName})
 		if w.Decision == event.Deny {
 			return tool.Result{Text: "It was not begun: " + reasonOf(w) + ".", Failed: true}

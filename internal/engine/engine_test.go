@@ -30,7 +30,7 @@ func TestTogether(t *testing.T) {
 	var mu sync.Mutex
 	running, most, changed := 0, 0, false
 	both := make(chan struct{})
-	look := tool.Action{Kind: event.Read, Run: func(ctx context.Context, _ func(string)) tool.Result {
+	look := tool.Action{Kind: event.Read, Run: func(ctx context.Context) tool.Result {
 		mu.Lock()
 		running++
 		most = max(most, running)
@@ -51,7 +51,7 @@ func TestTogether(t *testing.T) {
 		mu.Unlock()
 		return tool.Result{Text: "seen"}
 	}}
-	change := tool.Action{Kind: event.Shell, Changes: true, Run: func(context.Context, func(string)) tool.Result {
+	change := tool.Action{Kind: event.Shell, Changes: true, Run: func(context.Context) tool.Result {
 		mu.Lock()
 		defer mu.Unlock()
 		if running > 0 {
@@ -73,7 +73,7 @@ func TestQuestions(t *testing.T) {
 	runs := 0
 	act := tool.Action{
 		Kind: event.Shell, Changes: true, Title: "touch the world",
-		Run: func(context.Context, func(string)) tool.Result {
+		Run: func(context.Context) tool.Result {
 			runs++
 			return tool.Result{Text: "touched"}
 		},
@@ -158,11 +158,11 @@ func TestQuestions(t *testing.T) {
 // TestInterruptions at every place: while the model answers, while a tool runs, while a question is open. Each call has
 // a result, and the conversation continues.
 func TestInterruptions(t *testing.T) {
-	stuck := tool.Action{Kind: event.Read, Run: func(ctx context.Context, _ func(string)) tool.Result {
+	stuck := tool.Action{Kind: event.Read, Run: func(ctx context.Context) tool.Result {
 		<-ctx.Done()
 		return tool.Result{Text: "stopped", Failed: true}
 	}}
-	act := tool.Action{Kind: event.Shell, Changes: true, Run: func(context.Context, func(string)) tool.Result {
+	act := tool.Action{Kind: event.Shell, Changes: true, Run: func(context.Context) tool.Result {
 		return tool.Result{}
 	}}
 	for name, tt := range map[string]struct {
@@ -212,7 +212,7 @@ func TestInterruptions(t *testing.T) {
 // TestLimits of tokens, money and time.
 func TestLimits(t *testing.T) {
 	look := reads("x")
-	stuck := tool.Action{Kind: event.Read, Run: func(ctx context.Context, _ func(string)) tool.Result {
+	stuck := tool.Action{Kind: event.Read, Run: func(ctx context.Context) tool.Result {
 		<-ctx.Done()
 		return tool.Result{Text: "stopped", Failed: true}
 	}}
@@ -252,7 +252,7 @@ func (p priced) Profile() model.Profile {
 // TestPanic: a tool that fails inside is a failed call.
 func TestPanic(t *testing.T) {
 	client, _ := scripted(t, `[{"call":{"name":"Bad","input":{}}},{"say":"ok"}]`)
-	bad := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { panic("oh") }}
+	bad := tool.Action{Kind: event.Read, Run: func(context.Context) tool.Result { panic("oh") }}
 	s := begin(t, engine.Options{Client: client}, kit("Bad", bad))
 	if got := told(turn(t, s, "go", nil)); got != `call Bad; result true; ended success "ok"` {
 		t.Error(got)
@@ -346,7 +346,7 @@ func TestKill(t *testing.T) {
 		for _, closes := range []bool{false, true} {
 			client, _ := scripted(t, `[{"call":{"name":"Stuck","input":{}}},{"say":"never"}]`)
 			started, release := make(chan struct{}), make(chan struct{})
-			stuck := tool.Action{Kind: kind, Run: func(context.Context, func(string)) tool.Result {
+			stuck := tool.Action{Kind: kind, Run: func(context.Context) tool.Result {
 				close(started)
 				<-release
 				return tool.Result{Text: "late"}
@@ -381,7 +381,7 @@ func TestKillOfASubAgent(t *testing.T) {
 	defer close(release)
 	var s *mind
 	s = begin(t, engine.Options{Client: client}, kit("Stuck", tool.Action{
-		Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+		Kind: event.Read, Run: func(context.Context) tool.Result {
 			s.Kill()
 			<-release
 			return tool.Result{Text: "late"}
@@ -398,14 +398,14 @@ func TestStricterMode(t *testing.T) {
 	client, _ := scripted(t,
 		`[{"calls":[{"call":{"name":"Act","input":{}}},{"call":{"name":"Look","input":{}}}]},{"say":"ok"}]`)
 	var s *mind
-	act := tool.Action{Kind: event.Shell, Changes: true, Run: func(context.Context, func(string)) tool.Result {
+	act := tool.Action{Kind: event.Shell, Changes: true, Run: func(context.Context) tool.Result {
 		_ = s.Set(context.Background(), agent.Change{Mode: setting.DenyAll})
 		if s.facts.Mode != setting.DenyAll {
 			t.Error("Set has returned, and the change was not told")
 		}
 		return tool.Result{Text: "done"}
 	}}
-	look := tool.Action{Kind: event.Web, Run: func(context.Context, func(string)) tool.Result {
+	look := tool.Action{Kind: event.Web, Run: func(context.Context) tool.Result {
 		t.Error("it ran")
 		return tool.Result{}
 	}}

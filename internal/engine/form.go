@@ -66,7 +66,7 @@ func (f *Form) tool() tool.Tool {
 					fault.ArgError, "The answer does not fit its form: %v. Correct it, and call %s again", err,
 					formName)
 			}
-			taken := func(context.Context, func(string)) tool.Result {
+			taken := func(context.Context) tool.Result {
 				return tool.Result{Text: "The answer has been taken."}
 			}
 			return tool.Action{Kind: event.Other, Title: "Give the answer", Input: input, Run: taken}, nil

@@ -89,14 +89,14 @@ func kit(name string, a tool.Action) tool.Tool {
 
 // reads is an action that only reads, and returns a text.
 func reads(text string) tool.Action {
-	return tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+	return tool.Action{Kind: event.Read, Run: func(context.Context) tool.Result {
 		return tool.Result{Text: text}
 	}}
 }
 
 // fails is an action that only reads, and fails.
 func fails(text string) tool.Action {
-	return tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+	return tool.Action{Kind: event.Read, Run: func(context.Context) tool.Result {
 		return tool.Result{Text: text, Failed: true}
 	}}
 }

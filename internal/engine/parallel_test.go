@@ -34,7 +34,7 @@ func TestAbreast(t *testing.T) {
 			running += n
 		}
 		s := begin(t, engine.Options{Client: &parrot{answers: []model.Answer{first, last}}}, kit("Look", tool.Action{
-			Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+			Kind: event.Read, Run: func(context.Context) tool.Result {
 				add(1)
 				defer add(-1)
 				<-release

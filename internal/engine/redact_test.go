@@ -64,7 +64,7 @@ func TestSecretsStayInside(t *testing.T) {
 	}}
 	client := &parrot{answers: []model.Answer{call}, fail: &model.Error{Trouble: model.NoLogin, Message: "wrong key " +
 		hiddenKey}}
-	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+	look := tool.Action{Kind: event.Read, Run: func(context.Context) tool.Result {
 		old := "old " + hiddenKey
 		return tool.Result{
 			Text: "A=" + hiddenKey + "\nghp_" + strings.Repeat("A1b2", 9),
@@ -138,7 +138,7 @@ func TestSecretsOfAFall(t *testing.T) {
 // mask is a word like others.
 func TestMaskIsNotWritten(t *testing.T) {
 	wrote := 0
-	write := tool.Action{Kind: event.Write, Run: func(context.Context, func(string)) tool.Result {
+	write := tool.Action{Kind: event.Write, Run: func(context.Context) tool.Result {
 		wrote++
 		return tool.Result{Text: "written"}
 	}}

@@ -39,7 +39,7 @@ func hear(m *mind, text string) error {
 func TestSteering(t *testing.T) {
 	client, server := scripted(t, `[{"call":{"name":"Wait","input":{}}},{"say":"You said ${input}"}]`)
 	var s *mind
-	wait := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+	wait := tool.Action{Kind: event.Read, Run: func(context.Context) tool.Result {
 		if err := hear(s, "rather to the left"); err != nil {
 			t.Error(err)
 		}
@@ -130,7 +130,7 @@ func TestSteeringOfATurnThatFails(t *testing.T) {
 func TestSteeringOfAnInterruptedCall(t *testing.T) {
 	client, server := scripted(t, `[{"call":{"name":"Wait","input":{}}},{"say":"ok"}]`)
 	var s *mind
-	wait := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result {
+	wait := tool.Action{Kind: event.Read, Run: func(context.Context) tool.Result {
 		if err := hear(s, "rather to the left"); err != nil {
 			t.Error(err)
 		}
@@ -172,7 +172,7 @@ func TestRepetition(t *testing.T) {
 		n := 0
 		s := begin(t, engine.Options{Client: client}, kit("Poll", tool.Action{
 			Kind: event.Other,
-			Run: func(context.Context, func(string)) tool.Result {
+			Run: func(context.Context) tool.Result {
 				r := tool.Result{Text: "running", Waits: tt.waits}
 				if n++; tt.differs {
 					r.Text += fmt.Sprint(n)

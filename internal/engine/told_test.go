@@ -82,7 +82,7 @@ func TestArgumentsAreTold(t *testing.T) {
 		Plan: func(json.RawMessage) (tool.Action, error) {
 			return tool.Action{
 				Kind: event.Write, Changes: true, Paths: []string{"a"}, Input: json.RawMessage(normal),
-				Run: func(context.Context, func(string)) tool.Result { return tool.Result{Text: "put"} },
+				Run: func(context.Context) tool.Result { return tool.Result{Text: "put"} },
 			}, nil
 		},
 	}
@@ -125,7 +125,7 @@ func TestSecretsInArguments(t *testing.T) {
 		{Kind: model.Call, ID: "2", Name: "Look", Input: json.RawMessage(`{}`), Broken: `{"q":"` + hiddenKey},
 	}}
 	last := model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "ok"}}}
-	look := tool.Action{Kind: event.Read, Run: func(context.Context, func(string)) tool.Result { return tool.Result{} }}
+	look := tool.Action{Kind: event.Read, Run: func(context.Context) tool.Result { return tool.Result{} }}
 	s := begin(t, engine.Options{
 		Client: &parrot{answers: []model.Answer{asked, last}}, Secrets: redact.Known(hiddenKey),
 	}, kit("Look", look))

@@ -81,11 +81,10 @@ type Entry struct {
 
 // Command is a command for RunCommand.
 type Command struct {
-	Line     string
-	At       string        // where it has to begin, relative to the root; empty: anywhere
-	Timeout  time.Duration // 0: the runner's own
-	Network  bool          // a person has opened the network for it
-	Progress func(string)  // may be nil; gets the output as it comes
+	Line    string
+	At      string        // where it has to begin, relative to the root; empty: anywhere
+	Timeout time.Duration // 0: the runner's own
+	Network bool          // a person has opened the network for it
 }
 
 // Output is what a command left.

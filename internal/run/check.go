@@ -58,7 +58,7 @@ func (o *Owner) line(ctx context.Context, line string, limit time.Duration) (she
 		return shell.Outcome{}, err
 	}
 	defer in.Close()
-	return in.Run(ctx, shell.Command{Line: line, Timeout: limit}, nil)
+	return in.Run(ctx, shell.Command{Line: line, Timeout: limit})
 }
 
 // tail returns the end of a program's output.

@@ -47,7 +47,7 @@ func (s *Shell) Start(c Command) (Job, error) {
 		s.running.Done()
 		return Job{}, err
 	}
-	r := newRecord(s.spills, false)
+	r := newRecord(s.spills)
 	run, err := s.begin(c, r)
 	if err != nil {
 		s.mu.Lock()

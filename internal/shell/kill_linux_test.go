@@ -77,7 +77,7 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Parallel()
 			s, cookie := withCookie(t)
 			for range 3 {
-				o, err := s.Run(t.Context(), Command{Line: c.line, Timeout: c.timeout}, nil)
+				o, err := s.Run(t.Context(), Command{Line: c.line, Timeout: c.timeout})
 				check(t, err)
 				if left := survivors(cookie); len(left) > 0 || o.Reason != c.reason { // at once, not soon
 					t.Errorf("left %v after %+v", left, o)
@@ -160,7 +160,7 @@ func BenchmarkRun(b *testing.B) {
 			}
 			defer s.Close()
 			for b.Loop() {
-				if _, err := s.Run(b.Context(), Command{Line: line}, nil); err != nil {
+				if _, err := s.Run(b.Context(), Command{Line: line}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -51,7 +51,7 @@ func hold(how, root, line string) {
 		_, err = s.Start(Command{Line: line})
 	}
 	if err == nil && how == "foreground" {
-		_, err = s.Run(context.Background(), Command{Line: line}, nil)
+		_, err = s.Run(context.Background(), Command{Line: line})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -105,7 +105,7 @@ func open(t *testing.T, change ...func(*Options)) *Shell {
 
 func run(t *testing.T, s *Shell, line string) Outcome {
 	t.Helper()
-	o, err := s.Run(t.Context(), Command{Line: line}, nil)
+	o, err := s.Run(t.Context(), Command{Line: line})
 	check(t, err)
 	return o
 }

@@ -5,14 +5,12 @@ import (
 	"io"
 	"os"
 	"sync"
-	"time"
 )
 
 const (
 	maxPending = 64 << 10     // bytes of an unfinished line, before it is taken as it is
 	maxHead    = 4 * MaxShown // bytes that are enough for MaxShown characters of any kind
 	maxTail    = 2 * MaxShown // minimum bytes of the end, once a stream is longer than the head
-	maxFresh   = 64 << 10     // bytes not yet reported to progress
 	maxSpill   = 100 << 20    // bytes of a stream in a file
 )
 
@@ -20,18 +18,15 @@ const (
 // is too long to show.
 type record struct {
 	spills *spills
-	live   bool // somebody wants progress
 
 	mu       sync.Mutex
 	out, err stream
-	fresh    []byte
-	skipped  bool // part of fresh was dropped
 }
 
-func newRecord(s *spills, live bool) *record {
+func newRecord(s *spills) *record {
 	return &record{
-		spills: s, live: live,
-		out: stream{name: "stdout", mask: s.secrets.Stream()}, err: stream{name: "stderr", mask: s.secrets.Stream()},
+		spills: s,
+		out:    stream{name: "stdout", mask: s.secrets.Stream()}, err: stream{name: "stderr", mask: s.secrets.Stream()},
 	}
 }
 
@@ -98,57 +93,6 @@ func (r *record) append(s *stream, text string) {
 		}
 	}
 	s.add(text)
-	if !r.live {
-		return
-	}
-	if r.fresh = append(r.fresh, text...); len(r.fresh) > maxFresh {
-		r.fresh, r.skipped = append(r.fresh[:0], fromRune(r.fresh[len(r.fresh)-maxFresh/2:])...), true
-	}
-}
-
-// reportProgress reports new output to progress periodically. The returned function reports the rest, and ends it.
-func (r *record) reportProgress(progress func(string)) (end func()) {
-	if progress == nil {
-		return func() {}
-	}
-	over, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(progressGap)
-		defer tick.Stop()
-		for last := false; !last; {
-			select {
-			case <-tick.C:
-			case <-over:
-				last = true
-			}
-			if fresh := r.unreported(); fresh != "" {
-				progress(fresh)
-			}
-		}
-	}()
-	return func() {
-		close(over)
-		<-ended
-	}
-}
-
-// unreported returns what was not reported yet. Of an unfinished line, it is the part that nothing can overwrite any
-// more.
-func (r *record) unreported() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, s := range []*stream{&r.out, &r.err} {
-		if !bytes.ContainsAny(s.pending, "\r\b") {
-			r.take(s)
-		}
-	}
-	fresh := string(r.fresh)
-	if r.skipped {
-		fresh = "[…]\n" + fresh
-	}
-	r.fresh, r.skipped = r.fresh[:0], false
-	return fresh
 }
 
 // finish takes an unfinished last line.

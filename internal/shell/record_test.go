@@ -17,7 +17,7 @@ import (
 // printed is the text of one stream that was written in the given pieces.
 func printed(t *testing.T, pieces ...string) string {
 	t.Helper()
-	r := newRecord(&spills{given: t.TempDir()}, false)
+	r := newRecord(&spills{given: t.TempDir()})
 	for _, p := range pieces {
 		_, err := r.to(&r.out).Write([]byte(p))
 		if err != nil {
@@ -67,25 +67,26 @@ func TestOfALineThatIsReadEarlyNothingIsTakenBack(t *testing.T) {
 		"\x1b]8;;http://x/y\x07link\x1b]8;;\x07": "link",
 	} {
 		for cut := range in {
-			r := newRecord(&spills{given: t.TempDir()}, true)
-			w := r.to(&r.out)
+			r := newRecord(&spills{given: t.TempDir()})
+			w, j := r.to(&r.out), &job{record: r}
 			_, _ = w.Write([]byte(in[:cut]))
-			told := r.unreported()
+			told, _ := j.unread(nil, false)
 			_, _ = w.Write([]byte(in[cut:]))
 			r.finish()
-			told += r.unreported()
+			rest, _ := j.unread(nil, true)
+			told += rest
 			if out, _ := r.text(); out != want || told != want {
 				t.Errorf("%q cut at %d: %q, told %q", in, cut, out, told)
 			}
 		}
 	}
-	r := newRecord(&spills{}, true)
-	w := r.to(&r.out)
+	r := newRecord(&spills{})
+	w, j := r.to(&r.out), &job{record: r}
 	_, _ = w.Write([]byte("10%"))
-	told := r.unreported()
+	told, _ := j.unread(nil, false)
 	_, _ = w.Write([]byte("\r20%\r30%\n"))
-	if told += r.unreported(); told != "10%\n30%\n" {
-		t.Errorf("%q", told)
+	if rest, _ := j.unread(nil, false); told+rest != "10%\n30%\n" {
+		t.Errorf("%q, %q", told, rest)
 	}
 }
 
@@ -133,7 +134,7 @@ func TestEndlessOutputIsBounded(t *testing.T) { // alone, since it measures the 
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			r := newRecord(&spills{given: dir, most: most}, true)
+			r := newRecord(&spills{given: dir, most: most})
 			w := r.to(&r.out)
 			var before, after runtime.MemStats
 			runtime.GC()
@@ -167,7 +168,7 @@ func TestEndlessOutputIsBounded(t *testing.T) { // alone, since it measures the 
 
 func TestOutputThatCannotBeKeptIsSaid(t *testing.T) {
 	t.Parallel()
-	r := newRecord(&spills{given: t.TempDir() + "/none"}, false)
+	r := newRecord(&spills{given: t.TempDir() + "/none"})
 	w := r.to(&r.out)
 	for n := range 50_000 {
 		fmt.Fprintln(w, n)
@@ -211,16 +212,18 @@ func FuzzStreams(f *testing.F) {
 	f.Add([]byte("a\r\nb\x1b[31m\bc\xff\n"), uint8(3))
 	f.Add([]byte("\x1b]8;;\x1b\\\r\r\b"), uint8(1))
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
-		r := newRecord(&spills{given: t.TempDir()}, true)
-		w, told := r.to(&r.out), ""
+		r := newRecord(&spills{given: t.TempDir()})
+		w, j, told := r.to(&r.out), &job{record: r}, ""
 		for p := range slices.Chunk(data, 1+int(size)) {
 			_, _ = w.Write(p)
 			if size%2 == 0 {
-				told += r.unreported()
+				piece, _ := j.unread(nil, false)
+				told += piece
 			}
 		}
 		r.finish()
-		told += r.unreported()
+		piece, _ := j.unread(nil, true)
+		told += piece
 		out, _ := r.text()
 		if clean, _ := text.Clean(out); clean != out && len(data) < MaxShown/4 {
 			t.Errorf("%q is not clean", out)
@@ -239,7 +242,7 @@ func TestRoomIsMadeOfWhatNobodyNeeds(t *testing.T) {
 	long := strings.Repeat("x", MaxShown+1)
 	var records []*record
 	for range 6 {
-		r := newRecord(s, false)
+		r := newRecord(s)
 		r.write(&r.out, []byte(long+"\n"))
 		if r.out.file == nil {
 			t.Fatal(r.out.failed)

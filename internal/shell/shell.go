@@ -34,10 +34,7 @@ const (
 // MaxShown is how many characters of a command's output are returned. The rest is in a file.
 const MaxShown = 30_000
 
-const (
-	defaultGrace = 2 * time.Second
-	progressGap  = 100 * time.Millisecond
-)
+const defaultGrace = 2 * time.Second
 
 // Options are what the commands of one conversation share.
 type Options struct {
@@ -47,7 +44,7 @@ type Options struct {
 	Private string
 	Starter Starter // nil: Plain
 	Opened  Starter // of a command for which a person has opened the network; nil: Starter
-	// removed from the output: from what is returned, reported and written to files
+	// removed from the output: from what is returned and written to files
 	Secrets *redact.Values
 	Grace   time.Duration // from the request to end until the kill; 0: 2 s
 	// Kept returns what walls kept commands from since it was last asked, a line each; nil: nothing is known of that.
@@ -155,9 +152,7 @@ func (s *Shell) at() string {
 }
 
 // Run runs a command to its end. If the command fails, that is an Outcome; an error means that it was not started.
-// progress may be nil; it gets the output in pieces of whole lines, if there are lines, from one goroutine at a time
-// and never after Run.
-func (s *Shell) Run(ctx context.Context, c Command, progress func(string)) (Outcome, error) {
+func (s *Shell) Run(ctx context.Context, c Command) (Outcome, error) {
 	limit := min(c.Timeout, MaxTimeout)
 	if limit <= 0 {
 		limit = DefaultTimeout
@@ -170,16 +165,14 @@ func (s *Shell) Run(ctx context.Context, c Command, progress func(string)) (Outc
 		return Outcome{}, fault.New(fault.Interrupted, "the command was not started: the turn was ended").
 			Because(context.Cause(ctx))
 	}
-	r := newRecord(s.spills, progress != nil)
+	r := newRecord(s.spills)
 	defer r.discard()
 	run, err := s.begin(c, r)
 	if err != nil {
 		return Outcome{}, err
 	}
-	stopProgress := r.reportProgress(progress)
 	o := s.await(ctx, run, limit)
 	r.finish()
-	stopProgress()
 	o.Limit = limit
 	if lost := run.finalDir(); lost != "" {
 		o.Moved = s.move(lost)

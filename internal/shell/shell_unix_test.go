@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -178,7 +177,7 @@ func TestTimeIsLimited(t *testing.T) {
 			t.Parallel()
 			s := open(t)
 			began := time.Now()
-			o, err := s.Run(t.Context(), Command{Line: c.line, Timeout: limit}, nil)
+			o, err := s.Run(t.Context(), Command{Line: c.line, Timeout: limit})
 			check(t, err)
 			if o.Reason != OutOfTime || o.Limit != limit || o.Stdout != "first\nunended" || o.Exit != -1 &&
 				o.Exit != 143 {
@@ -192,7 +191,7 @@ func TestTimeIsLimited(t *testing.T) {
 	if o := run(t, s, "true"); o.Limit != DefaultTimeout {
 		t.Errorf("%+v", o)
 	}
-	if o, err := s.Run(t.Context(), Command{Line: "true", Timeout: time.Hour}, nil); err != nil ||
+	if o, err := s.Run(t.Context(), Command{Line: "true", Timeout: time.Hour}); err != nil ||
 		o.Limit != MaxTimeout {
 		t.Errorf("%+v %v", o, err)
 	}
@@ -206,11 +205,11 @@ func TestTheCallerMayStopIt(t *testing.T) {
 		await(t, "the command", func() bool { return exists(filepath.Join(s.Dir(), "there")) })
 		cancel()
 	}()
-	o, err := s.Run(ctx, Command{Line: "echo so far; : >there; sleep 1000"}, nil)
+	o, err := s.Run(ctx, Command{Line: "echo so far; : >there; sleep 1000"})
 	if err != nil || o.Reason != Stopped || o.Stdout != "so far\n" {
 		t.Errorf("%+v %v", o, err)
 	}
-	_, err = s.Run(ctx, Command{Line: ": >started"}, nil)
+	_, err = s.Run(ctx, Command{Line: ": >started"})
 	wantCode(t, err, fault.Interrupted)
 	if exists(filepath.Join(s.Dir(), "started")) {
 		t.Error("it was started")
@@ -224,7 +223,7 @@ func TestTheEndOfTheConversationStopsIt(t *testing.T) {
 		await(t, "the command", func() bool { return exists(filepath.Join(s.Dir(), "there")) })
 		s.Close()
 	}()
-	o, err := s.Run(t.Context(), Command{Line: ": >there; sleep 1000", Timeout: 20 * time.Second}, nil)
+	o, err := s.Run(t.Context(), Command{Line: ": >there; sleep 1000", Timeout: 20 * time.Second})
 	if err != nil || o.Reason != Stopped {
 		t.Errorf("%+v %v", o, err)
 	}
@@ -237,7 +236,7 @@ func TestLinesThatCannotBeStarted(t *testing.T) {
 		"": fault.MissingArgument, " \n": fault.MissingArgument, "a\x00b": fault.ArgError, ": " + strings.Repeat("x",
 			1<<20): fault.FieldTooLarge,
 	} {
-		_, err := s.Run(t.Context(), Command{Line: line}, nil)
+		_, err := s.Run(t.Context(), Command{Line: line})
 		wantCode(t, err, code)
 		_, err = s.Start(Command{Line: line})
 		wantCode(t, err, code)
@@ -245,7 +244,7 @@ func TestLinesThatCannotBeStarted(t *testing.T) {
 	_, err := New(Options{Root: filepath.Join(s.Dir(), "none")})
 	wantCode(t, err, fault.FileMissing)
 	s.Close()
-	_, err = s.Run(t.Context(), Command{Line: "true"}, nil)
+	_, err = s.Run(t.Context(), Command{Line: "true"})
 	wantCode(t, err, fault.Interrupted)
 }
 
@@ -322,32 +321,27 @@ func TestTheTwoStreamsShareTheRoom(t *testing.T) {
 	}
 }
 
-func TestProgressIsTold(t *testing.T) {
+func TestBackgroundOutputIsReadWhileItIsPrinted(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	var mu sync.Mutex
-	var told []string
-	over := false
-	o, err := s.Run(t.Context(),
-		Command{Line: `printf 'dots '; for n in 1 2 3; do printf .; while [ ! -e $n ]; do sleep 0.01; done; done; echo; echo e >&2; printf '50%%\rend'`},
-		func(text string) {
-			mu.Lock()
-			defer mu.Unlock()
-			if over {
-				t.Error("told after the end")
-			}
-			told = append(told, text)
-			all := strings.Join(told, "")
-			// it goes on only when it was heard
-			_ = os.WriteFile(filepath.Join(s.Dir(), fmt.Sprint(strings.Count(all, "."))), nil, 0o600)
-		})
+	job, err := s.Start(Command{Line: `printf 'dots '; for n in 1 2 3; do printf .; while [ ! -e $n ]; do sleep 0.01; ` +
+		`done; done; echo; echo e >&2; printf '50%%\rend'`})
 	check(t, err)
-	mu.Lock()
-	defer mu.Unlock()
-	over = true
-	all := strings.Join(told, "")
-	if o.Stdout != "dots ...\nend" || len(told) < 3 || !strings.HasPrefix(all, "dots ...") ||
-		!strings.Contains(all, "e\n") || !strings.Contains(all, "end") {
-		t.Errorf("%q, told %q", o.Stdout, told)
+	var read []string
+	await(t, "the command", func() bool {
+		now, err := s.Output(job.ID, nil)
+		check(t, err)
+		if more := now.Outcome.Stdout + now.Outcome.Stderr; more != "" {
+			read = append(read, more)
+		}
+		// it goes on only when its dots were read
+		dots := strings.Count(strings.Join(read, ""), ".")
+		_ = os.WriteFile(filepath.Join(s.Dir(), fmt.Sprint(dots)), nil, 0o600)
+		return !now.Running
+	})
+	all := strings.Join(read, "")
+	if len(read) < 3 || !strings.HasPrefix(all, "dots ...") || !strings.Contains(all, "e\n") ||
+		!strings.Contains(all, "end") {
+		t.Errorf("read %q", read)
 	}
 }

@@ -145,11 +145,3 @@ func lastLines(text string, characters int) string {
 	}
 	return text[begin:]
 }
-
-// fromRune drops an incomplete character at the beginning.
-func fromRune(b []byte) []byte {
-	for len(b) > 0 && !utf8.RuneStart(b[0]) {
-		b = b[1:]
-	}
-	return b
-}

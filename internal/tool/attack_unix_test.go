@@ -71,7 +71,7 @@ func (d *desk) within(a attempt) Result {
 		return failed(err)
 	}
 	ended := make(chan Result, 1)
-	go func() { ended <- action.Run(ctx, nil) }()
+	go func() { ended <- action.Run(ctx) }()
 	select {
 	case r := <-ended:
 		if ctx.Err() != nil {
@@ -201,7 +201,7 @@ func TestWhoDecidesSeesWhatIsMeant(t *testing.T) {
 		// What is decided about and what is done are one: the link leads elsewhere now.
 		check(t, os.Remove(filepath.Join(d.in, "docs")))
 		check(t, os.Symlink("plain", filepath.Join(d.in, "docs")))
-		if r := action.Run(context.Background(), nil); !r.Failed {
+		if r := action.Run(context.Background()); !r.Failed {
 			t.Errorf("%s wrote through a link that had moved: %s", a.name, r.Text)
 		}
 		check(t, os.Remove(filepath.Join(d.in, "docs")))
@@ -272,7 +272,7 @@ func TestNamesInAnswersMoveNothing(t *testing.T) {
 				if fit(a.name, action.Title); strings.ContainsAny(action.Title, "\n\t") {
 					t.Errorf("%s: the title %q has several lines", a.name, action.Title)
 				}
-				r := action.Run(context.Background(), nil)
+				r := action.Run(context.Background())
 				fit(a.name, r.Text)
 			}
 		}

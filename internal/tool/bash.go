@@ -17,7 +17,7 @@ import (
 // Shell runs commands. *shell.Shell is one.
 type Shell interface {
 	// Run runs a command to its end. A failed command is an outcome; an error means that the command was not started.
-	Run(ctx context.Context, c shell.Command, progress func(string)) (shell.Outcome, error)
+	Run(ctx context.Context, c shell.Command) (shell.Outcome, error)
 	// Start starts a command in the background, so that it outlives the call.
 	Start(c shell.Command) (shell.Job, error)
 	// At returns the directory in which the next command starts, relative to the root.
@@ -56,11 +56,11 @@ func Bash(env *Env) Tool {
 		return Action{
 			At: at, Opens: func() { c.Network = true }, Command: line,
 			Title: commandTitle(line, description), Lasts: background,
-			Run: func(ctx context.Context, progress func(string)) Result {
+			Run: func(ctx context.Context) Result {
 				if background {
 					return startInBackground(ctx, env, c)
 				}
-				return runCommand(ctx, env, c, progress)
+				return runCommand(ctx, env, c)
 			},
 		}, nil
 	})
@@ -99,11 +99,11 @@ func startInBackground(ctx context.Context, env *Env, c shell.Command) Result {
 	}
 }
 
-func runCommand(ctx context.Context, env *Env, c shell.Command, progress func(string)) Result {
+func runCommand(ctx context.Context, env *Env, c shell.Command) Result {
 	if env.Shell == nil {
 		return noCommands()
 	}
-	o, err := env.Shell.Run(ctx, c, progress)
+	o, err := env.Shell.Run(ctx, c)
 	if err != nil {
 		return failed(err)
 	}

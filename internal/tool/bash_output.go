@@ -27,7 +27,7 @@ func BashOutput(env *Env) Tool {
 		return Action{
 			// The command was allowed, so reading its output needs no question.
 			Title: "Read the output of " + text.Name(clip(id)),
-			Run: func(context.Context, func(string)) Result {
+			Run: func(context.Context) Result {
 				if env.Shell == nil {
 					return noCommands()
 				}

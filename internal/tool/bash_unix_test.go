@@ -90,11 +90,16 @@ func TestBashEndsInTime(t *testing.T) {
 	action, err := Bash(d.env).Plan(json.RawMessage(`{"command": "echo before; : >there; sleep 1000"}`))
 	check(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	r = action.Run(ctx, func(text string) {
-		if strings.Contains(text, "before") {
-			cancel()
+	go func() {
+		defer cancel()
+		for t.Context().Err() == nil {
+			if _, err := os.Stat(filepath.Join(d.in, "there")); err == nil {
+				return
+			}
+			time.Sleep(time.Millisecond)
 		}
-	})
+	}()
+	r = action.Run(ctx)
 	if !r.Failed || !strings.Contains(r.Text, "interrupted") || !strings.HasSuffix(r.Text, "\nbefore\n") {
 		t.Errorf("%+v", r)
 	}
@@ -102,7 +107,7 @@ func TestBashEndsInTime(t *testing.T) {
 		action, err = Bash(d.env).Plan(json.RawMessage(`{"command": ": >started", "run_in_background": ` +
 			map[bool]string{false: "false", true: "true"}[background] + `}`))
 		check(t, err)
-		if r = action.Run(ctx, nil); !r.Failed {
+		if r = action.Run(ctx); !r.Failed {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -156,7 +161,7 @@ func TestBashPlan(t *testing.T) {
 		string(a.Input) != `{"command":"\n  ls -l\necho","more":[1],"timeout":5e3}` {
 		t.Errorf("%+v %s", a, a.Input)
 	}
-	if r := a.Run(t.Context(), nil); !r.Failed || !strings.Contains(r.Text, "cannot be run") { // there is no shell
+	if r := a.Run(t.Context()); !r.Failed || !strings.Contains(r.Text, "cannot be run") { // there is no shell
 		t.Errorf("%+v", r)
 	}
 	if a, err = Bash(d.env).Plan(json.RawMessage(`{"command": "x", "description": "Do\nit"}`)); err != nil ||

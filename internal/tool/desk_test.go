@@ -72,7 +72,7 @@ func (d *desk) call(make func(*Env) Tool, input any) Result {
 	if err != nil {
 		return failed(err)
 	}
-	return action.Run(context.Background(), nil)
+	return action.Run(context.Background())
 }
 
 // says holds that a call succeeds and says all of the parts.

@@ -26,7 +26,7 @@ func Edit(env *Env) Tool {
 		e := editor{subject: file, env: env, changes: []change{c}}
 		return Action{
 			Paths: file.paths, Title: "Edit " + file.shown,
-			Run: func(ctx context.Context, _ func(string)) Result {
+			Run: func(ctx context.Context) Result {
 				run := e // an Action may run more than once
 				spots, text, err := run.run(ctx)
 				if err != nil {

@@ -41,7 +41,7 @@ func Glob(env *Env) Tool {
 		}
 		return Action{
 			Paths: []string{g.name}, Title: "Find " + text.Name(g.written),
-			Run: func(ctx context.Context, _ func(string)) Result { return g.run(ctx) },
+			Run: func(ctx context.Context) Result { return g.run(ctx) },
 		}, nil
 	})
 }

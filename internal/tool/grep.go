@@ -31,7 +31,7 @@ func Grep(env *Env) Tool {
 		}
 		return Action{
 			Paths: []string{g.name}, Title: "Search for " + text.Name(g.written),
-			Run: func(ctx context.Context, _ func(string)) Result { return g.run(ctx) },
+			Run: func(ctx context.Context) Result { return g.run(ctx) },
 		}, nil
 	})
 }

@@ -333,7 +333,7 @@ func TestSearchEndsWithItsContext(t *testing.T) {
 			time.AfterFunc(20*time.Millisecond, cancel)
 		}
 		began := time.Now()
-		result := action.Run(ctx, nil)
+		result := action.Run(ctx)
 		if took := time.Since(began); !result.Failed || !strings.Contains(result.Text, "was ended") ||
 			took > hermetic.Patience {
 			t.Errorf("%s: after %v %+v", name, took, result)

@@ -136,7 +136,7 @@ func FuzzPlan(f *testing.F) {
 			if action.Changes && tool.Name != "NotebookEdit" {
 				continue // the workspace of the fuzzer stays empty
 			}
-			if r := action.Run(t.Context(), nil); !utf8.ValidString(r.Text) {
+			if r := action.Run(t.Context()); !utf8.ValidString(r.Text) {
 				t.Fatalf("%s says %q", tool.Name, r.Text)
 			}
 		}

@@ -17,7 +17,7 @@ func KillShell(env *Env) Tool {
 			// It only ends commands of this conversation, which were allowed. That needs no question, so it does not
 			// count as a change.
 			Title: "End " + text.Name(clip(id)),
-			Run: func(context.Context, func(string)) Result {
+			Run: func(context.Context) Result {
 				if env.Shell == nil {
 					return noCommands()
 				}

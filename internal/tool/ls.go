@@ -33,7 +33,7 @@ func LS(env *Env) Tool {
 		}
 		return Action{
 			Paths: []string{name}, Title: "List " + text.Name(written),
-			Run: func(ctx context.Context, _ func(string)) Result { return list(ctx, env, name, ignore) },
+			Run: func(ctx context.Context) Result { return list(ctx, env, name, ignore) },
 		}, nil
 	})
 }

@@ -32,7 +32,7 @@ func MultiEdit(env *Env) Tool {
 		return Action{
 			Paths: e.paths,
 			Title: fmt.Sprintf("Edit %s in %d places", e.shown, len(e.changes)),
-			Run: func(ctx context.Context, _ func(string)) Result {
+			Run: func(ctx context.Context) Result {
 				run := e // an Action may run more than once
 				if _, _, err := run.run(ctx); err != nil {
 					return failed(err)

@@ -35,7 +35,7 @@ func NotebookEdit(env *Env) Tool {
 		return Action{
 			Paths: e.paths,
 			Title: fmt.Sprintf("Edit a cell of %s (%s)", e.shown, e.mode),
-			Run:   func(ctx context.Context, _ func(string)) Result { return e.run(ctx) },
+			Run:   func(ctx context.Context) Result { return e.run(ctx) },
 		}, nil
 	})
 }

@@ -39,7 +39,7 @@ func AskUserQuestion() Tool {
 			) {
 				return answers(questions, filled, said)
 			},
-			Run: func(context.Context, func(string)) Result {
+			Run: func(context.Context) Result {
 				return Result{Text: "Nobody was asked.", Failed: true}
 			},
 		}, nil
@@ -105,7 +105,7 @@ func ExitPlanMode() Tool {
 		}
 		return Action{
 			Title: "Carry out this plan?", Person: true,
-			Run: func(context.Context, func(string)) Result {
+			Run: func(context.Context) Result {
 				return Result{Text: "The user agrees with the plan. The mode plan has ended: carry it out."}
 			},
 		}, nil

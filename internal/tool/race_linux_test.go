@@ -235,7 +235,7 @@ func raceCalls() []raceCall {
 			if err != nil {
 				return failed(err)
 			}
-			return action.Run(context.Background(), nil)
+			return action.Run(context.Background())
 		}}
 	}
 	swap := func(n int) (string, string) {

@@ -41,7 +41,7 @@ func Read(env *Env) Tool {
 		}
 		return Action{
 			Paths: []string{name}, Title: "Read " + r.shown,
-			Run: func(ctx context.Context, _ func(string)) Result { return r.run(ctx) },
+			Run: func(ctx context.Context) Result { return r.run(ctx) },
 		}, nil
 	})
 }

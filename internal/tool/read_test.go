@@ -184,7 +184,7 @@ func TestReadEndsWithItsContext(t *testing.T) {
 	check(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if r := action.Run(ctx, nil); !r.Failed {
+	if r := action.Run(ctx); !r.Failed {
 		t.Error("it went on")
 	}
 }

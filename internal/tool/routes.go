@@ -121,7 +121,7 @@ func Runner(commands Shell) fsapi.Run {
 	return func(ctx context.Context, c fsapi.Command) (fsapi.Output, error) {
 		o, err := commands.Run(ctx, shell.Command{
 			Line: c.Line, At: c.At, Timeout: c.Timeout, Network: c.Network,
-		}, c.Progress)
+		})
 		if err != nil {
 			return fsapi.Output{}, err
 		}
@@ -181,8 +181,7 @@ func bashRoute(env *Env, fs fsapi.FS) Tool {
 		}
 		return Action{
 			At: at, Opens: func() { c.Network = true }, Command: line, Title: commandTitle("", line),
-			Run: func(ctx context.Context, progress func(string)) Result {
-				c.Progress = progress
+			Run: func(ctx context.Context) Result {
 				out, err := fs.RunCommand(ctx, c)
 				if err != nil {
 					return routeFailed(err)

@@ -35,7 +35,7 @@ func readRoute(env *Env, fs fsapi.FS) Tool {
 		}
 		return Action{
 			Paths: []string{file.name}, Title: "Read " + file.shown,
-			Run: func(context.Context, func(string)) Result {
+			Run: func(context.Context) Result {
 				read, err := fs.ReadFile(path, w)
 				if err != nil {
 					return routeFailed(err)
@@ -70,7 +70,7 @@ func writeRoute(env *Env, fs fsapi.FS) Tool {
 		}
 		return Action{
 			Paths: file.paths, Title: "Write " + file.shown,
-			Run: func(context.Context, func(string)) Result {
+			Run: func(context.Context) Result {
 				change, err := fs.WriteFile(path, content, mode)
 				if err != nil {
 					return routeFailed(err)
@@ -91,7 +91,7 @@ func editRoute(env *Env, fs fsapi.FS) Tool {
 		}
 		return Action{
 			Paths: file.paths, Title: "Edit " + file.shown,
-			Run: func(context.Context, func(string)) Result {
+			Run: func(context.Context) Result {
 				change, err := fs.EditText(path, e)
 				switch {
 				case err != nil:
@@ -139,7 +139,7 @@ func todoRoute(env *Env, _ fsapi.FS) Tool {
 		}
 		return Action{
 			Title: fmt.Sprintf("Note %d things to do", len(list)),
-			Run: func(context.Context, func(string)) Result {
+			Run: func(context.Context) Result {
 				env.Todos.Set(list)
 				stats, err := text.JSON(statsOf(list))
 				if err != nil {

@@ -65,7 +65,7 @@ func use(t testing.TB, made Tool, input map[string]any) Result {
 	if err != nil {
 		t.Fatalf("%s: %v", raw, err)
 	}
-	return action.Run(context.Background(), nil)
+	return action.Run(context.Background())
 }
 
 func needs(t testing.TB, programs ...string) string {

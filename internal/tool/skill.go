@@ -40,7 +40,7 @@ func UseSkill(env *Env) Tool {
 		}
 		return Action{
 			Title: "Read the skill " + text.Name(clip(name)),
-			Run: func(context.Context, func(string)) Result {
+			Run: func(context.Context) Result {
 				skill := env.Skills[i]
 				said := "Base directory of this skill: " + skill.Dir + "\n\n" + skill.Text
 				if args != "" {

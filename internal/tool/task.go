@@ -58,7 +58,7 @@ func HandOver(env *Env) Tool {
 		}
 		return Action{
 			Title: "Hand over: " + text.Name(clip(description)),
-			Run: func(ctx context.Context, _ func(string)) Result {
+			Run: func(ctx context.Context) Result {
 				answer, err := env.Task(ctx, description, kind, prompt)
 				switch {
 				case err != nil && answer != "":

@@ -28,7 +28,7 @@ func TaskOutput(env *Env) Tool {
 		return Action{
 			// The command was allowed, so reading its output needs no question.
 			Title: "Read the output of " + text.Name(clip(cmp.Or(id, "the newest background task"))),
-			Run: func(ctx context.Context, _ func(string)) Result {
+			Run: func(ctx context.Context) Result {
 				if env.Shell == nil {
 					return noCommands()
 				}

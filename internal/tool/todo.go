@@ -55,7 +55,7 @@ func TodoWrite(env *Env) Tool {
 		list := readTodos(in)
 		return Action{
 			Title: fmt.Sprintf("Note %d things to do", len(list)),
-			Run: func(context.Context, func(string)) Result {
+			Run: func(context.Context) Result {
 				if env.Todos == nil {
 					return failed(fault.New(fault.Unsafe, "this conversation keeps no list"))
 				}

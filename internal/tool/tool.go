@@ -38,9 +38,8 @@ type Action struct {
 	Opens func()          // opens the network for a command, after a person agreed; may be nil
 	Title string          // one line for a person
 	Input json.RawMessage // the input with the names that hosts know (file_path), including unknown members
-	// Run runs the call. It returns soon after ctx ends, and leaves nothing running. progress may be nil; it gets
-	// output while the call runs.
-	Run func(ctx context.Context, progress func(string)) Result
+	// Run runs the call. It returns soon after ctx ends, and leaves nothing running.
+	Run func(ctx context.Context) Result
 	// Delegate replaces Run if another agent does the work. by is the calling conversation.
 	Delegate func(ctx context.Context, by Caller) Result
 	// Person means that a person must decide, whatever the rules and the mode allow.

@@ -34,7 +34,7 @@ func WebFetch(env *Env) Tool {
 		}
 		return Action{
 			URL: address, Title: "Fetch " + text.Name(clip(address)),
-			Run: func(ctx context.Context, _ func(string)) Result {
+			Run: func(ctx context.Context) Result {
 				if env.Web == nil {
 					return failed(fault.New(fault.Unsafe, "pages cannot be fetched in this conversation"))
 				}

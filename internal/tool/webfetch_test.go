@@ -116,7 +116,7 @@ func FuzzCommandPlans(f *testing.F) {
 				json.Unmarshal(a.Input, &object) != nil {
 				t.Errorf("%s with %q: %+v", tool.Name, raw, a)
 			}
-			if r := a.Run(t.Context(), nil); !r.Failed { // no door is open
+			if r := a.Run(t.Context()); !r.Failed { // no door is open
 				t.Errorf("%s with %q: %+v", tool.Name, raw, r)
 			}
 		}

@@ -26,7 +26,7 @@ func Write(env *Env) Tool {
 		}
 		return Action{
 			Paths: s.paths, Title: "Write " + s.shown,
-			Run: func(ctx context.Context, _ func(string)) Result {
+			Run: func(ctx context.Context) Result {
 				change, err := writeWhole(ctx, env, s, content)
 				if err != nil {
 					return failed(err)

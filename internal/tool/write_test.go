@@ -120,7 +120,7 @@ func TestChangesInTheLastMomentAreNotLost(t *testing.T) {
 			action, err := change(d.env).Plan(json.RawMessage(input))
 			check(t, err)
 			asked := 0
-			r := action.Run(meanwhile{t.Context(), func() { asked++; d.put("a", "theirs") }}, nil)
+			r := action.Run(meanwhile{t.Context(), func() { asked++; d.put("a", "theirs") }})
 			if !r.Failed || !strings.Contains(r.Text, "a has changed on disk") || asked == 0 {
 				t.Errorf("%s on %q: %s", input, before, r.Text)
 			}

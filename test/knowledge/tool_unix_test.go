@@ -31,7 +31,7 @@ func stamp(env *tool.Env) tool.Tool {
 			}
 			return tool.Action{
 				Kind: event.Write, Changes: true, Paths: []string{in.Path}, Title: "Stamp " + in.Path, Input: raw,
-				Run: func(context.Context, func(string)) tool.Result {
+				Run: func(context.Context) tool.Result {
 					path := filepath.Join(env.Files.Path(), in.Path)
 					if err := os.WriteFile(path, []byte("stamped\n"), 0o600); err != nil {
 						return tool.Result{Text: err.Error(), Failed: true}

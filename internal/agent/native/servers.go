@@ -123,8 +123,8 @@ func serverTools(open []*mcp.Conn) []tool.Tool {
 		tools = append(tools, tool.Tool{Tool: spec, Plan: func(input json.RawMessage) (tool.Action, error) {
 			return tool.Action{
 				Kind: event.MCP, Changes: true, Title: own + " of the server " + server, Input: input,
-				Run: func(ctx context.Context, progress func(string)) tool.Result {
-					got, err := offer.Call(ctx, spec.Name, input, progress)
+				Run: func(ctx context.Context) tool.Result {
+					got, err := offer.Call(ctx, spec.Name, input, nil)
 					if err != nil {
 						return tool.Result{Text: err.Error(), Failed: true}
 					}

@@ -71,7 +71,7 @@ func TestASearchHeedsTheRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := action.Run(t.Context(), nil).Text
+		got := action.Run(t.Context()).Text
 		if !strings.Contains(got, c.found) {
 			t.Errorf("%s %s: %s", c.tool.Name, c.input, got)
 		}
