@@ -462,22 +462,12 @@ func tasksOf(c *event.Call) (tasks []Task, ok bool) {
 }
 
 func (r *Record) writeTodos(items []Task) error {
-	type stats struct {
-		Total      int `json:"total"`
-		Completed  int `json:"completed"`
-		InProgress int `json:"inProgress"`
-	}
 	all := struct {
-		Items []Task `json:"items"`
-		Stats stats  `json:"stats"`
-	}{Items: items, Stats: stats{Total: len(items)}}
+		Items []Task         `json:"items"`
+		Stats tool.TodoStats `json:"stats"`
+	}{Items: items}
 	for _, t := range items {
-		switch t.Status {
-		case "completed":
-			all.Stats.Completed++
-		case "in_progress":
-			all.Stats.InProgress++
-		}
+		all.Stats.Add(t.Status)
 	}
 	data, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {

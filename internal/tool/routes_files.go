@@ -141,11 +141,15 @@ func todoRoute(env *Env, _ fsapi.FS) Tool {
 			Title: fmt.Sprintf("Note %d things to do", len(list)),
 			Run: func(context.Context) Result {
 				env.Todos.Set(list)
-				stats, err := text.JSON(statsOf(list))
+				var stats TodoStats
+				for _, t := range list {
+					stats.Add(t.Status)
+				}
+				shown, err := text.JSON(stats)
 				if err != nil {
 					return routeFailed(err)
 				}
-				return Result{Text: string(stats), Listed: true}
+				return Result{Text: string(shown), Listed: true}
 			},
 		}, nil
 	})

@@ -109,7 +109,7 @@ func TestTodoRoute(t *testing.T) {
 		Items  json.RawMessage
 		Result *struct {
 			Items []Todo
-			Stats todoStats
+			Stats TodoStats
 		}
 		Error *struct{ Name, Message string }
 	}

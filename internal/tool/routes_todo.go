@@ -6,24 +6,22 @@ import (
 	"strings"
 )
 
-// todoStats counts the items of a list.
-type todoStats struct {
+// TodoStats counts the items of a list by their status.
+type TodoStats struct {
 	Total      int `json:"total"`
 	Completed  int `json:"completed"`
 	InProgress int `json:"inProgress"`
 }
 
-func statsOf(list []Todo) (s todoStats) {
-	s.Total = len(list)
-	for _, t := range list {
-		switch t.Status {
-		case todoDone:
-			s.Completed++
-		case todoActive:
-			s.InProgress++
-		}
+// Add counts an item.
+func (s *TodoStats) Add(status string) {
+	s.Total++
+	switch status {
+	case todoDone:
+		s.Completed++
+	case todoActive:
+		s.InProgress++
 	}
-	return s
 }
 
 // refusal is an error in the words of seed 2.
