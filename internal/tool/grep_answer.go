@@ -109,10 +109,9 @@ func (a *grepAnswer) text() string {
 		if context && i > 0 && !take("--") {
 			break
 		}
-		if !slices.ContainsFunc(f.lines, func(line string) bool { return !take(line) }) {
-			continue
+		if slices.ContainsFunc(f.lines, func(line string) bool { return !take(line) }) {
+			break
 		}
-		break
 	}
 	if b.Len() == 0 && !a.more {
 		return fmt.Sprintf("No lines beyond offset %d: the answer has %d", a.show.offset, number)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -62,8 +63,7 @@ func parseGrep(pattern string, fold, spanning bool) (*grepPattern, error) {
 // grepSyntax explains a syntax error, and suggests what to use instead of features that RE2 lacks.
 func grepSyntax(pattern string, err error) error {
 	what := err.Error()
-	var known *syntax.Error
-	if errors.As(err, &known) {
+	if known, is := errors.AsType[*syntax.Error](err); is {
 		what = known.Code.String() + ": " + known.Expr
 	}
 	for _, ahead := range []string{"(?=", "(?!", "(?<=", "(?<!"} {
@@ -85,11 +85,9 @@ func grepSyntax(pattern string, err error) error {
 func withinLines(tree *syntax.Regexp) error {
 	switch tree.Op {
 	case syntax.OpLiteral:
-		for _, r := range tree.Rune {
-			if r == '\n' {
-				return errors.New(
-					`lines are searched one by one, so \n cannot match; "multiline": true searches across them`)
-			}
+		if slices.Contains(tree.Rune, '\n') {
+			return errors.New(
+				`lines are searched one by one, so \n cannot match; "multiline": true searches across them`)
 		}
 	case syntax.OpCharClass:
 		var ranges []rune

@@ -75,10 +75,7 @@ func list(ctx context.Context, env *Env, name string, ignore []string) Result {
 		return 1
 	})
 	var b strings.Builder
-	for i, e := range entries {
-		if i == listedEntries {
-			break
-		}
+	for _, e := range entries[:min(len(entries), listedEntries)] {
 		if err := ctx.Err(); err != nil {
 			return failed(fault.New(fault.Interrupted, "listing %s was interrupted", text.Name(name)).Because(err))
 		}

@@ -34,11 +34,7 @@ func AskUserQuestion() Tool {
 		}
 		return Action{
 			Title: questionText(questions), Person: true,
-			Form: func(filled json.RawMessage, said string) (Result,
-				bool,
-			) {
-				return answers(questions, filled, said)
-			},
+			Form: func(filled json.RawMessage, said string) (Result, bool) { return answers(questions, filled, said) },
 			Run: func(context.Context) Result {
 				return Result{Text: "Nobody was asked.", Failed: true}
 			},

@@ -71,7 +71,7 @@ func (r reader) run(ctx context.Context) Result {
 		return failed(fault.New(fault.Unsafe, "%s is %s, which cannot be shown as text", r.shown, kind.binary).
 			Hint("%s", kind.hint))
 	case kind.notebook:
-		return r.whole(b, f, func(data []byte) ([]byte, []Image, error) { return showNotebook(data) })
+		return r.whole(b, f, showNotebook)
 	case kind.wide:
 		return r.whole(b, f, func(data []byte) ([]byte, []Image, error) { return decode(data).text, nil, nil })
 	}

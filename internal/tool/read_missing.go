@@ -33,10 +33,8 @@ func missing(files *workspace.Dir, name string) error {
 	if like := nearestNames(files, dir, word); len(like) > 0 {
 		for i, there := range like {
 			if _, err := files.Lstat(path.Join(there, rest)); err == nil {
-				like[i] = path.Join(there, rest)
+				there = path.Join(there, rest)
 			}
-		}
-		for i, there := range like {
 			like[i] = text.Name(there)
 		}
 		return f.Hint("Did you mean %s?", strings.Join(like, " or "))
