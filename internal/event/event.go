@@ -7,6 +7,7 @@
 package event
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -111,24 +112,15 @@ type Facts struct {
 
 // Merge takes over the members of change that are set.
 func (f *Facts) Merge(change Facts) {
-	for _, m := range []struct {
-		now *string
-		new string
-	}{
-		{&f.Agent, change.Agent},
-		{&f.Version, change.Version},
-		{&f.Model, change.Model},
-		{&f.Provider, change.Provider},
-		{&f.Vendor, change.Vendor},
-		{&f.Dir, change.Dir},
-	} {
-		if m.new != "" {
-			*m.now = m.new
-		}
-	}
-	if change.Mode != "" {
-		f.Mode = change.Mode
-	}
+	f.Agent = cmp.Or(change.Agent, f.Agent)
+	f.Version = cmp.Or(change.Version, f.Version)
+	f.Model = cmp.Or(change.Model, f.Model)
+	f.Provider = cmp.Or(change.Provider, f.Provider)
+	f.Vendor = cmp.Or(change.Vendor, f.Vendor)
+	f.Mode = cmp.Or(change.Mode, f.Mode)
+	f.Dir = cmp.Or(change.Dir, f.Dir)
+	f.Walls = cmp.Or(change.Walls, f.Walls)
+	f.Window = cmp.Or(change.Window, f.Window)
 	if change.Tools != nil {
 		f.Tools = change.Tools
 	}
@@ -140,12 +132,6 @@ func (f *Facts) Merge(change Facts) {
 	}
 	if change.Commands != nil {
 		f.Commands = change.Commands
-	}
-	if change.Walls != nil {
-		f.Walls = change.Walls
-	}
-	if change.Window != 0 {
-		f.Window = change.Window
 	}
 }
 
