@@ -97,8 +97,7 @@ func (c *Conversation) close() {
 		return
 	}
 	c.closing = true
-	c.dropped = append(c.dropped, c.waiting...)
-	c.waiting = nil
+	c.dropWaiting()
 	t := c.turn
 	if t == nil || t.ended {
 		c.endDropped()
@@ -158,11 +157,7 @@ func (c *Conversation) finish(outcome agent.Outcome, err error) {
 	if err != nil {
 		c.o.Log("closing the agent failed: %v", err)
 	}
-	if u := c.unprompted; u != nil {
-		c.take(
-			&event.Event{Kind: event.Ended, Unasked: true, Synthetic: true, End: &event.End{Reason: event.Cancelled}},
-		)
-	}
+	c.endUnprompted()
 	outcome.Evidence.Session = cmp.Or(outcome.Evidence.Session, c.Own())
 	c.outcome, c.finished = outcome, true
 }

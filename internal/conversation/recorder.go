@@ -110,12 +110,8 @@ func (r *Recorder) Close() error {
 		c.endWithout(t, fault.New(fault.AgentFailed, "the agent ended without a result"))
 		c.turn = nil
 	}
-	if c.unprompted != nil {
-		c.take(
-			&event.Event{Kind: event.Ended, Unasked: true, Synthetic: true, End: &event.End{Reason: event.Cancelled}},
-		)
-	}
-	c.dropped, c.waiting = append(c.dropped, c.waiting...), nil
+	c.endUnprompted()
+	c.dropWaiting()
 	c.endDropped()
 	r.end()
 	c.watch.wait(context.Background())

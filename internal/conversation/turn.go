@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"omniagent/internal/agent"
@@ -193,11 +194,19 @@ func (c *Conversation) endWithout(t *turn, err error) {
 	c.take(&event.Event{Kind: event.Ended, Synthetic: true, End: &event.End{Reason: reason}})
 }
 
+// endUnprompted ends the turn that no message began, because the conversation ends.
+func (c *Conversation) endUnprompted() {
+	if c.unprompted != nil {
+		c.take(&event.Event{
+			Kind: event.Ended, Unasked: true, Synthetic: true, End: &event.End{Reason: event.Cancelled},
+		})
+	}
+}
+
 // interrupt implements Interrupt.
 func (c *Conversation) interrupt(drop bool) {
 	if drop {
-		c.dropped = append(c.dropped, c.waiting...)
-		c.waiting = nil
+		c.dropWaiting()
 	}
 	switch t := c.turn; {
 	case t == nil || t.ended:
@@ -254,17 +263,20 @@ func (c *Conversation) withdraw(number int64) {
 		c.stop(c.turn)
 		return
 	}
-	for i, m := range c.waiting {
-		if m.turn != number {
-			continue
-		}
-		c.dropped = append(c.dropped, m)
-		c.waiting = append(c.waiting[:i:i], c.waiting[i+1:]...)
-		if c.turn == nil || c.turn.ended {
-			c.endDropped()
-		}
+	i := slices.IndexFunc(c.waiting, func(m *message) bool { return m.turn == number })
+	if i < 0 {
 		return
 	}
+	c.dropped = append(c.dropped, c.waiting[i])
+	c.waiting = slices.Delete(c.waiting, i, i+1)
+	if c.turn == nil || c.turn.ended {
+		c.endDropped()
+	}
+}
+
+// dropWaiting empties the queue.
+func (c *Conversation) dropWaiting() {
+	c.dropped, c.waiting = append(c.dropped, c.waiting...), nil
 }
 
 // endDropped records the ends of messages whose turns will not begin.
@@ -335,14 +347,13 @@ func (c *Conversation) attribute(e *event.Event) *turn {
 	if t == nil {
 		t = c.unprompted
 	}
-	begins := beginsTurn(e.Kind)
-	if t == nil && begins {
+	if t == nil {
+		if !beginsTurn(e.Kind) {
+			return nil
+		}
 		c.last++
 		t = &turn{number: c.last}
 		c.unprompted = t
-	}
-	if t == nil {
-		return nil
 	}
 	e.Turn = t.number
 	if early := e.Kind == event.Started || e.Kind == event.Changed || e.Kind == event.Notice; !t.began && !early &&
@@ -375,7 +386,7 @@ func (c *Conversation) end(t *turn, e *event.Event) {
 		clock.Stop()
 	}
 	c.questions.endTurn(c, t.number)
-	if e.Synthetic && t.fault != nil || t.fault != nil && !e.End.OK {
+	if t.fault != nil && (e.Synthetic || !e.End.OK) {
 		c.record(event.Event{Kind: event.Failed, Turn: t.number, Fault: t.fault, Terminal: true, Synthetic: true})
 		end := *e.End
 		end.Reason = event.FailedTurn
