@@ -89,9 +89,8 @@ func (d *Claude) Greet(ctx context.Context, frames <-chan Input) (g Greeting) {
 // Read implements Dialect. Answers that an agent waits for are delivered at once, whatever the Host is doing.
 func (d *Claude) Read(line []byte) (Frame, error) {
 	f, err := claude.Parse(line)
-	var bad *claude.BadRequest
-	if errors.As(err, &bad) {
-		return d.do(func(context.Context) { d.write(claude.No(bad.ID, bad.Why)) }), nil
+	if bad, is := errors.AsType[*claude.BadRequest](err); is {
+		return Frame{Do: func(context.Context) { d.write(claude.No(bad.ID, bad.Why)) }}, nil
 	}
 	switch {
 	case err != nil:
@@ -105,14 +104,14 @@ func (d *Claude) Read(line []byte) (Frame, error) {
 		if d.deliver(*f.Reply) {
 			return Frame{}, nil
 		}
-		return d.do(func(ctx context.Context) { d.answer(ctx, *f.Reply) }), nil
+		return Frame{Do: func(ctx context.Context) { d.answer(ctx, *f.Reply) }}, nil
 	case f.Request != nil && f.Request.Subtype == "initialize":
 		late := func(context.Context) {
 			d.write(claude.No(f.Request.ID, "the conversation has begun: initialize comes first, and once"))
 		}
 		return Frame{Do: late, greeting: f.Request}, nil
 	case f.Request != nil:
-		return d.do(func(ctx context.Context) { d.handle(ctx, *f.Request) }), nil
+		return Frame{Do: func(ctx context.Context) { d.handle(ctx, *f.Request) }}, nil
 	}
 	return Frame{}, nil
 }
@@ -131,8 +130,6 @@ func (d *Claude) taken(u *claude.User, steered bool) (lines [][]byte) {
 	}
 	return lines
 }
-
-func (d *Claude) do(what func(context.Context)) Frame { return Frame{Do: what} }
 
 // initialize reads what a host sends before the conversation begins. If it sets a limit that would not be enforced, the
 // conversation is refused.
@@ -189,8 +186,7 @@ func (d *Claude) Event(e event.Event) (lines [][]byte) {
 		lines = d.withdraw(e.Reply.Question)
 	case event.Withdrawn:
 		lines = d.withdraw(e.Ask.ID)
-	}
-	if e.Kind == event.Changed {
+	case event.Changed:
 		wished := func(m claude.Mode) bool { return m.Mode == e.Facts.Mode }
 		if i := slices.IndexFunc(d.wishes, wished); i >= 0 {
 			for i+1 < len(d.wishes) && wished(d.wishes[i+1]) { // one event tells them all
@@ -310,11 +306,11 @@ func (d *Claude) request(ctx context.Context, patience time.Duration, body claud
 	d.mu.Lock()
 	d.requests[id] = answer
 	d.mu.Unlock()
-	forget := func() {
+	defer func() {
 		d.mu.Lock()
+		defer d.mu.Unlock()
 		delete(d.requests, id)
-		d.mu.Unlock()
-	}
+	}()
 	d.host.out.Put(append(claude.Ask(id, body), '\n'))
 	clock := time.NewTimer(patience)
 	defer clock.Stop()
@@ -325,14 +321,11 @@ func (d *Claude) request(ctx context.Context, patience time.Duration, body claud
 		}
 		return r.Body, nil
 	case <-d.gone:
-		forget()
 		return nil, errors.New("the host is gone")
 	case <-clock.C:
-		forget()
 		d.host.out.Put(append(claude.Withdraw(id), '\n'))
 		return nil, fmt.Errorf("the host did not answer within %s", patience)
 	case <-ctx.Done():
-		forget()
 		d.host.out.Put(append(claude.Withdraw(id), '\n'))
 		return nil, context.Cause(ctx)
 	}
