@@ -114,7 +114,7 @@ type server struct {
 	calls sync.WaitGroup
 }
 
-// initialized is a conversation that may be resumed.
+// startedSession is a conversation that was begun here and may be resumed.
 type startedSession struct {
 	agent, dir string
 }
@@ -182,9 +182,6 @@ func listen(in io.Reader, to chan<- lines.Line, quit <-chan struct{}) {
 func (s *server) say(line []byte) {
 	s.out.Send(line, s.life.Done()) // also when the server ends: an answer is sent if there is room
 }
-
-// offer sends a line that may be dropped.
-func (s *server) offer(line []byte) { s.out.Offer(line) }
 
 func (s *server) refuse(id json.RawMessage, code int, format string, args ...any) {
 	s.say(jsonrpc.Failure(id, jsonrpc.Errorf(code, format, args...)))

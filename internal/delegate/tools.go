@@ -2,6 +2,7 @@ package delegate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -199,7 +200,7 @@ func (s *server) progress(token json.RawMessage) func(string) {
 		defer mu.Unlock()
 		n++
 		params := map[string]any{"progressToken": token, "progress": n, "message": what}
-		s.offer(jsonrpc.Notification("notifications/progress", params))
+		s.out.Offer(jsonrpc.Notification("notifications/progress", params)) // it may be dropped
 	}
 }
 
@@ -300,14 +301,11 @@ func (s *server) check(raw json.RawMessage) (request, error) {
 			maxPrompt)
 	}
 	r.Agent, r.goesOn = all[i].Name, all[i].GoesOn
-	switch r.Mode {
-	case "":
-		r.Mode = Read
-	default: // the words of the other hosts
-		if approval, ok := setting.ParseApproval(string(r.Mode)); ok && !slices.Contains(Modes(), r.Mode) {
-			if i := slices.IndexFunc(Modes(), func(m Mode) bool { return m.Approval(s.o.Reads) == approval }); i >= 0 {
-				r.Mode = Modes()[i]
-			}
+	r.Mode = cmp.Or(r.Mode, Read)
+	// the words of the other hosts
+	if approval, ok := setting.ParseApproval(string(r.Mode)); ok && !slices.Contains(Modes(), r.Mode) {
+		if i := slices.IndexFunc(Modes(), func(m Mode) bool { return m.Approval(s.o.Reads) == approval }); i >= 0 {
+			r.Mode = Modes()[i]
 		}
 	}
 	switch {
@@ -359,11 +357,9 @@ func (s *server) place(r *request) error {
 		return fmt.Errorf("%.300q is not a directory", r.Dir)
 	}
 	for _, root := range s.o.Roots {
-		if resolved, err := filepath.EvalSymlinks(root); err == nil {
-			if pathname.Within(resolved, real) {
-				r.Dir = real
-				return nil
-			}
+		if resolved, err := filepath.EvalSymlinks(root); err == nil && pathname.Within(resolved, real) {
+			r.Dir = real
+			return nil
 		}
 	}
 	return fmt.Errorf("%.300q is not in a directory that this server was started with: %s", r.Dir,
