@@ -73,10 +73,7 @@ var errLeftWhole = errors.New("left whole")
 
 func (l *loop) window() (tokens int64, share float64) {
 	p := l.client().Profile()
-	tokens, share = p.Window, p.Compact
-	tokens = cmp.Or(tokens, usualWindow)
-	share = cmp.Or(share, usualCompact)
-	return tokens, share
+	return cmp.Or(p.Window, usualWindow), cmp.Or(p.Compact, usualCompact)
 }
 
 // shorten replaces the old part of the conversation by a summary that the model writes. It cuts before an answer of the
@@ -236,8 +233,7 @@ func (l *loop) summary(ctx context.Context, old []model.Message, also string) (s
 			}
 			return "", &model.Error{Trouble: model.Garbage, Message: "the model gave no summary of the conversation"}
 		}
-		var e *model.Error
-		if !errors.As(err, &e) || e.Trouble != model.Overflow || len(old) < 2 {
+		if e, is := errors.AsType[*model.Error](err); !is || e.Trouble != model.Overflow || len(old) < 2 {
 			return "", err
 		}
 		old = old[len(old)/2:]

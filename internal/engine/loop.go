@@ -287,8 +287,8 @@ func words(from model.Role, text string) model.Message {
 
 // mend tries to recover from an error. nil: the conversation can be sent again.
 func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
-	var e *model.Error
-	if !errors.As(err, &e) {
+	e, is := errors.AsType[*model.Error](err)
+	if !is {
 		return err
 	}
 	l.count(client, e.Usage)

@@ -34,8 +34,7 @@ func (v redacting) Ask(ctx context.Context, q model.Request, hear func(model.Pie
 	}
 	answer, err := v.Client.Ask(ctx, q, told)
 	flush()
-	var e *model.Error
-	if errors.As(err, &e) {
+	if e, is := errors.AsType[*model.Error](err); is {
 		plain := *e
 		plain.Message, plain.Partial = v.known.String(e.Message), redactBlocks(v.known, e.Partial)
 		return answer, &plain

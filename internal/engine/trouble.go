@@ -23,12 +23,11 @@ func (s *stop) Error() string {
 
 // faultOf turns an error of a model's API into a fault.
 func faultOf(err error) *fault.Fault {
-	var s *stop
-	if errors.As(err, &s) {
+	if s, is := errors.AsType[*stop](err); is {
 		return s.fault
 	}
-	var e *model.Error
-	if !errors.As(err, &e) {
+	e, is := errors.AsType[*model.Error](err)
+	if !is {
 		return fault.Of(err)
 	}
 	f := fault.New(codeOf(e.Trouble), "%s", e.Error()).With("trouble", string(e.Trouble))
@@ -48,8 +47,7 @@ func faultOf(err error) *fault.Fault {
 		f = f.Hint("the account of this key is used up; waiting for a moment does not help")
 	case model.Expired:
 		f = f.Hint("the credential was accepted once and has expired: log in again, or set a new key")
-		var login *fault.Fault
-		if errors.As(e.Cause, &login) {
+		if login, is := errors.AsType[*fault.Fault](e.Cause); is {
 			f = f.FixBy(login.Fix, login.FixCommand)
 		}
 	}
