@@ -385,8 +385,7 @@ func (h *Host) remove(ctx context.Context, id string) error {
 
 // errorOf returns an error in the form of the protocol.
 func errorOf(err error) *jsonrpc.Error {
-	var e *jsonrpc.Error
-	if errors.As(err, &e) {
+	if e, is := errors.AsType[*jsonrpc.Error](err); is {
 		return e
 	}
 	f := fault.Of(err)
@@ -403,7 +402,7 @@ func errorOf(err error) *jsonrpc.Error {
 	case fault.Interrupted:
 		code = wire.RequestCancelled
 	}
-	e = jsonrpc.Errorf(code, "%s", f.Message)
+	e := jsonrpc.Errorf(code, "%s", f.Message)
 	for _, hint := range []string{f.Suggestion, f.Fix, f.FixCommand} {
 		if hint != "" {
 			e.Message += "\nhint: " + hint // clients show only the message

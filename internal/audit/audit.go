@@ -78,11 +78,10 @@ type Log struct {
 
 // Open returns a Log without touching the disk.
 func Open(o Options) *Log {
-	l := &Log{path: o.Path, maxBytes: o.MaxBytes, keep: o.Keep, maxAge: o.MaxAge, now: time.Now}
-	l.maxBytes = cmp.Or(l.maxBytes, defaultMaxBytes)
-	l.keep = cmp.Or(l.keep, defaultKeep)
-	l.maxAge = cmp.Or(l.maxAge, defaultMaxAge)
-	return l
+	return &Log{
+		path: o.Path, maxBytes: cmp.Or(o.MaxBytes, defaultMaxBytes), keep: cmp.Or(o.Keep, defaultKeep),
+		maxAge: cmp.Or(o.MaxAge, defaultMaxAge), now: time.Now,
+	}
 }
 
 // Check reports whether an entry could be written now, as far as that can be known without writing. It creates the
@@ -274,8 +273,8 @@ func unwritable(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var known *fault.Fault
-	if !errors.As(err, &known) {
+	known, is := errors.AsType[*fault.Fault](err)
+	if !is {
 		known = fault.New(codeOf(err), "the audit log %s cannot be written", path).With("path", path).Because(err)
 	}
 	if known.Suggestion == "" {

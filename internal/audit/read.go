@@ -147,8 +147,7 @@ func (l *Log) Files() []string {
 }
 
 func unreadable(path string, err error) error {
-	var known *fault.Fault
-	if errors.As(err, &known) {
+	if known, is := errors.AsType[*fault.Fault](err); is {
 		return known
 	}
 	return fault.New(codeOf(err), "the audit log %s cannot be read", path).With("path", path).Because(err)

@@ -15,11 +15,10 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/pathname"
-	"omniagent/internal/text"
-
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
+	"omniagent/internal/pathname"
+	"omniagent/internal/text"
 )
 
 // The codes of warnings.

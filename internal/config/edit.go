@@ -9,11 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"omniagent/internal/pathname"
-	"omniagent/internal/text"
-
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
+	"omniagent/internal/pathname"
+	"omniagent/internal/text"
 	"omniagent/internal/workspace"
 )
 

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/text"
-
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
+	"omniagent/internal/text"
 	"omniagent/internal/workspace"
 )
 
@@ -20,8 +19,7 @@ func readConfig(path string) (data []byte, exists bool, err error) {
 	switch {
 	case err == nil:
 		return data, true, nil
-	// with HOME=/dev/null there is no home
-	case workspace.Absent(err):
+	case workspace.Absent(err): // with HOME=/dev/null there is no home
 		return nil, false, nil
 	case errors.Is(err, fault.FieldTooLarge):
 		return nil, true, errors.New("the file is larger than 1 MiB")
@@ -40,10 +38,9 @@ func readConfig(path string) (data []byte, exists bool, err error) {
 func (l *loader) fileLayers(f file) []layer {
 	plain, overlay := layer{}, layer{}
 	for _, m := range f.tree.Members {
-		switch m.Key {
-		case contextTable:
+		if m.Key == contextTable {
 			l.contexts(f.path, m, overlay)
-		default:
+		} else {
 			l.walk(f.path, nil, m, plain)
 		}
 	}

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"strconv"
 
-	"omniagent/internal/redact"
-	"omniagent/internal/text"
-
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
+	"omniagent/internal/redact"
+	"omniagent/internal/text"
 )
 
 // problems gathers what is wrong, in the order in which it was found.
@@ -46,8 +45,7 @@ func inFileHint(f *fault.Fault, path string) {
 }
 
 func (p *problems) syntax(path string, err error) {
-	var syntax *literal.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, is := errors.AsType[*literal.SyntaxError](err); is {
 		p.inFile(path, syntax.Pos, syntax.Message, "")
 		return
 	}

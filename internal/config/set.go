@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -115,7 +114,7 @@ func (s *Set) All() []Entry {
 		}
 		entries = append(entries, Entry{key, v})
 	}
-	sort.Slice(entries, func(i, j int) bool { return entries[i].Key.Name < entries[j].Key.Name })
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Key.Name, b.Key.Name) })
 	return entries
 }
 

@@ -314,8 +314,7 @@ func busy(path string, err error) error {
 
 // editFailed distinguishes an unreadable file from an edit that it cannot take.
 func editFailed(path string, err error) error {
-	var syntax *literal.SyntaxError
-	if errors.As(err, &syntax) {
+	if _, is := errors.AsType[*literal.SyntaxError](err); is {
 		return invalid(path, err)
 	}
 	f := fault.New(fault.ConfigInvalid, "%s: %v", path, err).With("path", path)

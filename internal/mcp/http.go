@@ -204,8 +204,7 @@ func (r *remote) do(ctx context.Context, method string, body []byte, after strin
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		var wrapped *url.Error
-		if errors.As(err, &wrapped) {
+		if wrapped, is := errors.AsType[*url.Error](err); is {
 			err = wrapped.Err // the address may contain a secret
 		}
 		return nil, fault.New(fault.Down, "the MCP server %s at %s cannot be reached", r.conn.server.Name, r.host).

@@ -106,15 +106,7 @@ type transport interface {
 
 // Open connects to a server and lists its tools.
 func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
-	if o.Open <= 0 {
-		o.Open = openTakes
-	}
-	if o.Rest <= 0 {
-		o.Rest = closeTakes
-	}
-	if s.Call <= 0 {
-		s.Call = callTakes
-	}
+	o.Open, o.Rest, s.Call = cmp.Or(o.Open, openTakes), cmp.Or(o.Rest, closeTakes), cmp.Or(s.Call, callTakes)
 	c := &Conn{server: s, options: o, pending: map[int64]*call{}}
 	c.life, c.end = context.WithCancel(context.Background())
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Open,
