@@ -109,9 +109,10 @@ func (l *loader) trustedProject() ([]byte, bool) {
 		return untrusted("is a link that leads out of the project",
 			"put a file in its place, then run: omniagent trust")
 	}
+	_, known := trust.Recorded(path)
 	data, exists, err := readConfig(path)
 	switch {
-	case err != nil && trust.knows(path):
+	case err != nil && known:
 		l.problems.syntax(path, err)
 		l.unreadable = true
 		return nil, false
@@ -125,7 +126,7 @@ func (l *loader) trustedProject() ([]byte, bool) {
 			")", "set XDG_STATE_HOME to another place")
 	case !trust.Trusted(path, data):
 		reason := "is not trusted"
-		if trust.knows(path) {
+		if known {
 			reason = "has changed since it was trusted"
 		}
 		return untrusted(reason, "look at it, then run: omniagent trust")

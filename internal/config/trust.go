@@ -145,12 +145,6 @@ func beneath(path, root string) bool {
 	return pathname.Within(real, pathname.Real(path))
 }
 
-// knows reports whether any content has been trusted at the path.
-func (t *Trust) knows(path string) bool {
-	_, ok := t.Recorded(path)
-	return ok
-}
-
 // Recorded returns what was trusted at the path, whatever the file contains now.
 func (t *Trust) Recorded(path string) (TrustEntry, bool) {
 	path = pathname.Real(path)
