@@ -126,8 +126,9 @@ func (s Store) Get(name string) (key, from string, err error) {
 	return key, "the system's keyring", nil
 }
 
-// Set stores a key in place of the one of that name. why says why it is not in the system's keyring.
-func (s Store) Set(ctx context.Context, name, key string) (place Place, why, was string, err error) {
+// Set stores a key in place of the one of that name. why says why it is not in the system's keyring. was is where the
+// replaced key was; empty: there was none.
+func (s Store) Set(ctx context.Context, name, key string) (place Place, why string, was Place, err error) {
 	err = s.change(ctx, func(all []entry) ([]entry, error) {
 		place, why = s.keep(ctx, name, key)
 		e := entry{Entry: Entry{Name: name, Place: place, Stored: time.Now().UTC().Truncate(time.Second)}}
@@ -135,8 +136,8 @@ func (s Store) Set(ctx context.Context, name, key string) (place Place, why, was
 			e.Key = key
 		}
 		if i := find(all, name); i >= 0 {
-			was = string(all[i].Place)
-			if was == string(System) && place == File && s.system != nil {
+			was = all[i].Place
+			if was == System && place == File && s.system != nil {
 				_ = s.system.remove(ctx, name) // it would be found by nobody
 			}
 			all[i] = e
