@@ -15,30 +15,32 @@ import (
 // needs none.
 func (o Options) credential(choice Choice) (Credential, error) {
 	api, e, w := choice.api, choice.Endpoint, choice.wish
-	look := func() (Credential, error) { return o.find(api) }
-	if w != nil && w.Unit {
-		look = func() (Credential, error) { return o.ofUnit(w, api, e) }
+	unit := w != nil && w.Unit
+	var c Credential
+	var err error
+	if unit {
+		c, err = o.ofUnit(w, api, e)
+	} else {
+		c, err = o.find(api)
 	}
-	c, err := look()
-	if err == nil && !c.none() {
-		if refused := checkTravel(c, e); refused != nil {
-			if !e.loopback() {
-				return Credential{}, refused
-			}
-			c = Credential{}
+	if err != nil {
+		return Credential{}, err
+	}
+	if refused := checkTravel(c, e); refused != nil {
+		if !e.loopback() {
+			return Credential{}, refused
 		}
+		c = Credential{}
 	}
 	switch {
-	case err != nil:
-		return Credential{}, err
-	case c.none() && e.loopback():
+	case !c.none():
+		return c, nil
+	case e.loopback():
 		return Credential{Source: "no key: the server is on this machine"}, nil
-	case c.none() && w != nil && w.Unit:
+	case unit:
 		return Credential{}, o.missingFor(w, e)
-	case c.none():
-		return Credential{}, o.missing(api, e)
 	}
-	return c, nil
+	return Credential{}, o.missing(api, e)
 }
 
 // find searches the environment, then the keys that omniagent login stored, and for Gemini the logins that return a
