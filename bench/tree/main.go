@@ -103,7 +103,7 @@ func size(w *tabwriter.Writer, n, files int) error {
 }
 
 func contests(base, root string, files int) ([]*contest, error) {
-	store := tree.OpenStore(filepath.Join(base, "store"))
+	store, index := tree.OpenStore(filepath.Join(base, "store")), filepath.Join(base, "index")
 	ctx := context.Background()
 	before, err := tree.Take(ctx, root, tree.Options{Store: store})
 	if err != nil {
@@ -146,7 +146,10 @@ func contests(base, root string, files int) ([]*contest, error) {
 			return err
 		})},
 		{name: "saved and loaded", theirs: status, ours: here(func() error {
-			_, err := tree.Parse(before.Encode())
+			err := before.SaveFile(index)
+			if err == nil {
+				_, err = tree.LoadFile(index)
+			}
 			return err
 		})},
 		{name: "the index of git", theirs: listed, ours: here(func() error {

@@ -12,7 +12,7 @@ import (
 
 // writeBinary writes the change of a binary file as git does with --binary: each content whole, so that the change can
 // be undone too. git apply checks the names of both.
-func (r *reader) writeBinary(out *bufio.Writer, c *Change, before, after []byte) {
+func (r reader) writeBinary(out *bufio.Writer, c *Change, before, after []byte) {
 	repository := r.repository(c)
 	name := func(e *entry, content []byte) string {
 		if e == nil {
@@ -30,7 +30,7 @@ func (r *reader) writeBinary(out *bufio.Writer, c *Change, before, after []byte)
 }
 
 // repository returns the repository of a file; nil: none, or it cannot be read.
-func (r *reader) repository(c *Change) *git.Repository {
+func (r reader) repository(c *Change) *git.Repository {
 	for _, e := range []*entry{c.before, c.after} {
 		if e != nil && e.content != nil && e.content.repository != nil {
 			if opened, err := r.open(e.content.repository.dir); err == nil {

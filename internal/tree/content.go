@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sort"
 	"sync"
 
 	"omniagent/internal/fault"
@@ -131,16 +132,9 @@ func (f *folder) find(name string) *entry {
 	if f == nil {
 		return nil
 	}
-	low, high := 0, len(f.entries)
-	for low < high {
-		if middle := (low + high) / 2; f.entries[middle].name < name {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	if low < len(f.entries) && f.entries[low].name == name {
-		return &f.entries[low]
+	i := sort.Search(len(f.entries), func(i int) bool { return f.entries[i].name >= name }) // it copies no entry
+	if i < len(f.entries) && f.entries[i].name == name {
+		return &f.entries[i]
 	}
 	return nil
 }
@@ -153,7 +147,7 @@ func (r *reading) classifyAll(f, old *folder, known *tracked) {
 		for len(before) > 0 && before[0].name < e.name {
 			before = before[1:]
 		}
-		if !isRegular(e.Mode) || e.about&stateOfGit != 0 && !r.options.Whole {
+		if !e.Mode.IsRegular() || e.about&stateOfGit != 0 && !r.options.Whole {
 			continue
 		}
 		t := task{folder: f, listed: &now, entry: e}

@@ -43,36 +43,38 @@ type Changes struct {
 
 // Diff returns what changed between two indexes of one root.
 func Diff(before, after *Index) *Changes {
-	c := &comparison{Changes: &Changes{Files: []Change{}}, before: before, after: after}
-	c.lostBefore, c.lostAfter = before.lost(), after.lost()
+	c, found := compare(before, after), &Changes{Files: []Change{}}
 	for _, g := range slices.Concat(before.Gaps, after.Gaps) {
 		if g.Unread {
-			c.Gaps = append(c.Gaps, g)
+			found.Gaps = append(found.Gaps, g)
 		}
 	}
-	slices.SortFunc(c.Gaps, func(a, b Gap) int {
+	slices.SortFunc(found.Gaps, func(a, b Gap) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Reason, b.Reason))
 	})
-	c.Gaps = slices.Compact(c.Gaps)
+	found.Gaps = slices.Compact(found.Gaps)
 	each(before, after, func(path string, old, is *entry) {
 		status := c.status(path, old, is)
 		switch {
 		case status == "":
 		case (old == nil || old.about&ignored != 0) && (is == nil || is.about&ignored != 0):
-			c.Ignored++
+			found.Ignored++
 		default:
-			c.Files = append(c.Files, Change{Path: path, Status: status, before: old, after: is})
+			found.Files = append(found.Files, Change{Path: path, Status: status, before: old, after: is})
 		}
 	})
-	slices.SortFunc(c.Files, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-	return c.Changes
+	slices.SortFunc(found.Files, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return found
 }
 
-// comparison is a running Diff.
+// comparison tells how the files of two indexes differ.
 type comparison struct {
-	*Changes
 	before, after         *Index
 	lostBefore, lostAfter map[string]bool // what could not be read
+}
+
+func compare(before, after *Index) comparison {
+	return comparison{before, after, before.lost(), after.lost()}
 }
 
 func (x *Index) lost() map[string]bool {
@@ -151,7 +153,7 @@ func pairs[T any](a, b []T, compare func(a, b T) int, do func(a, b *T)) {
 }
 
 // status compares a file, and returns "" if there is nothing to tell.
-func (c *comparison) status(path string, old, is *entry) Status {
+func (c comparison) status(path string, old, is *entry) Status {
 	switch {
 	case old == nil && within(c.lostBefore, path), is == nil && within(c.lostAfter, path):
 		return ""
@@ -162,7 +164,7 @@ func (c *comparison) status(path string, old, is *entry) Status {
 			return ""
 		}
 		return ofGit(is, Mode)
-	case isLink(is.Mode) && old.target != is.target, isRegular(is.Mode) && !same(old, is):
+	case isLink(is.Mode) && old.target != is.target, is.Mode.IsRegular() && !same(old, is):
 		return ofGit(is, Modified)
 	case old.Mode != is.Mode && !isLink(is.Mode):
 		return ofGit(is, Mode)
@@ -172,7 +174,7 @@ func (c *comparison) status(path string, old, is *entry) Status {
 
 // oneSided is the status of a path that is not there on one side, or is something else. What is in a directory is told
 // by itself.
-func (c *comparison) oneSided(path string, old, is *entry) Status {
+func (c comparison) oneSided(path string, old, is *entry) Status {
 	was := old != nil && (!old.Mode.IsDir() || c.before.empty(path))
 	now := is != nil && (!is.Mode.IsDir() || c.after.empty(path))
 	switch {
@@ -195,10 +197,19 @@ func ofGit(e *entry, otherwise Status) Status {
 
 // empty reports whether a directory has no entries.
 func (x *Index) empty(path string) bool {
+	f := x.folder(path)
+	return f != nil && len(f.entries) == 0
+}
+
+// folder returns a directory by its path; nil: it is not there.
+func (x *Index) folder(path string) *folder {
 	i, ok := slices.BinarySearchFunc(x.folders, path, func(f *folder, path string) int {
 		return strings.Compare(f.path, path)
 	})
-	return ok && len(x.folders[i].entries) == 0
+	if !ok {
+		return nil
+	}
+	return x.folders[i]
 }
 
 // same reports whether two regular files have the same content, as far as is known.
@@ -220,8 +231,7 @@ func same(old, is *entry) bool {
 // Trim returns both indexes without what is the same in both, so that they are small to save. Their Diff is the same.
 // What they have of git stays: it is judged as a whole.
 func Trim(before, after *Index) (*Index, *Index) {
-	c := &comparison{before: before, after: after, lostBefore: before.lost(), lostAfter: after.lost()}
-	keep := map[string]bool{}
+	c, keep := compare(before, after), map[string]bool{}
 	each(before, after, func(path string, old, is *entry) {
 		if old == nil || is == nil || old.about&stateOfGit != 0 || c.status(path, old, is) != "" {
 			keep[path] = true

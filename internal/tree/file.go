@@ -48,9 +48,9 @@ func (x *Index) MarkLater(at time.Time) {
 // Held reports whether the content of the file can be had: it was kept, or git has it, or it has none.
 func (f *File) Held() bool {
 	switch {
-	case f.Mode.IsDir(), isLink(f.Mode), isRegular(f.Mode) && f.Size == 0:
+	case f.Mode.IsDir(), isLink(f.Mode), f.Mode.IsRegular() && f.Size == 0:
 		return true
-	case !isRegular(f.Mode) || f.content == nil:
+	case !f.Mode.IsRegular() || f.content == nil:
 		return false
 	}
 	return f.content.kept || f.content.inGit
@@ -66,7 +66,7 @@ func SameFile(a, b *File) bool {
 	case a.Mode != b.Mode:
 		return false
 	}
-	return !isRegular(a.Mode) || same(&a.entry, &b.entry)
+	return !a.Mode.IsRegular() || same(&a.entry, &b.entry)
 }
 
 // Same reports whether two indexes certainly say the same of the same files: it looks at nothing but their status.
@@ -88,7 +88,7 @@ func Same(a, b *Index) (certain bool, vague int) {
 		for j := range x.entries {
 			m, n := &x.entries[j], &y.entries[j]
 			if m.name != n.name || m.target != n.target || !m.Mode.IsDir() && m.Status != n.Status ||
-				m.Mode != n.Mode || isRegular(m.Mode) && m.content != n.content && !same(m, n) {
+				m.Mode != n.Mode || m.Mode.IsRegular() && m.content != n.content && !same(m, n) {
 				return false, 0
 			}
 			if m.about&recent != 0 && n.about&recent == 0 {
@@ -102,7 +102,7 @@ func Same(a, b *Index) (certain bool, vague int) {
 // Each calls do for every path in which two indexes of one root differ, with nil for the side that does not have it:
 // what Diff lists, and also directories, ignored files and the state of git. What is not known is left out.
 func Each(before, after *Index, do func(path string, old, is *File)) {
-	c := &comparison{before: before, after: after, lostBefore: before.lost(), lostAfter: after.lost()}
+	c := compare(before, after)
 	each(before, after, func(path string, old, is *entry) {
 		unknown := old == nil && within(c.lostBefore, path) || is == nil && within(c.lostAfter, path)
 		if !unknown && (old == nil || is == nil || c.status(path, old, is) != "") {
@@ -137,13 +137,7 @@ func (x *Index) Find(name string) *File {
 		return fileOf(x.top)
 	}
 	dir, base := path.Split(name)
-	i, ok := slices.BinarySearchFunc(x.folders, strings.TrimSuffix(dir, "/"), func(f *folder, path string) int {
-		return strings.Compare(f.path, path)
-	})
-	if !ok {
-		return nil
-	}
-	return fileOf(x.folders[i].find(base))
+	return fileOf(x.folder(strings.TrimSuffix(dir, "/")).find(base))
 }
 
 // EachDir calls do for every directory beneath the root.
@@ -248,7 +242,7 @@ func (r *Contents) Close() {
 func (r *Contents) Read(f *File) ([]byte, error) {
 	c := f.content
 	switch {
-	case !isRegular(f.Mode) || !f.Held():
+	case !f.Mode.IsRegular() || !f.Held():
 		return nil, fault.New(fault.FileMissing, "the content of the file was not kept")
 	case f.Size == 0:
 		return nil, nil

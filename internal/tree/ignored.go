@@ -59,7 +59,7 @@ func (w *walk) heaps() []heap {
 					at[f.join(e.name)] = to
 				}
 			}
-			if isRegular(e.Mode) {
+			if e.Mode.IsRegular() {
 				heaps[to].files++
 				heaps[to].bytes += e.Size
 			}

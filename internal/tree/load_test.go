@@ -2,10 +2,12 @@ package tree
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +17,13 @@ import (
 	"omniagent/internal/git"
 	"omniagent/internal/workspace"
 )
+
+// Encode returns the index as SaveFile writes it.
+func (x *Index) Encode() []byte {
+	text := slices.Concat(x.parts()...)
+	sum := sha256.Sum256(text)
+	return append(text, sum[:]...)
+}
 
 func FuzzLoad(f *testing.F) {
 	root := f.TempDir()

@@ -23,7 +23,7 @@ const (
 // ctx ends, the files before that are counted.
 func (c *Changes) Count(ctx context.Context, store *Store) error {
 	r := newReader(store)
-	defer r.close()
+	defer r.Close()
 	for i := range c.Files {
 		if err := ended(ctx); err != nil {
 			return err
@@ -53,7 +53,7 @@ func isBinary(text []byte) bool { return bytes.IndexByte(text[:min(len(text), bi
 // named, which git apply refuses.
 func (c *Changes) Patch(ctx context.Context, store *Store, w io.Writer) error {
 	r := newReader(store)
-	defer r.close()
+	defer r.Close()
 	out := bufio.NewWriter(w)
 	for i := range c.Files {
 		if err := ended(ctx); err != nil {
@@ -73,22 +73,15 @@ func (c *Changes) Patch(ctx context.Context, store *Store, w io.Writer) error {
 	return out.Flush()
 }
 
-// reader reads contents.
-type reader struct {
-	store *Store
-	repos map[string]*git.Repository
-}
+// reader reads contents, what git has from the repositories of the index.
+type reader struct{ *Contents }
 
-func newReader(store *Store) *reader { return &reader{store, map[string]*git.Repository{}} }
-
-func (r *reader) close() {
-	for _, repository := range r.repos {
-		repository.Close()
-	}
+func newReader(store *Store) reader {
+	return reader{OpenContents(store, func(dir string) string { return dir })}
 }
 
 // both returns the contents of a file before and after. One that was not there is empty.
-func (r *reader) both(c *Change) (before, after []byte, ok bool) {
+func (r reader) both(c *Change) (before, after []byte, ok bool) {
 	before, ok = r.content(c.before)
 	if ok {
 		after, ok = r.content(c.after)
@@ -96,13 +89,13 @@ func (r *reader) both(c *Change) (before, after []byte, ok bool) {
 	return before, after, ok
 }
 
-func (r *reader) content(e *entry) (data []byte, ok bool) {
+func (r reader) content(e *entry) (data []byte, ok bool) {
 	switch {
 	case e == nil, e.Mode.IsDir():
 		return nil, true
 	case isLink(e.Mode):
 		return []byte(e.target), true
-	case !isRegular(e.Mode):
+	case !e.Mode.IsRegular():
 		return nil, false
 	case e.Size == 0:
 		return nil, true
@@ -124,19 +117,8 @@ func (r *reader) content(e *entry) (data []byte, ok bool) {
 	return data, err == nil && int64(len(data)) == e.Size
 }
 
-func (r *reader) open(dir string) (*git.Repository, error) {
-	if opened := r.repos[dir]; opened != nil {
-		return opened, nil
-	}
-	opened, err := git.At(dir)
-	if err == nil {
-		r.repos[dir] = opened
-	}
-	return opened, err
-}
-
 // write writes the change of one file.
-func (r *reader) write(out *bufio.Writer, c *Change) {
+func (r reader) write(out *bufio.Writer, c *Change) {
 	was, is := gitMode(c.before), gitMode(c.after)
 	if was == is && c.Status == Mode || was == "" && is == "" {
 		return // nothing that git would notice
@@ -174,9 +156,9 @@ func gitMode(e *entry) string {
 	case e == nil:
 	case isLink(e.Mode):
 		return "120000"
-	case isRegular(e.Mode) && e.Mode&0o100 != 0:
+	case e.Mode.IsRegular() && e.Mode&0o100 != 0:
 		return "100755"
-	case isRegular(e.Mode):
+	case e.Mode.IsRegular():
 		return "100644"
 	}
 	return ""

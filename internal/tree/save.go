@@ -33,14 +33,7 @@ const (
 // usualEntry is how many bytes an entry takes in most indexes.
 const usualEntry = 56
 
-// Encode returns the index as Parse reads it.
-func (x *Index) Encode() []byte {
-	text := slices.Concat(x.parts()...)
-	sum := sha256.Sum256(text)
-	return append(text, sum[:]...)
-}
-
-// parts are what Encode returns, without the checksum.
+// parts are what SaveFile writes, without the checksum.
 func (x *Index) parts() [][]byte {
 	e := &encoder{}
 	e.text = append(e.text, firstLine...)
@@ -214,7 +207,7 @@ func blobSize(bits uint64) int {
 	return sha1.Size
 }
 
-// Parse reads what Encode returned. It refuses one that is damaged, or of another version.
+// Parse reads what SaveFile wrote. It refuses one that is damaged, or of another version.
 func Parse(text []byte) (*Index, error) {
 	body, ours := bytes.CutPrefix(text, []byte(firstLine))
 	if !ours {

@@ -261,6 +261,4 @@ func (w *walk) gap(path, reason string, unread bool) {
 	w.index.Gaps = append(w.index.Gaps, Gap{path, reason, unread})
 }
 
-func isRegular(m fs.FileMode) bool { return m.IsRegular() }
-
 func isLink(m fs.FileMode) bool { return m&fs.ModeSymlink != 0 }

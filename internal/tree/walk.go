@@ -182,7 +182,7 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 			w.miss(f.Join(e.Name), err)
 			continue
 		}
-		is := entry{name: e.Name, Status: status, about: p.about, linked: links > 1 && isRegular(status.Mode)}
+		is := entry{name: e.Name, Status: status, about: p.about, linked: links > 1 && status.Mode.IsRegular()}
 		if is.linked {
 			w.note(status, links)
 		}
