@@ -41,7 +41,7 @@ func (s style) change(c *event.Change) []string {
 	if c.Old != nil {
 		old = *c.Old
 	}
-	return append([]string{s.bold(text.Name(c.Path))}, screen.Diff(old, c.New, s.on, 0)...)
+	return append([]string{s.bold(text.Name(c.Path))}, screen.Diff(old, c.New, s.on)...)
 }
 
 // marksOf returns the lines that a change removes and adds.

@@ -21,13 +21,15 @@ type Item struct {
 type Picker struct {
 	Title string
 	Items []Item
-	Rows  int // shown at once; 0: 10
 
 	editor *lineedit.Editor
 	found  []int // indexes of the items that match
 	chosen int   // index in found
 	words  string
 }
+
+// mostItems of a picker are shown at once.
+const mostItems = 10
 
 // Key handles a key. If done, the person has left the picker: with the index of an item, or -1 for none.
 func (p *Picker) Key(k keys.Key) (index int, done bool) {
@@ -38,9 +40,9 @@ func (p *Picker) Key(k keys.Key) (index int, done bool) {
 	case k.Is(keys.Down), k == keys.C("n"), k.Is(keys.Tab):
 		p.chosen = min(p.chosen+1, max(len(p.found)-1, 0))
 	case k.Is(keys.PageUp):
-		p.chosen = max(p.chosen-p.rows(), 0)
+		p.chosen = max(p.chosen-mostItems, 0)
 	case k.Is(keys.PageDown):
-		p.chosen = min(p.chosen+p.rows(), max(len(p.found)-1, 0))
+		p.chosen = min(p.chosen+mostItems, max(len(p.found)-1, 0))
 	case k.Is(keys.Enter) && len(p.found) > 0:
 		return p.found[p.chosen], true
 	case k.Is(keys.Escape), k == keys.C("c"), k == keys.C("g"), k == keys.C("d"):
@@ -51,13 +53,6 @@ func (p *Picker) Key(k keys.Key) (index int, done bool) {
 		p.filter()
 	}
 	return -1, false
-}
-
-func (p *Picker) rows() int {
-	if p.Rows <= 0 {
-		return 10
-	}
-	return p.Rows
 }
 
 func (p *Picker) prepare() {
@@ -87,9 +82,8 @@ func (p *Picker) filter() {
 func (p *Picker) View(width int) lineedit.View {
 	p.prepare()
 	view := p.editor.View(width)
-	rows := p.rows()
-	from := min(max(p.chosen-rows/2, 0), max(len(p.found)-rows, 0))
-	for i := from; i < min(from+rows, len(p.found)); i++ {
+	from := min(max(p.chosen-mostItems/2, 0), max(len(p.found)-mostItems, 0))
+	for i := from; i < min(from+mostItems, len(p.found)); i++ {
 		item := p.Items[p.found[i]]
 		row := "  " + text.Name(item.Text)
 		if i == p.chosen {

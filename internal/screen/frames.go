@@ -30,21 +30,26 @@ func (s *Screen) schedule() {
 	if f.count(); f.earned < f.cost {
 		wait = max(wait, time.Duration((f.cost-f.earned)/rate*float64(time.Second)))
 	}
+	if wait <= 0 && !s.o.Reader {
+		s.paint(true)
+		return
+	}
 	f.due = true
-	run := func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	f.timer = s.after(max(wait, 0), func() {
 		f.due = false
 		if !f.stopped {
 			s.paint(true)
 		}
-	}
-	if wait <= 0 && !s.o.Reader {
-		f.due = false
-		s.paint(true)
-		return
-	}
-	f.timer = time.AfterFunc(max(wait, 0), run)
+	})
+}
+
+// after runs do under the lock, later.
+func (s *Screen) after(wait time.Duration, do func()) *time.Timer {
+	return time.AfterFunc(wait, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		do()
+	})
 }
 
 // count adds what was earned since.

@@ -29,20 +29,19 @@ func layout(live Live, size position) (rows []row, cursor position) {
 	room -= len(below)
 	above := live.Above[:min(len(live.Above), max(room*2/3, 0))]
 	room -= len(above)
+	add := func(lines []string) {
+		for _, line := range lines {
+			rows = append(rows, cells.Parse(cells.Cut(line, columns)))
+		}
+	}
 	rows = tailRows(live.Tail, size.column, min(mostTail, max(tailCells/size.column, 3), max(size.row/3, 3), room))
-	for _, line := range above {
-		rows = append(rows, cells.Parse(cells.Cut(line, columns)))
-	}
+	add(above)
 	cursor = position{len(rows) + at, min(live.Input.Column, columns)}
-	for _, line := range input {
-		rows = append(rows, cells.Parse(cells.Cut(line, columns)))
-	}
+	add(input)
 	if len(input) == 0 {
 		rows = append(rows, nil)
 	}
-	for _, line := range below {
-		rows = append(rows, cells.Parse(cells.Cut(line, columns)))
-	}
+	add(below)
 	return rows, cursor
 }
 

@@ -33,17 +33,10 @@ func Page(ctx context.Context, t *terminal.Terminal, env []string, temp, content
 		return fault.New(fault.Interrupted, "nothing was shown").Because(ctx.Err())
 	}
 	return t.Lend(func() error {
-		child, err := process.Start(process.Plan{
+		return runPager(ctx, process.Plan{
 			Argv: append(argv, file), Path: path, Env: env, Terminal: t.In(), Stdin: t.In(), Stdout: t.Out(),
 			Stderr: t.Out(), Name: argv[0],
 		})
-		if err != nil {
-			return err
-		}
-		stop := context.AfterFunc(ctx, func() { child.End(os.Interrupt) })
-		defer stop()
-		child.Wait()
-		return nil
 	})
 }
 
@@ -57,15 +50,19 @@ func PageText(ctx context.Context, in, out *os.File, env []string, content strin
 	if _, chosen := process.Value(env, "LESS"); !chosen {
 		env = append(slices.Clone(env), "LESS=FRX")
 	}
-	child, err := process.Start(process.Plan{
+	return runPager(ctx, process.Plan{
 		Argv: argv, Path: path, Env: env, Terminal: in, Stdin: strings.NewReader(content), Stdout: out, Stderr: out,
 		Name: argv[0],
 	})
+}
+
+// runPager returns when the person leaves the pager, or ctx ends.
+func runPager(ctx context.Context, plan process.Plan) error {
+	child, err := process.Start(plan)
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { child.End(os.Interrupt) })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { child.End(os.Interrupt) })()
 	child.Wait()
 	return nil
 }

@@ -56,9 +56,7 @@ func (s *Screen) beginResize() {
 		return
 	}
 	r.step = 1
-	r.timer = time.AfterFunc(rest, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	r.timer = s.after(rest, func() {
 		if r.step == 1 && !s.closed {
 			s.ask()
 		}
@@ -74,9 +72,7 @@ func (s *Screen) ask() {
 	}
 	r.step = 2
 	s.write([]byte("\x1b[6n"), 0)
-	r.timer = time.AfterFunc(answer, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	r.timer = s.after(answer, func() {
 		if r.step == 2 && !s.closed {
 			r.mute = !r.talks
 			s.repaint(-1)
@@ -131,9 +127,7 @@ func (s *Screen) repaint(column int) {
 	s.resize.end()
 	s.resize.rests()
 	s.resize.restless = true
-	s.resize.calm = time.AfterFunc(calm, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	s.resize.calm = s.after(calm, func() {
 		if s.resize.restless {
 			s.resize.restless = false
 			s.paint(true)

@@ -3,6 +3,7 @@ package screen
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,27 +20,18 @@ func Colour(lookup func(name string) (value string, ok bool)) bool {
 	return none == "" && kind != "dumb"
 }
 
-// Diff returns the lines of a unified diff between two texts, coloured if styled. It has at most that many lines, the
-// last of which then says how many there are more; 0: all.
-func Diff(before, after string, styled bool, most int) []string {
+// Diff returns the lines of a unified diff between two texts, coloured if styled.
+func Diff(before, after string, styled bool) []string {
 	var b bytes.Buffer
 	if err := diff.Write(&b, []byte(before), []byte(after)); err != nil || b.Len() == 0 {
 		return nil
 	}
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	more := 0
-	if most > 0 && len(lines) > most {
-		more = len(lines) - most + 1
-		lines = lines[:most-1]
-	}
 	for i, line := range lines {
 		lines[i] = text.Visible(line)
 		if styled {
 			lines[i] = styleOf(line).Of(lines[i])
 		}
-	}
-	if more > 0 {
-		lines = append(lines, fmt.Sprintf("… %d more lines", more))
 	}
 	return lines
 }
@@ -119,8 +111,7 @@ func Notify(words string, lookup func(name string) (value string, ok bool)) stri
 	program, _ := lookup("TERM_PROGRAM")
 	kind, _ := lookup("TERM")
 	bell := "\a"
-	switch {
-	case program == "iTerm.app", program == "WezTerm", program == "ghostty", strings.Contains(kind, "kitty"):
+	if slices.Contains([]string{"iTerm.app", "WezTerm", "ghostty"}, program) || strings.Contains(kind, "kitty") {
 		return "\x1b]9;" + text.OneLine(words, 200) + "\a" + bell
 	}
 	return bell
