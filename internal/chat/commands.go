@@ -76,11 +76,11 @@ func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
 		return false
 	}
 	known = append(known, announced...)
+	line := "There is no command " + text.Name("/"+name)
 	if near := text.Nearest(name, known); near != "" {
-		c.notice(fmt.Sprintf("There is no command %s; /%s is the nearest. /help lists all.", text.Name("/"+name), near))
-	} else {
-		c.notice(fmt.Sprintf("There is no command %s. /help lists all.", text.Name("/"+name)))
+		line += "; /" + near + " is the nearest"
 	}
+	c.notice(line + ". /help lists all.")
 	c.unsent()
 	c.ready()
 	return false
@@ -92,12 +92,11 @@ func (c *Chat) announced() (names []string) {
 	if with == nil {
 		return nil
 	}
-	for _, name := range with.Facts().Commands {
-		if !slices.ContainsFunc(builtIn(), func(one command) bool { return one.name == name }) {
-			names = append(names, name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(slices.Clone(with.Facts().Commands), isBuiltIn)
+}
+
+func isBuiltIn(name string) bool {
+	return slices.ContainsFunc(builtIn(), func(one command) bool { return one.name == name })
 }
 
 // mostProblems of files are told.
@@ -116,10 +115,9 @@ func (c *Chat) problems(ctx context.Context) {
 
 // fileCommands are the commands that files define, under the names by which they are called.
 func (c *Chat) fileCommands(ctx context.Context) []eidolon.Prompt {
-	own := builtIn()
 	all := c.World.prompts(ctx).Commands
 	for i, p := range all {
-		if !slices.ContainsFunc(own, func(one command) bool { return one.name == p.Name }) {
+		if !isBuiltIn(p.Name) {
 			continue
 		}
 		if all[i].Name = "user:" + p.Name; p.Project {
@@ -185,7 +183,11 @@ func (c *Chat) status(context.Context, string) {
 		"conversation: " + with.ID(),
 	}
 	if f.Walls != nil {
-		lines = append(lines, "walls:        "+text.Flat(wallsOf(f.Walls)))
+		line := "walls:        " + f.Walls.Name + ", network " + f.Walls.Network
+		if len(f.Walls.Holes) > 0 {
+			line += "; omniagent doctor says what they do not stop"
+		}
+		lines = append(lines, text.Flat(line))
 	}
 	if used := c.spent.Context; used > 0 {
 		line := fmt.Sprintf("context:      %d tokens", used)

@@ -170,8 +170,8 @@ func (c *Chat) ended(e event.Event, past bool) {
 
 // lastText returns what a person wrote: what travelled before it are texts of their own.
 func lastText(blocks []event.Block) string {
-	for i := len(blocks) - 1; i >= 0; i-- {
-		if b := blocks[i]; b.Media == "" && b.Name == "" {
+	for _, b := range slices.Backward(blocks) {
+		if b.Media == "" && b.Name == "" {
 			return b.Text
 		}
 	}

@@ -114,7 +114,7 @@ func (c *Chat) sessions(ctx context.Context, _ string) {
 }
 
 // known are the other conversations about this directory.
-func (c *Chat) known(ctx context.Context) (others []Session, ok bool) {
+func (c *Chat) known(ctx context.Context) ([]Session, bool) {
 	if c.World.Sessions == nil {
 		c.notice(notHere)
 		return nil, false
@@ -125,12 +125,7 @@ func (c *Chat) known(ctx context.Context) (others []Session, ok bool) {
 		return nil, false
 	}
 	own := c.Conversation().ID()
-	for _, s := range all {
-		if s.ID != own {
-			others = append(others, s)
-		}
-	}
-	return others, true
+	return slices.DeleteFunc(all, func(s Session) bool { return s.ID == own }), true
 }
 
 // resume continues another conversation: the one named, by its id or the beginning of it, or one from a list.

@@ -112,25 +112,20 @@ func NewWindow(o WindowOptions) *Window {
 // paint gives the screen what there is to show.
 func (w *Window) paint() {
 	defer close(w.gone)
-	for {
+	for open := true; open; {
 		select {
 		case <-w.kick:
 		case <-w.closed:
-			w.hand()
-			return
+			open = false
 		}
-		w.hand()
+		w.painting.Lock()
+		w.giveToScreen()
+		w.painting.Unlock()
 	}
 }
 
-func (w *Window) hand() {
-	w.painting.Lock()
-	defer w.painting.Unlock()
-	w.handOver()
-}
-
-// handOver gives the screen all that waits. The caller has the screen.
-func (w *Window) handOver() {
+// giveToScreen gives the screen all that waits. The caller has the screen.
+func (w *Window) giveToScreen() {
 	w.mu.Lock()
 	lines, live := w.lines, w.live
 	w.lines = nil
@@ -248,7 +243,7 @@ func (w *Window) Page(content string) {
 func (w *Window) aside(use func() error) error {
 	w.painting.Lock()
 	defer w.painting.Unlock()
-	w.handOver()
+	w.giveToScreen()
 	_ = w.screen.Clear() // a screen that cannot be written is noticed by the next frame
 	defer w.screen.Restart()
 	return use()

@@ -8,7 +8,6 @@
 package lineedit
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -37,8 +36,6 @@ type Options struct {
 	Hint     string // shown in an empty buffer; not for a screen reader, for which it would be text
 	History  *History
 	Complete Source // nil: there is no completion
-	// Fold is how many lines a paste may have to be shown as it is; 0: 12. A longer one is shown as its size.
-	Fold int
 }
 
 // Editor is the text that is being typed. Key and View belong to one goroutine.
@@ -63,11 +60,11 @@ type atom struct {
 	shown string // empty: as the text
 }
 
-const defaultFold = 12
+// mostPasted is how many lines a paste may have to be shown as it is. A longer one is shown as its size.
+const mostPasted = 12
 
 // New returns an editor with an empty buffer.
 func New(o Options) *Editor {
-	o.Fold = cmp.Or(o.Fold, defaultFold)
 	e := &Editor{options: o, wanted: -1}
 	e.completion.changed = make(chan struct{}, 1)
 	return e
@@ -166,14 +163,16 @@ func (e *Editor) handle(k keys.Key, killing bool, wanted int) Action {
 			e.remove(e.cursor, e.cursor+1)
 		}
 	case keys.Left:
-		if e.cursor--; word {
-			e.cursor++
+		if word {
 			e.cursor = e.wordLeft(isWord)
+		} else {
+			e.cursor--
 		}
 	case keys.Right:
-		if e.cursor++; word {
-			e.cursor--
+		if word {
 			e.cursor = e.wordRight()
+		} else {
+			e.cursor++
 		}
 	case keys.Home:
 		e.cursor = e.lineStart(e.cursor)
@@ -296,7 +295,7 @@ func (e *Editor) insert(s string) { e.insertAtoms(split(s), true) }
 
 // paste inserts a paste: folded, if it is long.
 func (e *Editor) paste(s string) {
-	if lines := linesIn(s); lines > e.options.Fold {
+	if lines := linesIn(s); lines > mostPasted {
 		e.insertAtoms([]atom{{text: s, shown: folded(s, lines)}}, false)
 		return
 	}
@@ -305,7 +304,7 @@ func (e *Editor) paste(s string) {
 
 // atoms splits a text into its clusters. What has very many is folded.
 func (e *Editor) atoms(s string) []atom {
-	if len(s) > 200*e.options.Fold {
+	if len(s) > 200*mostPasted {
 		return []atom{{text: s, shown: folded(s, linesIn(s))}}
 	}
 	return split(s)

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,14 +42,11 @@ func OpenHistory(path string, mask func(string) string) (*History, error) {
 		return h, nil
 	}
 	data, err := workspace.ReadFile(path, 4*mostBytes)
-	if err != nil {
-		if fault.Of(err).Code == fault.FileMissing {
-			return h, nil
-		}
-		return h, err
+	if errors.Is(err, fault.FileMissing) {
+		return h, nil
 	}
 	h.entries = parse(data)
-	return h, nil
+	return h, err
 }
 
 func parse(data []byte) []string {
@@ -99,7 +98,7 @@ func (h *History) append(text string) error {
 	if err := workspace.Append(h.path, append(line, '\n'), 0o600); err != nil {
 		return err
 	}
-	if _, err = workspace.ReadFile(h.path, mostBytes); err == nil || fault.Of(err).Code != fault.FieldTooLarge {
+	if _, err = workspace.ReadFile(h.path, mostBytes); !errors.Is(err, fault.FieldTooLarge) {
 		return err
 	}
 	data, err := workspace.ReadFile(h.path, 4*mostBytes)
@@ -135,7 +134,7 @@ func (e *Editor) fromHistory(by int) {
 	}
 	b := e.browse
 	if !b.active || e.Text() != b.text(h) { // the first key, or the entry was edited
-		b = browse{true, len(h.entries), join(e.buffer[:e.cursor]), append([]atom(nil), e.buffer...)}
+		b = browse{true, len(h.entries), join(e.buffer[:e.cursor]), slices.Clone(e.buffer)}
 	}
 	for at := b.at + by; at >= 0 && at <= len(h.entries); at += by {
 		if at < len(h.entries) && (!strings.HasPrefix(h.entries[at], b.prefix) || h.entries[at] == e.Text()) {
@@ -143,7 +142,7 @@ func (e *Editor) fromHistory(by int) {
 		}
 		e.undo.keep(e, false)
 		if b.at = at; at == len(h.entries) {
-			e.buffer = append([]atom(nil), b.typed...)
+			e.buffer = slices.Clone(b.typed)
 		} else {
 			e.buffer = e.atoms(h.entries[at])
 		}
