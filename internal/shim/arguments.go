@@ -50,12 +50,8 @@ type Arguments struct {
 // Parse reads everything up to the first "--"; what follows is for the agent. It stops at the first error.
 func Parse(args []string) (Arguments, error) {
 	a := Arguments{Shared: setting.Defaults(), Given: args}
-	for i, arg := range args {
-		// A "--" as the value of --prompt must be written --prompt=--.
-		if arg == "--" {
-			a.Delimited, a.Passthrough, a.Given = true, args[i+1:], args[:i]
-			break
-		}
+	if i := slices.Index(args, "--"); i >= 0 { // as the value of --prompt it must be written --prompt=--
+		a.Delimited, a.Passthrough, a.Given = true, args[i+1:], args[:i]
 	}
 	flags := Flags()
 	rest := a.Given
@@ -241,12 +237,11 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 			return bad(flag, value, text.Words(setting.Approvals()))
 		}
 		a.approve(v, "--"+flag.Name+" "+string(v))
-	case "auto-edit":
-		err = a.toggle(flag, value, given, a.approves(flag, setting.AutoEdit), a.declines(setting.AutoEdit))
-	case "yolo":
-		err = a.toggle(flag, value, given, a.approves(flag, setting.Yolo), a.declines(setting.Yolo))
-	case "read-only":
-		err = a.toggle(flag, value, given, a.approves(flag, setting.Plan), a.declines(setting.Plan))
+	case "auto-edit", "yolo", "read-only":
+		v := map[string]setting.Approval{
+			"auto-edit": setting.AutoEdit, "yolo": setting.Yolo, "read-only": setting.Plan,
+		}[flag.Name]
+		err = a.toggle(flag, value, given, func() { a.approves(flag, v) }, func() { a.declines(v) })
 	case "sandbox":
 		sh.Sandbox, err = choose(flag, value, setting.Sandboxes())
 	case "output":
@@ -258,10 +253,10 @@ func (a *Arguments) set(flag *Flag, value string, given bool) error {
 		if sh.Output, err = choose(flag, value, setting.Outputs()); err != nil {
 			return bad(flag, value, flag.Allowed)
 		}
-	case "json":
-		err = a.toggle(flag, value, given, a.prints(setting.JSON, "--json"), a.prints(setting.Text, ""))
-	case "stream-json":
-		err = a.toggle(flag, value, given, a.prints(setting.StreamJSON, "--stream-json"), a.prints(setting.Text, ""))
+	case "json", "stream-json":
+		v := map[string]setting.Output{"json": setting.JSON, "stream-json": setting.StreamJSON}[flag.Name]
+		err = a.toggle(flag, value, given,
+			func() { a.prints(v, "--"+flag.Name) }, func() { a.prints(setting.Text, "") })
 	case "continue", "with-stdin", "walls", "allow-workspace-agent", "help", "version":
 		to := map[string]*bool{
 			"continue": &a.Continue, "with-stdin": &a.WithStdin, "walls": &a.Walls,
@@ -348,11 +343,9 @@ func bad(flag *Flag, value string, allowed []string) error {
 }
 
 // approves handles --yolo, --auto-edit or --read-only.
-func (a *Arguments) approves(flag *Flag, v setting.Approval) func() {
-	return func() {
-		a.approve(v, "--"+flag.Name)
-		a.Declined = slices.DeleteFunc(a.Declined, func(d setting.Approval) bool { return d == v })
-	}
+func (a *Arguments) approves(flag *Flag, v setting.Approval) {
+	a.approve(v, "--"+flag.Name)
+	a.Declined = slices.DeleteFunc(a.Declined, func(d setting.Approval) bool { return d == v })
 }
 
 // approve sets an approval. It notes contradicting flags for compatible, unless the first was taken back.
@@ -364,17 +357,15 @@ func (a *Arguments) approve(v setting.Approval, flag string) {
 }
 
 // declines handles --yolo=false or --auto-edit=false, which override earlier flags and the configuration.
-func (a *Arguments) declines(v setting.Approval) func() {
-	return func() {
-		if a.Shared.Approval.Value == v {
-			a.Shared.Approval = setting.Defaults().Approval
-		}
-		a.Declined = append(a.Declined, v)
+func (a *Arguments) declines(v setting.Approval) {
+	if a.Shared.Approval.Value == v {
+		a.Shared.Approval = setting.Defaults().Approval
 	}
+	a.Declined = append(a.Declined, v)
 }
 
-func (a *Arguments) prints(v setting.Output, flag string) func() {
-	return func() { a.Shared.Output, a.outputFlag, a.Events = setting.AsTyped(v), flag, false }
+func (a *Arguments) prints(v setting.Output, flag string) {
+	a.Shared.Output, a.outputFlag, a.Events = setting.AsTyped(v), flag, false
 }
 
 // toggle handles a switch that may be set to false.

@@ -204,7 +204,10 @@ func (c *call) spool(first []byte, limit agent.Limit) error {
 		return noPlace(err)
 	}
 	_ = os.Remove(file.Name()) // on Windows it remains until it is closed
-	c.temp.closes(file)
+	c.temp.later(func() {
+		_ = file.Close()
+		_ = os.Remove(file.Name())
+	})
 	counter := counter{limit: limit}
 	if err := copyPrompt(file, io.MultiReader(bytes.NewReader(first), interruptible{c.host.Stdin, c}),
 		&counter); err != nil {
@@ -305,9 +308,7 @@ func (r interruptible) Read(into []byte) (int, error) {
 	var over <-chan time.Time
 	limit := *r.call.args.Timeout
 	if limit > 0 {
-		timer := time.NewTimer(time.Until(r.call.began.Add(limit)))
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(time.Until(r.call.began.Add(limit)))
 	}
 	select {
 	case g := <-done:

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"omniagent/internal/agent"
@@ -72,10 +73,10 @@ type reportUsage struct {
 }
 
 type reportWarning struct {
-	Flag    string `json:"flag"`
-	Value   string `json:"value"`
-	Kind    string `json:"kind"`
-	Message string `json:"message"`
+	Flag    string            `json:"flag"`
+	Value   string            `json:"value"`
+	Kind    agent.WarningKind `json:"kind"`
+	Message string            `json:"message"`
 }
 
 // reportable checks before the run that the report can be written, and keeps its directory open, so that the agent
@@ -165,27 +166,20 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 		r.Answered = new(o.evidence.Answered == agent.Yes)
 	}
 	for _, d := range o.evidence.Denials {
-		r.Denials = append(r.Denials, reportDenial{
-			redact.String(d.Tool), redact.String(d.Reason),
-			redact.String(d.CallID),
-		})
+		r.Denials = append(r.Denials,
+			reportDenial{redact.String(d.Tool), redact.String(d.Reason), redact.String(d.CallID)})
 	}
 	for _, w := range warnings {
-		r.Warnings = append(r.Warnings, reportWarning{w.Flag, w.Value, string(w.Kind), w.Message})
+		r.Warnings = append(r.Warnings, reportWarning(w))
 	}
-	r.Usage = usage(o.evidence.Usage)
+	if u := o.evidence.Usage; u != nil {
+		r.Usage = &reportUsage{u.Input, u.Output, u.Cached, u.Reasoning, u.CostUSD}
+	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
 	return c.putReport(append(data, '\n'))
-}
-
-func usage(u *event.Usage) *reportUsage {
-	if u == nil {
-		return nil
-	}
-	return &reportUsage{u.Input, u.Output, u.Cached, u.Reasoning, u.CostUSD}
 }
 
 func optional(s string) *string {
@@ -244,15 +238,5 @@ func (c *call) trace(launch agent.Launch, warnings []agent.Warning) {
 
 // added returns the entries of the second environment that are not in the first.
 func added(before, after []string) []string {
-	known := make(map[string]bool, len(before))
-	for _, e := range before {
-		known[e] = true
-	}
-	out := []string{}
-	for _, e := range after {
-		if !known[e] {
-			out = append(out, e)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(after), func(entry string) bool { return slices.Contains(before, entry) })
 }

@@ -305,9 +305,7 @@ func (c *call) wait(child *process.Child) agent.Exit {
 	go func() { ended <- child.Wait() }()
 	var over <-chan time.Time
 	if *c.args.Timeout > 0 {
-		timer := time.NewTimer(*c.args.Timeout)
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(*c.args.Timeout)
 	}
 	byUs, since := "", time.Time{}
 	for {

@@ -17,7 +17,6 @@ import (
 type temporary struct {
 	named []string // private directories that the agent may know of, each created when it is needed
 	made  []string
-	files []*os.File
 	after []func()
 }
 
@@ -98,17 +97,12 @@ func (t *temporary) home(state string) (string, error) {
 	return dir, nil
 }
 
-func (t *temporary) closes(f *os.File) { t.files = append(t.files, f) }
 func (t *temporary) later(stop func()) { t.after = append(t.after, stop) }
 
 // remove removes everything.
 func (t *temporary) remove() {
 	for _, stop := range t.after {
 		stop()
-	}
-	for _, f := range t.files {
-		_ = f.Close()
-		_ = os.Remove(f.Name()) // where an open file could not be removed
 	}
 	for _, dir := range t.made {
 		_ = os.RemoveAll(dir)
