@@ -55,7 +55,7 @@ func TestLongRecord(t *testing.T) {
 		os.Truncate(file, maxRecord+1)); err != nil { // the rest is a hole
 		t.Fatal(err)
 	}
-	if _, err := s.read(id); !errors.Is(err, fault.FieldTooLarge) {
+	if _, err := s.Peek(id); !errors.Is(err, fault.FieldTooLarge) {
 		t.Errorf("%v", err)
 	}
 }

@@ -91,7 +91,7 @@ const looked = 500 * time.Millisecond
 // Own makes this process the owner of a run without one. It returns CONFLICT for a run that is over. It settles a run
 // whose owner died, which is then over.
 func (s Store) Own(ctx context.Context, id string) (*Run, error) {
-	if _, err := s.read(id); err != nil {
+	if _, err := s.Peek(id); err != nil {
 		return nil, err
 	}
 	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked)
@@ -101,19 +101,18 @@ func (s Store) Own(ctx context.Context, id string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.read(id) // it may have ended meanwhile
+	record, err := s.Peek(id) // it may have ended meanwhile
 	if err != nil {
 		_ = held.Unlock()
 		return nil, err
 	}
 	r := &Run{Record: record, store: s, held: held}
-	if err := r.settle(); err != nil {
+	if err = r.settle(); err == nil && r.State.Terminal() {
+		err = over(r.Record)
+	}
+	if err != nil {
 		_ = held.Unlock()
 		return nil, err
-	}
-	if r.State.Terminal() {
-		_ = held.Unlock()
-		return nil, over(r.Record)
 	}
 	return r, nil
 }
@@ -178,8 +177,8 @@ func (r *Run) enter(state State) error {
 	return r.save()
 }
 
-// read reads a record from disk.
-func (s Store) read(id string) (Record, error) {
+// Peek returns the record of a run as its owner wrote it.
+func (s Store) Peek(id string) (Record, error) {
 	var r Record
 	if err := session.CheckID(id); err != nil {
 		return r, fault.New(fault.NotFoundCode, "there is no run %q", id).Hint("omniagent runs list")
@@ -200,19 +199,16 @@ func (s Store) read(id string) (Record, error) {
 	return r, nil
 }
 
-// Peek returns the record of a run as its owner wrote it.
-func (s Store) Peek(id string) (Record, error) { return s.read(id) }
-
 // Load returns the true state of a run. If its owner died, the run is over, and Load records that, or waits for another
 // process that is about to.
 func (s Store) Load(ctx context.Context, id string) (Record, error) {
-	record, err := s.read(id)
+	record, err := s.Peek(id)
 	for began := time.Now(); err == nil && s.settled(record) && time.Since(began) < settling && ctx.Err() == nil; {
 		select {
 		case <-ctx.Done():
 		case <-time.After(settleGap):
 		}
-		record, err = s.read(id)
+		record, err = s.Peek(id)
 	}
 	if err != nil || !s.orphaned(record) {
 		return record, err
@@ -223,7 +219,7 @@ func (s Store) Load(ctx context.Context, id string) (Record, error) {
 		defer r.Release() //nolint:errcheck // nothing was written
 		return r.Record, nil
 	case errors.Is(err, fault.Conflicting): // it was settled, or has a new owner
-		return s.read(id)
+		return s.Peek(id)
 	}
 	return record, err
 }
@@ -351,7 +347,7 @@ func (s Store) Lost() (all []Record) {
 		return nil
 	}
 	for _, e := range entries {
-		if r, err := s.read(e.Name()); err == nil && s.orphaned(r) {
+		if r, err := s.Peek(e.Name()); err == nil && s.orphaned(r) {
 			all = append(all, r)
 		}
 	}
@@ -395,7 +391,7 @@ func (s Store) List(ctx context.Context) (all []Record, skipped []Skipped, err e
 
 // Delete removes a run that is over, or has no owner, also one whose record is damaged. Its conversations stay.
 func (s Store) Delete(ctx context.Context, id string) error {
-	if _, err := s.read(id); errors.Is(err, fault.NotFoundCode) {
+	if _, err := s.Peek(id); errors.Is(err, fault.NotFoundCode) {
 		return err
 	}
 	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked)
@@ -408,10 +404,10 @@ func (s Store) Delete(ctx context.Context, id string) error {
 	}
 	defer held.Unlock() //nolint:errcheck // the file is gone
 	// Remove the record first: without it there is no run, so that no run is half deleted.
-	if err := os.Remove(filepath.Join(s.Path(id), recordFile)); err != nil {
-		return fault.New(fault.PermissionDenied, "%s cannot be removed", s.Path(id)).Because(err)
+	if err = os.Remove(filepath.Join(s.Path(id), recordFile)); err == nil {
+		err = os.RemoveAll(s.Path(id))
 	}
-	if err := os.RemoveAll(s.Path(id)); err != nil {
+	if err != nil {
 		return fault.New(fault.PermissionDenied, "%s cannot be removed", s.Path(id)).Because(err)
 	}
 	return nil
@@ -436,7 +432,7 @@ func (s Store) Prune(ctx context.Context, keep time.Duration) {
 		old = old[:pruned]
 	}
 	for _, e := range old {
-		r, err := s.read(e.Name())
+		r, err := s.Peek(e.Name())
 		if err == nil && r.State.Terminal() && time.Since(r.Since) > keep {
 			_ = s.Delete(ctx, r.ID) // the next call tries again
 		}

@@ -42,32 +42,32 @@ func (s Store) contents(id string) *tree.Store {
 }
 
 // changes compares the workspace with its state before the run. It keeps the second index for the diff.
-func (r *Run) changes(ctx context.Context) (*tree.Changes, *tree.Store, error) {
+func (r *Run) changes(ctx context.Context) (*tree.Changes, error) {
 	before, err := tree.LoadFile(filepath.Join(r.Path(), startFile))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	store := r.store.contents(r.ID)
 	after, err := tree.Take(ctx, r.Dir, tree.Options{
 		Store: store, Since: before, Except: tree.Except(r.Dir, r.store.Ours),
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	first, last := tree.Trim(before, after)
 	if err := first.SaveFile(filepath.Join(r.Path(), "before")); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := last.SaveFile(filepath.Join(r.Path(), "after")); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	changes := tree.Diff(before, after)
-	return changes, store, changes.Count(ctx, store)
+	return changes, changes.Count(ctx, store)
 }
 
 // changed returns the changes since before the run, or nil if they are unknown.
 func (r *Run) changed(ctx context.Context) *Changes {
-	found, _, err := r.changes(ctx)
+	found, err := r.changes(ctx)
 	if err != nil {
 		return nil
 	}
@@ -103,7 +103,7 @@ func differ(c *Changes) *bool {
 
 // Changes returns the files that a run has changed in its directory.
 func (s Store) Changes(ctx context.Context, id string) (dir string, files []tree.Change, err error) {
-	r, err := s.read(id)
+	r, err := s.Peek(id)
 	if err == nil && (r.Result == nil || r.Result.Changed == nil) {
 		err = unknownChanges(id)
 	}
@@ -129,7 +129,7 @@ func unknownChanges(id string) *fault.Fault {
 
 // Diff writes the changes of a run as a unified diff.
 func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
-	if _, err := s.read(id); err != nil {
+	if _, err := s.Peek(id); err != nil {
 		return err
 	}
 	found, err := s.compared(id)
