@@ -55,7 +55,7 @@ func inline(s string, base cells.Style, open bool) string {
 // scan divides a line into tokens.
 func scan(s string, open bool) []token {
 	var tokens []token
-	runs := newRuns(s)
+	runs := runsIn(s)
 	var brackets []int // tokens that are [
 	plain := 0         // where the text that is not a token yet begins
 	flush := func(to int) {
@@ -165,10 +165,10 @@ func run(s string, i int) int {
 }
 
 // runs knows where runs of backticks of each length are, so that a search never goes over the line again.
-type runs struct{ at map[int][]int }
+type runs map[int][]int
 
-func newRuns(s string) *runs {
-	r := &runs{}
+func runsIn(s string) runs {
+	r := runs{}
 	for i := 0; i < len(s); {
 		at := strings.IndexByte(s[i:], '`')
 		if at < 0 {
@@ -176,24 +176,21 @@ func newRuns(s string) *runs {
 		}
 		i += at
 		n := run(s, i)
-		if r.at == nil {
-			r.at = map[int][]int{}
-		}
-		r.at[n] = append(r.at[n], i)
+		r[n] = append(r[n], i)
 		i += n
 	}
 	return r
 }
 
 // next returns where the next run of that length begins, from a position on, or -1. Positions only grow.
-func (r *runs) next(n, from int) int {
-	for len(r.at[n]) > 0 && r.at[n][0] < from {
-		r.at[n] = r.at[n][1:]
+func (r runs) next(n, from int) int {
+	for len(r[n]) > 0 && r[n][0] < from {
+		r[n] = r[n][1:]
 	}
-	if len(r.at[n]) == 0 {
+	if len(r[n]) == 0 {
 		return -1
 	}
-	return r.at[n][0]
+	return r[n][0]
 }
 
 // trimCode removes the space on both sides with which code is kept apart from its backticks.

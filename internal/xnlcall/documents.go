@@ -71,15 +71,11 @@ func detailOf(namespace, name string, t toolspec.Tool) string {
 	types := "\nexport type " + name + "Input = " + typeOf(schema, 0) + ";\nexport type " + name +
 		"Output = string;\n" +
 		"export type " + name + " = (input: " + name + "Input) => Promise<" + name + "Output>;\n"
-	call := &xnl.Node{
-		Kind: xnl.Text, Tag: tag, Metadata: xnl.Object{{Key: "id", Value: "x1"}, {Key: "lang", Value: "javascript"}},
-		Text: "\n" + namespace + "." + name + "(" + exampleOf(schema) + ")\n",
-	}
 	return xnl.Print([]*xnl.Node{
 		{Kind: xnl.Text, Tag: "type_def", Metadata: xnl.Object{{Key: "lang", Value: "typescript"}}, Text: types},
 		{
 			Kind: xnl.Text, Tag: "demo", Marker: "good_usage_demo1",
-			Text: "\n" + unquoteStart + "\n" + xnl.Print(call, "") + "\n" + unquoteEnd + "\n",
+			Text: "\n" + blockWith("x1", namespace+"."+name, exampleOf(schema)),
 		},
 	}, "  ")
 }
@@ -89,15 +85,12 @@ const deepest = 4
 
 // typeOf returns a schema as a type of TypeScript. What it does not know is unknown.
 func typeOf(schema xnl.Object, depth int) string {
-	if values, ok := schema.Get("enum"); ok {
-		if list, _ := values.([]any); len(list) > 0 {
-			return union(list, func(v any) string { return quoted(v) })
-		}
+	if list := listIn(schema, "enum"); len(list) > 0 {
+		return union(list, quoted)
 	}
 	for _, member := range []string{"anyOf", "oneOf"} {
-		if values, ok := schema.Get(member); ok && depth < deepest {
-			list, _ := values.([]any)
-			return union(list, func(v any) string {
+		if _, ok := schema.Get(member); ok && depth < deepest {
+			return union(listIn(schema, member), func(v any) string {
 				one, _ := v.(xnl.Object)
 				return typeOf(one, depth+1)
 			})
@@ -113,9 +106,7 @@ func typeOf(schema xnl.Object, depth int) string {
 	case "integer", "number":
 		return "number"
 	case "array":
-		items, _ := schema.Get("items")
-		of, _ := items.(xnl.Object)
-		element := typeOf(of, depth)
+		element := typeOf(objectIn(schema, "items"), depth)
 		if strings.ContainsAny(element, "|{") {
 			return "Array<" + element + ">"
 		}
@@ -152,13 +143,13 @@ func objectType(schema xnl.Object, depth int) string {
 	var b strings.Builder
 	margin := strings.Repeat("  ", depth+1)
 	b.WriteString("{\n")
-	for _, m := range properties(schema) {
+	for _, m := range objectIn(schema, "properties") {
 		about, _ := m.Value.(xnl.Object)
 		if text := strings.Join(strings.Fields(about.String("description")), " "); text != "" {
 			b.WriteString(margin + "/** " + strings.ReplaceAll(text, "*/", "* /") + " */\n")
 		}
 		mark := "?"
-		if needed(schema, m.Key) {
+		if slices.Contains(listIn(schema, "required"), any(m.Key)) {
 			mark = ""
 		}
 		b.WriteString(margin + keyOf(m.Key) + mark + ": " + typeOf(about, depth+1) + ";\n")
@@ -166,16 +157,16 @@ func objectType(schema xnl.Object, depth int) string {
 	return b.String() + strings.Repeat("  ", depth) + "}"
 }
 
-func properties(schema xnl.Object) xnl.Object {
-	v, _ := schema.Get("properties")
+func objectIn(schema xnl.Object, key string) xnl.Object {
+	v, _ := schema.Get(key)
 	o, _ := v.(xnl.Object)
 	return o
 }
 
-func needed(schema xnl.Object, key string) bool {
-	v, _ := schema.Get("required")
+func listIn(schema xnl.Object, key string) []any {
+	v, _ := schema.Get(key)
 	list, _ := v.([]any)
-	return slices.Contains(list, any(key))
+	return list
 }
 
 func keyOf(key string) string {
@@ -188,9 +179,9 @@ func keyOf(key string) string {
 // exampleOf returns an input with the members that a schema requires.
 func exampleOf(schema xnl.Object) string {
 	var parts []string
-	for _, m := range properties(schema) {
+	for _, m := range objectIn(schema, "properties") {
 		about, _ := m.Value.(xnl.Object)
-		if needed(schema, m.Key) {
+		if slices.Contains(listIn(schema, "required"), any(m.Key)) {
 			parts = append(parts, keyOf(m.Key)+": "+valueOf(about))
 		}
 	}
@@ -201,10 +192,8 @@ func exampleOf(schema xnl.Object) string {
 }
 
 func valueOf(schema xnl.Object) string {
-	if values, ok := schema.Get("enum"); ok {
-		if list, _ := values.([]any); len(list) > 0 {
-			return quoted(list[0])
-		}
+	if list := listIn(schema, "enum"); len(list) > 0 {
+		return quoted(list[0])
 	}
 	kind, _ := schema.Get("type")
 	switch kind {

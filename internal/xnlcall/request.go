@@ -91,9 +91,13 @@ func (n names) block(c model.Block) string {
 	if !strings.Contains(name, ".") {
 		name = others + "." + identifier(name)
 	}
-	input := cmp.Or(c.Broken, string(c.Input), "{}")
+	return blockWith(c.ID, name, cmp.Or(c.Broken, string(c.Input), "{}"))
+}
+
+// blockWith returns a block that has one call.
+func blockWith(id, name, input string) string {
 	node := &xnl.Node{
-		Kind: xnl.Text, Tag: tag, Metadata: xnl.Object{{Key: "id", Value: c.ID}, {Key: "lang", Value: "javascript"}},
+		Kind: xnl.Text, Tag: tag, Metadata: xnl.Object{{Key: "id", Value: id}, {Key: "lang", Value: "javascript"}},
 		Text: "\n" + name + "(" + input + ")\n",
 	}
 	return unquoteStart + "\n" + xnl.Print(node, "") + "\n" + unquoteEnd + "\n"

@@ -163,11 +163,8 @@ func quotedIn(messages []model.Message) func(code string) bool {
 
 // block returns the call as the engine gets it.
 func (c *call) block() model.Block {
-	kept, err := json.Marshal(origin{c.id, c.raw})
 	b := model.Block{Kind: model.Call, ID: c.id, Name: c.name, Input: c.input, Wire: wire}
-	if err == nil {
-		b.Opaque = kept
-	}
+	b.Opaque, _ = json.Marshal(origin{c.id, c.raw}) // two strings
 	if c.problem != "" {
 		b.Name = tool.RejectedName
 		b.Input, _ = json.Marshal(struct {
@@ -227,8 +224,7 @@ func (n names) native(name string) string {
 	}
 	plain := name
 	for _, prefix := range []string{
-		"functions.", tool.Namespace + ".", tool.Namespace + "_", others + ".",
-		others + "_",
+		"functions.", tool.Namespace + ".", tool.Namespace + "_", others + ".", others + "_",
 	} {
 		plain = strings.TrimPrefix(plain, prefix)
 	}
