@@ -89,14 +89,14 @@ func (r *Repository) IndexAt(path string) (Tracked, error) {
 
 // The parts of an entry: ten numbers of four bytes, the hash, the flags, perhaps more flags, the name.
 const (
+	firstEntry             = 12
 	modeAt, sizeAt, hashAt = 24, 36, 40
 
-	regular, link    = 0o100000, 0o120000
-	extendedFlag     = 0x4000
-	stageMask        = 0x3000
-	intentToAdd      = 0x2000
-	trailingHashSize = 20
-	smallestEntry    = hashAt + 20 + 2 + 1 // bytes: a hash, flags, a name
+	regular, link = 0o100000, 0o120000
+	extendedFlag  = 0x4000
+	stageMask     = 0x3000
+	intentToAdd   = 0x2000
+	smallestEntry = hashAt + 20 + 2 + 1 // bytes: a hash, flags, a name
 )
 
 const isSplit = "it is split"
@@ -107,18 +107,27 @@ func Split(index []byte, hashSize int) bool {
 	return reason == isSplit
 }
 
-// parseIndex reads the versions 2, 3 and 4. reason says why it cannot.
-func parseIndex(data []byte, hashSize int, written Time) (entries Tracked, reason string) {
-	if len(data) < 12 || string(data[:4]) != "DIRC" {
-		return nil, "it is not an index"
+// parseHead reads what is before the entries of an index of the versions 2, 3 and 4. reason says why it cannot.
+func parseHead(data []byte) (version, count uint32, reason string) {
+	if len(data) < firstEntry || string(data[:4]) != "DIRC" {
+		return 0, 0, "it is not an index"
 	}
-	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
+	version, count = binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
 	if version < 2 || version > 4 {
-		return nil, "its version is not known"
+		return 0, 0, "its version is not known"
+	}
+	return version, count, ""
+}
+
+// parseIndex reads an index. reason says why it cannot.
+func parseIndex(data []byte, hashSize int, written Time) (entries Tracked, reason string) {
+	version, count, reason := parseHead(data)
+	if reason != "" {
+		return nil, reason
 	}
 	text := unsafe.String(unsafe.SliceData(data), len(data)) // all names share it, and nobody changes it
 	entries = Tracked{}
-	at, previous := 12, ""
+	at, previous := firstEntry, ""
 	all := make([]Entry, 0, min(int(count), len(data)/smallestEntry)) // in the order of the index
 	var dir string
 	first := 0 // of all, in dir: neighbours are mostly in one directory
@@ -145,7 +154,7 @@ func parseIndex(data []byte, hashSize int, written Time) (entries Tracked, reaso
 		at, previous = next, name
 	}
 	leave()
-	for at+8 <= len(data)-trailingHashSize { // extensions
+	for at+8 <= len(data)-hashSize { // extensions
 		if string(data[at:at+4]) == "link" {
 			return nil, isSplit
 		}
@@ -230,15 +239,12 @@ func SameIndex(a, b []byte, hashSize int) bool {
 
 // listed returns what an index says of each file: name, mode, hash and stage.
 func listed(data []byte, hashSize int) (lines []string, ok bool) {
-	if len(data) < 12 || string(data[:4]) != "DIRC" {
-		return nil, false
-	}
-	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
-	if version < 2 || version > 4 {
+	version, count, reason := parseHead(data)
+	if reason != "" {
 		return nil, false
 	}
 	text := string(data)
-	at, previous := 12, ""
+	at, previous := firstEntry, ""
 	for range count {
 		p := parser{data, text, at, hashSize, version}
 		name, next, _ := p.entry(previous, Time{})
