@@ -244,9 +244,8 @@ func removeLeftover(c *contract.Call, step string, found leftover) (bytes int64,
 		}
 		return bytes, err
 	}
-	removed, err := workspace.RemoveTree(found.root, found.path,
+	return workspace.RemoveTree(found.root, found.path,
 		workspace.Walk{MaxDepth: c.Int("max-depth"), NoFollow: c.Bool("no-follow-symlinks")})
-	return removed.Bytes, err
 }
 
 type leftover struct{ root, path string }

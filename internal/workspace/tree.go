@@ -21,47 +21,36 @@ type Walk struct {
 	NoFollow bool // do not examine links, so that a link to a parent is not an error
 }
 
-// Removed counts what RemoveTree removed. Bytes counts regular files.
-type Removed struct {
-	Path  string
-	Bytes int64
-	Type  string
-}
-
 // RemoveTree deletes path, a file or a whole tree, which must be below root: absolute, or relative to root. It first
 // walks the tree without changing it. It leaves the tree untouched if it is too deep (fault.DepthExceeded), has a link
 // to a parent directory (fault.SymlinkLoop, unless walk.NoFollow) or has another file system mounted in it
 // (fault.Unsafe). It removes links themselves and never follows them. A link among the parents of path is fault.Unsafe.
-// If the removal fails half-way, Removed counts what was removed, and the fault has completed_count.
-func RemoveTree(root, path string, walk Walk) (Removed, error) {
-	removed := Removed{Path: path}
+// It returns how many bytes of regular files it removed. If the removal fails half-way, the fault has completed_count.
+func RemoveTree(root, path string, walk Walk) (bytes int64, err error) {
 	parent, rel, err := openParent(root, path)
 	if err != nil {
-		return removed, err
+		return 0, err
 	}
 	defer parent.Close()
 	name := filepath.Base(rel)
 	info, err := parent.Lstat(name)
 	if err != nil {
-		return removed, toFault("remove", path, err)
+		return 0, toFault("remove", path, err)
 	}
-	removed.Type = typeOf(info.Mode())
-
 	look, err := newWalker(root, rel, walk, false)
 	if err != nil {
-		return removed, err
+		return 0, err
 	}
 	if err := look.entry(parent, name, rel, info, 0); err != nil {
-		return removed, err
+		return 0, err
 	}
 	sweep, err := newWalker(root, rel, walk, true)
 	if err != nil {
-		return removed, err
+		return 0, err
 	}
 	sweep.NoFollow = true // links have been checked
 	err = sweep.entry(parent, name, rel, info, 0)
-	removed.Bytes = sweep.bytes
-	return removed, err
+	return sweep.bytes, err
 }
 
 // Purge removes a directory with all in it, also directories that nobody may write, such as modules of Go, or enter, as
