@@ -13,10 +13,7 @@ import (
 // broken, so a turn keeps its bytes.
 
 func readAlternates(common string) []byte {
-	data, err := workspace.ReadFile(filepath.Join(common, "objects", "info", "alternates"), jsonLimit)
-	if err != nil {
-		return nil
-	}
+	data, _ := workspace.ReadFile(filepath.Join(common, "objects", "info", "alternates"), jsonLimit)
 	return data
 }
 
@@ -34,10 +31,7 @@ func (p *place) keepAlternates(common, id string) error {
 
 // alternates returns the file of a repository as it was before a turn; nil: there was none.
 func (p *place) alternates(common, id string) []byte {
-	data, err := workspace.ReadFile(p.alternatesFile(common, id), jsonLimit)
-	if err != nil {
-		return nil
-	}
+	data, _ := workspace.ReadFile(p.alternatesFile(common, id), jsonLimit)
 	return data
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -56,13 +57,9 @@ func (p *place) carryOut(c *plan, before *tree.Index, contents *tree.Contents, s
 	}
 	defer root.Close()
 	r := &restorer{
-		c, p, root, contents, before, staging,
-		map[string]fs.FileMode{},
-		map[string]bool{},
-		map[inode]bool{},
-		map[string]bool{},
-		map[string]bool{},
-		nil,
+		plan: c, place: p, root: root, contents: contents, before: before, staging: staging,
+		opened: map[string]fs.FileMode{}, cleared: map[string]bool{}, inodes: map[inode]bool{},
+		failed: map[string]bool{}, left: map[string]bool{},
 	}
 	r.clearAll(-1) // it makes room on the disk too
 	var later []objects
@@ -402,12 +399,7 @@ func (r *restorer) finish() {
 			modes[a.path] = a.was.Perm()
 		}
 	}
-	dirs := make([]string, 0, len(modes))
-	for dir := range modes {
-		dirs = append(dirs, dir)
-	}
-	slices.Sort(dirs)
-	for _, dir := range slices.Backward(dirs) {
+	for _, dir := range slices.Backward(slices.Sorted(maps.Keys(modes))) {
 		name := filepath.FromSlash(dir)
 		info, err := r.root.Lstat(name)
 		if err != nil || !info.IsDir() {
