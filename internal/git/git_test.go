@@ -2,12 +2,14 @@ package git_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,6 +135,14 @@ func TestIndexAndObjects(t *testing.T) {
 }
 
 // TestPartOfALargeObject has a small blob that the pack describes as a part of a much larger one.
+// TestChecksumIsNoExtension: with SHA-256 the checksum at the end of an index has 32 bytes, whatever they are.
+func TestChecksumIsNoExtension(t *testing.T) {
+	index := slices.Concat([]byte("DIRC\x00\x00\x00\x02\x00\x00\x00\x00link"), make([]byte, sha256.Size-len("link")))
+	if git.Split(index, sha256.Size) {
+		t.Error("it is taken for an index that is split")
+	}
+}
+
 func TestPartOfALargeObject(t *testing.T) {
 	root := t.TempDir()
 	run(t, root, "init", "-q")
