@@ -195,11 +195,19 @@ func (w *Window) locked(do func()) {
 	do()
 }
 
-// working reports whether something on the screen changes with time.
-func (w *Window) working() bool {
+// glance is what a key has to know of a window.
+type glance struct {
+	question     *Question
+	picker       *screen.Picker
+	asked        int64
+	at           time.Time
+	busy, opened bool
+}
+
+func (w *Window) glance() glance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.state.Busy && w.question == nil && !w.o.Reader
+	return glance{w.question, w.picker, w.asked, w.at, w.state.Busy, w.opened}
 }
 
 // Broken implements View.

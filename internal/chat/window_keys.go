@@ -31,7 +31,7 @@ func (w *Window) Run(ctx context.Context, typed chan<- Input) {
 	h.show()
 	for keys := w.term.Input(); keys != nil || len(h.queue) > 0; {
 		var ticking <-chan time.Time
-		if w.working() {
+		if now := w.glance(); now.busy && now.question == nil && !w.o.Reader { // something changes with time
 			ticking = ticks.C
 		}
 		var out chan<- Input
@@ -85,7 +85,7 @@ func (h *hand) key(k keys.Key) {
 		return
 	case h.picks(k):
 		return
-	case k.Is(keys.Escape) && h.busy() && !w.editor.Opened():
+	case k.Is(keys.Escape) && w.glance().busy && !w.editor.Opened():
 		h.interrupt()
 		return
 	case k == keys.C("g") && !w.editor.Empty() && !w.editor.Opened():
@@ -94,7 +94,7 @@ func (h *hand) key(k keys.Key) {
 	}
 	begins := w.editor.Empty() && !w.editor.Searching()
 	if begins {
-		h.before = h.questions()
+		h.before = w.glance().asked
 	}
 	h.alone.Stop()
 	switch w.editor.Key(k) {
@@ -123,23 +123,17 @@ func (h *hand) key(k keys.Key) {
 // begun starts the clock of a letter that may be a whole answer. It may also be the first of a reason, so it has to
 // stay alone for a while. What was being typed when the question came does not answer it.
 func (h *hand) begun() {
-	h.w.mu.Lock()
-	q, asked, at := h.w.question, h.w.asked, h.w.at
-	h.w.mu.Unlock()
-	letter := h.w.editor.Text()
-	settled := h.before == asked && time.Since(at) >= settling
-	if q != nil && settled && len(letter) == 1 && strings.Contains(q.Keys, letter) {
+	now, letter := h.w.glance(), h.w.editor.Text()
+	settled := h.before == now.asked && time.Since(now.at) >= settling
+	if now.question != nil && settled && len(letter) == 1 && strings.Contains(now.question.Keys, letter) {
 		h.alone.Reset(reasons)
 	}
 }
 
 // letter answers a question with the only letter that was typed.
 func (h *hand) letter() {
-	h.w.mu.Lock()
-	q, asked := h.w.question, h.w.asked
-	h.w.mu.Unlock()
-	letter := h.w.editor.Text()
-	if q == nil || asked != h.before {
+	now, letter := h.w.glance(), h.w.editor.Text()
+	if now.question == nil || now.asked != h.before {
 		return
 	}
 	h.w.editor.Set("")
@@ -148,25 +142,23 @@ func (h *hand) letter() {
 		h.w.say(h.w.style.bold("> " + letter))
 		h.w.answered()
 	})
-	h.give(Input{Text: letter, Asked: asked})
+	h.give(Input{Text: letter, Asked: now.asked})
 }
 
 // picks hands a key to the list of which something is chosen, and reports whether there is one.
 func (h *hand) picks(k keys.Key) bool {
-	h.w.mu.Lock()
-	q, picker, asked := h.w.question, h.w.picker, h.w.asked
-	h.w.mu.Unlock()
-	if picker == nil || k == keys.C("z") {
+	now := h.w.glance()
+	if now.picker == nil || k == keys.C("z") {
 		return false
 	}
-	index, done := picker.Key(k)
+	index, done := now.picker.Key(k)
 	if !done {
 		h.show()
 		return true
 	}
-	answer := Input{Asked: asked}
+	answer := Input{Asked: now.asked}
 	if index >= 0 {
-		answer.Text = q.Items[index].Text
+		answer.Text = now.question.Items[index].Text
 		h.w.locked(func() { h.w.say(h.w.style.bold("> " + text.Name(answer.Text))) })
 	}
 	h.w.locked(func() { h.w.picker = nil })
@@ -177,11 +169,8 @@ func (h *hand) picks(k keys.Key) bool {
 
 // show has the screen show the editor as it is now.
 func (h *hand) show() {
-	h.w.mu.Lock()
-	picker := h.w.picker
-	h.w.mu.Unlock()
 	look := h.w.editor.View
-	if picker != nil {
+	if picker := h.w.glance().picker; picker != nil {
 		look = picker.View
 	}
 	view := look(h.w.screen.Width())
@@ -217,7 +206,7 @@ func (h *hand) stop() {
 	case !h.w.editor.Empty() || h.w.editor.Searching():
 		h.w.editor.Set("")
 		h.show()
-	case h.busy(), h.opening():
+	case h.w.glance().busy, !h.w.glance().opened: // before it is opened, an interrupt ends the call
 		h.interrupt()
 	case time.Since(h.ctrlC) < twice:
 		h.give(Input{Leave: true})
@@ -232,23 +221,4 @@ func (h *hand) interrupt() {
 	case h.w.o.Signals <- os.Interrupt:
 	default: // there are several already
 	}
-}
-
-func (h *hand) busy() bool {
-	h.w.mu.Lock()
-	defer h.w.mu.Unlock()
-	return h.w.state.Busy
-}
-
-// opening reports whether there is no conversation yet. Ctrl-C then ends the call.
-func (h *hand) opening() bool {
-	h.w.mu.Lock()
-	defer h.w.mu.Unlock()
-	return !h.w.opened
-}
-
-func (h *hand) questions() int64 {
-	h.w.mu.Lock()
-	defer h.w.mu.Unlock()
-	return h.w.asked
 }
