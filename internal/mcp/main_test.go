@@ -101,9 +101,6 @@ func (s *scripted) handle(line []byte) string {
 			Cursor          string
 			Arguments       json.RawMessage
 			RequestID       json.RawMessage `json:"requestId"`
-			Meta            struct {
-				Token json.RawMessage `json:"progressToken"`
-			} `json:"_meta"`
 		}
 		Result json.RawMessage
 		Error  json.RawMessage
@@ -134,7 +131,7 @@ func (s *scripted) handle(line []byte) string {
 	case "tools/list":
 		s.list(id, m.Params.Cursor)
 	case "tools/call":
-		return s.call(id, m.Params.Name, m.Params.Arguments, string(m.Params.Meta.Token))
+		return s.call(id, m.Params.Name, m.Params.Arguments)
 	case "notifications/cancelled":
 		delete(s.calls, string(m.Params.RequestID))
 		if path := os.Getenv("CANCELLED"); path != "" {
@@ -185,7 +182,7 @@ func (s *scripted) list(id, cursor string) {
 }
 
 // Long because each tool is a few lines.
-func (s *scripted) call(id, name string, arguments json.RawMessage, token string) string {
+func (s *scripted) call(id, name string, arguments json.RawMessage) string {
 	switch name {
 	case "echo":
 		s.text(id, string(arguments))
@@ -216,7 +213,7 @@ func (s *scripted) call(id, name string, arguments json.RawMessage, token string
 			`,"result":{"content":[{"type":"text","text":"of a list"}]}}]`)
 	case "progress":
 		for i := range 3 {
-			s.print(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token +
+			s.print(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + id +
 				`,"progress":` + strconv.Itoa(i+1) + `,"total":3,"message":"step"}}`)
 		}
 		s.print(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":999,"progress":1}}`)
