@@ -56,6 +56,7 @@ type Chat struct {
 	stop    context.CancelFunc // ends listen
 	joined  func()             // waits until what World.Joined began is done; nil: there is nothing
 	replays bool               // what was recorded before is still being shown
+	owed    bool               // the person is asked for a message behind that
 	turns   turns
 	open    []*Question // the first is shown
 	shown   int64       // questions shown so far
@@ -119,6 +120,8 @@ func (c *Chat) Run(ctx context.Context, open func(context.Context) (*conversatio
 	if err != nil {
 		return 0, err
 	}
+	c.notice(c.Greet) // before listen shows anything
+	c.problems(ctx)
 	c.join(ctx, with, c.World.From)
 	go func() {
 		defer close(handled)
@@ -209,7 +212,7 @@ func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from i
 	}
 	life, stop := context.WithCancel(ctx)
 	c.with.Store(with)
-	c.stop, c.replays = stop, max(from, 1) <= with.Opened()
+	c.stop, c.replays, c.owed = stop, max(from, 1) <= with.Opened(), false
 	c.turns = turns{texts: map[int64]string{}}
 	c.open, c.results, c.messages, c.counted, c.spent.Context = nil, nil, 0, 0, 0
 	if c.nobody {
@@ -263,8 +266,6 @@ func (c *Chat) end(ctx context.Context, with *conversation.Conversation) error {
 
 // handle handles what is typed, until the input ends or the person leaves, and everything is answered.
 func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
-	c.notice(c.Greet)
-	c.problems(ctx)
 	if c.Picks {
 		c.resume(ctx, "")
 	}
@@ -414,7 +415,7 @@ func (c *Chat) refresh(again bool) {
 	busy := running || len(c.later) > 0
 	c.running.Store(running)
 	c.busy.Store(busy)
-	if busy || !c.replays { // else listen asks for a message, behind what it shows
+	if c.owed = c.replays && !busy; !c.owed { // else listen asks for a message, behind what it shows
 		c.View.State(State{Busy: busy, Again: again, Spent: c.spent, Waiting: c.waiting()})
 	}
 	select {

@@ -21,8 +21,9 @@ func (c *Chat) listen(ctx context.Context, with *conversation.Conversation, from
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.Conversation() == with && c.replays {
-			c.replays = false
-			c.refresh(true)
+			if c.replays = false; c.owed { // else handle has not come that far
+				c.refresh(true)
+			}
 		}
 	}
 	defer replayed()

@@ -23,7 +23,7 @@ type Plain struct {
 	broken chan struct{}
 	err    error        // why it is closed
 	asked  atomic.Int64 // questions shown so far
-	ready  atomic.Bool  // the cursor is behind the sign that asks for a message
+	ready  atomic.Bool  // the cursor is behind the sign that asks for a message, which in a pipe no typed line ends
 	over   atomic.Bool  // nothing is printed any more
 
 	open   bool // the cursor is behind text without a newline
@@ -47,7 +47,9 @@ func (p *Plain) Run(ctx context.Context, typed chan<- Input) {
 		if !in.Long {
 			one.Text = strings.TrimRight(string(in.Text), "\r")
 		}
-		p.ready.Store(false)
+		if p.typed {
+			p.ready.Store(false)
+		}
 		select {
 		case typed <- one:
 		case <-ctx.Done():
@@ -92,7 +94,7 @@ func (p *Plain) State(s State) {
 	switch {
 	case s.Busy:
 		p.ready.Store(false)
-	case !p.asking && (s.Again || !p.ready.Load()):
+	case !p.asking && (s.Again && p.typed || !p.ready.Load()):
 		p.ready.Store(false)
 		p.say("")
 		p.print("> ")

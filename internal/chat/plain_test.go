@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -200,5 +201,21 @@ func TestNothingCanBeWritten(t *testing.T) {
 				t.Errorf("%d, %v, %d calls", code, err, asked)
 			}
 		})
+	}
+}
+
+// TestPipeIsPrintedInOneOrder: the greeting is first, and the sign that asks for a message stands once before each.
+func TestPipeIsPrintedInOneOrder(t *testing.T) {
+	const want = "Hello.\n> \n/steer TEXT says something to the turn that runs\n> ok\n> ok\n> \n" +
+		"2 turns, 114 tokens in, 2 out.\n"
+	for range hermetic.Times(100, 20) {
+		var out bytes.Buffer
+		c := &Chat{View: NewPlain(strings.NewReader("/steer\n\na\nb\n"), &out, false), Greet: "Hello."}
+		if _, err := c.Run(t.Context(), opened(converse(t, `[{"say":"ok"}]`))); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); got != want {
+			t.Fatalf("%q", got)
+		}
 	}
 }
