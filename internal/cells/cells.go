@@ -211,6 +211,26 @@ func Wrap(s string, width int) []string {
 	return b.rows
 }
 
+// Rows is Wrap for a line of ours: a command of ours in it is not broken where it fits into a row, and no row ends with
+// a blank.
+func Rows(s string, width int) []string {
+	const joint = "\u00a0"
+	if start := strings.Index(s, "omniagent "); start >= 0 {
+		command := s[start:]
+		if end := strings.IndexAny(command, ";,"); end >= 0 {
+			command = command[:end]
+		}
+		if Width(command) < width {
+			s = s[:start] + strings.ReplaceAll(command, " ", joint) + s[start+len(command):]
+		}
+	}
+	rows := Wrap(s, width)
+	for i, row := range rows {
+		rows[i] = strings.TrimRight(strings.ReplaceAll(row, joint, " "), " ")
+	}
+	return rows
+}
+
 // goOn returns the styles that hold after one more.
 func goOn(open, piece string) string {
 	switch {

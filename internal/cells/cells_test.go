@@ -38,6 +38,24 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// TestRows: a command is on one row, if it fits there.
+func TestRows(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"do not stop", 9, []string{"do not", "stop"}},
+		{"see omniagent runs list, please", 20, []string{"see", "omniagent runs list,", "please"}},
+		{"see omniagent runs list; or not", 80, []string{"see omniagent runs list; or not"}},
+		{"see omniagent runs list", 15, []string{"see omniagent", "runs list"}},
+	} {
+		if got := cells.Rows(tt.text, tt.width); !slices.Equal(got, tt.want) {
+			t.Errorf("Rows(%q, %d) is %q, want %q", tt.text, tt.width, got, tt.want)
+		}
+	}
+}
+
 // TestWrapIsLinear has one long word with a style at its end.
 func TestWrapIsLinear(t *testing.T) {
 	hermetic.Linear(t, "a long bold word", 2000, func(n int) {

@@ -232,7 +232,7 @@ func (w *Window) Close() {
 
 // Notice implements View.
 func (w *Window) Notice(line string) {
-	w.locked(func() { w.say(w.style.each(w.style.dim, clean(line))...) })
+	w.locked(func() { w.say(w.style.each(w.style.dim, w.ours(line))...) })
 }
 
 // Page implements View.
@@ -317,7 +317,7 @@ func (w *Window) Ask(q *Question) {
 		}
 		w.asked++
 		w.at = time.Now()
-		lines := w.style.each(w.style.ask, clean("? "+q.Title))
+		lines := w.style.each(w.style.ask, w.ours("? "+q.Title))
 		if len(q.Items) > 0 && !w.o.Reader {
 			w.picker = &screen.Picker{Title: w.style.bold(">"), Items: q.Items}
 			w.live.Input = w.picker.View(w.screen.Width())
@@ -374,15 +374,13 @@ func (w *Window) Event(e event.Event, number int) {
 			w.result(e.Result, number)
 		case event.Ended:
 			w.finish()
-			if line := eventLine(e); line != "" {
-				w.say(w.style.dim(line))
-			}
+			w.say(w.style.each(w.style.dim, w.ours(eventLine(e)))...)
 			if w.state.Busy { // else it is of an earlier sitting
 				w.ended()
 			}
 		default:
 			if line := eventLine(e); line != "" {
-				w.say(w.style.each(w.style.dim, clean(line))...)
+				w.say(w.style.each(w.style.dim, w.ours(line))...)
 			}
 		}
 	})
@@ -469,6 +467,17 @@ func (w *Window) below() []string {
 		return nil
 	}
 	return w.style.each(w.style.ask, cells.Wrap(w.question.short(), w.screen.Width()))
+}
+
+// ours is clean for prose, which is broken between words where the window ends.
+func (w *Window) ours(s string) (rows []string) {
+	columns, _ := w.term.Size()
+	for _, line := range clean(s) {
+		if rows = append(rows, line); cells.Width(line) > columns && !w.o.Reader {
+			rows = append(rows[:len(rows)-1], cells.Rows(line, columns)...)
+		}
+	}
+	return rows
 }
 
 // clean divides a text of ours into lines that a terminal does not act on.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"omniagent/internal/cells"
 	"omniagent/internal/eidolon"
 	"omniagent/internal/event"
 	"omniagent/internal/hermetic"
@@ -310,4 +311,25 @@ func TestKeysWhileItOpens(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	s.Close()
+}
+
+// TestProseIsBrokenBetweenWords: a terminal would break it anywhere.
+func TestProseIsBrokenBetweenWords(t *testing.T) {
+	s := newSeat(t, nil)
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+		t.Fatal(err)
+	}
+	s.until("the size is known", func() bool { columns, _ := s.device.Size(); return columns == 80 })
+	s.Notice("walls:        namespaces, network off; omniagent doctor says what they do not stop")
+	s.Ask(&Question{Title: "May this run, although " + strings.Repeat("o", 54) + ": a yes opens the network"})
+	s.Close()
+	_ = s.slave.Close()
+	shown := cells.Plain(string(<-s.written))
+	for _, want := range []string{
+		"\nomniagent doctor says what they do not stop\r\n", "\na yes opens the network\r\n",
+	} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("no %q in %q", want, shown)
+		}
+	}
 }

@@ -3,7 +3,6 @@ package shim
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -396,7 +395,7 @@ func (c *call) explainOutcome(launch agent.Launch, o outcome) {
 		if !r.Explains(o.exit) {
 			continue
 		}
-		fmt.Fprintf(c.host.Stderr, "hint: %s\n", text.Flat(joined(r.Reason, r.Fix, r.Command)))
+		c.host.say("hint: " + text.Flat(joined(r.Reason, r.Fix, r.Command)))
 	}
 }
 

@@ -334,14 +334,13 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 	if len(f.Problems) > 0 && f.Code == fault.ConfigInvalid {
 		for _, p := range f.Problems {
 			place := p.Param + ": "
-			fmt.Fprintf(h.Stderr, "%s: %s\n", s.Name,
-				strings.TrimSuffix(text.Flat(place+strings.TrimPrefix(p.Message, place)), "."))
+			h.say(s.Name + ": " + strings.TrimSuffix(text.Flat(place+strings.TrimPrefix(p.Message, place)), "."))
 		}
 	} else {
 		h.say(s.Name + ": " + strings.TrimSuffix(text.Flat(message), "."))
 	}
 	for _, hint := range f.Hints() {
-		fmt.Fprintf(h.Stderr, "hint: %s\n", text.Flat(hint))
+		h.say("hint: " + text.Flat(hint))
 	}
 	for _, way := range f.Ways {
 		fmt.Fprintf(h.Stderr, "  %s\n", way)
@@ -351,10 +350,7 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 // say prints a line, which on a terminal is broken between words.
 func (h Host) say(line string) {
 	if columns, _, err := term.GetSize(int(h.Stderr.Fd())); err == nil && columns > 0 {
-		for _, row := range cells.Wrap(line, columns) {
-			fmt.Fprintln(h.Stderr, strings.TrimRight(row, " "))
-		}
-		return
+		line = strings.Join(cells.Rows(line, columns), "\n")
 	}
 	fmt.Fprintln(h.Stderr, line)
 }
@@ -375,11 +371,11 @@ func joined(parts ...string) string {
 }
 
 func (c *call) warn(format string, args ...any) {
-	fmt.Fprintf(c.host.Stderr, "%s: warning: %s\n", c.shim.Name, text.Flat(fmt.Sprintf(format, args...)))
+	c.note("warning: "+format, args...)
 }
 
 func (c *call) note(format string, args ...any) {
-	fmt.Fprintf(c.host.Stderr, "%s: %s\n", c.shim.Name, text.Flat(fmt.Sprintf(format, args...)))
+	c.host.say(c.shim.Name + ": " + text.Flat(fmt.Sprintf(format, args...)))
 }
 
 // exitCode is the only place where faults become exit codes of the shim.
