@@ -139,10 +139,11 @@ func (c *Chat) shell(ctx context.Context, command string) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	c.command.Store(&stop)
+	input := text.MustLine(map[string]string{"command": command}) // shown like a call of the model's
 	c.mu.Lock()
 	c.update()
 	c.View.Event(event.Event{Kind: event.ToolCall, Call: &event.Call{
-		ID: eidolon.ShellWord, Name: "SysBuiltIn.bash", Kind: event.Shell, Command: command,
+		ID: eidolon.ShellWord, Name: "SysBuiltIn.bash", Kind: event.Shell, Command: command, Input: input,
 	}}, 0)
 	c.mu.Unlock()
 	c.beside.Go(func() {
