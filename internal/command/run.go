@@ -434,7 +434,7 @@ func answerOf(r run.Record) (contract.Result, error) {
 	if r.Result == nil || r.Result.Fault == nil {
 		return out, nil
 	}
-	f := *r.Result.Fault
+	f := *cmp.Or(r.Advised(), r.Result.Fault)
 	f.Phase = fault.Execution
 	nothing := r.Result.Changed != nil && r.Result.Changed.Count == 0
 	if nothing && r.State.Terminal() && run.MaySucceedAgain(r.Result.Reason) && f.Code != fault.PermissionDenied {
@@ -444,7 +444,7 @@ func answerOf(r run.Record) (contract.Result, error) {
 		f.Suggestion = answerCommand(r)
 	}
 	data := runDataOf(r)
-	data.hints = []string{f.Suggestion, f.FixCommand, f.Code.Entry().NextStep}
+	data.hints = []string{f.Suggestion}
 	out.Data = data
 	return out, &f
 }

@@ -99,6 +99,9 @@ func runDataOf(r run.Record) runData {
 	}
 	if out := r.Result; out != nil {
 		d.add(*out, r.Dir)
+		if f := r.Advised(); f != nil {
+			d.Summary.Next = append(d.Summary.Next, f.Suggestion)
+		}
 		if r.State.Terminal() {
 			d.DurationMS, d.WaitedMS = out.DurationMS, out.WaitedMS
 		}
@@ -135,14 +138,6 @@ func (d *runData) add(out run.Result, dir string) {
 		for i, f := range c.Files {
 			files[i].Path = filepath.Join(dir, filepath.FromSlash(f.Path))
 			d.Summary.Files = append(d.Summary.Files, string(f.Status)+" "+f.Path)
-		}
-	}
-	if f := out.Fault; f != nil && out.State != run.NeedsInput {
-		for _, step := range []string{f.FixCommand, f.Suggestion, f.Code.Entry().NextStep} {
-			if step != "" {
-				d.Summary.Next = append(d.Summary.Next, step)
-				break
-			}
 		}
 	}
 }

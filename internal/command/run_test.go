@@ -11,7 +11,7 @@ import (
 // TestNextStepOfARunOnce: the error says it, and what cannot begin is not to be called again as it is.
 func TestNextStepOfARunOnce(t *testing.T) {
 	for reason, again := range map[run.Reason]bool{run.NotInstalled: false, run.NotLoggedIn: false, run.Idle: true} {
-		r := run.Record{State: run.Failed, Result: &run.Result{
+		r := run.Record{ID: "run-1", State: run.Failed, Result: &run.Result{
 			Reason: reason, State: run.Failed, Changed: &run.Changes{},
 			Fault: fault.New(fault.NotInstalled, "it is not there").FixBy("Install it.", "npm install it"),
 		}}
@@ -23,7 +23,7 @@ func TestNextStepOfARunOnce(t *testing.T) {
 		if len(data.Summary.Next) != 1 || strings.Contains(data.PlainText(), "npm install it") {
 			t.Errorf("%s: %q %s", reason, data.Summary.Next, data.PlainText())
 		}
-		if told := runDataOf(r).PlainText(); !strings.Contains(told, "Next: npm install it") {
+		if told := runDataOf(r).PlainText(); !strings.Contains(told, "Next: npm install it; then: omniagent runs retry run-1") {
 			t.Errorf("runs show: %s", told)
 		}
 	}

@@ -60,6 +60,9 @@ func (p Parts) retry(ctx context.Context, c *contract.Call, store run.Store) (co
 	}
 	task := old.Task
 	task.Of, task.Detached, task.Comments, task.Session = old.ID, c.Bool("detach"), "", ""
+	if c.Given("timeout") {
+		task.Timeout = c.Duration("timeout")
+	}
 	if c.Given("comment") {
 		if err := commented(ctx, c, store, old, &task); err != nil {
 			return contract.Result{}, err

@@ -168,7 +168,7 @@ func (d *runShown) last(r run.Record) {
 		d.TimeoutReason = string(out.Reason)
 	}
 	d.Tools = out.Tools
-	if f := out.Fault; f != nil {
+	if f := cmp.Or(r.Advised(), out.Fault); f != nil {
 		d.Error = &runError{
 			string(f.Code), f.Message, f.Suggestion, f.Code.Entry().Retryable, f.RetryAfter.Milliseconds(),
 		}

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -203,7 +202,9 @@ func (out *Report) fill(r *Run, p tool.Packet) {
 	}
 	if f := r.Result.Fault; f != nil {
 		out.Status = blocked(f.Message)
-		out.Next = cmp.Or(f.FixCommand, f.Suggestion, out.Next)
+		if f := r.Advised(); f != nil {
+			out.Next = f.Suggestion
+		}
 	}
 	for _, q := range r.Open() {
 		out.Questions = append(out.Questions, q.Text)

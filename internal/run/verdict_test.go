@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"omniagent/internal/agent"
@@ -151,6 +152,42 @@ func TestJudge(t *testing.T) {
 		}
 		if (v.Fault == nil) != (v.State == Succeeded) || v.Reason == Asked && v.Question == nil {
 			t.Errorf("%s: %+v", name, v)
+		}
+		if v.State != Succeeded && v.State != NeedsInput {
+			advised(t, v)
+		}
+	}
+}
+
+// advised checks that the next step after a verdict is a command about the run.
+func advised(t *testing.T, v Verdict) {
+	t.Helper()
+	r := Record{ID: "run-1", State: v.State, Result: &Result{Reason: v.Reason, Fault: v.Fault}}
+	r.Attempts = []Attempt{{Agent: "claude"}}
+	f := r.Advised()
+	if f == nil || !strings.Contains(f.Suggestion, "omniagent ") || strings.Contains(f.Suggestion, "RUN") ||
+		strings.Contains(f.Suggestion, "NAME") {
+		t.Errorf("%s %s: %+v", v.State, v.Reason, f)
+	}
+}
+
+// TestEveryFailureHasACommand: whatever a run fails for, with advice of its own and without.
+func TestEveryFailureHasACommand(t *testing.T) {
+	for _, e := range fault.Catalogue() {
+		for _, f := range []*fault.Fault{
+			fault.New(e.Code, "x"), fault.New(e.Code, "x").Hint("Do it."),
+			fault.New(e.Code, "x").FixBy("Do it.", "npm install it"),
+		} {
+			advised(t, failed(Ending{Fault: f}, f))
+		}
+	}
+	for want, f := range map[string]*fault.Fault{
+		"Read what it printed: omniagent runs logs run-1":                  fault.New(fault.AgentFailed, "x"),
+		"Call again, waiting longer each time: omniagent runs retry run-1": fault.New(fault.Down, "x"),
+	} {
+		r := Record{ID: "run-1", State: Failed, Result: &Result{Fault: f}}
+		if got := r.Advised().Suggestion; got != want {
+			t.Errorf("%q, not %q", got, want)
 		}
 	}
 }

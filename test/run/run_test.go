@@ -137,7 +137,7 @@ func TestCrash(t *testing.T) {
 	p.run("bad", "--yolo").is(t, 1, "failed", "crashed")
 	a := p.run("shot", "--yolo")
 	a.is(t, 1, "failed", "killed")
-	if len(a.Data.Summary.Next) == 0 {
+	if want := "omniagent runs logs " + a.Data.ID; !strings.Contains(strings.Join(a.Data.Summary.Next, ";"), want) {
 		t.Errorf("no next step: %s", a)
 	}
 	p.nothing()

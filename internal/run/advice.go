@@ -1,0 +1,52 @@
+package run
+
+import (
+	"cmp"
+	"strings"
+
+	"omniagent/internal/fault"
+)
+
+// Advised returns what went wrong, with a suggestion that holds a command of ours about this run; nil: nothing did, or
+// a person has to answer.
+func (r Record) Advised() *fault.Fault {
+	if r.Result == nil || r.Result.Fault == nil || r.State == NeedsInput || r.ID == "" {
+		return nil
+	}
+	const ours = "omniagent "
+	f := *r.Result.Fault
+	retry := ours + "runs retry " + r.ID
+	words := strings.TrimSuffix(cmp.Or(f.Suggestion, f.Code.Entry().NextStep), ".")
+	switch {
+	case f.FixCommand != "":
+		if words = strings.TrimSuffix(f.Suggestion, "."); !strings.Contains(words, f.FixCommand) {
+			words = strings.TrimPrefix(words+": "+f.FixCommand, ": ")
+		}
+		words += "; then: " + retry
+	case strings.Contains(words, ours):
+		words = strings.ReplaceAll(words, ours+"runs retry RUN", retry)
+		if n := len(r.Attempts); n > 0 {
+			words = strings.ReplaceAll(words, "allow NAME", "allow "+r.Attempts[n-1].Agent)
+		}
+	default:
+		words += ": " + r.command(f.Code, retry)
+	}
+	f.Suggestion = words
+	return &f
+}
+
+// command is what helps first where the words name no command.
+func (r Record) command(code fault.Code, retry string) string {
+	logs, diff := "omniagent runs logs "+r.ID, "omniagent runs diff "+r.ID
+	switch code {
+	case fault.TimedOut:
+		return diff + "; then: " + retry + " --timeout 2h"
+	case fault.Stalled, fault.Interrupted, fault.UnknownOutcome:
+		return diff + "; then: " + retry
+	case fault.AgentFailed, fault.APIError, fault.AgentUsage, fault.Blocked, fault.NoAnswer, fault.SchemaUnmet:
+		return logs
+	case fault.ModelRefused, fault.ContextFull, fault.Repeated, fault.PromptTooLong: // another task
+		return "omniagent runs show " + r.ID
+	}
+	return retry
+}
