@@ -69,6 +69,7 @@ type Cell struct {
 	Env   []string // NAME=value
 	Note  string   // for people, a phrase
 	Needs []string // the programs that it needs
+	Fix   string   // of the level None: how a person can change that
 }
 
 // Cell returns a cell of the matrix. A missing cell has the level None.

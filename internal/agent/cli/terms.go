@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 
 	"omniagent/internal/agent"
@@ -91,17 +92,17 @@ func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services, kept ...Term) err
 		s.Env = Environ(s.Env, off.Env) // a person has to review a repository's instructions
 	}
 	for _, shared := range []struct {
-		feature, value string
-		asked          bool
+		feature, value, said string
+		asked                bool
 	}{
-		{agent.Approval, string(s.Shared.Approval.Value), s.Terms.Mode != ""},
-		{agent.Sandbox, string(s.Shared.Sandbox.Value), s.Shared.Sandbox.Typed()},
+		{agent.Approval, string(s.Shared.Approval.Value), string(mode), mode != ""},
+		{agent.Sandbox, string(s.Shared.Sandbox.Value), string(s.Shared.Sandbox.Value), s.Shared.Sandbox.Typed()},
 	} {
 		cell := Here(m.Cell(shared.feature, shared.value, setting.OneShot), s.Machine)
 		if shared.asked && len(m.Rows) > 0 && cell.Level == agent.None {
 			return fault.New(fault.Unsupported, "%s has no %s %s%s",
-				d.Name(), shared.feature, shared.value, parenthesis(cell.Note)).
-				Hint("omniagent agents show %s lists what it has", d.Name())
+				d.Name(), shared.feature, shared.said, parenthesis(cell.Note)).
+				Hint("%s", cmp.Or(cell.Fix, "omniagent agents show "+d.Name()+" lists what it has"))
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ package custom
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"omniagent/internal/literal"
 	"omniagent/internal/proto/acp"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 )
 
 // New creates the agents of a file. Its error is one fault that lists all problems.
@@ -281,7 +283,7 @@ func matrix(c agentsdir.CLI) agent.Matrix {
 		cell := func(mode string) agent.Cell {
 			list, ok := args(mode)
 			if !ok {
-				return agent.Cell{Level: agent.None}
+				return agent.Cell{Level: agent.None, Fix: fixOf(c, feature, value, mode)}
 			}
 			return agent.Cell{Level: agent.Full, Args: list, Note: "as your file of agents says"}
 		}
@@ -311,6 +313,25 @@ func matrix(c agentsdir.CLI) agent.Matrix {
 	web("on", c.Web.On)
 	web("off", c.Web.Off)
 	return m
+}
+
+// fixOf says what the file needs so that an agent has a value, and which approval it has already.
+func fixOf(c agentsdir.CLI, feature, value, mode string) string {
+	if feature != agent.Approval && feature != agent.Sandbox {
+		return ""
+	}
+	fix := fmt.Sprintf("add %s = [FLAGS], or [] if it needs none, to cli.flags.%s.values in its file; then "+
+		"omniagent run --%[2]s %[1]s starts it", value, feature)
+	var has []string
+	for _, v := range setting.Common() {
+		if _, ok := c.Approval.Args(mode, string(v)); ok && feature == agent.Approval {
+			has = append(has, string(v))
+		}
+	}
+	if has != nil {
+		fix += "; as it is, --approval " + text.Either(has) + " does"
+	}
+	return fix
 }
 
 // problems collects the problems of a file.

@@ -332,3 +332,23 @@ func TestCannotReadItsStream(t *testing.T) {
 		t.Errorf("%v", f)
 	}
 }
+
+// TestUnsupportedSaysWhatToAdd: without a row for an approval a run cannot begin, and only the person's file can change
+// that.
+func TestUnsupportedSaysWhatToAdd(t *testing.T) {
+	const add = "add prompt = [FLAGS], or [] if it needs none, to cli.flags.approval.values in its file; then " +
+		"omniagent run --approval prompt starts it"
+	for _, tt := range []struct{ flags, message, hint string }{
+		{"", "mine has no approval default", add},
+		{
+			`,"flags":{"approval":{"values":{"yolo":[]}}}`, "mine has no approval default",
+			add + "; as it is, --approval yolo does",
+		},
+	} {
+		spec := agent.Spec{Temp: t.TempDir(), Terms: agent.Terms{Mode: setting.Default}}
+		_, err := cli.TurnMind(made(t, of(`{"type":"stdin"}`, tt.flags)), spec, agent.Services{})
+		if f := fault.Of(err); f == nil || f.Message != tt.message || f.Suggestion != tt.hint {
+			t.Errorf("%+v", f)
+		}
+	}
+}
