@@ -25,7 +25,10 @@ const rehearsalScript = `[
 
 func rehearsalParams() []contract.Param {
 	return []contract.Param{
-		{Name: "rehearse", Kind: contract.Bool, Help: "on a scripted model: no key, no network, nothing is kept"},
+		{
+			Name: "rehearse", Kind: contract.Bool, Help: "on a scripted model: no key, no network, nothing is kept",
+			Else: "; a file is named with --script FILE",
+		},
 		{Name: "script", Kind: contract.File, Help: "with --rehearse: what the model says: docs/shim.md"},
 	}
 }

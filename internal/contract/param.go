@@ -52,6 +52,7 @@ type Param struct {
 	Global    bool   // shared by the commands it applies to; once in the manifest
 	Repeat    bool   // may be given several times
 	Optional  bool   // its value may be left out, at the end or before another flag; then it is empty
+	Else      string // of a Bool: what is there for another value
 	Common    bool   // often used: the help of the program names it
 }
 
@@ -155,7 +156,7 @@ func (p Param) check(value string) []fault.Problem {
 		}
 	case Bool:
 		if _, err := strconv.ParseBool(value); err != nil {
-			return bad(fault.ArgError, "", "--%s takes true or false", p.Name)
+			return bad(fault.ArgError, "", "--%s takes true or false%s", p.Name, p.Else)
 		}
 	case Duration:
 		if _, ok := text.Duration(value); !ok {

@@ -74,18 +74,19 @@ func (c *Call) checkParam(p Param) []fault.Problem {
 
 func (c *Call) checkRules() []fault.Problem {
 	var problems []fault.Problem
+	given := func(name string) bool { return c.Given(name) && (c.params[name].Kind != Bool || c.Bool(name)) }
 	for _, rule := range c.Command.Rules {
-		if !c.Given(rule.If) || rule.Is != "" && c.String(rule.If) != rule.Is {
+		if !given(rule.If) || rule.Is != "" && c.String(rule.If) != rule.Is {
 			continue
 		}
 		for _, name := range rule.Then {
-			if !c.Given(name) {
+			if !given(name) {
 				problems = append(problems, Wrong(name, fault.MissingArgument, "", "--%s needs --%s too", rule.If,
 					name))
 			}
 		}
 		for _, name := range rule.Not {
-			if c.Given(name) {
+			if given(name) {
 				problems = append(problems,
 					Wrong(name, fault.ArgError, c.String(name), "%s and %s exclude each other", c.typed(rule.If),
 						c.typed(name)))
