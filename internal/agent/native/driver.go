@@ -40,7 +40,7 @@ func New(version string, apis []model.API) agent.Driver {
 			Title: "Native agent", Binary: "omniagent", BuiltIn: true, InstallCommand: "omniagent version",
 			Login: "set " + text.Either(provider.Keys(apis)) + ", or name a server of your own with OPENAI_BASE_URL",
 		},
-		Table: d.table, OneShot: []string{"start", "--input-format=text"}, Interactive: []string{"chat", "--plain"},
+		Table: d.table, OneShot: []string{"start", "--input-format=text"}, Interactive: []string{"chat"},
 		UsageCodes: []int{2},
 	}
 	return d

@@ -39,3 +39,12 @@ func TestSchema(t *testing.T) {
 		t.Errorf("%+v", last)
 	}
 }
+
+// TestInteractiveIsChat: a person at a terminal gets the same as from the command chat.
+func TestInteractiveIsChat(t *testing.T) {
+	launch, _, err := native.New("1", provider.APIs()).Command(
+		agent.Spec{Mode: setting.Interactive, Shared: setting.Defaults()})
+	if err != nil || !slices.Contains(launch.Args, "chat") || slices.Contains(launch.Args, "--plain") {
+		t.Errorf("%q, %v", launch.Args, err)
+	}
+}
