@@ -6,6 +6,7 @@ import (
 	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/provider"
 	"omniagent/internal/xnlcall"
 )
 
@@ -43,6 +44,13 @@ func (p Parts) start() *contract.Command {
 				Command:     "omniagent start --dialect claude -p 'What is in this directory?'",
 			},
 		},
+		Validate: func(c *contract.Call) []fault.Problem {
+			name := c.String("provider")
+			if name == "" || slices.Contains(p.providing(), name) {
+				return nil
+			}
+			return problemsOf("provider", name, provider.Options{APIs: p.APIs, Agents: p.providing()}.Check(name))
+		},
 		Serve:  quiet(p.forked(p.serveStart)),
 		Refuse: func(c *contract.Call, f *fault.Fault) { refuseStart(c, f) },
 	}
@@ -72,7 +80,7 @@ func (p Parts) startParams() []contract.Param {
 			Name: "tool-protocol", Kind: contract.Enum, Enum: []string{xnlcall.Native, xnlcall.XNL},
 			Help: "how the model calls tools; xnl: docs/xnl.md",
 		},
-		{Name: "protocol-version", Kind: contract.Text, Default: "1", Help: "of the lines; 1"},
+		{Name: "protocol-version", Kind: contract.Enum, Enum: []string{"1"}, Default: "1", Help: "of the lines"},
 		{Name: "history-file", Kind: contract.File, Help: "messages of an earlier conversation"},
 		{Name: "max-turns", Kind: contract.Int, Max: 100_000, Help: "most answers of the model"},
 		{Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off", Help: "web pages and search"},

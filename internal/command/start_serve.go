@@ -58,9 +58,6 @@ func refuseStart(c *contract.Call, f *fault.Fault) {
 func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	log := logger(c)
 	detail := detailLog(c, log)
-	if v := c.String("protocol-version"); v != "1" {
-		return 0, fault.New(fault.ArgError, "--protocol-version %s is not spoken here; 1 is", v)
-	}
 	quit := make(chan struct{})
 	defer close(quit)
 	dialect := dialectOf(c)

@@ -114,12 +114,7 @@ func (c *Call) prepare() *fault.Fault {
 	}
 	if len(problems) > 0 {
 		c.instance = ""
-		for _, found := range c.readable() { // all at once
-			if !slices.ContainsFunc(problems, func(p fault.Problem) bool { return p.Param == found.Param }) {
-				problems = append(problems, found)
-			}
-		}
-		return c.invalid(problems...)
+		return c.furtherInvalid(problems)
 	}
 	if c.Given("cwd") {
 		dir := c.Path("cwd")

@@ -507,10 +507,11 @@ func TestLifecycle(t *testing.T) {
 			}
 			return e
 		}
-		// Of two things that are wrong, the earlier one is told; and nothing of the later steps happens.
-		wantSeen([]string{"--no-such-flag", "--config", "missing"}, 2, "VALIDATION_ERROR", "write")
+		// Of two things that are wrong, the earlier one is told, with all that is wrong with the arguments; and nothing
+		// of the later steps happens.
+		wantSeen([]string{"--no-such-flag", "--config", "missing"}, 2, "VALIDATION_ERROR", "validate", "write")
 		wantSeen([]string{"--instance-id", "../x", "--config", "missing"}, 2, "INVALID_AGENT_INPUT", "environment",
-			"write")
+			"validate", "write")
 		wantSeen([]string{"--config", "missing", "--n", "x"}, 2, "CONFIG_INVALID", "environment", "config", "write")
 		wantSeen([]string{"--n", "x", "--idempotency-key", "k1"}, 2, "VALIDATION_ERROR", "environment", "config",
 			"validate", "write")

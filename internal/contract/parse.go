@@ -94,17 +94,11 @@ func (p *Program) parse(call *Call, rest []string) *fault.Fault {
 	if len(problems) == 0 && len(surplus) == 0 {
 		return nil
 	}
-	// Report everything else that is wrong too, except what is missing: it may be in the part that was not read. After
-	// an unknown flag, a surplus argument is most likely its value.
+	// After an unknown flag, a surplus argument is most likely its value.
 	if len(problems) == 0 {
 		problems = surplus
 	}
-	for _, found := range call.readable() {
-		if found.Code != fault.MissingArgument {
-			problems = append(problems, found)
-		}
-	}
-	return call.invalid(problems...)
+	return call.furtherInvalid(problems)
 }
 
 // flags divides the arguments among the flags of the command, and returns everything that keeps them from being read.

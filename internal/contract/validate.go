@@ -15,11 +15,7 @@ import (
 func (c *Call) validate() *fault.Fault {
 	problems := c.readable()
 	if c.Command.Validate != nil {
-		for _, found := range c.Command.Validate(c) { // it may find a problem that was found already: report it once
-			if !slices.ContainsFunc(problems, func(p fault.Problem) bool { return p.Param == found.Param }) {
-				problems = append(problems, found)
-			}
-		}
+		problems = beside(problems, c.Command.Validate(c))
 	}
 	if _, problem := c.window(); problem != nil {
 		problems = append(problems, *problem)
@@ -28,6 +24,34 @@ func (c *Call) validate() *fault.Fault {
 		return c.invalid(problems...)
 	}
 	return nil
+}
+
+// furtherInvalid returns the fault with the problems that keep a call from being read or prepared, and everything else
+// that is wrong, as far as that can be told: not what is missing, which may be in the part that was not read. The
+// configuration is not there yet.
+func (c *Call) furtherInvalid(problems []fault.Problem) *fault.Fault {
+	unread := false
+	for _, p := range c.Command.Params {
+		if p.Stdin && c.String(p.Name) == "-" {
+			delete(c.values, p.Name)
+			unread = true
+		}
+	}
+	further := beside(problems, c.readable())
+	c.Paths = c.Host.paths(c.Program.Name, c.instance)
+	if c.Command.Validate != nil && !unread {
+		further = beside(further, c.Command.Validate(c))
+	}
+	missing := func(p fault.Problem) bool { return p.Code == fault.MissingArgument }
+	return c.invalid(append(problems, slices.DeleteFunc(further[len(problems):], missing)...)...)
+}
+
+// beside returns the problems and those found after them, without those of parameters that have one already.
+func beside(problems, found []fault.Problem) []fault.Problem {
+	known := func(f fault.Problem) bool {
+		return slices.ContainsFunc(problems, func(p fault.Problem) bool { return p.Param == f.Param })
+	}
+	return slices.Concat(problems, slices.DeleteFunc(slices.Clone(found), known))
 }
 
 // readable finds what is wrong with the arguments by themselves.
