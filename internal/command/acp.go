@@ -32,18 +32,18 @@ func (p Parts) acpCommand() *contract.Command {
 			"docs/acp.md has the settings of editors.",
 		Scopes: []string{}, Auth: p.modelKey(),
 		Params: append([]contract.Param{
-			{Name: "agent", Kind: contract.Text, Default: native.Name, Help: "the agent"},
+			{Name: "agent", Kind: contract.Name, Default: native.Name, Help: "the agent"},
 			{
-				Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: " + p.apiWords(),
+				Name: "provider", Short: "P", Kind: contract.Name, Help: "model API: " + p.apiWords(),
 			},
 			{
-				Name: "model", Short: "m", Kind: contract.Text,
+				Name: "model", Short: "m", Kind: contract.Name,
 				Help: "model; several: a,b, of which the editor can choose",
 			},
-			{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
+			{Name: "api-base", Kind: contract.Name, Value: "URL", Help: "address of the model API"},
 			sandboxParam(),
 			{
-				Name: "network", Kind: contract.Text, Help: "what commands can reach: off, on, packages, or hosts",
+				Name: "network", Kind: contract.Name, Help: "what commands can reach: off, on, packages, or hosts",
 			},
 			{
 				Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off",

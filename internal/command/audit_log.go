@@ -35,7 +35,7 @@ func auditLog() *contract.Command {
 			},
 			{Name: "command", Kind: contract.ID, Help: "only this command, or those below it"},
 			{Name: "last", Kind: contract.Int, Max: 100000, Help: "only so many of the newest"},
-			{Name: "trace-id", Kind: contract.Text, MaxLen: 128, Help: "only calls of this trace"},
+			{Name: "trace-id", Kind: contract.Name, MaxLen: 128, Help: "only calls of this trace"},
 		},
 		Exits: []contract.Exit{{Code: contract.Success, When: "the entries are listed"}},
 		Examples: []contract.Example{

@@ -24,7 +24,7 @@ func (p Parts) chat() *contract.Command {
 		{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"},
 		{Name: "screen-reader", Kind: contract.Bool, Help: "nothing on the screen moves or is erased"},
 		{
-			Name: "resume", Short: "r", Kind: contract.Text, Optional: true,
+			Name: "resume", Short: "r", Kind: contract.Name, Optional: true,
 			Help: "conversation to go on with; alone, choose from a list",
 		},
 	}

@@ -32,7 +32,7 @@ func checkPermissions() *contract.Command {
 			"scopes lists.",
 		Scopes: []string{}, Output: contract.TypeOf[scopeData](),
 		Params: []contract.Param{{
-			Name: "for", Kind: contract.Text, MaxLen: 100, Help: "only this command, as in the manifest",
+			Name: "for", Kind: contract.Name, MaxLen: 100, Help: "only this command, as in the manifest",
 		}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the rights cover what was asked about"},

@@ -66,7 +66,7 @@ func forkCommand(c contract.Command) *contract.Command {
 
 func forkParam() contract.Param {
 	return contract.Param{
-		Name: "id", Kind: contract.Text, Position: 1, Required: true, MaxLen: 64, Help: "name of the fork",
+		Name: "id", Kind: contract.Name, Position: 1, Required: true, MaxLen: 64, Help: "name of the fork",
 	}
 }
 

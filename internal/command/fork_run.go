@@ -37,7 +37,7 @@ func forkRun() *contract.Command {
 				Help: "program and arguments, behind --",
 			},
 			{Name: "name", Kind: contract.ID, MaxLen: 64, Help: "its name; made if it does not exist"},
-			{Name: "network", Kind: contract.Text, Help: "what it reaches: off, internet, packages, hosts, or on"},
+			{Name: "network", Kind: contract.Name, Help: "what it reaches: off, internet, packages, hosts, or on"},
 			{Name: "tier", Kind: contract.Enum, Enum: tierWords(), Help: "this one, not the best that works"},
 			{Name: "cwd", Kind: contract.File, Help: "in the workspace"},
 		},

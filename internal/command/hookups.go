@@ -182,7 +182,7 @@ func (p Parts) acpInstall() *contract.Command {
 			"which lazy.nvim reads for CodeCompanion and avante.nvim.",
 		Files: files,
 		Params: []contract.Param{{
-			Name: "agent", Kind: contract.Text, Default: native.Name, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]*$`,
+			Name: "agent", Kind: contract.Name, Default: native.Name, Pattern: `^[A-Za-z0-9][A-Za-z0-9._-]*$`,
 			Help: "the agent",
 		}},
 		Examples: []contract.Example{

@@ -36,9 +36,9 @@ func (p Parts) mcpServer() *contract.Command {
 				Help: "where agents may work; default: where it works itself",
 			},
 			{
-				Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: " + p.apiWords(),
+				Name: "provider", Short: "P", Kind: contract.Name, Help: "model API: " + p.apiWords(),
 			},
-			{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
+			{Name: "api-base", Kind: contract.Name, Value: "URL", Help: "address of that API"},
 			sandboxParam(),
 			{
 				Name: "ask-timeout", Kind: contract.Duration, Default: "10m",

@@ -148,7 +148,7 @@ func (p Parts) modelsUse() *contract.Command {
 			"PROVIDER/MODEL is written as native.provider\n" +
 			"and native.model into your own configuration.",
 		Params: []contract.Param{{
-			Name: "name", Kind: contract.Text, Position: 1, Required: true, MaxLen: 256,
+			Name: "name", Kind: contract.Name, Position: 1, Required: true, MaxLen: 256,
 			Help: "a profile, PROVIDER or PROVIDER/MODEL",
 		}},
 		Files: []contract.FileEffect{

@@ -84,11 +84,11 @@ func (p Parts) review() *contract.Command {
 			"then counts as incomplete; a finding outside of the diff is marked.",
 		Params: append(append([]contract.Param{
 			{
-				Name: "base", Kind: contract.Text, MaxLen: 256, Pattern: `^[^-].*$`,
+				Name: "base", Kind: contract.Name, MaxLen: 256, Pattern: `^[^-].*$`,
 				Help: "branch to compare with, such as origin/main",
 			},
-			{Name: "agent", Kind: contract.Text, Help: "who reviews"},
-			{Name: "model", Short: "m", Kind: contract.Text, Help: "model, in the agent's own words"},
+			{Name: "agent", Kind: contract.Name, Help: "who reviews"},
+			{Name: "model", Short: "m", Kind: contract.Name, Help: "model, in the agent's own words"},
 			{
 				Name: "fail-on", Kind: contract.Enum, Enum: []string{"note", "warning", "error", "never"},
 				Default: string(review.Warning), Help: "lowest severity that makes the command fail",

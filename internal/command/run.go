@@ -35,9 +35,9 @@ func (p Parts) run() *contract.Command {
 		Params: append(append([]contract.Param{
 			{Name: "task", Short: "p", Kind: contract.Text, MaxLen: maxTask, Help: "what to do; else standard input"},
 			{
-				Name: "agent", Kind: contract.Text, Help: "agent; claude,codex: the second if the first cannot start",
+				Name: "agent", Kind: contract.Name, Help: "agent; claude,codex: the second if the first cannot start",
 			},
-			{Name: "model", Short: "m", Kind: contract.Text, Help: "model, in the agent's own words"},
+			{Name: "model", Short: "m", Kind: contract.Name, Help: "model, in the agent's own words"},
 			{
 				Name: "require", Kind: contract.Text, Repeat: true, Help: "KEY=QUESTION: what it has to know",
 			},
@@ -97,10 +97,10 @@ func runForks() []contract.Param {
 	return []contract.Param{
 		forkFlag(),
 		{Name: "check", Kind: contract.Text, Help: "command that must succeed afterwards"},
-		{Name: "race", Kind: contract.Text, Help: "A,B*2, each in a fork: docs/races.md"},
+		{Name: "race", Kind: contract.Name, Help: "A,B*2, each in a fork: docs/races.md"},
 		{Name: "batch", Kind: contract.File, Help: "tasks, as a Markdown list"},
 		{Name: "parallel", Kind: contract.Int, Min: 1, Max: mostEntries, Help: "tasks at once"},
-		{Name: "network", Kind: contract.Text, Help: "what the fork reaches: off, internet, packages, hosts, or on"},
+		{Name: "network", Kind: contract.Name, Help: "what the fork reaches: off, internet, packages, hosts, or on"},
 	}
 }
 
@@ -110,8 +110,8 @@ func runApproval() []contract.Param { return hostParams()[:5] }
 // runStart returns the flags that say how the agent is started.
 func runStart() []contract.Param {
 	return []contract.Param{
-		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API of the native agent"},
-		{Name: "api-base", Kind: contract.Text, Help: "address of that API"},
+		{Name: "provider", Short: "P", Kind: contract.Name, Help: "model API of the native agent"},
+		{Name: "api-base", Kind: contract.Name, Value: "URL", Help: "address of that API"},
 		sandboxParam(),
 		undoParam(),
 	}

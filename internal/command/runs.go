@@ -185,7 +185,7 @@ func (p Parts) answer() *contract.Command {
 		Params: append([]contract.Param{
 			runParam(),
 			{Name: "text", Kind: contract.Text, Position: 2, MaxLen: maxTask, Help: "the answer"},
-			{Name: "question", Kind: contract.Text, Help: "which one, where several are open"},
+			{Name: "question", Kind: contract.Name, Help: "which one, where several are open"},
 			{Name: "approve", Kind: contract.Bool, Help: "the tool may run"},
 			{Name: "reject", Kind: contract.Bool, Help: "the tool may not run; the text says why"},
 			{Name: "secret", Kind: contract.Text, Secret: true, Help: "the answer, which is kept nowhere"},

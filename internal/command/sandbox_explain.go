@@ -91,7 +91,7 @@ func (p Parts) sandboxExplain() *contract.Command {
 				Help: "a path, or a command behind --",
 			},
 			{Name: "as", Kind: contract.Enum, Enum: []string{"path", "command"}, Help: "what the subject is"},
-			{Name: "agent", Kind: contract.Text, Help: "an installed agent, behind the walls around it"},
+			{Name: "agent", Kind: contract.Name, Help: "an installed agent, behind the walls around it"},
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}},
 		// the trial creates mount points, which other processes must know of

@@ -73,7 +73,7 @@ func heldWalls() contract.FileEffect {
 // wallParams returns the flags of a sandbox.
 func wallParams() []contract.Param {
 	return []contract.Param{
-		{Name: "network", Kind: contract.Text, Help: "what it reaches: off, on, packages, or hosts"},
+		{Name: "network", Kind: contract.Name, Help: "what it reaches: off, on, packages, or hosts"},
 		{Name: "write", Kind: contract.File, Repeat: true, Help: "a directory that it may write too"},
 		{Name: "hide", Kind: contract.File, Repeat: true, Help: "what it may not read either"},
 		{

@@ -59,12 +59,12 @@ func (p Parts) start() *contract.Command {
 // startParams returns the flags, after those of Claude Code are translated to them.
 func (p Parts) startParams() []contract.Param {
 	return slices.Concat(rehearsalParams(), []contract.Param{
-		{Name: "provider", Short: "P", Kind: contract.Text, Help: "model API: " + p.apiWords()},
-		{Name: "model", Short: "m", Kind: contract.Text, Help: "model"},
+		{Name: "provider", Short: "P", Kind: contract.Name, Help: "model API: " + p.apiWords()},
+		{Name: "model", Short: "m", Kind: contract.Name, Help: "model"},
 		{Name: "cwd", Short: "d", Kind: contract.File, Help: "working directory"},
-		{Name: "session-id", Short: "s", Kind: contract.Text, Help: "session to begin or continue"},
+		{Name: "session-id", Short: "s", Kind: contract.Name, Help: "session to begin or continue"},
 		{Name: "prompt", Short: "p", Kind: contract.Text, MaxLen: 64 << 20, Help: "the message"},
-		{Name: "resume", Short: "r", Kind: contract.Text, Help: "session to continue"},
+		{Name: "resume", Short: "r", Kind: contract.Name, Help: "session to continue"},
 		{
 			Name: "output-format", Kind: contract.Enum, Enum: []string{"stream-json", "json", "text"},
 			Default: "stream-json", Help: "json: the result alone",
@@ -73,9 +73,9 @@ func (p Parts) startParams() []contract.Param {
 			Name: "input-format", Kind: contract.Enum, Enum: []string{"auto", "text", "stream-json"}, Default: "auto",
 			Help: "what stdin is: a message, or frames",
 		},
-		{Name: "api-base", Kind: contract.Text, Help: "address of the model API"},
+		{Name: "api-base", Kind: contract.Name, Value: "URL", Help: "address of the model API"},
 		sandboxParam(),
-		{Name: "network", Kind: contract.Text, Help: "what commands can reach: off, on, packages, or hosts"},
+		{Name: "network", Kind: contract.Name, Help: "what commands can reach: off, on, packages, or hosts"},
 		{
 			Name: "tool-protocol", Kind: contract.Enum, Enum: []string{xnlcall.Native, xnlcall.XNL},
 			Help: "how the model calls tools; xnl: docs/xnl.md",
@@ -88,7 +88,7 @@ func (p Parts) startParams() []contract.Param {
 			Name: "dialect", Kind: contract.Enum, Enum: []string{"yume", "claude"}, Default: "yume",
 			Help: "whose lines; claude takes Claude Code's flags: docs/start.md",
 		},
-		{Name: "agent", Kind: contract.Text, Default: native.Name, Help: "the agent"},
+		{Name: "agent", Kind: contract.Name, Default: native.Name, Help: "the agent"},
 		{
 			Name: "questions", Kind: contract.Enum, Enum: []string{"auto", "host", "none"}, Default: "auto",
 			Help: "who is asked what may run",
@@ -96,7 +96,7 @@ func (p Parts) startParams() []contract.Param {
 		{Name: "allow-bypass", Kind: contract.Bool, Help: "the host may let everything run"},
 		{Name: "allowed-tools", Kind: contract.Text, Repeat: true, Help: "rule: calls that run without asking"},
 		{Name: "disallowed-tools", Kind: contract.Text, Repeat: true, Help: "rule: calls that never run"},
-		{Name: "tools", Kind: contract.Text, Repeat: true, Help: "a tool to offer, and no others"},
+		{Name: "tools", Kind: contract.Name, Repeat: true, Help: "a tool to offer, and no others"},
 		{
 			Name: "max-budget-usd", Kind: contract.Text, Pattern: `^[0-9]+(\.[0-9]+)?$`, Like: "0.50",
 			Help: "what a turn may cost",

@@ -131,7 +131,7 @@ const shellCharacters = ";|&$()<>`\n\r"
 
 // forChild reports whether a parameter's value becomes an argument of a child.
 func (c *Command) forChild(p Param) bool {
-	return p.Kind != Text &&
+	return !p.free() &&
 		slices.ContainsFunc(c.Children, func(s Subprocess) bool { return slices.Contains(s.CallerArgs, p.Name) })
 }
 

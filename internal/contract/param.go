@@ -18,6 +18,7 @@ type Kind string
 
 const (
 	Text Kind = "text" // any text: prompts, values
+	Name Kind = "name" // of something, in the words of others: a model, an agent, a host
 	// letters, digits, dots, dashes, underscores: never a path or a URL
 	ID       Kind = "id"
 	File     Kind = "path"     // relative to --cwd
@@ -70,6 +71,9 @@ func (p Param) pattern() string {
 	}
 	return ""
 }
+
+// free reports whether a value may have any form.
+func (p Param) free() bool { return p.Kind == Text || p.Kind == Name }
 
 // patternType returns the name of the pattern for programs.
 func (p Param) patternType() string {
@@ -135,7 +139,7 @@ func (p Param) check(value string) []fault.Problem {
 	if len(value) > p.maxLen() {
 		return bad(fault.FieldTooLarge, "", "--%s takes at most %d bytes, got %d", p.Name, p.maxLen(), len(value))
 	}
-	if kind, secret := redact.LooksSecret(value); secret && p.Kind != Text {
+	if kind, secret := redact.LooksSecret(value); secret && !p.free() {
 		return bad(fault.SecretOnCommandLine, "", "--%s holds a secret (%s); every process could read it here", p.Name,
 			kind)
 	}

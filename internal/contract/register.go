@@ -140,7 +140,7 @@ func (r *registrar) params(c *Command) {
 func (r *registrar) param(c *Command, p Param) {
 	r.need(c, isWord(p.Name), "the flag name %q must be lower-case words", p.Name)
 	r.need(c, p.Help != "", "--%s has no help", p.Name)
-	r.need(c, slices.Contains([]Kind{Text, ID, File, URL, Int, Bool, Enum, Duration, Names, JSON}, p.Kind),
+	r.need(c, slices.Contains([]Kind{Text, Name, ID, File, URL, Int, Bool, Enum, Duration, Names, JSON}, p.Kind),
 		"--%s has no kind", p.Name)
 	r.need(c, p.Secret || !redact.Name(p.Name), "--%s would take a secret on the command line; declare it Secret",
 		p.Name)

@@ -18,7 +18,7 @@ func suspicious(kind Kind, value string) (reason, corrected string) {
 		return "contains a NUL character", strings.ReplaceAll(value, "\x00", "")
 	}
 	switch kind {
-	case ID, File, Enum, Names, Int, Duration:
+	case Name, ID, File, Enum, Names, Int, Duration:
 	default:
 		return "", ""
 	}
