@@ -48,7 +48,8 @@ func (p *Program) root(call *Call, words, rest []string) int {
 	if _, _, wrong := p.flags(call, rest); len(wrong) > 0 && len(words) == 0 && !leads && !p.CommandBehind(rest) {
 		return call.finish(answer{fault: call.invalid(wrong...)}, nil)
 	}
-	if found && !slices.Contains(rest, "--help") {
+	exists := p.begins(strings.Join(append(slices.Clone(words), word), " "))
+	if found && !(exists && slices.Contains(rest, "--help")) {
 		return call.finish(answer{fault: p.noCommand(words, word, rest), pure: len(rest) == 0}, nil)
 	}
 	if f := p.parse(call, rest); f != nil {
