@@ -290,8 +290,8 @@ func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.F
 		}
 		lines := strings.Fields(text)
 		if len(lines) == 0 {
-			return c.invalid(Wrong(p.Name, fault.StdinEmpty, "-", "--%s - reads standard input, and it is empty",
-				p.Name))
+			return c.invalid(Wrong(p.Name, fault.StdinEmpty, "-", "%s - reads standard input, and it is empty",
+				p.shown()))
 		}
 		c.values[p.Name] = lines
 	}

@@ -72,6 +72,14 @@ func (p Param) pattern() string {
 	return ""
 }
 
+// shown returns the parameter as the help writes it.
+func (p Param) shown() string {
+	if p.Position > 0 {
+		return strings.ToUpper(p.Name)
+	}
+	return "--" + p.Name
+}
+
 // free reports whether a value may have any form.
 func (p Param) free() bool { return p.Kind == Text || p.Kind == Name }
 
@@ -137,53 +145,53 @@ func (p Param) check(value string) []fault.Problem {
 		return []fault.Problem{problem}
 	}
 	if len(value) > p.maxLen() {
-		return bad(fault.FieldTooLarge, "", "--%s takes at most %d bytes, got %d", p.Name, p.maxLen(), len(value))
+		return bad(fault.FieldTooLarge, "", "%s takes at most %d bytes, got %d", p.shown(), p.maxLen(), len(value))
 	}
 	if kind, secret := redact.LooksSecret(value); secret && !p.free() {
-		return bad(fault.SecretOnCommandLine, "", "--%s holds a secret (%s); every process could read it here", p.Name,
+		return bad(fault.SecretOnCommandLine, "", "%s holds a secret (%s); every process could read it here", p.shown(),
 			kind)
 	}
 	if problem, fixed := suspicious(p.Kind, value); problem != "" {
 		if again, _ := suspicious(p.Kind, fixed); again != "" || !p.matches(fixed) {
 			fixed = "" // do not suggest what would be refused again
 		}
-		return bad(fault.InvalidAgentInput, fixed, "--%s %s", p.Name, problem)
+		return bad(fault.InvalidAgentInput, fixed, "%s %s", p.shown(), problem)
 	}
 	switch p.Kind {
 	case Int:
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil {
-			return bad(fault.ArgError, "", "--%s takes a whole number", p.Name)
+			return bad(fault.ArgError, "", "%s takes a whole number", p.shown())
 		}
 		if (p.Min != 0 || p.Max != 0) && (n < p.Min || n > p.Max) {
-			return bad(fault.ArgError, "", "--%s takes a number from %d to %d", p.Name, p.Min, p.Max)
+			return bad(fault.ArgError, "", "%s takes a number from %d to %d", p.shown(), p.Min, p.Max)
 		}
 	case Bool:
 		if _, err := strconv.ParseBool(value); err != nil {
-			return bad(fault.ArgError, "", "--%s takes true or false%s", p.Name, p.Else)
+			return bad(fault.ArgError, "", "%s takes true or false%s", p.shown(), p.Else)
 		}
 	case Duration:
 		if _, ok := text.Duration(value); !ok {
-			return bad(fault.ArgError, "", "--%s takes a duration with a unit, such as 90s or 5m", p.Name)
+			return bad(fault.ArgError, "", "%s takes a duration with a unit, such as 90s or 5m", p.shown())
 		}
 	case Enum:
 		if !slices.Contains(p.Enum, value) {
 			near := text.Nearest(value, p.Enum)
-			return bad(fault.ArgError, near, "--%s takes one of %s%s", p.Name, strings.Join(p.Enum, ", "),
+			return bad(fault.ArgError, near, "%s takes one of %s%s", p.shown(), strings.Join(p.Enum, ", "),
 				didYouMean(near))
 		}
 	case URL:
 		if !strings.HasPrefix(value, "http://") && !strings.HasPrefix(value, "https://") {
-			return bad(fault.ArgError, "", "--%s takes an http or https address", p.Name)
+			return bad(fault.ArgError, "", "%s takes an http or https address", p.shown())
 		}
 	case JSON:
 		return p.checkJSON(value, bad)
 	}
 	if !p.matches(value) && p.Like != "" {
-		return bad(fault.ArgError, "", "--%s takes a value such as %s", p.Name, p.Like)
+		return bad(fault.ArgError, "", "%s takes a value such as %s", p.shown(), p.Like)
 	}
 	if !p.matches(value) {
-		return bad(fault.ArgError, "", "--%s must match %s", p.Name, p.pattern())
+		return bad(fault.ArgError, "", "%s must match %s", p.shown(), p.pattern())
 	}
 	return nil
 }
@@ -197,10 +205,10 @@ func (p Param) checkJSON(value string, bad func(fault.Code, string, string, ...a
 	v, err := literal.ParseJSON5([]byte(value))
 	if err != nil {
 		fixed, _ := literal.Repair([]byte(value))
-		return bad(fault.InvalidJSON, fixed, "--%s is not JSON: %v", p.Name, err)
+		return bad(fault.InvalidJSON, fixed, "%s is not JSON: %v", p.shown(), err)
 	}
 	if _, object := v.Any().(map[string]any); !object {
-		return bad(fault.InvalidJSON, "", "--%s must be a JSON object", p.Name)
+		return bad(fault.InvalidJSON, "", "%s must be a JSON object", p.shown())
 	}
 	return nil
 }

@@ -123,6 +123,9 @@ func (p *Program) flags(call *Call, rest []string) (given map[string][]string, p
 			case one.Name == "":
 				typed, _, _ := strings.Cut(arg, "=")
 				unknown = append(unknown, call.unknownFlag(strings.TrimLeft(typed, "-"), typed))
+				if p.takesNext(arg) { // where other commands have it
+					i++
+				}
 			case one.joined, one.Kind == Bool:
 				given[one.Name] = append(given[one.Name], one.value)
 				if on, _ := strconv.ParseBool(one.value); on && one.Global && one.Name == "json" {
@@ -280,7 +283,7 @@ func (p *Program) payload(call *Call) *fault.Fault {
 		if !own.Global && call.Given(name) {
 			call.payloadProblems = append(call.payloadProblems,
 				Wrong(name, fault.ArgError, redact.String(call.String(name)),
-					"--%s and --raw-payload exclude each other", name))
+					"%s and --raw-payload exclude each other", own.shown()))
 		}
 	}
 	v, _ := literal.ParseJSON5([]byte(raw[0]))

@@ -70,10 +70,7 @@ func Wrong(param string, code fault.Code, value, format string, args ...any) fau
 
 func (c *Call) checkParam(p Param) []fault.Problem {
 	values := c.values[p.Name]
-	where := "--" + p.Name
-	if p.Position > 0 {
-		where = strings.ToUpper(p.Name)
-	}
+	where := p.shown()
 	if p.Required && len(values) == 0 {
 		return []fault.Problem{Wrong(p.Name, fault.MissingArgument, "", "%s needs %s: %s", c.Command.Path, where,
 			p.Help)}
@@ -89,7 +86,7 @@ func (c *Call) checkParam(p Param) []fault.Problem {
 		found := p.check(v)
 		if len(found) == 0 && c.Command.forChild(p) && strings.ContainsAny(v, shellCharacters) {
 			found = []fault.Problem{Wrong(p.Name, fault.InvalidAgentInput, redact.String(v),
-				"--%s contains a character that shells give a meaning to", p.Name)}
+				"%s contains a character that shells give a meaning to", where)}
 		}
 		problems = append(problems, found...)
 	}
