@@ -110,8 +110,12 @@ func (p Parts) accountOf(c *contract.Call) (string, error) {
 		}
 	}
 	if word == "" {
+		example := all[0]
+		if c.Command.Path == "logout" { // nobody should remove a key by copying an example
+			example = "NAME"
+		}
 		return "", fault.New(fault.MissingArgument, "whose key it is was not said: %s", text.Either(all)).
-			Hint("omniagent login %s", all[0]).With("choices", all)
+			Hint("omniagent %s %s", c.Command.Path, example).With("choices", all)
 	}
 	account := provider.AccountOf(p.APIs, word)
 	if lower := strings.ToLower(word); account == "" && slices.Contains(vendors, lower) {
