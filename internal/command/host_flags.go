@@ -147,10 +147,10 @@ func retriesOf(c *contract.Call) *model.RetryOptions {
 	return &o
 }
 
-// modelAPI returns the limits of connections to the native agent's model API: the defaults of native.idle, between two
-// bytes of an answer, and of native.first_byte.
+// modelAPI returns the limits of connections to the native agent's model API: the default of native.first_byte, the
+// longest that nothing may come, and that of wire until there is a connection.
 func modelAPI() *contract.Network {
-	return &contract.Network{Timeout: 2 * time.Minute, Connect: 5 * time.Minute}
+	return &contract.Network{Timeout: 5 * time.Minute, Connect: 15 * time.Second}
 }
 
 // apiWords returns the words of --provider, for people.
