@@ -49,7 +49,9 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 		case slices.Contains([]string{"DIR", "FILE"}, f.Value):
 			p.Kind = contract.File
 		case f.Name == "web":
-			p.Kind, p.Enum = contract.Enum, []string{"on", "off"}
+			p.Kind, p.Enum = contract.Enum, []string{"on", "off", "true", "false", "1", "0"}
+		case f.Name == "permission-mode":
+			p.Kind, p.Enum = contract.Enum, hostWords()
 		case len(f.Allowed) > 0:
 			p.Kind, p.Enum = contract.Enum, f.Allowed
 		case f.Value != "":

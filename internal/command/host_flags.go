@@ -30,13 +30,9 @@ func sandboxParam() contract.Param {
 // hostParams returns the flags of every command that runs an agent for another side: permissions and time limits. more
 // are further values of --permission-mode.
 func hostParams(more ...string) []contract.Param {
-	words := approvalWords()
 	return []contract.Param{
-		{Name: "approval", Kind: contract.Enum, Enum: words, Help: "what runs without asking"},
-		{
-			Name: "permission-mode", Kind: contract.Enum,
-			Enum: append(append(words[:len(words):len(words)], "auto", "interactive"), more...), Help: "the same",
-		},
+		{Name: "approval", Kind: contract.Enum, Enum: approvalWords(), Help: "what runs without asking"},
+		{Name: "permission-mode", Kind: contract.Enum, Enum: append(hostWords(), more...), Help: "the same"},
 		{Name: "auto-edit", Kind: contract.Bool, Help: "as --approval auto-edit"},
 		{Name: "yolo", Kind: contract.Bool, Help: "as --approval yolo"},
 		{Name: "read-only", Kind: contract.Bool, Help: "as --approval plan"},
@@ -58,6 +54,9 @@ func (p Parts) agentPrograms() (list []contract.Subprocess) {
 }
 
 func approvalWords() []string { return text.Words(setting.Approvals()) }
+
+// hostWords returns the words of --permission-mode: two more, as hosts say them.
+func hostWords() []string { return append(approvalWords(), "auto", "interactive") }
 
 // meaning returns the approval for a word. An unknown word means default.
 func meaning(word string) setting.Approval {
