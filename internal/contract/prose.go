@@ -101,15 +101,18 @@ func ago(d time.Duration, at time.Time) string {
 	return count(int(d/(24*time.Hour)), "day")
 }
 
-// fit narrows the widest columns until a row fits the screen: first names that are wider than what is below them, then
-// the others too.
+// fit narrows the widest columns until a row fits the screen. Names that are wider than what is below them come first,
+// where that is enough; where values are cut anyway, it is the widest.
 func (v view) fit(widths, below []int, columns []string) {
 	const narrowest = 8
-	total := 2 * (len(widths) - 1)
-	for _, w := range widths {
+	total, spare := 2*(len(widths)-1), 0
+	for i, w := range widths {
 		total += w
+		if least := max(below[i], narrowest); columns[i] != v.whole && w > least {
+			spare += w - least
+		}
 	}
-	for names := true; v.width > 0 && total > v.width; {
+	for names := total-spare <= v.width; v.width > 0 && total > v.width; {
 		widest := -1
 		for i, w := range widths {
 			if w > narrowest && (!names || w > below[i]) && columns[i] != v.whole &&
@@ -117,15 +120,11 @@ func (v view) fit(widths, below []int, columns []string) {
 				widest = i
 			}
 		}
-		switch {
-		case widest >= 0:
-			widths[widest]--
-			total--
-		case names:
-			names = false
-		default:
+		if widest < 0 {
 			return
 		}
+		widths[widest]--
+		total--
 	}
 }
 

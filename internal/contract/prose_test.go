@@ -41,6 +41,12 @@ func TestTableFits(t *testing.T) {
 	if names.String() != "DAY         A_LONG_…  WHAT\n2026-11-22  3         ten letters\n" {
 		t.Errorf("values are cut before a name is:\n%s", names.String())
 	}
+	names.Reset()
+	writeTable(&names, []any{object{{"a_long_name", number(3)}, {"what", strings.Repeat("twenty letters ", 3)}}}, nil,
+		view{width: 33})
+	if names.String() != "A_LONG_NAME  WHAT\n3            twenty letters twen…\n" {
+		t.Errorf("a name is cut though a value is cut anyway:\n%s", names.String())
+	}
 	var told strings.Builder
 	writeTable(&told, []any{object{
 		{"ok", false},
