@@ -75,6 +75,8 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 	name = cmd.Value.Str
 	command, known := p.Find(strings.ReplaceAll(name, ".", " "))
 	switch {
+	case name == p.Name:
+		return bad("%s is the whole program, and cannot be part of a batch", name)
 	case v.Kind != literal.Object || name == "":
 		return bad("the line has no _cmd")
 	case !known || strings.Contains(name, " "):

@@ -119,7 +119,7 @@ func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 	if name := c.String("input-file"); name != "" && name != "-" {
 		path := c.Path("input-file")
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			return nil, fault.New(fault.FileMissing, "the input file %s is a directory", path).Hint("name a file")
+			return nil, c.invalid(Wrong("input-file", fault.ArgError, path, "the input file %s is a directory", path))
 		}
 		f, err := os.Open(path)
 		if err != nil {

@@ -119,6 +119,10 @@ func TestStdin(t *testing.T) {
 			func(h *Host) { h.Stdin, h.StdinTerminal = neverRead{t}, true }).succeeded(t)
 		missing := w.inside(t, nil, []string{"drink", "--input-file", "missing"})
 		validEnvelope(t, missing.stdout)
+		if err := os.Mkdir(filepath.Join(w.dir, "dir"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		w.inside(t, nil, []string{"drink", "--input-file", "dir"}).refused(t, fault.Invalid)
 		same(t, "a missing file", []any{missing.code, missing.at(t, "error.code")}, []any{5, "FILE_NOT_FOUND"})
 	})
 	t.Run("input_file_dash", func(t *testing.T) {

@@ -163,6 +163,9 @@ func (p Param) check(value string) []fault.Problem {
 		if err != nil {
 			return bad(fault.ArgError, "", "%s takes a whole number", p.shown())
 		}
+		if p.Max >= 1<<40 && n < p.Min { // as good as none
+			return bad(fault.ArgError, "", "%s takes a number of at least %d", p.shown(), p.Min)
+		}
 		if (p.Min != 0 || p.Max != 0) && (n < p.Min || n > p.Max) {
 			return bad(fault.ArgError, "", "%s takes a number from %d to %d", p.shown(), p.Min, p.Max)
 		}

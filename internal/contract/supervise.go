@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -151,9 +152,10 @@ func (c *Call) handle(ctx context.Context) answer {
 func (c *Call) expired(limit time.Duration) *fault.Fault {
 	f := fault.New(fault.TimedOut, "%s did not end within %s", c.Command.Path, limit)
 	f.Phase = fault.Execution
+	longer := max(2*limit, cmp.Or(c.Command.Timeout, defaultTimeout))
 	n, _ := c.Command.number(TimedOut)
 	f.Retry = new(c.Command.exits()[itoa(n)].Retryable)
-	return f.Hint("%s", c.again("--timeout", (2*limit).String())).With("timeout_ms", limit.Milliseconds())
+	return f.Hint("%s", c.again("--timeout", longer.String())).With("timeout_ms", limit.Milliseconds())
 }
 
 func cancelled(c *Call, s os.Signal) *fault.Fault {

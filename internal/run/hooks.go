@@ -56,15 +56,18 @@ func (r *Run) moment(event, agent string) moment {
 // before asks the user's hook whether an attempt may begin.
 func (o *Owner) before(ctx context.Context, agent string) error {
 	code, words, err := o.Hooks.call(ctx, o.Hooks.Before, hookClock, o.Run.moment("PreRun", agent))
+	if words != "" {
+		words = ": " + words
+	}
 	switch {
 	case err != nil:
 		return fault.New(fault.Blocked, "run.hooks.pre did not say whether %s may begin", agent).Because(err)
 	case code == 2:
-		f := fault.New(fault.Blocked, "run.hooks.pre forbids it: %s", words).With("hook", "run.hooks.pre")
+		f := fault.New(fault.Blocked, "run.hooks.pre forbids it%s", words).With("hook", "run.hooks.pre")
 		f.Suggestion = "omniagent config get run.hooks.pre"
 		return f
 	case code != 0:
-		o.Log("run.hooks.pre ended with %d: %s", code, words)
+		o.Log("run.hooks.pre ended with %d%s", code, words)
 	}
 	return nil
 }

@@ -43,6 +43,10 @@ func TestHooks(t *testing.T) {
 		"notes")); string(got) != "blocked\nblocked\nsucceeded\nsucceeded\n" {
 		t.Errorf("%s", got)
 	}
+	hooks(`exit 2`)
+	if a := p.run("scribe", "--yolo"); !strings.HasSuffix(a.Error.Message, "run.hooks.pre forbids it") {
+		t.Errorf("a hook without words: %s", a)
+	}
 }
 
 // TestKeep: the record of a run that is over goes when it is old.
