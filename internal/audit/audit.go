@@ -26,6 +26,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/lines"
+	"omniagent/internal/pathname"
 	"omniagent/internal/redact"
 	"omniagent/internal/text"
 	"omniagent/internal/workspace"
@@ -58,6 +59,7 @@ type Options struct {
 	MaxBytes int64         // of one file; 100 MB
 	Keep     int           // rotated files; 5
 	MaxAge   time.Duration // 30 days
+	Home     string        // a directory that is never made
 }
 
 const (
@@ -69,6 +71,7 @@ const (
 // Log is the log. It may be used concurrently, and by several processes.
 type Log struct {
 	path     string
+	home     string
 	maxBytes int64
 	keep     int
 	maxAge   time.Duration
@@ -79,9 +82,19 @@ type Log struct {
 // Open returns a Log without touching the disk.
 func Open(o Options) *Log {
 	return &Log{
-		path: o.Path, maxBytes: cmp.Or(o.MaxBytes, defaultMaxBytes), keep: cmp.Or(o.Keep, defaultKeep),
+		path: o.Path, home: o.Home, maxBytes: cmp.Or(o.MaxBytes, defaultMaxBytes), keep: cmp.Or(o.Keep, defaultKeep),
 		maxAge: cmp.Or(o.MaxAge, defaultMaxAge), now: time.Now,
 	}
+}
+
+// makeDir makes the directory of the log, but not the home directory that it may be in.
+func (l *Log) makeDir() error {
+	if pathname.Within(l.home, l.path) {
+		if _, err := os.Stat(l.home); err != nil {
+			return err
+		}
+	}
+	return workspace.MkdirAll(filepath.Dir(l.path))
 }
 
 // Check reports whether an entry could be written now, as far as that can be known without writing. It creates the
@@ -93,11 +106,10 @@ func (l *Log) Check() error {
 	info, err := os.Stat(l.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		dir := filepath.Dir(l.path)
-		if err := workspace.MkdirAll(dir); err != nil {
+		if err := l.makeDir(); err != nil {
 			return unwritable(l.path, err)
 		}
-		return unwritable(l.path, writableDir(dir))
+		return unwritable(l.path, writableDir(filepath.Dir(l.path)))
 	case err != nil:
 		return unwritable(l.path, err)
 	case !info.Mode().IsRegular(): // opening a FIFO could block
@@ -192,7 +204,7 @@ func (l *Log) lock() (held *workspace.FileLock, err error) {
 		held, err = workspace.Lock(context.Background(), l.path+".lock", lockWait)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			if err := workspace.MkdirAll(filepath.Dir(l.path)); err != nil {
+			if err := l.makeDir(); err != nil {
 				return nil, unwritable(l.path, err)
 			}
 			continue

@@ -25,7 +25,8 @@ func (c *Call) AuditPath() string {
 // AuditLog returns the log of this instance.
 func (c *Call) AuditLog() *audit.Log {
 	return audit.Open(audit.Options{
-		Path: c.AuditPath(), MaxBytes: c.Config.Int("audit.max_bytes"), Keep: int(c.Config.Int("audit.keep")),
+		Path: c.AuditPath(), Home: c.Host.Home(), MaxBytes: c.Config.Int("audit.max_bytes"),
+		Keep:   int(c.Config.Int("audit.keep")),
 		MaxAge: time.Duration(c.Config.Int("audit.max_age_days")) * 24 * time.Hour,
 	})
 }
