@@ -59,7 +59,7 @@ func TestServerInTheHost(t *testing.T) {
 	if tools := c.Tools(); len(tools) != 1 || tools[0].Name != "add" {
 		t.Errorf("%+v", tools)
 	}
-	got, err := c.Call(t.Context(), "add", json.RawMessage(`{"a":1}`))
+	got, err := c.Call(t.Context(), "add", json.RawMessage(`{"a":1}`), nil)
 	if err != nil || got.Text != "3" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -68,7 +68,7 @@ func TestServerInTheHost(t *testing.T) {
 		t.Error(said)
 	}
 	c.Close()
-	if _, err := c.Call(t.Context(), "add", nil); !errors.Is(err, fault.Interrupted) {
+	if _, err := c.Call(t.Context(), "add", nil, nil); !errors.Is(err, fault.Interrupted) {
 		t.Error(err)
 	}
 }
@@ -117,7 +117,7 @@ func TestBadHosts(t *testing.T) {
 			if name != "slow" && name != "stuck" {
 				c.server.Call = 20 * time.Second
 			}
-			if _, err := c.Call(t.Context(), "add", nil); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := c.Call(t.Context(), "add", nil, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Error(err)
 			}
 			c.Close()

@@ -187,7 +187,7 @@ func TestStreamThatAlwaysEnds(t *testing.T) {
 	t.Parallel()
 	w, s := newWeb(t, "drops")
 	c := open(t, at(s), Options{})
-	if _, err := c.Call(t.Context(), "echo", nil); err == nil || w.resumed.Load() != maxResumes {
+	if _, err := c.Call(t.Context(), "echo", nil, nil); err == nil || w.resumed.Load() != maxResumes {
 		t.Errorf("resumed %d times: %v", w.resumed.Load(), err)
 	}
 }
@@ -210,12 +210,12 @@ func TestHTTP(t *testing.T) {
 				t.Errorf("resumed %d times", w.resumed.Load())
 			}
 			if how == "json" {
-				if _, err := c.Call(t.Context(), "huge", nil); !errors.Is(err, fault.FieldTooLarge) {
+				if _, err := c.Call(t.Context(), "huge", nil, nil); !errors.Is(err, fault.FieldTooLarge) {
 					t.Errorf("a huge answer: %v", err)
 				}
 			}
 			if how == "events" {
-				r, err := c.Call(t.Context(), "progress", nil)
+				r, err := c.Call(t.Context(), "progress", nil, nil)
 				if err != nil || r.Text != "done" {
 					t.Errorf("got %+v, %v", r, err)
 				}
@@ -290,7 +290,7 @@ func TestHTTPSessionThatIsForgotten(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if r, err := c.Call(t.Context(), "echo", json.RawMessage(`{"b":2}`)); err != nil ||
+			if r, err := c.Call(t.Context(), "echo", json.RawMessage(`{"b":2}`), nil); err != nil ||
 				r.Text != `{"b":2}` {
 				t.Errorf("got %+v, %v", r, err)
 			}
@@ -306,7 +306,7 @@ func TestHTTPStreamThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	_, s := newWeb(t, "broken")
 	c := open(t, at(s), Options{})
-	_, err := c.Call(t.Context(), "echo", nil)
+	_, err := c.Call(t.Context(), "echo", nil, nil)
 	if !errors.Is(err, fault.Down) || !strings.Contains(err.Error(), "ended before the response") {
 		t.Errorf("got %v", err)
 	}
@@ -375,12 +375,12 @@ func TestHTTPCancelledAndClosed(t *testing.T) {
 	c := open(t, at(s), Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := c.Call(ctx, "silent", nil); !errors.Is(err, fault.TimedOut) {
+	if _, err := c.Call(ctx, "silent", nil, nil); !errors.Is(err, fault.TimedOut) {
 		t.Errorf("got %v", err)
 	}
 	waiting := make(chan error, 1)
 	go func() {
-		_, err := c.Call(t.Context(), "silent", nil)
+		_, err := c.Call(t.Context(), "silent", nil, nil)
 		waiting <- err
 	}()
 	within(t, 10*time.Second, "Close", c.Close)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/proto/jsonrpc"
 )
 
 // TestWhatAServerSaysIsShort: each description, message and image is a part of a conversation with a model, and the
@@ -30,7 +31,16 @@ func TestWhatAServerSaysIsShort(t *testing.T) {
 	if len(r.Images) != maxImages {
 		t.Errorf("%d images", len(r.Images))
 	}
-	c := &Conn{life: t.Context(), busy: maxAnswers}
+	one := &call{progress: make(chan string, 1)}
+	params, err := json.Marshal(map[string]any{"progressToken": 1, "message": long})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Conn{pending: map[int64]*call{1: one}, life: t.Context(), busy: maxAnswers}
+	c.notification(jsonrpc.Message{Method: "notifications/progress", Params: params})
+	if said := <-one.progress; len(said) > maxProgress+10 {
+		t.Errorf("progress of %d bytes", len(said))
+	}
 	c.options.Log = func(string) {}
 	c.background(func(context.Context) { t.Error("one more answer waits") })
 	c.group.Wait()

@@ -101,6 +101,9 @@ func (s *scripted) handle(line []byte) string {
 			Cursor          string
 			Arguments       json.RawMessage
 			RequestID       json.RawMessage `json:"requestId"`
+			Meta            struct {
+				Token json.RawMessage `json:"progressToken"`
+			} `json:"_meta"`
 		}
 		Result json.RawMessage
 		Error  json.RawMessage
@@ -131,7 +134,7 @@ func (s *scripted) handle(line []byte) string {
 	case "tools/list":
 		s.list(id, m.Params.Cursor)
 	case "tools/call":
-		return s.call(id, m.Params.Name, m.Params.Arguments)
+		return s.call(id, m.Params.Name, m.Params.Arguments, string(m.Params.Meta.Token))
 	case "notifications/cancelled":
 		delete(s.calls, string(m.Params.RequestID))
 		if path := os.Getenv("CANCELLED"); path != "" {
@@ -182,7 +185,7 @@ func (s *scripted) list(id, cursor string) {
 }
 
 // Long because each tool is a few lines.
-func (s *scripted) call(id, name string, arguments json.RawMessage) string {
+func (s *scripted) call(id, name string, arguments json.RawMessage, token string) string {
 	switch name {
 	case "echo":
 		s.text(id, string(arguments))
@@ -213,7 +216,7 @@ func (s *scripted) call(id, name string, arguments json.RawMessage) string {
 			`,"result":{"content":[{"type":"text","text":"of a list"}]}}]`)
 	case "progress":
 		for i := range 3 {
-			s.print(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + id +
+			s.print(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token +
 				`,"progress":` + strconv.Itoa(i+1) + `,"total":3,"message":"step"}}`)
 		}
 		s.print(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":999,"progress":1}}`)

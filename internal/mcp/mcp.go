@@ -58,6 +58,7 @@ const (
 	maxStderr   = 4 << 10  // only the end is kept
 	maxLogged   = 32       // log lines about one server
 	maxAnswers  = 64       // queued responses to a server that does not read
+	maxProgress = 1 << 10  // of one progress message
 	maxHeader   = 64 << 10 // of HTTP headers
 )
 

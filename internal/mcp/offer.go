@@ -61,12 +61,12 @@ func plain(name string) string {
 }
 
 // Call calls a tool by its name in the offer.
-func (o *Offer) Call(ctx context.Context, name string, input json.RawMessage) (Result, error) {
+func (o *Offer) Call(ctx context.Context, name string, input json.RawMessage, progress func(string)) (Result, error) {
 	t, ok := o.of[name]
 	if !ok {
 		return Result{}, fault.New(fault.NotFoundCode, "there is no tool %s", name)
 	}
-	return t.conn.Call(ctx, t.name, input)
+	return t.conn.Call(ctx, t.name, input, progress)
 }
 
 // About returns the server of a tool, and the server's own name for it.

@@ -77,7 +77,7 @@ func within(t *testing.T, limit time.Duration, what string, do func()) {
 
 func callText(t *testing.T, c *Conn, name, input string) string {
 	t.Helper()
-	r, err := c.Call(t.Context(), name, json.RawMessage(input))
+	r, err := c.Call(t.Context(), name, json.RawMessage(input), nil)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -101,7 +101,7 @@ func TestOpenAndCall(t *testing.T) {
 		}
 	}
 	for _, input := range []string{"[]", "{", "null", "7"} {
-		if _, err := c.Call(t.Context(), "echo", json.RawMessage(input)); !errors.Is(err, fault.ArgError) {
+		if _, err := c.Call(t.Context(), "echo", json.RawMessage(input), nil); !errors.Is(err, fault.ArgError) {
 			t.Errorf("%q: %v", input, err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestOpenAndCall(t *testing.T) {
 		t.Errorf("a long text: %d bytes, ends %q", len(long), long[len(long)-80:])
 	}
 	for name, says := range map[string]string{"refused": "wrong arguments (-32602)", "nothing": "neither"} {
-		if _, err := c.Call(t.Context(), name, nil); !errors.Is(err, fault.AgentRefused) ||
+		if _, err := c.Call(t.Context(), name, nil, nil); !errors.Is(err, fault.AgentRefused) ||
 			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -129,7 +129,7 @@ func TestOpenAndCall(t *testing.T) {
 func TestParts(t *testing.T) {
 	t.Parallel()
 	c := open(t, as(t, "good"), Options{})
-	r, err := c.Call(t.Context(), "parts", nil)
+	r, err := c.Call(t.Context(), "parts", nil, nil)
 	want := "one\n[an image of the kind image/svg+xml, which models do not see]\n[an image that cannot be " +
 		"decoded]\n[audio, audio/wav, 3 bytes, which cannot be heard here]\n" +
 		"[link to file:///x: X ]\n[file:///y]\nwhy\n[file:///z, application/zip, 3 bytes]\n[a part of the kind " +
@@ -143,11 +143,17 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestProgress: a server may tell of progress that nobody asked for.
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	if r, err := open(t, as(t, "good"), Options{}).Call(t.Context(), "progress", nil); err != nil || r.Text != "done" {
-		t.Errorf("%+v, %v", r, err)
+	c := open(t, as(t, "good"), Options{})
+	var got []string
+	r, err := c.Call(t.Context(), "progress", nil, func(s string) { got = append(got, s) })
+	if err != nil || r.Text != "done" {
+		t.Fatal(r, err)
+	}
+	// The answer may overtake the last of it.
+	if len(got) > 3 || len(got) > 0 && got[0] != "step (1 of 3)" {
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -186,7 +192,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error, 1)
 	go func() {
-		_, err := c.Call(ctx, "silent", nil)
+		_, err := c.Call(ctx, "silent", nil, nil)
 		result <- err
 	}()
 	for callText(t, c, "open", "") == "{}" {
@@ -216,7 +222,7 @@ func TestClockOfACall(t *testing.T) {
 	s := as(t, "good")
 	s.Call = 50 * time.Millisecond
 	c := open(t, s, Options{})
-	_, err := c.Call(t.Context(), "silent", nil)
+	_, err := c.Call(t.Context(), "silent", nil, nil)
 	if !errors.Is(err, fault.TimedOut) || !strings.Contains(err.Error(), "silent within 50ms") {
 		t.Errorf("got %v", err)
 	}
@@ -313,11 +319,11 @@ func TestOddTools(t *testing.T) {
 	if !ok || server != "test" || tool != "a b/ü" {
 		t.Errorf("got %s %+v", server, tool)
 	}
-	if r, err := o.Call(t.Context(), o.Tools[2].Name, json.RawMessage(`{"x":2}`)); err != nil ||
+	if r, err := o.Call(t.Context(), o.Tools[2].Name, json.RawMessage(`{"x":2}`), nil); err != nil ||
 		r.Text != `{"x":2}` {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	if _, err := o.Call(t.Context(), "mcp__test__echo", nil); !errors.Is(err, fault.NotFoundCode) {
+	if _, err := o.Call(t.Context(), "mcp__test__echo", nil, nil); !errors.Is(err, fault.NotFoundCode) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -325,12 +331,12 @@ func TestOddTools(t *testing.T) {
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	c := open(t, as(t, "good"), Options{})
-	_, err := c.Call(t.Context(), "crash", nil)
+	_, err := c.Call(t.Context(), "crash", nil, nil)
 	if !errors.Is(err, fault.Down) || !strings.Contains(err.Error(), "code 139") ||
 		!strings.HasSuffix(err.Error(), "segmentation fault") || len(err.Error()) > maxStderr+200 {
 		t.Errorf("got %v", err)
 	}
-	if _, again := c.Call(t.Context(), "echo", nil); !errors.Is(again, fault.Down) || c.Err() == nil {
+	if _, again := c.Call(t.Context(), "echo", nil, nil); !errors.Is(again, fault.Down) || c.Err() == nil {
 		t.Errorf("afterwards: %v", again)
 	}
 }
@@ -344,13 +350,13 @@ func TestHugeAnswer(t *testing.T) { // not beside others: it measures memory
 		other := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			_, err := c.Call(ctx, "silent", nil)
+			_, err := c.Call(ctx, "silent", nil, nil)
 			other <- err
 		}()
 		for callText(t, c, "open", "") == "{}" {
 			time.Sleep(time.Millisecond)
 		}
-		_, err := c.Call(t.Context(), name, nil)
+		_, err := c.Call(t.Context(), name, nil, nil)
 		if !errors.Is(err, fault.FieldTooLarge) || !log.has("more than 10 MiB") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -393,7 +399,7 @@ func TestServerThatStopsReading(t *testing.T) {
 	callText(t, c, "stop reading", "")
 	big := json.RawMessage(`{"text":"` + strings.Repeat("x", 1<<20) + `"}`)
 	for range 3 {
-		if _, err := c.Call(t.Context(), "echo", big); !errors.Is(err, fault.TimedOut) {
+		if _, err := c.Call(t.Context(), "echo", big, nil); !errors.Is(err, fault.TimedOut) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -409,7 +415,7 @@ func TestClose(t *testing.T) {
 			c := open(t, as(t, role), Options{Rest: patience})
 			waiting := make(chan error, 1)
 			go func() {
-				_, err := c.Call(t.Context(), "silent", nil)
+				_, err := c.Call(t.Context(), "silent", nil, nil)
 				waiting <- err
 			}()
 			for callText(t, c, "open", "") == "{}" {

@@ -23,13 +23,18 @@ func (s slow) Error() string { return s.what }
 
 // call is a pending request.
 type call struct {
-	answer chan jsonrpc.Message // receives one message
-	failed chan error           // receives one error, instead of the message
+	answer   chan jsonrpc.Message // receives one message
+	failed   chan error           // receives one error, instead of the message
+	progress chan string
 }
 
 // call sends a request and waits for the response.
 func (c *Conn) call(ctx context.Context, method string, params, into any) error {
-	one := &call{answer: make(chan jsonrpc.Message, 1), failed: make(chan error, 1)}
+	return c.callWith(ctx, method, params, into, nil)
+}
+
+func (c *Conn) callWith(ctx context.Context, method string, params, into any, progress func(string)) error {
+	one := &call{answer: make(chan jsonrpc.Message, 1), failed: make(chan error, 1), progress: make(chan string, 16)}
 	c.mu.Lock()
 	if c.dead != nil {
 		defer c.mu.Unlock()
@@ -44,6 +49,9 @@ func (c *Conn) call(ctx context.Context, method string, params, into any) error 
 		delete(c.pending, id)
 		c.mu.Unlock()
 	}()
+	if m, ok := params.(map[string]any); ok && progress != nil {
+		m["_meta"] = map[string]any{"progressToken": id}
+	}
 	raw, err := json.Marshal(params)
 	if err != nil {
 		return fault.New(fault.Internal, "the request to the MCP server %s cannot be encoded", c.server.Name).
@@ -52,19 +60,25 @@ func (c *Conn) call(ctx context.Context, method string, params, into any) error 
 	if err := c.wire.send(ctx, id, jsonrpc.Request(id, method, json.RawMessage(raw))); err != nil {
 		return err
 	}
-	select {
-	case m := <-one.answer:
-		return decode(m, into)
-	case err := <-one.failed:
+	for {
 		select {
-		case m := <-one.answer: // the response came before the server ended
+		case m := <-one.answer:
 			return decode(m, into)
-		default:
-			return err
+		case err := <-one.failed:
+			select {
+			case m := <-one.answer: // the response came before the server ended
+				return decode(m, into)
+			default:
+				return err
+			}
+		case s := <-one.progress:
+			if progress != nil {
+				progress(s)
+			}
+		case <-ctx.Done():
+			c.cancel(id, method)
+			return context.Cause(ctx)
 		}
-	case <-ctx.Done():
-		c.cancel(id, method)
-		return context.Cause(ctx)
 	}
 }
 
@@ -161,7 +175,9 @@ func (c *Conn) receive(data []byte) {
 		c.log("it sent something other than a message: " + text.OneLine(string(data[:min(len(data), 200)]), 80))
 	case m.Method != "" && m.ID != nil:
 		c.serverRequest(m)
-	case m.Method == "": // a notification says nothing that is needed
+	case m.Method != "":
+		c.notification(m)
+	default:
 		c.response(m)
 	}
 }
@@ -228,6 +244,38 @@ func (c *Conn) roots() any {
 		roots = append(roots, map[string]string{"uri": u.String(), "name": filepath.Base(dir)})
 	}
 	return map[string]any{"roots": roots}
+}
+
+// notification handles a notification of the server. Unknown ones are ignored.
+func (c *Conn) notification(m jsonrpc.Message) {
+	if m.Method != "notifications/progress" {
+		return
+	}
+	var p struct {
+		Token    json.RawMessage `json:"progressToken"`
+		Progress float64         `json:"progress"`
+		Total    float64         `json:"total"`
+		Message  string          `json:"message"`
+	}
+	if json.Unmarshal(m.Params, &p) != nil {
+		return
+	}
+	id, _ := number(p.Token)
+	said := text.OneLine(p.Message, maxProgress)
+	if p.Total > 0 {
+		said = strings.TrimSpace(fmt.Sprintf("%s (%g of %g)", said, p.Progress, p.Total))
+	} else if said == "" {
+		said = fmt.Sprintf("%g", p.Progress)
+	}
+	c.mu.Lock()
+	one := c.pending[id]
+	c.mu.Unlock()
+	if one != nil {
+		select {
+		case one.progress <- said:
+		default: // drop progress if the listener is slow
+		}
+	}
 }
 
 // faultOf returns the fault for an error that ended a request.

@@ -124,7 +124,8 @@ func readTool(raw json.RawMessage) (t toolspec.Tool, why string) {
 }
 
 // Call calls a tool by the server's own name. A failed tool returns a Result; an error means that there is no result.
-func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage) (Result, error) {
+// progress may be nil; it is called before Call returns.
+func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage, progress func(string)) (Result, error) {
 	if input = bytes.TrimSpace(input); len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
@@ -135,12 +136,15 @@ func (c *Conn) Call(ctx context.Context, name string, input json.RawMessage) (Re
 	ctx, cancel := context.WithTimeoutCause(ctx, c.server.Call,
 		slow{"did not finish " + text.OneLine(name, 60) + " within " + c.server.Call.String()})
 	defer cancel()
+	if progress == nil {
+		progress = func(string) {}
+	}
 	var answer struct {
 		Content    []json.RawMessage `json:"content"`
 		Structured json.RawMessage   `json:"structuredContent"`
 		IsError    bool              `json:"isError"`
 	}
-	err := c.call(ctx, "tools/call", map[string]any{"name": name, "arguments": input}, &answer)
+	err := c.callWith(ctx, "tools/call", map[string]any{"name": name, "arguments": input}, &answer, progress)
 	if err != nil {
 		return Result{}, c.faultOf(err)
 	}

@@ -124,7 +124,7 @@ func serverTools(open []*mcp.Conn) []tool.Tool {
 			return tool.Action{
 				Kind: event.MCP, Changes: true, Title: own + " of the server " + server, Input: input,
 				Run: func(ctx context.Context) tool.Result {
-					got, err := offer.Call(ctx, spec.Name, input)
+					got, err := offer.Call(ctx, spec.Name, input, nil)
 					if err != nil {
 						return tool.Result{Text: err.Error(), Failed: true}
 					}
