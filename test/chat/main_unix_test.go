@@ -256,19 +256,24 @@ func (w *window) text() string {
 func (w *window) await(what string) {
 	w.t.Helper()
 	over := time.After(patience)
+	pattern := regexp.QuoteMeta(what)
+	if strings.Contains(strings.TrimSpace(what), " ") { // the edge of the terminal may be between two words
+		pattern = strings.ReplaceAll(pattern, " ", `\s+`)
+	}
+	wanted := regexp.MustCompile(pattern)
 	for {
 		w.mu.Lock()
 		grew := w.grew
 		w.mu.Unlock()
 		text := w.text()
-		if at := strings.Index(text[min(w.read, len(text)):], what); at >= 0 {
-			w.read += at + len(what)
+		if at := wanted.FindStringIndex(text[min(w.read, len(text)):]); at != nil {
+			w.read += at[1]
 			return
 		}
 		select {
 		case <-grew:
 		case <-w.gone:
-			if !strings.Contains(w.text()[min(w.read, len(w.text())):], what) {
+			if text = w.text(); !wanted.MatchString(text[min(w.read, len(text)):]) {
 				w.t.Fatalf("it ended before %q:\n%s", what, tail(w.text()))
 			}
 		case <-over:
