@@ -59,7 +59,7 @@ type Options struct {
 	MaxBytes int64         // of one file; 100 MB
 	Keep     int           // rotated files; 5
 	MaxAge   time.Duration // 30 days
-	Home     string        // a directory that is never made
+	Home     string        // never made by the log
 }
 
 const (

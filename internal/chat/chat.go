@@ -56,7 +56,7 @@ type Chat struct {
 	stop    context.CancelFunc // ends listen
 	joined  func()             // waits until what World.Joined began is done; nil: there is nothing
 	replays bool               // what was recorded before is still being shown
-	owed    bool               // the person is asked for a message behind that
+	owed    bool               // listen asks for a message after the replay
 	turns   turns
 	open    []*Question // the first is shown
 	shown   int64       // questions shown so far

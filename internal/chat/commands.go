@@ -185,7 +185,7 @@ func (c *Chat) status(context.Context, string) {
 	if f.Walls != nil {
 		line := "walls:        " + f.Walls.Name + ", network " + f.Walls.Network
 		if len(f.Walls.Holes) > 0 {
-			line += "; omniagent doctor says what they do not stop"
+			line += "; omniagent sandbox explain . lists the gaps"
 		}
 		lines = append(lines, text.Flat(line))
 	}

@@ -21,7 +21,7 @@ func (c *Chat) listen(ctx context.Context, with *conversation.Conversation, from
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.Conversation() == with && c.replays {
-			if c.replays = false; c.owed { // else handle has not come that far
+			if c.replays = false; c.owed { // otherwise handle asks
 				c.refresh(true)
 			}
 		}

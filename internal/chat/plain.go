@@ -23,7 +23,7 @@ type Plain struct {
 	broken chan struct{}
 	err    error        // why it is closed
 	asked  atomic.Int64 // questions shown so far
-	ready  atomic.Bool  // the cursor is behind the sign that asks for a message, which in a pipe no typed line ends
+	ready  atomic.Bool  // the cursor is after "> "; in a pipe, input does not move it
 	over   atomic.Bool  // nothing is printed any more
 
 	open   bool // the cursor is behind text without a newline

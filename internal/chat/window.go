@@ -195,7 +195,7 @@ func (w *Window) locked(do func()) {
 	do()
 }
 
-// glance is what a key has to know of a window.
+// glance is the state of a window that a key needs.
 type glance struct {
 	question     *Question
 	picker       *screen.Picker
@@ -469,7 +469,7 @@ func (w *Window) below() []string {
 	return w.style.each(w.style.ask, cells.Wrap(w.question.short(), w.screen.Width()))
 }
 
-// ours is clean for prose, which is broken between words where the window ends.
+// ours is clean for prose, wrapped between words.
 func (w *Window) ours(s string) (rows []string) {
 	columns, _ := w.term.Size()
 	for _, line := range clean(s) {

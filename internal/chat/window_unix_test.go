@@ -320,13 +320,13 @@ func TestProseIsBrokenBetweenWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.until("the size is known", func() bool { columns, _ := s.device.Size(); return columns == 80 })
-	s.Notice("walls:        namespaces, network off; omniagent doctor says what they do not stop")
+	s.Notice("walls:        namespaces, network off; omniagent sandbox explain . lists the gaps")
 	s.Ask(&Question{Title: "May this run, although " + strings.Repeat("o", 54) + ": a yes opens the network"})
 	s.Close()
 	_ = s.slave.Close()
 	shown := cells.Plain(string(<-s.written))
 	for _, want := range []string{
-		"\nomniagent doctor says what they do not stop\r\n", "\na yes opens the network\r\n",
+		"\nomniagent sandbox explain . lists the gaps\r\n", "\na yes opens the network\r\n",
 	} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("no %q in %q", want, shown)

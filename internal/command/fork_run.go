@@ -244,19 +244,20 @@ func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
 	}
 }
 
-// againIn carries out a call in a fork, by this program once more, which begins in the directory of the call. If a
-// signal ends that before it can answer, this process has to.
+// againIn runs a call in a fork, in a new process of this program that starts in the call's directory. If a signal ends
+// that process, this one answers.
 func againIn(ctx context.Context, w work) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, fault.New(fault.Internal, "this program cannot be found").Because(err)
 	}
 	ending, err := w.carryOut(ctx, append([]string{self}, placed(w.call.Host.Args)...))
-	if ending.Signal != "" {
+	// Later it answers by itself.
+	if slices.Contains([]string{"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"}, ending.Signal) {
 		return 0, fault.New(fault.Interrupted, "%s was ended by %s", w.call.Command.Path, ending.Signal).
 			With("signal", ending.Signal)
 	}
-	return ending.ExitCode, err
+	return enclosure.Status(ending), err
 }
 
 // givesSecret reports whether a call hands over an answer that is kept nowhere.
@@ -302,20 +303,13 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	return status, err == nil, err
 }
 
-// placed returns the arguments of a call for a process that begins in the directory which they name.
-func placed(args []string) (rest []string) {
-	for i := 0; i < len(args); i++ {
-		switch arg := args[i]; {
-		case arg == "--":
-			return append(rest, args[i:]...)
-		case arg == "--cwd" || arg == "-d":
-			i++
-		case strings.HasPrefix(arg, "--cwd="), strings.HasPrefix(arg, "-d="):
-		default:
-			rest = append(rest, arg)
-		}
+// placed returns the arguments of a call for a process that starts in the directory of the call.
+func placed(args []string) []string {
+	end := slices.Index(args, "--")
+	if end < 0 {
+		end = len(args)
 	}
-	return rest
+	return slices.Insert(slices.Clone(args), end, "--cwd=.") // the last one counts
 }
 
 // forked is Serve for a command that can work in a fork. There --network says what commands reach; on opens the fork

@@ -55,7 +55,7 @@ func (p Parts) agentPrograms() (list []contract.Subprocess) {
 
 func approvalWords() []string { return text.Words(setting.Approvals()) }
 
-// hostWords returns the words of --permission-mode: two more, as hosts say them.
+// hostWords returns the values of --permission-mode: the approvals, and two words of hosts.
 func hostWords() []string { return append(approvalWords(), "auto", "interactive") }
 
 // meaning returns the approval for a word. An unknown word means default.
@@ -146,8 +146,8 @@ func retriesOf(c *contract.Call) *model.RetryOptions {
 	return &o
 }
 
-// modelAPI returns the limits of connections to the native agent's model API: the default of native.first_byte, the
-// longest that nothing may come, and that of wire until there is a connection.
+// modelAPI returns the limits of the native agent's model API: the default of native.first_byte for silence, and that
+// of wire for connecting.
 func modelAPI() *contract.Network {
 	return &contract.Network{Timeout: 5 * time.Minute, Connect: 15 * time.Second}
 }

@@ -108,7 +108,7 @@ type booked struct {
 	Done *severalRow `json:"done,omitempty"` // it has succeeded
 }
 
-// openLedger opens that of a file for tasks in a directory, whichever links lead to them. Only one call at a time has
+// openLedger opens the ledger of a file of tasks in a directory, whichever links lead to them. One call at a time has
 // it.
 func openLedger(ctx context.Context, store run.Store, file, dir string) (*ledger, func(), error) {
 	file, dir = pathname.Real(file), pathname.Real(dir)

@@ -80,7 +80,7 @@ func (p Parts) startParams() []contract.Param {
 			Name: "tool-protocol", Kind: contract.Enum, Enum: []string{xnlcall.Native, xnlcall.XNL},
 			Help: "how the model calls tools; xnl: docs/xnl.md",
 		},
-		{Name: "protocol-version", Kind: contract.Enum, Enum: []string{"1"}, Default: "1", Help: "of the lines"},
+		{Name: "protocol-version", Kind: contract.Enum, Enum: []string{"1"}, Default: "1", Help: "line format"},
 		{Name: "history-file", Kind: contract.File, Help: "messages of an earlier conversation"},
 		{Name: "max-turns", Kind: contract.Int, Max: 100_000, Help: "most answers of the model"},
 		{Name: "web", Kind: contract.Enum, Enum: []string{"on", "off"}, Default: "off", Help: "web pages and search"},

@@ -316,7 +316,7 @@ func (c *Call) meta(a *answer, status int) object {
 		{"duration_ms", json.Number(itoa(int(elapsed)))},
 		{"timeout_ms", json.Number(itoa(int(c.limit().Milliseconds())))},
 		{"schema_version", "1.0"},
-		{"contract_version", cmp.Or(c.Command.Version, "1.0.0")}, // a stream has none, but help
+		{"contract_version", cmp.Or(c.Command.Version, "1.0.0")}, // streams declare none, but their help has one
 		{"tool_version", c.Program.Version},
 		{"command", c.name()},
 		{"ok", status == 0},

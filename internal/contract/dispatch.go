@@ -76,7 +76,7 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 	command, known := p.Find(strings.ReplaceAll(name, ".", " "))
 	switch {
 	case name == p.Name:
-		return bad("%s is the whole program, and cannot be part of a batch", name)
+		return bad("%s is the program itself; _cmd names one of its commands", name)
 	case v.Kind != literal.Object || name == "":
 		return bad("the line has no _cmd")
 	case !known || strings.Contains(name, " "):

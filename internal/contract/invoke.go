@@ -114,7 +114,7 @@ func (c *Call) prepare() *fault.Fault {
 	}
 	if len(problems) > 0 {
 		c.instance = ""
-		return c.furtherInvalid(problems)
+		return c.furtherInvalid(problems, true)
 	}
 	if c.Given("cwd") {
 		dir := c.Path("cwd")

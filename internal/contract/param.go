@@ -53,7 +53,7 @@ type Param struct {
 	Global    bool   // shared by the commands it applies to; once in the manifest
 	Repeat    bool   // may be given several times
 	Optional  bool   // its value may be left out, at the end or before another flag; then it is empty
-	Else      string // of a Bool: what is there for another value
+	Else      string // of a Bool: added to the message about any other value
 	Common    bool   // often used: the help of the program names it
 }
 

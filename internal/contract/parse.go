@@ -98,7 +98,7 @@ func (p *Program) parse(call *Call, rest []string) *fault.Fault {
 	if len(problems) == 0 {
 		problems = surplus
 	}
-	return call.furtherInvalid(problems)
+	return call.furtherInvalid(problems, false)
 }
 
 // flags divides the arguments among the flags of the command, and returns everything that keeps them from being read.
@@ -123,7 +123,8 @@ func (p *Program) flags(call *Call, rest []string) (given map[string][]string, p
 			case one.Name == "":
 				typed, _, _ := strings.Cut(arg, "=")
 				unknown = append(unknown, call.unknownFlag(strings.TrimLeft(typed, "-"), typed))
-				if p.takesNext(arg) { // where other commands have it
+				// It does in other commands.
+				if p.takesNext(arg) && i+1 < len(rest) && !strings.HasPrefix(rest[i+1], "-") {
 					i++
 				}
 			case one.joined, one.Kind == Bool:

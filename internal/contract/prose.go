@@ -101,8 +101,8 @@ func ago(d time.Duration, at time.Time) string {
 	return count(int(d/(24*time.Hour)), "day")
 }
 
-// fit narrows the widest columns until a row fits the screen. Names that are wider than what is below them come first,
-// where that is enough; where values are cut anyway, it is the widest.
+// fit narrows columns until a row fits the screen: if that is enough, those whose name is wider than their values; else
+// the widest.
 func (v view) fit(widths, below []int, columns []string) {
 	const narrowest = 8
 	total, spare := 2*(len(widths)-1), 0

@@ -247,7 +247,7 @@ func (r *registrar) danger(c *Command) {
 func (r *registrar) resources(c *Command) {
 	if n := c.Network; n != nil {
 		r.need(c, n.Timeout > 0 && n.Connect > 0, "a connection without a time limit is not allowed")
-		r.need(c, n.Connect <= n.Timeout, "connecting may take longer than all that is waited for")
+		r.need(c, n.Connect <= n.Timeout, "Network.Connect is longer than Network.Timeout")
 	}
 	for _, s := range c.Children {
 		r.need(c, s.Binary != "" && !strings.ContainsAny(s.Binary, " |;&$"), "the child %q is not a program name",

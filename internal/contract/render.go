@@ -365,7 +365,7 @@ func (c *Call) deliver(body []byte, a answer, status int, signals <-chan os.Sign
 	switch {
 	case c.abandoned(a):
 		return 0
-	case broken, err == nil, a.fault != nil && a.fault.Code == fault.OutputFailed: // which the notes tell
+	case broken, err == nil, a.fault != nil && a.fault.Code == fault.OutputFailed: // already reported
 		return status
 	}
 	if !c.Bool("quiet") {

@@ -15,7 +15,7 @@ import (
 func (c *Call) validate() *fault.Fault {
 	problems := c.readable()
 	if c.Command.Validate != nil {
-		problems = beside(problems, c.Command.Validate(c))
+		problems = withProblems(problems, c.Command.Validate(c))
 	}
 	if _, problem := c.window(); problem != nil {
 		problems = append(problems, *problem)
@@ -26,10 +26,10 @@ func (c *Call) validate() *fault.Fault {
 	return nil
 }
 
-// furtherInvalid returns the fault with the problems that keep a call from being read or prepared, and everything else
-// that is wrong, as far as that can be told: not what is missing, which may be in the part that was not read. The
-// configuration is not there yet.
-func (c *Call) furtherInvalid(problems []fault.Problem) *fault.Fault {
+// furtherInvalid returns a fault with these problems, which keep a call from being read or prepared, and all others
+// that can be found. What is missing is left out unless the call was read whole: it may be in the part that was not.
+// The configuration is not loaded yet.
+func (c *Call) furtherInvalid(problems []fault.Problem, whole bool) *fault.Fault {
 	unread := false
 	for _, p := range c.Command.Params {
 		if p.Stdin && c.String(p.Name) == "-" {
@@ -37,17 +37,17 @@ func (c *Call) furtherInvalid(problems []fault.Problem) *fault.Fault {
 			unread = true
 		}
 	}
-	further := beside(problems, c.readable())
+	further := withProblems(problems, c.readable())
 	c.Paths = c.Host.paths(c.Program.Name, c.instance)
 	if c.Command.Validate != nil && !unread {
-		further = beside(further, c.Command.Validate(c))
+		further = withProblems(further, c.Command.Validate(c))
 	}
-	missing := func(p fault.Problem) bool { return p.Code == fault.MissingArgument }
+	missing := func(p fault.Problem) bool { return !whole && p.Code == fault.MissingArgument }
 	return c.invalid(append(problems, slices.DeleteFunc(further[len(problems):], missing)...)...)
 }
 
-// beside returns the problems and those found after them, without those of parameters that have one already.
-func beside(problems, found []fault.Problem) []fault.Problem {
+// withProblems adds the problems that were found, except for parameters that have one already.
+func withProblems(problems, found []fault.Problem) []fault.Problem {
 	known := func(f fault.Problem) bool {
 		return slices.ContainsFunc(problems, func(p fault.Problem) bool { return p.Param == f.Param })
 	}

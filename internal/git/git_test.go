@@ -134,7 +134,6 @@ func TestIndexAndObjects(t *testing.T) {
 	}
 }
 
-// TestPartOfALargeObject has a small blob that the pack describes as a part of a much larger one.
 // TestChecksumIsNoExtension: with SHA-256 the checksum at the end of an index has 32 bytes, whatever they are.
 func TestChecksumIsNoExtension(t *testing.T) {
 	index := slices.Concat([]byte("DIRC\x00\x00\x00\x02\x00\x00\x00\x00link"), make([]byte, sha256.Size-len("link")))
@@ -143,6 +142,7 @@ func TestChecksumIsNoExtension(t *testing.T) {
 	}
 }
 
+// TestPartOfALargeObject has a small blob that the pack describes as a part of a much larger one.
 func TestPartOfALargeObject(t *testing.T) {
 	root := t.TempDir()
 	run(t, root, "init", "-q")

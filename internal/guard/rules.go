@@ -60,7 +60,7 @@ func (r Rules) Reading(w Decision, p Place) func(path string) bool {
 	}
 }
 
-// Barred is what deny rules keep from everybody in a workspace, as far as it can be held without a look at calls.
+// Barred is what deny rules forbid in a workspace, as far as walls can hold it without a look at the calls.
 type Barred struct {
 	Unread, Unchanged []string // paths, each with all beneath
 	// Names of files that nobody may read or change in any directory, and directories with all beneath. * and ? are
@@ -83,7 +83,7 @@ func (r Rules) Barred(p Place) (b Barred) {
 		patterns, _ := one.patterns(p)
 		for _, pattern := range patterns {
 			name, found := strings.CutPrefix(pattern, "/**/")
-			if found && strings.Trim(name, "*.") != "" && !strings.Contains(name, "/") {
+			if found && strings.Trim(name, "*?.") != "" && !strings.Contains(name, "/") {
 				*names = append(*names, name)
 			}
 			path := filepath.Clean(filepath.FromSlash(strings.TrimSuffix(pattern, "/**")))

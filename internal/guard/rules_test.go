@@ -435,7 +435,8 @@ func TestBarred(t *testing.T) {
 		"Read(secret.txt)", "Read(/keys/**)", "Read(/)", "Read", "Read(*.pem)", "Read(a/*/b)", "Read(~/x)",
 		"Read(//etc)", "Read(//w/deep/)", "Read(../other)", "Read(//w)", "Read(//more/a)", "Grep(found)",
 		"Edit(./dist/**)", "Write(locked/)", "Edit(**)", "Edit(**/x)", "NotebookEdit(book)", "Bash(cat x)",
-		"Read(.)", "Read(./.)", "Read(a/..)", "Edit(dist/../ci)", "Edit(..)", "Edit(*)", "Edit(*.pem)", "Write(.env)",
+		"Read(.)", "Read(./.)", "Read(a/..)", "Edit(dist/../ci)", "Edit(..)",
+		"Edit(*)", "Edit(?*)", "Edit(*.pem)", "Write(.env)",
 	} {
 		rule, err := known.Rule(Deny, text, "test")
 		if err != nil {

@@ -126,8 +126,8 @@ func (s Store) Get(name string) (key, from string, err error) {
 	return key, "the system's keyring", nil
 }
 
-// Set stores a key in place of the one of that name. why says why it is not in the system's keyring. was is where the
-// replaced key was; empty: there was none.
+// Set stores a key, in place of one of that name. why says why it is not in the system's keyring; was is the Place of
+// the replaced key, or empty.
 func (s Store) Set(ctx context.Context, name, key string) (place Place, why string, was Place, err error) {
 	err = s.change(ctx, func(all []entry) ([]entry, error) {
 		place, why = s.keep(ctx, name, key)

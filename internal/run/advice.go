@@ -2,13 +2,15 @@ package run
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
+	"time"
 
 	"omniagent/internal/fault"
 )
 
-// Advised returns what went wrong, with a suggestion that holds a command of ours about this run; nil: nothing did, or
-// a person has to answer.
+// Advised returns what went wrong, with a suggestion that holds a command of ours; nil if nothing did, or a person has
+// to answer.
 func (r Record) Advised() *fault.Fault {
 	if r.Result == nil || r.Result.Fault == nil || r.State == NeedsInput || r.ID == "" {
 		return nil
@@ -25,9 +27,13 @@ func (r Record) Advised() *fault.Fault {
 		words += "; then: " + retry
 	case strings.Contains(words, ours):
 		words = strings.ReplaceAll(words, ours+"runs retry RUN", retry)
+		agent := "NAME"
 		if n := len(r.Attempts); n > 0 {
-			words = strings.ReplaceAll(words, "allow NAME", "allow "+r.Attempts[n-1].Agent)
+			agent = r.Attempts[n-1].Agent
+		} else if len(r.Agents) > 0 {
+			agent = r.Agents[0]
 		}
+		words = strings.ReplaceAll(words, "allow NAME", "allow "+agent)
 	default:
 		words += ": " + r.command(f.Code, retry)
 	}
@@ -40,7 +46,8 @@ func (r Record) command(code fault.Code, retry string) string {
 	logs, diff := "omniagent runs logs "+r.ID, "omniagent runs diff "+r.ID
 	switch code {
 	case fault.TimedOut:
-		return diff + "; then: " + retry + " --timeout 2h"
+		longer := max(2*r.Timeout, 2*time.Hour).Round(time.Hour)
+		return fmt.Sprintf("%s; then: %s --timeout %.0fh", diff, retry, longer.Hours())
 	case fault.Stalled, fault.Interrupted, fault.UnknownOutcome:
 		return diff + "; then: " + retry
 	case fault.AgentFailed, fault.APIError, fault.AgentUsage, fault.Blocked, fault.NoAnswer, fault.SchemaUnmet:

@@ -159,7 +159,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// advised checks that the next step after a verdict is a command about the run.
+// advised checks that the next step after a verdict has a command.
 func advised(t *testing.T, v Verdict) {
 	t.Helper()
 	r := Record{ID: "run-1", State: v.State, Result: &Result{Reason: v.Reason, Fault: v.Fault}}

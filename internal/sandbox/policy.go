@@ -26,9 +26,10 @@ type Policy struct {
 	// in Root and in Write even if it is not listed.
 	Protected []string
 
-	// HiddenNames and KeptNames are names that commands cannot read, or cannot change and create, in any directory of
-	// Root and Roots, but for git's own. * and ? are patterns, and case does not count. What has a hidden name when a
-	// command begins is hidden from it. Landlock hides nothing, and Seatbelt holds neither.
+	// HiddenNames are names of files in Root and Roots that commands cannot read, if they are there when a command
+	// begins; KeptNames are names that commands cannot change or create wherever they may write. Git's own files are
+	// exempt. The names are patterns of filepath.Match without escapes, and case does not count. Landlock ignores
+	// HiddenNames, and Seatbelt ignores both.
 	HiddenNames, KeptNames []string
 
 	Repositories []string // work trees beneath Root and Roots whose git directories are protected too
@@ -246,7 +247,7 @@ func named(names []string, path, dir string) string {
 // isNamed reports whether the last element of a path is one of the names.
 func isNamed(names []string, path string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
-		same, err := filepath.Match(strings.ToLower(name), strings.ToLower(filepath.Base(path)))
+		same, err := filepath.Match(strings.ReplaceAll(strings.ToLower(name), `\`, `\\`), strings.ToLower(filepath.Base(path)))
 		return same && err == nil
 	})
 }

@@ -381,6 +381,26 @@ func TestHiddenNames(t *testing.T) {
 				}
 			}
 		}
+		if os.Geteuid() == 0 {
+			t.Log("a directory that cannot be listed is not tried: the superuser lists all")
+		} else {
+			must(t, os.Mkdir(g.root+"/shut", 0o700))
+			must(t, os.WriteFile(g.root+"/shut/.env", []byte("secret"), 0o600))
+			must(t, os.Chmod(g.root+"/shut", 0o111))
+			if r := g.sh(t, w, "cat shut/.env"); strings.Contains(r.out, "secret") {
+				t.Errorf("%+v", r)
+			}
+			must(t, os.Chmod(g.root+"/shut", 0o700))
+		}
+		for _, to := range []string{"..", "/usr", g.root} {
+			link := g.root + "/a/way.env"
+			must(t, os.Symlink(to, link))
+			_, err := w.Plan(process.Plan{Argv: []string{"true"}, Path: "/bin/true", Dir: g.root})
+			if err == nil || !strings.Contains(err.Error(), link+", which leads to") {
+				t.Errorf("a link to %s: %v", to, err)
+			}
+			must(t, os.Remove(link))
+		}
 		must(t, os.Mkdir(g.root+"/many", 0o700))
 		for i := range mostNamed {
 			must(t, os.WriteFile(fmt.Sprintf("%s/many/%d.env", g.root, i), nil, 0o600))

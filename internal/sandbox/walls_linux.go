@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 )
 
@@ -256,14 +257,18 @@ func (w *Walls) hideNames(o *order) error {
 	if len(w.policy.HiddenNames) == 0 || o.Tier != Namespaces {
 		return nil
 	}
+	roots := append([]string{w.policy.Root}, w.policy.Roots...)
 	var found []string
-	for _, root := range append([]string{w.policy.Root}, w.policy.Roots...) {
-		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			if path == root || err != nil { // a command cannot read that directory either
-				return nil
+	for _, root := range roots {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if path == root {
+				return err
 			}
 			name := entry.Name()
 			hidden, git := isNamed(w.policy.HiddenNames, name), strings.EqualFold(name, ".git")
+			if err != nil { // a command may know names in a directory that cannot be listed
+				hidden = true
+			}
 			if hidden && !git {
 				found = append(found, path)
 			}
@@ -275,13 +280,29 @@ func (w *Walls) hideNames(o *order) error {
 			}
 			return nil
 		})
+		if err != nil {
+			return fault.New(fault.Unsafe, "a rule denies reading %s, and %s cannot be searched for it: %s",
+				strings.Join(w.policy.HiddenNames, ", "), root, fault.Bare(err)).Because(err)
+		}
 	}
 	if len(found) > mostNamed {
-		return fault.New(fault.Unsafe, "a rule denies to read %s, and more than %d files have such a name, which "+
-			"cannot all be hidden from a command", strings.Join(w.policy.HiddenNames, ", "), mostNamed).
+		return fault.New(fault.Unsafe, "a rule denies reading %s, and more than %d files have such a name: "+
+			"too many to hide", strings.Join(w.policy.HiddenNames, ", "), mostNamed).
 			Hint("Name a directory in the rule, such as Read(keys/**).")
 	}
-	o.Hidden = slices.Concat(o.Hidden, found, realPaths(found))
+	for _, path := range found {
+		real, err := filepath.EvalSymlinks(path)
+		info, errStat := os.Stat(real)
+		if err != nil || errStat != nil {
+			continue // a link that leads nowhere
+		}
+		holds := func(dir string) bool { return pathname.Within(real, dir) }
+		if info.IsDir() && (first(roots, filepath.Dir(real)) == "" || slices.ContainsFunc(w.policy.Write, holds)) {
+			return fault.New(fault.Unsafe, "a rule denies reading %s, which leads to %s, and that cannot be hidden",
+				path, real).With("path", path).Hint("Remove the link.")
+		}
+		o.Hidden = append(slices.Clip(o.Hidden), path, real)
+	}
 	return nil
 }
 

@@ -73,7 +73,7 @@ func (c *Changes) Patch(ctx context.Context, store *Store, w io.Writer) error {
 	return out.Flush()
 }
 
-// reader reads contents, what git has from the repositories of the index.
+// reader reads contents, those in git from the repositories of the index.
 type reader struct{ *Contents }
 
 func newReader(store *Store) reader {

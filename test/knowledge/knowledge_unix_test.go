@@ -116,7 +116,7 @@ func TestAPI(t *testing.T) {
 		}
 	}
 	out, errs, code := p.run("start", "--provider", "fith", "-p", "hello")
-	if code != 2 || !strings.Contains(out+errs, "Did you mean fifth?") {
+	if code != 2 || !strings.Contains(out+errs, "omniagent start --provider fifth -p hello") {
 		t.Errorf("%d %s\n%s", code, out, errs)
 	}
 	p.env = append(p.env, "OMNIAGENT_OUTPUT=plain")

@@ -327,7 +327,7 @@ func TestWhatIsRefusedLeavesNoFork(t *testing.T) {
 		{2, false, []string{"start", "-p", "x", "--agent", "nobody"}},
 		{1, false, []string{"start", "-p", "x"}},
 		{2, false, []string{"start", "-p", "x", "--system-prompt-file", "missing"}},
-		{2, true, []string{"start", "-p", "x", "--agent", "scribe", "--protocol-version", "2"}},
+		{2, false, []string{"start", "-p", "x", "--agent", "scribe", "--protocol-version", "2"}},
 		{4, false, []string{"chat"}},
 		{8, false, []string{"chat", "--plain"}},
 	} {

@@ -36,7 +36,7 @@ func TestChat(t *testing.T) {
 		}},
 		"nobody":  {"first\n", false, []string{"failed: It did not run", "You said ", "\nfirst\n"}},
 		"exit":    {"/exit\nfirst\n", false, []string{"/help lists"}},
-		"nothing": {"\n  \n", false, []string{"> > > "}},
+		"nothing": {"\n  \n", false, []string{"/help lists the commands.\n> "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,6 +46,9 @@ func TestChat(t *testing.T) {
 			_, err := os.Stat(filepath.Join(p.work, "made"))
 			if exit != 0 || (err == nil) != tt.made || strings.Contains(out, "\x1b") {
 				t.Errorf("exit %d, made: %v\n%s", exit, err == nil, out)
+			}
+			if strings.Contains(out, "> > ") {
+				t.Errorf("it asks again and again: %s", out)
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(out, want) {

@@ -34,7 +34,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// longest is how many bytes a message has that may repeat what the peer sent.
+// longest is the limit in bytes of a message, which may repeat what the peer sent.
 const longest = 8 << 10
 
 // Errorf returns an error with that code. A message that is too long is cut.
