@@ -23,7 +23,8 @@ func TestNextStepOfARunOnce(t *testing.T) {
 		if len(data.Summary.Next) != 1 || strings.Contains(data.PlainText(), "npm install it") {
 			t.Errorf("%s: %q %s", reason, data.Summary.Next, data.PlainText())
 		}
-		if told := runDataOf(r).PlainText(); !strings.Contains(told, "Next: npm install it; then: omniagent runs retry run-1") {
+		told := runDataOf(r).PlainText()
+		if !strings.Contains(told, "Next: npm install it; then: omniagent runs retry run-1") {
 			t.Errorf("runs show: %s", told)
 		}
 	}

@@ -362,7 +362,8 @@ func TestHiddenNames(t *testing.T) {
 		}
 		must(t, os.Symlink("real", g.root+"/a/link.env"))
 		w := g.walls(t, tier, func(p *Policy) { p.HiddenNames = []string{"*.env", "keys"} })
-		if r := g.sh(t, w, "cat a/.ENV a/keys/deep/k a/link.env a/real; cat .git/x.env"); strings.Count(r.out, "secret") != 1 {
+		r := g.sh(t, w, "cat a/.ENV a/keys/deep/k a/link.env a/real; cat .git/x.env")
+		if strings.Count(r.out, "secret") != 1 {
 			t.Errorf("%+v", r)
 		}
 		if r := g.sh(t, w, "mkdir b; echo own > b/.env && cat b/.env"); r.out != "own\n" {

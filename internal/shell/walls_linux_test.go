@@ -68,7 +68,8 @@ func TestBehindWalls(t *testing.T) {
 			check(t, err)
 			cmd := exec.Command(exe, "-test.v", "-test.run",
 				"^(TestCommands|TestTheDirectoryStays|TestNothingIsThereToAsk|TestTimeIsLimited|TestTheCallerMayStopIt|"+
-					"TestTheEndOfTheConversationStopsIt|TestLinesThatCannotBeStarted|TestLongOutput.*|TestJob.*|TestBackground.*|TestNothing.*)$")
+					"TestTheEndOfTheConversationStopsIt|TestLinesThatCannotBeStarted|TestLongOutput.*|"+
+					"TestJob.*|TestBackground.*|TestNothing.*)$")
 			cmd.Env = append(os.Environ(), wallsVariable+"="+strings.Repeat("x", int(tier)), "TMPDIR="+dir,
 				"OMNIAGENT_TEST_MOMENTS=4")
 			if out, err := cmd.CombinedOutput(); err != nil || strings.Count(string(out), "--- PASS") < 10 {

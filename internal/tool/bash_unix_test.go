@@ -87,17 +87,14 @@ func TestBashEndsInTime(t *testing.T) {
 	if r.Exit != nil {
 		t.Errorf("%+v", r)
 	}
+	there := filepath.Join(d.in, "there")
+	check(t, syscall.Mkfifo(there, 0o600))
 	action, err := Bash(d.env).Plan(json.RawMessage(`{"command": "echo before; : >there; sleep 1000"}`))
 	check(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		for t.Context().Err() == nil {
-			if _, err := os.Stat(filepath.Join(d.in, "there")); err == nil {
-				return
-			}
-			time.Sleep(time.Millisecond)
-		}
+		_, _ = os.ReadFile(there) // until the command has written
 	}()
 	r = action.Run(ctx)
 	if !r.Failed || !strings.Contains(r.Text, "interrupted") || !strings.HasSuffix(r.Text, "\nbefore\n") {
