@@ -44,7 +44,8 @@ func (w *Walls) hideNames(o *order) error {
 		})
 		if err != nil {
 			return fault.New(fault.Unsafe, "a rule denies reading %s, and %s cannot be searched for it: %s",
-				strings.Join(w.policy.HiddenNames, ", "), root, fault.Bare(err)).Because(err)
+				strings.Join(w.policy.HiddenNames, ", "), root, fault.Bare(err)).Because(err).
+				Hint("chmod u+r %s", root)
 		}
 	}
 	if len(found) > mostNamed {
