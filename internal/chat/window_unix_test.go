@@ -90,6 +90,15 @@ func newSeat(t *testing.T, notify func(string)) *seat {
 	return s
 }
 
+// ends closes the window and the terminal, and returns all that was written.
+func (s *seat) ends() []byte {
+	s.Close()
+	for range s.typed { // until Run has returned, which reads the size of the screen
+	}
+	_ = s.slave.Close() // the other side ends with it
+	return <-s.written
+}
+
 func (s *seat) types(keys string) {
 	s.t.Helper()
 	if _, err := s.master.WriteString(keys); err != nil {
@@ -175,11 +184,7 @@ func TestLongTurnRings(t *testing.T) {
 	s := newSeat(t, nil)
 	s.looks(false)
 	s.turns(time.Second, time.Minute)
-	s.Close()
-	for range s.typed { // until Run has returned, which reads the size of the screen
-	}
-	_ = s.slave.Close() // the other side ends with it
-	if got := bytes.Count(<-s.written, []byte("\a")); got != 1 {
+	if got := bytes.Count(s.ends(), []byte("\a")); got != 1 {
 		t.Errorf("it rang %d times", got)
 	}
 }
@@ -218,11 +223,7 @@ func TestBesideAnAnswer(t *testing.T) {
 		s.Event(event.Event{Kind: event.Text, Delta: true, Text: "\n**marked**\n"}, 0)
 		s.Event(event.Event{Kind: event.Ended, End: &event.End{OK: true}}, 0)
 		s.State(State{})
-		s.Close()
-		for range s.typed { // until Run has returned, which reads the size of the screen
-		}
-		_ = s.slave.Close() // the other side ends with it
-		written := string(<-s.written)
+		written := string(s.ends())
 		if code := !strings.Contains(written, bold); code != tt.code {
 			t.Errorf("%s: still code: %v\n%q", name, code, written)
 		}
@@ -322,9 +323,7 @@ func TestProseIsBrokenBetweenWords(t *testing.T) {
 	s.until("the size is known", func() bool { columns, _ := s.device.Size(); return columns == 80 })
 	s.Notice("walls:        namespaces, network off; omniagent sandbox explain . lists the gaps")
 	s.Ask(&Question{Title: "May this run, although " + strings.Repeat("o", 54) + ": a yes opens the network"})
-	s.Close()
-	_ = s.slave.Close()
-	shown := cells.Plain(string(<-s.written))
+	shown := cells.Plain(string(s.ends()))
 	for _, want := range []string{
 		"\nomniagent sandbox explain . lists the gaps\r\n", "\na yes opens the network\r\n",
 	} {
