@@ -74,7 +74,8 @@ func (c *Chat) completeAgent(ctx context.Context, typed string) (found []lineedi
 	return found
 }
 
-// completeFile offers the entries of the directory in which the path ends, the first of them at once.
+// completeFile offers the entries of the directory in which the path ends: those that were read first at once, and the
+// first by name when all are read.
 func (c *Chat) completeFile(ctx context.Context, typed string, offer func([]lineedit.Candidate)) {
 	if c.World.List == nil {
 		return
@@ -82,7 +83,7 @@ func (c *Chat) completeFile(ctx context.Context, typed string, offer func([]line
 	dir, prefix := filepath.Split(typed)
 	folded := strings.ToLower(prefix)
 	var found []lineedit.Candidate
-	c.World.List(ctx, pathname.From(c.World.Dir, dir), func(names []string) bool {
+	c.World.List(ctx, pathname.From(c.World.Dir, dir), func(names []string) {
 		for _, name := range names {
 			hidden := strings.HasPrefix(name, ".") && !strings.HasPrefix(prefix, ".")
 			if hidden || !strings.HasPrefix(strings.ToLower(name), folded) || text.Name(name) != name {
@@ -100,10 +101,10 @@ func (c *Chat) completeFile(ctx context.Context, typed string, offer func([]line
 			found = append(found, one)
 		}
 		if len(found) == 0 {
-			return true
+			return
 		}
 		slices.SortFunc(found, func(a, b lineedit.Candidate) int { return strings.Compare(a.Text, b.Text) })
-		offer(slices.Clone(found[:min(len(found), mostCandidates)]))
-		return len(found) < 4*mostCandidates
+		found = found[:min(len(found), mostCandidates)]
+		offer(slices.Clone(found))
 	})
 }

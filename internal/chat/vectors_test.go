@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -88,6 +89,24 @@ func TestInserted(t *testing.T) {
 		if got != strings.TrimSpace(want) {
 			t.Errorf("%q: %q, not %q", c.Input, got, want)
 		}
+	}
+}
+
+// TestFirstFilesByName: of a large directory the first names are offered, in whatever order it is read.
+func TestFirstFilesByName(t *testing.T) {
+	c := &Chat{World: World{List: func(_ context.Context, _ string, take func([]string)) {
+		for n := 2999; n >= 0; n -= 500 {
+			var names []string
+			for i := range 500 {
+				names = append(names, fmt.Sprintf("f%04d", n-i))
+			}
+			take(names)
+		}
+	}}}
+	var last []lineedit.Candidate
+	c.Complete(t.Context(), "@file:f", func(o lineedit.Offer) { last = o.Candidates })
+	if len(last) != mostCandidates || last[0].Text != "f0000 " || last[1].Text != "f0001 " {
+		t.Errorf("%+v", last)
 	}
 }
 

@@ -32,9 +32,8 @@ type World struct {
 	Shell func(ctx context.Context, command string) (output string, code int, err error)
 	// Load reads a file that a person named. Below the workspace it does not follow links out of it.
 	Load func(f eidolon.File) ([]byte, error)
-	// List hands over the names in a directory, in pieces and in no order, until more is false. Directories end in a
-	// slash.
-	List func(ctx context.Context, dir string, take func(names []string) (more bool))
+	// List hands over the names in a directory, in pieces and in no order. Directories end in a slash.
+	List func(ctx context.Context, dir string, take func(names []string))
 	// Private reports whether logins or keys lie at an absolute path.
 	Private func(path string) bool
 	// Exists reports whether there is a file at an absolute path.

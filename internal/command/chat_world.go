@@ -142,7 +142,7 @@ func forgetEmpty(ctx context.Context, c *contract.Call, id string) {
 }
 
 // listNames reads a directory in pieces.
-func listNames(ctx context.Context, dir string, take func([]string) bool) {
+func listNames(ctx context.Context, dir string, take func([]string)) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return
@@ -158,7 +158,7 @@ func listNames(ctx context.Context, dir string, take func([]string) bool) {
 			}
 			names = append(names, name)
 		}
-		if len(names) > 0 && !take(names) || err != nil {
+		if take(names); err != nil {
 			return
 		}
 	}
