@@ -257,15 +257,14 @@ func (o Options) word(given, from string) (model.API, error) {
 			Hint("Drive the installed program: omniagent start --agent %s", word)
 	}
 	names := append(Names(o.list()), o.Agents...)
-	f := fault.New(fault.ArgError, "there is no provider %q", given)
 	if from != "" {
-		f = fault.New(fault.ArgError, "there is no provider %q, which %s names", given, from)
+		from = ", which " + from + " names"
 	}
+	f := fault.New(fault.ArgError, "there is no provider %q%s; there are %s", given, from, strings.Join(names, ", "))
 	if near := text.Nearest(word, names); near != "" {
-		f.With("did_you_mean", near)
-		return model.API{}, f.Hint("Did you mean %s? There are %s.", near, strings.Join(names, ", "))
+		return model.API{}, f.With("did_you_mean", near).Hint("Did you mean %s?", near)
 	}
-	return model.API{}, f.Hint("Choose one of %s.", strings.Join(names, ", "))
+	return model.API{}, f.Hint("omniagent models list shows which of them can be used here")
 }
 
 // sign is evidence that the user has an account with a provider: a variable, or a stored key.
