@@ -122,6 +122,10 @@ func (d *decoder) system(l *wire.Line) []event.Event {
 		}
 		d.model = l.Model
 		return []event.Event{{Kind: event.Started, Session: l.Session, Model: l.Model}, begun}
+	case "compact_boundary":
+		return []event.Event{{Kind: event.Compacted, Session: l.Session, Compaction: &event.Compaction{
+			Trigger: l.Compact.Trigger, Before: l.Compact.Before,
+		}}}
 	case "permission_denied":
 		return d.deny(l.Session, event.Denial{
 			CallID: l.ToolUse, Tool: l.Tool, Reason: cli.FirstLine(cmp.Or(l.Reason, word(l.Message), l.Why)),

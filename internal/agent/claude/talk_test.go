@@ -426,6 +426,16 @@ func TestWoken(t *testing.T) {
 	}
 }
 
+// TestShortened: the answer to /compact has no text, so that only this line tells that it did something.
+func TestShortened(t *testing.T) {
+	events := greeted(t, options{}).Feed([]byte(`{"type":"system","subtype":"compact_boundary",` +
+		`"compact_metadata":{"trigger":"manual","pre_tokens":13650,"post_tokens":2547}}` + "\n")).Events
+	if len(events) != 1 || events[0].Kind != event.Compacted ||
+		*events[0].Compaction != (event.Compaction{Trigger: "manual", Before: 13650}) {
+		t.Errorf("%+v", events)
+	}
+}
+
 // TestInterruptedEarly: an interruption that comes before the CLI has begun is said again when it begins.
 func TestInterruptedEarly(t *testing.T) {
 	w := greeted(t, options{})

@@ -26,6 +26,8 @@ type Line struct {
 	Summary string  `json:"summary"`
 	Mode    string  `json:"permissionMode"`
 
+	Compact compactLine `json:"compact_metadata"`
+
 	// a result, or an error in a message
 	Error     json.RawMessage `json:"error"`
 	APIError  bool            `json:"is_api_error_message"`
