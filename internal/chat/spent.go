@@ -36,8 +36,11 @@ func (c *Chat) farewell() []string {
 	if c.spent.Turns > 0 {
 		lines = append(lines, c.spent.String()+".")
 	}
-	if c.World.Command != nil {
-		lines = append(lines, "Go on with: "+c.World.Command(c.Conversation().ID()))
+	if c.World.Command == nil {
+		return lines
+	}
+	if again := c.World.Command(c.Conversation().ID()); again != "" {
+		lines = append(lines, "Go on with: "+again)
 	}
 	return lines
 }

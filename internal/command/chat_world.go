@@ -87,7 +87,12 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 		return w
 	}
 	w.Closed = func(ctx context.Context, id string) { forgetEmpty(ctx, c, id) }
-	w.Command = func(id string) string { return chatAgain(c, id) }
+	w.Command = func(id string) string {
+		if store, err := sessionsOf(c); err != nil || !store.Has(id) {
+			return "" // it could not be kept
+		}
+		return chatAgain(c, id)
+	}
 	if home != "" {
 		w.Joined = func(ctx context.Context, with *conversation.Conversation) func() {
 			return keepRecord(ctx, home, with, env.Log)

@@ -47,6 +47,22 @@ func TestTalk(t *testing.T) {
 	}
 }
 
+// TestNotKept: a conversation that could not be kept is not said to go on.
+func TestNotKept(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"heard"}]`)
+	p.write(filepath.Join(p.home, ".yume"), "where the sessions would lie")
+	w := p.open()
+	w.await("nothing of the conversation is kept")
+	w.enters("hello")
+	w.await("heard")
+	w.quits()
+	w.await("1 turn, ")
+	if strings.Contains(w.text(), "Go on with") {
+		t.Error(w.text())
+	}
+}
+
 // TestTyping: the usual keys, several lines, and what was typed in an earlier conversation.
 func TestTyping(t *testing.T) {
 	t.Parallel()
