@@ -17,6 +17,10 @@ func (r Record) Advised() *fault.Fault {
 	}
 	const ours = "omniagent "
 	f := *r.Result.Fault
+	if r.Unkept {
+		f.Suggestion = cmp.Or(f.Suggestion, f.Code.Entry().NextStep)
+		return &f
+	}
 	retry := ours + "runs retry " + r.ID
 	words := strings.TrimSuffix(cmp.Or(f.Suggestion, f.Code.Entry().NextStep), ".")
 	switch {

@@ -92,6 +92,7 @@ type Record struct {
 	Attempts  []Attempt     `json:"attempts"`
 	Questions []Question    `json:"questions"`
 	Result    *Result       `json:"result,omitempty"` // of the last verdict; final if the state is
+	Unkept    bool          `json:"-"`                // nothing of it is on disk: no command finds it
 }
 
 // Attempt is one conversation of a run.

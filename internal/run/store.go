@@ -159,11 +159,14 @@ func (r *Run) save() error {
 	if err := e.Encode(r.Record); err != nil {
 		return fault.New(fault.Internal, "the record of %s cannot be written", r.ID).Because(err)
 	}
-	path, data := filepath.Join(r.Path(), recordFile), out.Bytes()
+	path, write := filepath.Join(r.Path(), recordFile), workspace.Replace
 	if r.State.Terminal() || len(r.Questions) > 0 || r.Detached {
-		return workspace.WriteFile(path, data, 0o600)
+		write = workspace.WriteFile
 	}
-	return workspace.Replace(path, data, 0o600)
+	err := write(path, out.Bytes(), 0o600)
+	_, missing := os.Stat(path)
+	r.Unkept = missing != nil
+	return err
 }
 
 // enter changes the state, unless the run is over.
