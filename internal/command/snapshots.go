@@ -21,7 +21,7 @@ type snapshotRow struct {
 	Agent     string    `json:"agent"`
 	Session   string    `json:"session_id"`
 	Began     time.Time `json:"began"`
-	Files     int       `json:"files"`
+	Files     *int      `json:"files"`
 }
 
 func snapshotsList() *contract.Command {
@@ -47,7 +47,7 @@ func snapshotsList() *contract.Command {
 			var rows []snapshotRow
 			for _, r := range all {
 				t := undoTurnOf(r)
-				rows = append(rows, snapshotRow{r.ID, t.Kind, t.Workspace, r.Agent, r.Session, r.Began, r.Files})
+				rows = append(rows, snapshotRow{r.ID, t.Kind, t.Workspace, r.Agent, r.Session, r.Began, t.Files})
 			}
 			return contract.Result{Data: snapshotsData{contract.ForeignRows(rows), store.Size()}}, err
 		}),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -106,7 +107,7 @@ type undoTurn struct {
 	Workspace string                        `json:"workspace"`
 	Began     time.Time                     `json:"began"`
 	Ended     *time.Time                    `json:"ended" doc:"null: it is under way"`
-	Files     int                           `json:"files" doc:"that differ"`
+	Files     *int                          `json:"files" doc:"that differ; null: not known before the turn is over"`
 	Changed   contract.Foreigns[string]     `json:"changed" doc:"the first hundred of them"`
 	Of        *string                       `json:"of" doc:"the turn that an undo or redo took back"`
 	Back      *string                       `json:"taken_back_by"`
@@ -123,8 +124,7 @@ type undoMissed struct {
 func undoTurnOf(r undo.Record) undoTurn {
 	t := undoTurn{
 		ID: r.ID, Kind: string(r.Kind), Session: orNil(r.Session), Run: orNil(r.Run), Agent: r.Agent, Began: r.Began,
-		Files: r.Files, Changed: r.Changed, Of: orNil(r.Undoes), Back: orNil(r.UndoneBy), Late: r.Late,
-		Abandoned: r.Abandoned,
+		Changed: r.Changed, Of: orNil(r.Undoes), Back: orNil(r.UndoneBy), Late: r.Late, Abandoned: r.Abandoned,
 	}
 	if len(r.Roots) > 0 {
 		t.Workspace = r.Roots[0]
@@ -133,7 +133,7 @@ func undoTurnOf(r undo.Record) undoTurn {
 		t.Turn = &r.Turn
 	}
 	if !r.Ended.IsZero() {
-		t.Ended = &r.Ended
+		t.Ended, t.Files = &r.Ended, &r.Files
 	}
 	for _, g := range r.Gaps {
 		t.Gaps = append(t.Gaps, undoMissed{g.Path, g.Reason})
@@ -285,8 +285,11 @@ func undoTable(turns []undoTurn) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TURN\tBEGAN\tAGENT\tFILES\tWHAT")
 	for _, t := range turns {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", t.ID, t.Began.Local().Format(undoTime), t.Agent, t.Files,
-			undoNote(t))
+		files := "-"
+		if t.Files != nil {
+			files = strconv.Itoa(*t.Files)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.ID, t.Began.Local().Format(undoTime), t.Agent, files, undoNote(t))
 	}
 	_ = w.Flush() // into memory
 	return b.String()
@@ -311,7 +314,7 @@ func undoNote(t undoTurn) string {
 	for _, name := range t.Changed[:min(len(t.Changed), mostNamedFiles)] {
 		names = append(names, text.Visible(name))
 	}
-	if t.Files > mostNamedFiles {
+	if len(t.Changed) > mostNamedFiles {
 		names = append(names, "…")
 	}
 	add(len(names) > 0, strings.Join(names, ", "))

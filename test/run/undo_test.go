@@ -3,9 +3,12 @@
 package run
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"omniagent/internal/measure"
@@ -58,6 +61,23 @@ func TestARunIsTakenBack(t *testing.T) {
 	}
 	if between == was {
 		t.Error("the first run changed nothing")
+	}
+}
+
+// TestHowManyIsNotKnown: the files that a turn changed are counted later when its process died.
+func TestHowManyIsNotKnown(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `cat >/dev/null; echo one >first.txt; sleep 100`)
+	a := p.run("scribe", "--yolo", "--detach")
+	p.exists("first.txt")
+	_ = syscall.Kill(a.Data.PID, syscall.SIGKILL)
+	p.reaches(a.Data.ID, "unknown_outcome")
+	out, err := p.command("undo", "--list", "--output", "plain").Output()
+	if err != nil || !regexp.MustCompile(`scribe +- +its process died`).Match(out) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err = p.command("undo", "--list").Output(); err != nil || !bytes.Contains(out, []byte(`"files":null`)) {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
