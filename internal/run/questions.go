@@ -107,9 +107,14 @@ func (r *Record) Question(id string) (*Question, error) {
 		Hint("omniagent runs show %s", r.ID)
 }
 
-// accepts returns a fault for an answer that does not say whether a tool may run.
+// accepts returns a fault for a text that does not say whether a tool may run, and for an approval where none waits: a
+// question is answered only once.
 func (q Question) accepts(a Answer) error {
-	if q.Tool == "" || a.Option != "" || slices.Contains(q.Options, a.Text) {
+	switch {
+	case q.Tool == "" && a.Option == Approve && !slices.Contains(q.Options, Approve):
+		return fault.New(fault.ArgError, "question %s asks for words, and not whether a tool may run", q.ID).
+			Hint("omniagent answer RUN 'TEXT'")
+	case q.Tool == "" || a.Option != "" || slices.Contains(q.Options, a.Text):
 		return nil
 	}
 	return fault.New(fault.ArgError, "question %s is whether %s may run; a text does not answer it", q.ID, q.Tool).

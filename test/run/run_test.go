@@ -160,6 +160,9 @@ func TestRequired(t *testing.T) {
 		a.Error.Code != "NEEDS_INPUT" || !strings.Contains(a.Error.Suggestion, "omniagent answer "+a.Data.ID) {
 		t.Errorf("%s", a)
 	}
+	if wrong := p.call("answer", a.Data.ID, "--approve", "--question", "colour"); wrong.Code != 2 {
+		t.Errorf("an approval does not name a colour: %s", wrong)
+	}
 	a = p.call("answer", a.Data.ID, "blue", "--question", "colour")
 	a.is(t, 4, "needs_input", "missing_input")
 	a = p.call("answer", a.Data.ID, "large")
