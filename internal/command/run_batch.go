@@ -245,6 +245,9 @@ func (l *ledger) workOff(
 			rows[i] = row
 			continue
 		}
+		if r, err := store.Load(ctx, l.Tasks[key].Run); err == nil && r.State == run.UnknownOutcome {
+			c.Warn("BATCH", "task %d is done again: nobody saw how %s ended, and it may have done the task", i+1, r.ID)
+		}
 		e := entry{name: fmt.Sprintf("task %d", i+1), task: task, begun: func(id string) {
 			if err := l.book(key, booked{Run: id}); err != nil {
 				c.Warn("BATCH", "task %d will be done again: %v", i+1, err)
@@ -285,11 +288,12 @@ func batched(whole run.Record, rows []severalRow) (contract.Result, error) {
 	if len(left) == 0 {
 		return out, nil
 	}
-	d.Status = string(run.Failed)
-	out.Data = d
-	if len(left) == len(rows) {
-		return out, lost(rows, "task")
-	}
-	return out, fault.New(fault.PartialFailure, "%d of %s are not done", len(left), plural(len(rows), "task")).
+	f := fault.New(fault.PartialFailure, "not done: %d of %s", len(left), plural(len(rows), "task")).
 		Hint("the same call again does those that are left")
+	if len(left) == len(rows) {
+		f = lost(rows, "task")
+	}
+	d.Status = statusOf(left, f)
+	out.Data = d
+	return out, f
 }

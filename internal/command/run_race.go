@@ -59,7 +59,9 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 	best := winner(rows)
 	if best < 0 {
 		d.Summary.Next = append([]string{"omniagent runs list"}, leftTo(rows, -1)...)
-		return contract.Result{Data: d, Effect: contract.Created}, lost(rows, "contestant")
+		f := lost(rows, "contestant")
+		d.Status = statusOf(rows, f)
+		return contract.Result{Data: d, Effect: contract.Created}, f
 	}
 	if r, err := store.Load(ctx, rows[best].ID); err == nil {
 		d.runData = runDataOf(r)

@@ -340,6 +340,23 @@ func lost(rows []severalRow, noun string) *fault.Fault {
 		Hint("omniagent runs show %s", cmp.Or(rows[0].ID, "RUN"))
 }
 
+// statusOf is the status of several runs that ended with a fault: what all have that were begun, or else failed.
+func statusOf(rows []severalRow, f *fault.Fault) string {
+	if f.Code == fault.NeedsInput {
+		return string(run.NeedsInput)
+	}
+	status := ""
+	for _, r := range rows {
+		if r.ID != "" && status != "" && r.Status != status {
+			return string(run.Failed)
+		}
+		if r.ID != "" {
+			status = r.Status
+		}
+	}
+	return cmp.Or(status, string(run.Failed))
+}
+
 // rows hands on whole lines.
 type rows struct {
 	to   func(line []byte)

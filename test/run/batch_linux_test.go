@@ -93,6 +93,10 @@ echo ok`)
 	}
 	p.put(filepath.Join(p.home, "mended"), "")
 	c := p.contest(0, args...)
+	if !strings.Contains(c.Stdout, "BATCH: task 2 is done again: nobody saw how run-") ||
+		strings.Count(c.Stdout, `"BATCH: `) != 1 {
+		t.Errorf("it does not say what may be done twice: %s", c.answer)
+	}
 	if is := p.read("../home/times"); is != "one\ntwo\ntwo\nthree\n" || len(c.Runs) != 3 {
 		t.Errorf("%q: %s", is, c.answer)
 	}

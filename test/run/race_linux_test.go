@@ -169,6 +169,9 @@ func TestNobodyWins(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	c = p.contest(4, "--race", "wrong,asks", "--check", "false", "-p", "Do it.")
+	if c.Status != "needs_input" {
+		t.Errorf("the race is %s", c.Status)
+	}
 	next := strings.Join(c.Data.Summary.Next, "; ") // who asks goes on in its fork
 	if !strings.Contains(next, "answer "+c.Runs[1].ID) || !strings.HasSuffix(next, "fork delete "+c.Runs[0].Fork) {
 		t.Errorf("next is %s", next)
@@ -245,7 +248,7 @@ func TestARaceIsCancelled(t *testing.T) {
 	cmd, out := p.race(3)
 	_ = cmd.Process.Signal(syscall.SIGINT)
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 130 || strings.Count(out.String(), `"status":"cancelled"`) != 3 {
+	if code := cmd.ProcessState.ExitCode(); code != 130 || strings.Count(out.String(), `"status":"cancelled"`) != 4 {
 		t.Errorf("exit %d: %s", code, out.String())
 	}
 	p.recorded(3, "cancelled")
