@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/enclosure"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
 	"omniagent/internal/process"
@@ -212,7 +213,7 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	}
 	o.fault = cli.ProcessFault(o.exit, o.evidence, launch.UsageCodes...)
 	if o.fault != nil && o.fault.Code == fault.Blocked {
-		c.allowMore(o.fault)
+		c.allowMore(o.fault, o.evidence.Denials)
 	}
 	return o
 }
@@ -228,8 +229,8 @@ func (c *call) startAround(p process.Plan) (*process.Child, error) {
 	return process.Start(p)
 }
 
-// allowMore adds a hint with the next freer setting, if there is one.
-func (c *call) allowMore(f *fault.Fault) {
+// allowMore adds a hint with the next freer setting, or else with the reason of the denial, if there is one.
+func (c *call) allowMore(f *fault.Fault, denials []event.Denial) {
 	switch {
 	case c.shared.Approval.Value == setting.AutoEdit:
 		f.Hint("--approval yolo allows more")
@@ -237,8 +238,12 @@ func (c *call) allowMore(f *fault.Fault) {
 		f.Hint("--approval auto-edit or --approval yolo may allow more")
 	case c.shared.Sandbox.Value != setting.Off:
 		f.Hint("--sandbox off allows more")
+	case len(denials) > 0 && denials[0].Reason != "":
+		f.Hint("the reason: %s", text.OneLine(denials[0].Reason, longestReason))
 	}
 }
+
+const longestReason = 500 // bytes
 
 // streams connects the agent's streams with ours. Its stderr is copied only where no person sees it directly.
 func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *process.Tail) error {

@@ -97,6 +97,16 @@ func TestTrustInARehearsal(t *testing.T) {
 	}
 }
 
+// TestWhyDenied: where no flag allows more, the reason of a denial is said.
+func TestWhyDenied(t *testing.T) {
+	w := newWorld(t)
+	script := w.file("../script.json", `[{"shell":"rm -rf .git"},{"say":"done"}]`)
+	r := w.run(nil, "--agent", "native", "--rehearse="+script, "--yolo", "-p", "q")
+	if r.code != 3 || !strings.Contains(r.stderr, "hint: the reason: ") || !strings.Contains(r.stderr, "rm -rf .git") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestNativeProvider: the native agent takes the model API and its address.
 func TestNativeProvider(t *testing.T) {
 	w := newWorld(t)
