@@ -263,7 +263,7 @@ func TestEverythingWrongIsReportedAndTheRestHolds(t *testing.T) {
 		`FILE:1:11: retries must be a whole number of at least 0, not a string`,
 		`FILE:3:10: output must be one of json, human, not "jsno"`,
 		`FILE:5:8: audit.keep must be a duration with its unit, in quotes, such as "90s", not a number`,
-		`FILE:6:12: audit.max_size must be a number of bytes, such as 4096 or "4KiB", not a number`,
+		`FILE:6:12: audit.max_size must be a number of bytes, such as 4096 or "4KiB", not a negative number`,
 		`FILE:8:10: scopes must be a list of strings, and item 1 is a number`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

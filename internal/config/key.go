@@ -178,8 +178,11 @@ func (t Type) description(enum []string) string {
 func describe(v literal.Value) string {
 	switch v.Kind {
 	case literal.Number:
-		if _, whole := v.Int(); !whole {
+		switch n, whole := v.Int(); {
+		case !whole:
 			return "fraction"
+		case n < 0:
+			return "negative number"
 		}
 		return "number"
 	case literal.Array:
