@@ -32,6 +32,7 @@ type item struct {
 	Result      json.RawMessage `json:"result"`
 	Error       *failure        `json:"error"`
 	Threads     []string        `json:"receiverThreadIds"` // of sub-agents
+	Process     string          `json:"processId"`         // Codex's own name for a running command
 	Changes     []struct {
 		Path string `json:"path"`
 	} `json:"changes"`

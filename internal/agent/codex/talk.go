@@ -3,6 +3,8 @@ package codex
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"omniagent/internal/agent"
@@ -44,6 +46,7 @@ type talk struct {
 	now     usage             // tokens of the thread now
 	facts   event.Facts
 	servers map[string]string // states of MCP servers
+	running map[string]any    // commands that began in this turn, by their items: how they are ended
 }
 
 // options are the terms with which a conversation is opened.
@@ -84,6 +87,7 @@ func newTalk(o options) *talk {
 	t := &talk{
 		o: o, mode: o.mode, model: o.model,
 		items: newItems(), threads: map[string]string{}, servers: map[string]string{},
+		running: map[string]any{},
 	}
 	t.Bare = true
 	t.Hear(t.answered, t.requested, t.notified)
@@ -93,7 +97,8 @@ func newTalk(o options) *talk {
 // Begin sends the greeting, and opens the thread.
 func (t *talk) Begin() cli.Step {
 	info := map[string]any{"name": "omniagent", "title": "omniagent", "version": "1"}
-	t.send("initialize", map[string]any{"clientInfo": info})
+	experimental := map[string]any{"experimentalApi": true} // for endCommand
+	t.send("initialize", map[string]any{"clientInfo": info, "capabilities": experimental})
 	t.Say(jsonrpc.Notification("initialized", nil)) // Codex reads in order, so we need not wait
 	t.open()
 	return t.Step.Take()
@@ -131,7 +136,7 @@ func (t *talk) Know(f *event.Facts) {
 func (t *talk) answered(w request, m jsonrpc.Message) []event.Event {
 	if m.Error != nil {
 		switch w.method {
-		case "turn/interrupt": // the turn has ended meanwhile
+		case "turn/interrupt", endCommand: // the turn or the command has ended meanwhile
 			return nil
 		case "turn/steer":
 			err := fault.New(fault.Interrupted, "codex did not take the message into its turn: %s",
@@ -237,6 +242,7 @@ func (t *talk) begin(input []any) {
 		p["outputSchema"] = t.o.schema
 	}
 	t.turn, t.items.last, t.before = "", "", t.now
+	clear(t.running)
 	t.send("turn/start", p)
 }
 
@@ -287,7 +293,7 @@ func (t *talk) notice(method string, n *notice, other bool) []event.Event {
 	case "item/reasoning/textDelta", "item/reasoning/summaryTextDelta":
 		return piece(event.Thinking, n)
 	case "item/started", "item/completed":
-		return t.item(method, n.Item)
+		return t.item(method, n.Thread, n.Item)
 	case "thread/tokenUsage/updated":
 		if !other {
 			t.spend(n)
@@ -369,12 +375,24 @@ func (t *talk) completed(done turn) []event.Event {
 			f = faultOf(done.Error.Message, snake(done.Error.Info))
 			end.End.Reason = cli.FirstLine(done.Error.Message)
 		case done.Status == "interrupted":
+			t.endCommands()
 			f = fault.New(fault.Interrupted, "the agent's turn was interrupted")
 		}
 		out = append(out, event.Event{Kind: event.Failed, Fault: f, Terminal: true})
 	}
 	t.before = t.now
 	return append(out, end)
+}
+
+// endCommand ends a command that runs on behind its turn. A Codex that does not know it yet ends them with the turn.
+const endCommand = "thread/backgroundTerminals/terminate"
+
+// endCommands ends what the interrupted turn began, because Codex only stops to wait for it.
+func (t *talk) endCommands() {
+	for _, id := range slices.Sorted(maps.Keys(t.running)) {
+		t.send(endCommand, t.running[id])
+	}
+	clear(t.running)
 }
 
 // snake converts an error's word to the snake case of the transcript, which codeFor expects.

@@ -51,13 +51,16 @@ type turnError struct {
 	Info    json.RawMessage `json:"codexErrorInfo"`
 }
 
-func (t *talk) item(moment string, raw json.RawMessage) []event.Event {
+func (t *talk) item(moment, thread string, raw json.RawMessage) []event.Event {
 	it, ok := readItem(raw)
 	if !ok {
 		return []event.Event{{Kind: event.Notice, Text: moment}}
 	}
-	for _, thread := range it.Threads {
-		t.threads[thread] = it.ID
+	if delete(t.running, it.ID); it.Process != "" && moment == "item/started" {
+		t.running[it.ID] = map[string]any{"threadId": thread, "processId": it.Process}
+	}
+	for _, other := range it.Threads {
+		t.threads[other] = it.ID
 	}
 	return t.items.read(it, moment == "item/completed")
 }

@@ -346,6 +346,39 @@ func TestSteeringOfCodex(t *testing.T) {
 	}
 }
 
+// TestInterruptedCommand: Codex lets a command run on when its turn is interrupted, unless it is told to end it. One of
+// an earlier turn is left alone, and a Codex that does not know the request only misses it.
+func TestInterruptedCommand(t *testing.T) {
+	w := begun(t, options{mode: setting.Yolo})
+	began := func(item, process string) string {
+		return `{"method":"item/started","params":{"threadId":"T","item":{"type":"commandExecution","id":"` + item +
+			`","command":"sleep 9","processId":"` + process + `"}}}` + "\n"
+	}
+	ended := func(turn, how string) string {
+		return `{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"` + turn + `","status":"` + how +
+			`"}}}` + "\n"
+	}
+	if step := w.Feed([]byte(began("a", "1") + ended("U", "completed"))); len(step.Lines) != 0 {
+		t.Errorf("%s", step.Lines)
+	}
+	if _, err := w.Do(cli.Command{Message: []event.Block{{Text: "on"}}}); err != nil {
+		t.Fatal(err)
+	}
+	w.Feed([]byte(`{"id":4,"result":{"turn":{"id":"V"}}}` + "\n" + began("b", "2") + began("c", "3") +
+		`{"method":"item/completed","params":{"threadId":"T","item":{"type":"commandExecution","id":"c"}}}` + "\n"))
+	step := w.Feed([]byte(ended("V", "interrupted")))
+	if len(step.Lines) != 1 || !bytes.Contains(step.Lines[0], []byte(`"params":{"processId":"2","threadId":"T"}`)) {
+		t.Fatalf("%s", step.Lines)
+	}
+	step = w.Feed([]byte(`{"id":5,"error":{"code":-32600,"message":"unknown variant"}}` + "\n"))
+	if len(step.Events) != 0 {
+		t.Errorf("%s", brief(step.Events))
+	}
+	if _, err := w.Do(cli.Command{Message: []event.Block{{Text: "on"}}}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestInputs of calls are on the wire of Codex byte for byte.
 func TestInputs(t *testing.T) {
 	const command = `"printf \"<é\\u00e9>\" \u0026\u0026 ls"`
