@@ -27,6 +27,8 @@ func (s Spent) String() string {
 	return line
 }
 
+const goOnWith = "Go on with: "
+
 // farewell says what the conversation is called, how to go on with it, and what it has cost.
 func (c *Chat) farewell() []string {
 	if c.messages == 0 {
@@ -40,7 +42,7 @@ func (c *Chat) farewell() []string {
 		return lines
 	}
 	if again := c.World.Command(c.Conversation().ID()); again != "" {
-		lines = append(lines, "Go on with: "+again)
+		lines = append(lines, goOnWith+again)
 	}
 	return lines
 }

@@ -469,11 +469,12 @@ func (w *Window) below() []string {
 	return w.style.each(w.style.ask, cells.Wrap(w.question.short(), w.screen.Width()))
 }
 
-// ours is clean for prose, wrapped between words.
+// ours is clean for prose, wrapped between words. A command to copy is left to the terminal, which gives back the line.
 func (w *Window) ours(s string) (rows []string) {
 	columns, _ := w.term.Size()
 	for _, line := range clean(s) {
-		if rows = append(rows, line); cells.Width(line) > columns && !w.o.Reader {
+		if rows = append(rows, line); cells.Width(line) > columns && !w.o.Reader &&
+			!strings.HasPrefix(line, goOnWith) {
 			rows = append(rows[:len(rows)-1], cells.Rows(line, columns)...)
 		}
 	}

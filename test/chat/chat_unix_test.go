@@ -63,6 +63,20 @@ func TestNotKept(t *testing.T) {
 	}
 }
 
+// TestCommandToCopy: what a narrow terminal shows on two rows is one line when it is copied.
+func TestCommandToCopy(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"heard"}]`)
+	w := p.sized(40, 24, append([]string{"chat"}, p.args...)...)
+	w.await("test-model")
+	w.enters("hello")
+	w.await("heard")
+	w.quits()
+	if !strings.Contains(w.text(), "Go on with: omniagent chat --resume sess-") {
+		t.Error(w.text())
+	}
+}
+
 // TestTyping: the usual keys, several lines, and what was typed in an earlier conversation.
 func TestTyping(t *testing.T) {
 	t.Parallel()
