@@ -89,6 +89,8 @@ func effectOfChange(change string) contract.Effect {
 type trustData struct {
 	Summary batchSummary  `json:"summary"`
 	Results []trustResult `json:"results"`
+
+	dryRun bool
 }
 
 // ForPeople makes the lines fit the screen.
@@ -97,6 +99,9 @@ func (trustData) ForPeople() {}
 // PlainText names each file, and beneath it what the content changes.
 func (d trustData) PlainText() string {
 	var b strings.Builder
+	if d.dryRun {
+		b.WriteString("Nothing was changed. Without --dry-run it is:\n")
+	}
 	for _, r := range d.Results {
 		if r.Error != nil {
 			why := r.Error.Message
@@ -161,7 +166,7 @@ func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, e
 		paths = []string{c.Dir()}
 	}
 	record := config.OpenTrust(c.TrustFile())
-	data, all := trustData{}, outcomes{}
+	data, all := trustData{dryRun: c.DryRun()}, outcomes{}
 	var files []string
 	for i, path := range paths {
 		for _, file := range p.filesAt(c, record, c.Abs(path)) {

@@ -57,12 +57,14 @@ func (p Parts) effects(keys []config.Key, file string, content []byte) (lines []
 
 // wholeText returns the purpose of a content, and the content itself.
 func wholeText(what string, content []byte) []string {
-	lines := []string{fmt.Sprintf("%s, %d lines:", what, strings.Count(string(content), "\n")+1)}
+	lines, n := []string{""}, 0
 	for line := range strings.Lines(string(content)) {
+		n++
 		if line = strings.TrimSpace(line); line != "" {
 			lines = append(lines, line)
 		}
 	}
+	lines[0] = fmt.Sprintf("%s, %s:", what, plural(n, "line"))
 	return lines
 }
 
