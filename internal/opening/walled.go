@@ -1,6 +1,7 @@
 package opening
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -158,7 +159,8 @@ const outOfReach = " A login in a keyring is out of reach behind walls: put it i
 	"--sandbox off."
 
 // behindWalls adds to the next step what walls keep out of reach.
-func behindWalls(step string) string {
+func behindWalls(f fault.Fault) string {
+	step := cmp.Or(f.Suggestion, f.FixCommand)
 	if step != "" && !strings.HasSuffix(step, ".") {
 		step += "."
 	}
@@ -183,7 +185,7 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 			}
 			if s.Walled && e.Fault != nil && e.Fault.Kind() == fault.Auth {
 				f := *e.Fault
-				e.Fault = f.Hint("%s", behindWalls(f.Suggestion))
+				e.Fault = f.Hint("%s", behindWalls(f))
 			}
 			tell(e)
 		}
