@@ -39,7 +39,11 @@ func (r Record) Advised() *fault.Fault {
 		}
 		words = strings.ReplaceAll(words, "allow NAME", "allow "+agent)
 	default:
-		words += ": " + r.command(f.Code, retry)
+		next := r.command(f.Code, retry)
+		if next == retry && !strings.Contains(words, "again") { // the words are about something else to do first
+			words += "; then"
+		}
+		words += ": " + next
 	}
 	f.Suggestion = words
 	return &f
