@@ -67,8 +67,8 @@ func (d reviewData) PlainText() string {
 	case !d.Whole && len(d.Findings)+len(d.Unread) == 0:
 		fmt.Fprintf(&b, "there is no answer; omniagent runs show %s says why\n", d.Run)
 	case !d.Whole:
-		fmt.Fprintf(&b, "%d findings in %d files, and the answer is not whole; omniagent runs show %s has it\n",
-			len(d.Findings), d.Files, d.Run)
+		fmt.Fprintf(&b, "%s in %s, and the answer is not whole; omniagent runs show %s has it\n",
+			plural(len(d.Findings), "finding"), plural(d.Files, "file"), d.Run)
 	default:
 		fmt.Fprintf(&b, "%s in %s\n", plural(len(d.Findings), "finding"), plural(d.Files, "file"))
 	}
