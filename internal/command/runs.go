@@ -230,7 +230,7 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 	_, alive := store.Owner(record.ID)
 	alive = alive && record.State == run.NeedsInput
 	if c.DryRun() {
-		if _, err = record.Question(c.String("question")); err == nil && !alive {
+		if _, err = record.Takes(c.String("question"), a); err == nil && !alive {
 			_, err = store.Free(ctx, record.ID)
 		}
 		return untried(record, contract.Updated), err

@@ -168,10 +168,7 @@ func (d *desk) answer(r event.Reply, by int) error {
 
 // Tell passes an answer to the waiting agent of a run. An empty id means the only open question.
 func (s Store) Tell(ctx context.Context, r Record, id string, a Answer) error {
-	q, err := r.Question(id)
-	if err == nil {
-		err = q.accepts(a)
-	}
+	q, err := r.Takes(id, a)
 	if err != nil {
 		return err
 	}

@@ -107,18 +107,27 @@ func (r *Record) Question(id string) (*Question, error) {
 		Hint("omniagent runs show %s", r.ID)
 }
 
+// Takes returns the open question that an answer is for, and a fault where there is none or it does not fit.
+func (r *Record) Takes(id string, a Answer) (*Question, error) {
+	q, err := r.Question(id)
+	if err == nil {
+		err = q.accepts(r.ID, a)
+	}
+	return q, err
+}
+
 // accepts returns a fault for a text that does not say whether a tool may run, and for an approval where none waits: a
 // question is answered only once.
-func (q Question) accepts(a Answer) error {
+func (q Question) accepts(run string, a Answer) error {
 	switch {
 	case q.Tool == "" && a.Option == Approve && !slices.Contains(q.Options, Approve):
 		return fault.New(fault.ArgError, "question %s asks for words, and not whether a tool may run", q.ID).
-			Hint("omniagent answer RUN 'TEXT'")
+			Hint("omniagent answer %s --question %s 'TEXT'", run, q.ID)
 	case q.Tool == "" || a.Option != "" || slices.Contains(q.Options, a.Text):
 		return nil
 	}
 	return fault.New(fault.ArgError, "question %s is whether %s may run; a text does not answer it", q.ID, q.Tool).
-		Hint("--approve or --reject, with the text as its reason")
+		Hint("omniagent answer %s --approve, or --reject 'REASON'", run)
 }
 
 // reply converts an answer for the agent.
@@ -138,10 +147,7 @@ func (q Question) reply(a Answer) event.Reply {
 // Answer records the answer to an open question; see Question for its id. A secret text is passed to the agent, but not
 // stored.
 func (r *Run) Answer(id string, a Answer) error {
-	q, err := r.Question(id)
-	if err == nil {
-		err = q.accepts(a)
-	}
+	q, err := r.Takes(id, a)
 	if err != nil {
 		return err
 	}

@@ -160,8 +160,11 @@ func TestRequired(t *testing.T) {
 		a.Error.Code != "NEEDS_INPUT" || !strings.Contains(a.Error.Suggestion, "omniagent answer "+a.Data.ID) {
 		t.Errorf("%s", a)
 	}
-	if wrong := p.call("answer", a.Data.ID, "--approve", "--question", "colour"); wrong.Code != 2 {
-		t.Errorf("an approval does not name a colour: %s", wrong)
+	for _, dry := range [][]string{{"--dry-run"}, nil} {
+		wrong := p.call(append([]string{"answer", a.Data.ID, "--approve", "--question", "colour"}, dry...)...)
+		if wrong.Code != 2 {
+			t.Errorf("an approval does not name a colour: %s", wrong)
+		}
 	}
 	a = p.call("answer", a.Data.ID, "blue", "--question", "colour")
 	a.is(t, 4, "needs_input", "missing_input")
