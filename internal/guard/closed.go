@@ -205,9 +205,7 @@ func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Dec
 	for _, dir := range list {
 		path := resolve(dir, o.text)
 		if o.pattern {
-			path, _, _ = strings.Cut(path, "*")
-			path, _, _ = strings.Cut(path, "?")
-			path = filepath.Dir(path + "x")
+			path = fixedPart(path)
 		}
 		paths = append(paths, path)
 		switch v := w.set.Read(path, w.place); {

@@ -48,7 +48,7 @@ type piece struct {
 	argv        []word   // of a simple command
 	agent       string   // the agent that it starts: only a rule that names the agent covers it
 	denied      string   // the program that the tables deny: only a rule that names it lifts the denial
-	inner       bool     // it is in the text of another command, which has to be covered
+	inner       bool     // a redirection in the text of another command, which has to be covered
 	runsUnknown bool     // it runs a text that cannot be known beforehand
 	values      []string // of the variables that it sets
 	runsKnown   bool     // it runs a text that is known, which was judged too
@@ -134,7 +134,7 @@ type walker struct {
 func (w *walker) add(p piece) { w.survey.pieces = append(w.survey.pieces, p) }
 
 func (w *walker) say(word Decision, n syntax.Node, why string) {
-	w.add(piece{shape: structure, decision: word, text: clip(slice(w.source, n)), why: why, inner: w.depth > 0})
+	w.add(piece{shape: structure, decision: word, text: clip(slice(w.source, n)), why: why})
 }
 
 // refuse denies a text that bash may read otherwise than it is read here.
@@ -255,7 +255,7 @@ func (w *walker) disagreements(file *syntax.File) {
 			}
 			if delimiter := slice(w.source, n.Word); !plainDelimiter(delimiter) || endsEarly(lines, delimiter) {
 				w.doubts(piece{
-					shape: structure, decision: Ask, text: clip(slice(w.source, n)), inner: w.depth > 0,
+					shape: structure, decision: Ask, text: clip(slice(w.source, n)),
 					why: "where the here-document ends is not certain",
 				})
 			}
@@ -469,6 +469,9 @@ func (w *walker) testWord(x syntax.TestExpr, at dirs, file bool) string {
 	return ""
 }
 
+// readAlone reads a word, without what an unknown one may be.
+func (w *walker) readAlone(n *syntax.Word) word { return read(n, w.source, w.place.Home) }
+
 // read reads a word, and judges the commands in it.
 func (w *walker) read(n *syntax.Word, at dirs) word {
 	syntax.Walk(n, func(n syntax.Node) bool {
@@ -481,7 +484,7 @@ func (w *walker) read(n *syntax.Word, at dirs) word {
 		}
 		return true
 	})
-	got := read(n, w.source, w.place.Home)
+	got := w.readAlone(n)
 	if !got.known {
 		got.may = w.values(n.Parts, at, 0)
 	}

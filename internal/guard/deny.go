@@ -48,7 +48,7 @@ func (w *walker) setsForbidden(name string, argv []word) string {
 			case !found:
 				return "" // this is the program; the rest are its arguments
 			case w.mayNotSet(set):
-				return set + " decides what other programs run: no command sets it"
+				return set + decidesPrograms
 			}
 		}
 	case does(ofSetting, name, nil) && name != "unset" && name != "export" && name != "readonly":
@@ -61,7 +61,7 @@ func (w *walker) setsForbidden(name string, argv []word) string {
 				}
 			}
 			if set, _, _ = strings.Cut(set, "["); w.mayNotSet(set) {
-				return set + " decides what other programs run: no command sets it"
+				return set + decidesPrograms
 			}
 		}
 	}
@@ -298,11 +298,7 @@ func (w *walker) starts(n syntax.Node, match func(name string, argv []word) bool
 		if !ok {
 			continue
 		}
-		argv := make([]word, len(call.Args))
-		for i, arg := range call.Args {
-			argv[i] = read(arg, w.source, w.place.Home)
-		}
-		all, _ := commands(argv)
+		all, _ := commands(readEach(call, w.readAlone))
 		if slices.ContainsFunc(all, func(c candidate) bool {
 			return c.argv[0].known && match(program(c.argv[0].text), c.argv)
 		}) {

@@ -91,7 +91,7 @@ func (w *walker) evaluations(file *syntax.File) {
 		if w.nodeEvaluates(n) {
 			w.evaluates = true
 			w.add(piece{
-				shape: structure, decision: Ask, text: clip(slice(w.source, n)), inner: w.depth > 0,
+				shape: structure, decision: Ask, text: clip(slice(w.source, n)),
 				why: "bash runs what is in a subscript when it evaluates a name", runsUnknown: true,
 			})
 		}
@@ -104,7 +104,7 @@ func (w *walker) evaluations(file *syntax.File) {
 		if !ok {
 			continue
 		}
-		text := read(one, w.source, w.place.Home).text
+		text := w.readAlone(one).text
 		if !strings.Contains(text, "$(") && !strings.Contains(text, "`") {
 			continue
 		}
@@ -158,7 +158,7 @@ func (w *walker) nodeEvaluates(n syntax.Node) bool {
 
 // sweptWord reads a word whose commands are judged elsewhere.
 func (w *walker) sweptWord(n *syntax.Word) word {
-	got := read(n, w.source, w.place.Home)
+	got := w.readAlone(n)
 	if !got.known {
 		got.may = w.values(n.Parts, w.loose, 0)
 	}

@@ -127,7 +127,7 @@ func (w *walker) feed(c *syntax.CallExpr, redirects []*syntax.Redirect) {
 		if quoted := r.Word != nil && strings.ContainsAny(slice(w.source, r.Word), `'"\`); r.Op != syntax.WordHdoc &&
 			quoted {
 			w.feeds[c] = from.Lit()
-		} else if got := read(from, w.source, w.place.Home); got.known {
+		} else if got := w.readAlone(from); got.known {
 			w.feeds[c] = got.text
 		}
 	}
@@ -140,10 +140,7 @@ func (w *walker) feedPipe(c *syntax.BinaryCmd) {
 	if !ok || !also || len(from.Args) < 2 || len(c.X.Redirs) > 0 || c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
 		return
 	}
-	argv := make([]word, len(from.Args))
-	for i, arg := range from.Args {
-		argv[i] = read(arg, w.source, w.place.Home)
-	}
+	argv := readEach(from, w.readAlone)
 	if name := argv[0].text; name != "echo" && (name != "printf" || len(argv) != 2) {
 		return
 	}

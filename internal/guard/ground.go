@@ -344,11 +344,7 @@ func changeBy(name string) change {
 
 // target records the effects beyond the ground of changing a file.
 func (w *walker) target(p *piece, a word, takes change, at dirs) {
-	texts := []string{a.text}
-	if !a.known {
-		texts = append(slices.Clone(a.may), anything)[:max(1, len(a.may))]
-	}
-	for _, text := range texts {
+	for _, text := range a.mayBe() {
 		if text == "" || text == "-" {
 			continue
 		}

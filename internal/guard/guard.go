@@ -95,9 +95,8 @@ type Set uint8
 
 // The sets.
 const (
-	Tools        Set = iota // Claude's tool names
-	SysBuiltIn              // the routes SysBuiltIn.*
-	numberOfSets            // for tests
+	Tools      Set = iota // Claude's tool names
+	SysBuiltIn            // the routes SysBuiltIn.*
 )
 
 // barred is a denial that nothing lifts.

@@ -31,7 +31,7 @@ type Rule struct {
 // Rules are a policy. Their order does not matter.
 type Rules []Rule
 
-// Word returns what the rule demands.
+// Decision returns what the rule demands.
 func (r Rule) Decision() Decision { return r.decision }
 
 // Source returns where the rule comes from.

@@ -16,14 +16,11 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 	if len(c.Args) == 0 {
 		return same(at) // assignments are judged by sweep
 	}
-	argv := make([]word, len(c.Args))
-	for i, arg := range c.Args {
-		argv[i] = w.read(arg, at)
-	}
+	argv := readEach(c, func(arg *syntax.Word) word { return w.read(arg, at) })
 	if strings.HasPrefix(argv[0].text, "-") && argv[0].known { // bash takes it for a flag of a keyword: time -- ls
 		argv[0].known, argv[0].why = false, "which program this is is not known"
 	}
-	p := piece{shape: simple, text: clip(slice(w.source, c)), argv: argv, inner: w.depth > 0}
+	p := piece{shape: simple, text: clip(slice(w.source, c)), argv: argv}
 	w.fed, w.isFed = w.feeds[c]
 	w.denied(&p, argv, at)
 	if wrapperOf(program(argv[0].text)).is("feeds") {
@@ -33,8 +30,8 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 	}
 	w.fetched(c, argv)
 	if p.decision < Deny {
-		if why := w.closed(&p, argv, at); why != "" && p.decision < Ask {
-			p.decision, p.why = Ask, why
+		if why := w.closed(&p, argv, at); why != "" {
+			p.say(Ask, why)
 		}
 	}
 	to, moved := w.moved(argv, at)
@@ -81,12 +78,8 @@ const mostDeep = 24
 // into returns the directories that a word names. Behind a link these are two: cd .. goes up from the link's name, and
 // every other program from its target.
 func (w *walker) into(a word, at dirs) (to dirs) {
-	texts := a.may
-	if a.known {
-		texts = []string{a.text}
-	}
-	to.lost, to.home = !a.literal(), len(texts) == 0
-	for _, text := range texts {
+	to.lost = !a.literal()
+	for _, text := range a.mayBe() {
 		if strings.Contains(text, anything) {
 			to.home = true
 			continue
@@ -364,11 +357,7 @@ func started(name string, argv []word) (commands [][]word) {
 		if fd || a.known && (a.text == "" || strings.Contains("-(!", a.text[:1])) {
 			break
 		}
-		starts := append(slices.Clone(a.may), anything)[:max(1, len(a.may))]
-		if a.known {
-			starts = []string{a.text}
-		}
-		for _, start := range starts {
+		for _, start := range a.mayBe() {
 			found = append(found, start+"/"+anything)
 		}
 	}

@@ -89,7 +89,7 @@ func (w *walker) parameter(n *syntax.ParamExp) {
 	case n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull):
 		why = "${…=…} assigns"
 		if n.Param != nil && w.mayNotSet(n.Param.Value) {
-			w.say(Deny, n, n.Param.Value+" decides what other programs run: no command sets it")
+			w.say(Deny, n, n.Param.Value+decidesPrograms)
 			return
 		}
 	case n.Excl:
@@ -104,16 +104,16 @@ func (w *walker) assign(n *syntax.Assign) {
 	if n.Name != nil {
 		name = n.Name.Value
 	} else if n.Value != nil {
-		name, _, _ = strings.Cut(read(n.Value, w.source, w.place.Home).text, "=")
+		name, _, _ = strings.Cut(w.readAlone(n.Value).text, "=")
 	}
 	if w.mayNotSet(name) && !(n.Naked && n.Value == nil) {
-		w.say(Deny, n, name+" decides what other programs run: no command sets it")
+		w.say(Deny, n, name+decidesPrograms)
 		return
 	}
 	w.say(Ask, n, "a variable is set")
 	value := word{known: n.Value == nil && n.Array == nil}
 	if n.Value != nil {
-		value = read(n.Value, w.source, w.place.Home)
+		value = w.readAlone(n.Value)
 	}
 	w.survey.pieces[len(w.survey.pieces)-1].sets(name, value, w.exports[n])
 }
@@ -127,6 +127,8 @@ func (w *walker) exported(all []*syntax.Assign) {
 		w.exports[n] = true
 	}
 }
+
+const decidesPrograms = " decides what other programs run: no command sets it"
 
 // mayNotSet reports whether no command may set a variable. Behind whole walls any variable may be set: its effect stays
 // there.
@@ -167,7 +169,7 @@ func (w *walker) function(n *syntax.FuncDecl) {
 
 func (w *walker) loop(n *syntax.ForClause) {
 	if iter, ok := n.Loop.(*syntax.WordIter); ok && iter.Name != nil && w.mayNotSet(iter.Name.Value) {
-		w.say(Deny, n, iter.Name.Value+" decides what other programs run: no command sets it")
+		w.say(Deny, n, iter.Name.Value+decidesPrograms)
 		return
 	}
 	w.say(Ask, n, "a loop sets a variable whose value is not known before it runs")
@@ -196,7 +198,7 @@ func (w *walker) redirect(r *syntax.Redirect, at dirs) {
 		if !got.known && !got.data {
 			w.say(Ask, r, got.why)
 		}
-		p := piece{shape: structure, text: clip(slice(w.source, r)), inner: w.depth > 0}
+		p := piece{shape: structure, text: clip(slice(w.source, r))}
 		if w.secret(&p, got, at); p.never { // xargs and loops open what they read
 			w.add(p)
 		}
@@ -232,7 +234,7 @@ func (w *walker) input(r *syntax.Redirect, at dirs) {
 	got := w.read(r.Word, at)
 	paths, why, word := w.reading(got, at)
 	p := piece{
-		shape: structure, decision: word, text: clip(slice(w.source, r)), why: why, reads: paths, inner: w.depth > 0,
+		shape: structure, decision: word, text: clip(slice(w.source, r)), why: why, reads: paths,
 		never: word == Deny,
 	}
 	if devicePath(got.text) {

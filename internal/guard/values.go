@@ -56,11 +56,7 @@ func (w *walker) roams(n syntax.Node, at dirs) dirs {
 		if !ok || len(call.Args) == 0 {
 			continue
 		}
-		argv := make([]word, len(call.Args))
-		for i, arg := range call.Args {
-			argv[i] = w.sweptWord(arg)
-		}
-		to, moved := w.moved(argv, at)
+		to, moved := w.moved(readEach(call, w.sweptWord), at)
 		at = at.or(to)
 		at.lost = at.lost || moved
 	}

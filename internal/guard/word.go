@@ -22,6 +22,26 @@ type word struct {
 
 func (w word) literal() bool { return w.known && !w.pattern }
 
+// mayBe returns the word if it is known, and otherwise patterns of what it may be, at least one.
+func (w word) mayBe() []string {
+	switch {
+	case w.known:
+		return []string{w.text}
+	case len(w.may) == 0:
+		return []string{anything}
+	}
+	return w.may
+}
+
+// readEach reads the words of a command.
+func readEach(c *syntax.CallExpr, read func(*syntax.Word) word) []word {
+	all := make([]word, len(c.Args))
+	for i, arg := range c.Args {
+		all[i] = read(arg)
+	}
+	return all
+}
+
 // reader reads one word.
 type reader struct {
 	b       strings.Builder
