@@ -117,7 +117,7 @@ func (r *request) remove(s spot, flags int) error {
 
 // mayMake returns why a name cannot be made that does not stand for a directory.
 func (r *request) mayMake(s spot) error {
-	if !r.names.mayMake(s.path) {
+	if !r.names.mayMove(s.path) {
 		return s.refusal(true)
 	}
 	if s.slash {

@@ -173,16 +173,15 @@ func overrides(on bool) error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have [2]unix.CapUserData
-	if err := unix.Capget(&header, &have[0]); err != nil {
+	have, err := capabilities()
+	if err != nil {
 		return err
 	}
 	have[0].Effective &^= 1 << unix.CAP_DAC_OVERRIDE
 	if on {
 		have[0].Effective |= 1 << unix.CAP_DAC_OVERRIDE
 	}
-	return unix.Capset(&header, &have[0])
+	return setCapabilities(have)
 }
 
 // triesHomes looks at whether home directories are empty, or else whether a file that is not on the list can be read.

@@ -124,9 +124,6 @@ func (g *guarded) mayWrite(path string) bool {
 	return !g.protects(path) && !g.lock(path) || g.sample(path)
 }
 
-// mayMake reports whether a command may make a name that does not stand for a directory.
-func (g *guarded) mayMake(path string) bool { return g.mayMove(path) }
-
 func (g *guarded) mayMakeDirectory(path string) bool {
 	return !g.protects(path) && !g.lock(path) || g.hooks[path]
 }
@@ -135,7 +132,7 @@ func (g *guarded) mayRemove(path string) bool {
 	return !g.protects(path) && !slices.Contains(g.roots, path) && !g.isHead(path) || g.sample(path)
 }
 
-// mayMove reports whether a command may move a name, or something else to that name.
+// mayMove reports whether a command may move a name, or something else to that name, or make it but for a directory.
 func (g *guarded) mayMove(path string) bool {
 	return !g.protects(path) && !g.lock(path) && !g.leadsTo(path)
 }

@@ -88,9 +88,8 @@ func dropPrivileges() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
 	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have, none [2]unix.CapUserData
-	if err := unix.Capget(&header, &have[0]); err != nil {
+	have, err := capabilities()
+	if err != nil {
 		return err
 	}
 	if have[0].Effective&(1<<unix.CAP_SETPCAP) != 0 {
@@ -105,6 +104,8 @@ func dropPrivileges() error {
 	}
 	// The threads of the runtime too, as far as it can reach them: in a program that is linked with C it cannot, so
 	// that each thread of a supervisor does it for itself.
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, pointer(&header), pointer(&none[0]), 0)
 	if errno != 0 && errno != syscall.ENOTSUP {
 		return errno
@@ -137,14 +138,26 @@ func boundCapabilities(kept []uintptr) error {
 	}
 }
 
+// capabilities returns those of this thread.
+func capabilities() (have [2]unix.CapUserData, err error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	err = unix.Capget(&header, &have[0])
+	return have, err
+}
+
+func setCapabilities(wanted [2]unix.CapUserData) error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	return unix.Capset(&header, &wanted[0])
+}
+
 // dropCapabilities drops those of this thread.
 func dropCapabilities() error {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have, none [2]unix.CapUserData
-	if err := unix.Capset(&header, &none[0]); err != nil {
+	none := [2]unix.CapUserData{}
+	if err := setCapabilities(none); err != nil {
 		return err
 	}
-	if err := unix.Capget(&header, &have[0]); err != nil {
+	have, err := capabilities()
+	if err != nil {
 		return err
 	}
 	if have != none {

@@ -33,10 +33,7 @@ func lodge(o *order, signals chan os.Signal) int {
 			return fail(fmt.Errorf("the workspace cannot be made read-only: %w", err))
 		}
 	}
-	env := o.Env
-	if mark := os.Getenv(childMark); mark != "" {
-		env = append(env, childMark+"="+mark)
-	}
+	env := o.marked()
 	if err := giveUpCapabilities(); err != nil {
 		return fail(fmt.Errorf("the privileges cannot be given up: %w", err))
 	}
@@ -313,7 +310,6 @@ func giveUpCapabilities() error {
 
 // lowerCapabilities takes from this thread what its programs cannot have either.
 func lowerCapabilities() error {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var have [2]unix.CapUserData
 	if os.Geteuid() == 0 {
 		for _, capability := range keptCapabilities() {
@@ -321,5 +317,5 @@ func lowerCapabilities() error {
 			have[capability/32].Permitted |= 1 << (capability % 32)
 		}
 	}
-	return unix.Capset(&header, &have[0])
+	return setCapabilities(have)
 }

@@ -296,15 +296,14 @@ func giveUpMounting() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
 	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have [2]unix.CapUserData
-	if err := unix.Capget(&header, &have[0]); err != nil {
+	have, err := capabilities()
+	if err != nil {
 		return err
 	}
 	for i := range have {
 		have[i].Inheritable = 0
 	}
-	if err := unix.Capset(&header, &have[0]); err != nil {
+	if err := setCapabilities(have); err != nil {
 		return err
 	}
 	return unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_ADMIN, 0, 0, 0)

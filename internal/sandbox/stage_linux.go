@@ -116,10 +116,7 @@ func receive(o *order) error {
 
 // build builds one part of the sandbox after the other, and returns the environment of the command.
 func build(o *order) (env []string, err error) {
-	env = o.Env
-	if mark := os.Getenv(childMark); mark != "" {
-		env = append(env, childMark+"="+mark)
-	}
+	env = o.marked()
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("800"), 0) // the machine is worth more than a command
 	if o.Tier == Namespaces {
 		if err := mounts(o); err != nil {

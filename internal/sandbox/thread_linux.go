@@ -105,19 +105,10 @@ func seccompActions() error {
 
 // trySeccomp forbids this thread one harmless system call, and then makes it. Without a filter getppid cannot fail.
 func trySeccomp() error {
-	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number of the call
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_GETPPID},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("privileges cannot be given up: %w", err)
-	}
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
-		uintptr(unsafe.Pointer(&program))); errno != 0 {
-		return fmt.Errorf("no filter can be set: %w", errno)
+	filter := append([]unix.SockFilter{bpfLoad(bpfNumber)},
+		bpfIf(unix.BPF_JEQ, unix.SYS_GETPPID, bpfRefuse(unix.EACCES), bpfAllow())...)
+	if err := install(filter); err != nil {
+		return err
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_GETPPID, 0, 0, 0); errno != unix.EACCES {
 		return errors.New("a filter was accepted, and yet a system call was not refused")

@@ -204,10 +204,8 @@ func triesSystem(o order, t *trial) error {
 	if err := refused("a new user namespace", unix.Unshare(unix.CLONE_NEWUSER)); err != nil {
 		return err
 	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var have [2]unix.CapUserData
-	if err := unix.Capget(&header, &have[0]); err != nil ||
-		have[0].Permitted|have[1].Permitted|have[0].Inheritable|have[1].Inheritable != 0 {
+	have, err := capabilities()
+	if err != nil || have[0].Permitted|have[1].Permitted|have[0].Inheritable|have[1].Inheritable != 0 {
 		return fmt.Errorf("capabilities are left: %x %x", have[0].Permitted, have[1].Permitted)
 	}
 	t.NoNumbers = os.Geteuid() == 0 && (o.Tier != Namespaces || o.OldProcesses || !ownNumbers())
