@@ -130,19 +130,6 @@ func bpfHeld(calls map[uint32][]unix.SockFilter) {
 		bpfRefuse(unix.EALREADY), bpfRefuse(unix.EOPNOTSUPP))
 }
 
-// asksForWalls are flags that no kernel knows. A filter answers them, so that we know that walls of ours stand around
-// us.
-const asksForWalls = 1 << 31
-
-// withinWalls says what that means.
-const withinWalls = "walls of omniagent stand around this program already, and inside of them no others can be built"
-
-// walled reports whether a supervisor stands around this process.
-func walled() bool {
-	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, asksForWalls)
-	return errno == unix.EALREADY
-}
-
 // deedOf returns what a held call asks for.
 func deedOf(number uint32, a [6]uint64) (deed, bool) {
 	dir := func(i int) int32 { return int32(uint32(a[i])) }

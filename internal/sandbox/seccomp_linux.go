@@ -145,6 +145,19 @@ func filterOf(machine uint32, calls map[uint32][]unix.SockFilter, strange, elsew
 	return append([]unix.SockFilter{bpfLoad(bpfMachine)}, bpfIf(unix.BPF_JEQ, machine, code, elsewhere)...)
 }
 
+// asksForWalls are flags that no kernel knows. A filter answers them, so that we know that walls of ours stand around
+// us.
+const asksForWalls = 1 << 31
+
+// withinWalls says what that means.
+const withinWalls = "walls of omniagent stand around this program already, and inside of them no others can be built"
+
+// walled reports whether a supervisor stands around this process.
+func walled() bool {
+	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, asksForWalls)
+	return errno == unix.EALREADY
+}
+
 // install puts this OS thread, and every program that it executes or starts, behind the filter, for ever. From then on
 // set-user-ID programs gain nothing, which the kernel requires first.
 func install(filter []unix.SockFilter) error {
