@@ -249,13 +249,13 @@ func (c *Call) errorObject(a *answer, status int) object {
 		{"message", f.Message},
 		{"retryable", f.Retryable()},
 		{"phase", string(f.In())},
-		{"exit_code", number(float64(status))},
+		{"exit_code", number(status)},
 	}
 	switch {
 	case f.Retryable():
 		o = append(o, member{"retry_strategy", "exponential_backoff"}, member{"max_retries", json.Number("3")})
 		if wait := f.Wait(); wait > 0 {
-			o = append(o, member{"retry_after_ms", json.Number(itoa(int(wait.Milliseconds())))})
+			o = append(o, member{"retry_after_ms", number(wait.Milliseconds())})
 		}
 	case f.Fix != "" || f.FixCommand != "":
 		o = append(o, member{"fix_required", f.Fix})
@@ -295,8 +295,7 @@ func problemTree(problems []fault.Problem) []any {
 }
 
 // cleaned treats the strings of a tree made by hand like those of the data.
-func (w *walker) cleaned(v any) object {
-	o := v.(object)
+func (w *walker) cleaned(o object) object {
 	for i, m := range o {
 		if s, ok := m.value.(string); ok {
 			o[i].value = w.text(s, m.name, false)
@@ -313,14 +312,14 @@ func (c *Call) meta(a *answer, status int) object {
 		elapsed = 0
 	}
 	o := object{
-		{"duration_ms", json.Number(itoa(int(elapsed)))},
-		{"timeout_ms", json.Number(itoa(int(c.limit().Milliseconds())))},
+		{"duration_ms", number(elapsed)},
+		{"timeout_ms", number(c.limit().Milliseconds())},
 		{"schema_version", "1.0"},
 		{"contract_version", cmp.Or(c.Command.Version, "1.0.0")}, // streams declare none, but their help has one
 		{"tool_version", c.Program.Version},
 		{"command", c.name()},
 		{"ok", status == 0},
-		{"exit_code", json.Number(itoa(status))},
+		{"exit_code", number(status)},
 		{"cwd", c.dir},
 	}
 	if !stable {
@@ -371,21 +370,20 @@ func (c *Call) pageMeta(a *answer) object {
 	if pg == nil || a.fault != nil {
 		return nil
 	}
-	count := func(n int) json.Number { return json.Number(itoa(n)) }
 	next, more := pg.next(), pg.offset+pg.returned < pg.total
 	var cursor any
 	if next != "" {
 		cursor = next
 	}
 	o := object{
-		{"total", count(pg.total)},
-		{"page_size", count(pg.limit)},
-		{"total_count", count(pg.total)},
-		{"returned_count", count(pg.returned)},
+		{"total", number(pg.total)},
+		{"page_size", number(pg.limit)},
+		{"total_count", number(pg.total)},
+		{"returned_count", number(pg.returned)},
 		{"truncated", more},
 		{"pagination", object{
-			{"total", count(pg.total)},
-			{"returned", count(pg.returned)},
+			{"total", number(pg.total)},
+			{"returned", number(pg.returned)},
 			{"truncated", more},
 			{"has_more", more},
 			{"next_cursor", cursor},

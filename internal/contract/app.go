@@ -56,8 +56,7 @@ type Variable struct {
 // Program is an App whose declarations are valid.
 type Program struct {
 	App
-	keys    []config.Key
-	checked bool
+	keys []config.Key
 }
 
 // prefix begins the names of the program's own variables.

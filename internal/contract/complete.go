@@ -282,7 +282,7 @@ func (p *Program) SkillPages() []Page {
 func (p *Program) SkillSchemas() []Page {
 	pages := []Page{}
 	for _, c := range p.Commands {
-		entry := p.entry(c, true).append(p.extension(c)).set("version", p.Version)
+		entry := append(p.entry(c, true), p.extension(c)...).set("version", p.Version)
 		pages = append(pages, Page{
 			c.Path, "SKILL-" + strings.ReplaceAll(c.Path, " ", "-") + ".json",
 			string(appendJSON(nil, entry)) + "\n",

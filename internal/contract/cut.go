@@ -147,13 +147,13 @@ func (k *cutter) members(o object, budget int, path string) any {
 // cutToTokens implements --token-offset, --token-limit and --token-count.
 func (c *Call) cutToTokens(a *answer) {
 	if c.Bool("token-count") && a.fault == nil {
-		a.meta = a.meta.set("token_count", number(float64(tokens(size(a.data)))))
+		a.meta = a.meta.set("token_count", number(tokens(size(a.data))))
 		a.data = nil
 		return
 	}
 	whole, way, offset := a.data, longest(a.data), c.Int("token-offset")
 	if offset > 0 && a.data != nil {
-		a.meta = a.meta.set("token_offset", number(float64(offset)))
+		a.meta = a.meta.set("token_offset", number(offset))
 		a.data = c.skipRows(a, offset)
 		if a.page == nil {
 			a.data = replace(whole, way, skip(follow(whole, way), offset))
@@ -163,7 +163,7 @@ func (c *Call) cutToTokens(a *answer) {
 	if n <= 0 || a.data == nil {
 		return
 	}
-	a.meta = a.meta.set("token_limit", number(float64(n)))
+	a.meta = a.meta.set("token_limit", number(n))
 	if size(a.data) <= n*bytesPerToken {
 		return
 	}
@@ -194,7 +194,7 @@ func (c *Call) skipRows(a *answer, offset int) any {
 // cut makes the data fit and reports what is missing and which command returns it: next, unless it is the page after
 // this one.
 func (c *Call) cut(a *answer, budget int, next string) {
-	a.meta = a.meta.set("total_bytes", number(float64(size(a.data))))
+	a.meta = a.meta.set("total_bytes", number(size(a.data)))
 	k := &cutter{}
 	if list, isList := c.rows(a.data); isList && a.page != nil {
 		head := size(a.data) - size(list)

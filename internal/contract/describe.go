@@ -16,7 +16,8 @@ import (
 func (c *Call) describe() (answer, bool) {
 	switch {
 	case c.Bool("schema"):
-		return answer{pure: true, data: c.Program.entry(c.Command, true).append(c.Program.extension(c.Command))}, true
+		entry := c.Program.entry(c.Command, true)
+		return answer{pure: true, data: append(entry, c.Program.extension(c.Command)...)}, true
 	case c.Bool("output-schema"):
 		return answer{pure: true, data: schemaOf(c.Command.Output)}, true
 	case c.Bool("show-requirements"):
@@ -30,8 +31,6 @@ func (c *Call) describes() bool {
 	return c.Bool("help") || c.Bool("schema") || c.Bool("output-schema") || c.Bool("show-requirements") ||
 		c.Bool("validate-only")
 }
-
-func (o object) append(more object) object { return append(o, more...) }
 
 // Manifest returns the whole command tree. Flags and exit codes that all commands share occur once, in the entry of the
 // program.
@@ -292,8 +291,8 @@ func (p *Program) extension(c *Command) object {
 		{"spawns_background_process", c.Background != nil},
 		{"cancellable", true},
 		{"cancel_signal", "SIGTERM"},
-		{"cancel_grace_period_ms", number(float64(handlerGrace.Milliseconds()))},
-		{"timeout_ms", number(float64(limit.Milliseconds()))},
+		{"cancel_grace_period_ms", number(handlerGrace.Milliseconds())},
+		{"timeout_ms", number(limit.Milliseconds())},
 		{"max_output_bytes", json.Number("1048576")},
 		{"contract_version", c.Version},
 		{"schema_version", "1"},
@@ -344,11 +343,11 @@ func (p *Program) rareExtension(c *Command) object {
 	}
 	if b := c.Background; b != nil {
 		o = append(o, member{"cleanup_command", b.CleanupCommand},
-			member{"max_lifetime_seconds", number(b.MaxLifetime.Seconds())})
+			member{"max_lifetime_seconds", shortest(b.MaxLifetime.Seconds(), 64)})
 	}
 	if n := c.Network; n != nil {
-		o = append(o, member{"network_timeout_ms", number(float64(n.Timeout.Milliseconds()))},
-			member{"connect_timeout_ms", number(float64(n.Connect.Milliseconds()))})
+		o = append(o, member{"network_timeout_ms", number(n.Timeout.Milliseconds())},
+			member{"connect_timeout_ms", number(n.Connect.Milliseconds())})
 	}
 	return o
 }
@@ -372,9 +371,9 @@ func (p *Program) parameters(c *Command) object {
 			e = append(e, member{"pattern_type", param.patternType()}, member{"agent_hardening", true})
 		}
 		long := !slices.Contains([]Kind{Bool, Enum, Int}, param.Kind)
-		e = e.when(long, "max_length", json.Number(itoa(param.maxLen())))
+		e = e.when(long, "max_length", number(param.maxLen()))
 		if param.Position > 0 {
-			e = append(e, member{"position", json.Number(itoa(param.Position))}, member{"nargs", nargs(param)})
+			e = append(e, member{"position", number(param.Position)}, member{"nargs", nargs(param)})
 		}
 		e = e.when(param.Optional, "nargs", "?")
 		e = e.when(param.Kind == File, "glob_pattern", false)

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -18,14 +17,14 @@ import (
 // Dispatch carries out one line of a batch in this process: a JSON object with the command in _cmd, flags in _opts and
 // the payload in the other members. It writes one envelope line and returns the status. A failure, panic or hang
 // affects only its line.
-func (c *Call) Dispatch(ctx context.Context, line []byte, number int, forward []string) int {
+func (c *Call) Dispatch(ctx context.Context, line []byte, lineNumber int, forward []string) int {
 	args, name, f := c.Program.dispatchArgs(line, forward)
 	host := c.Host
 	host.stray = nil
 	host.Args, host.Dir = args, c.dir
 	host.Stdin, host.StdinTerminal, host.StdinPiped = strings.NewReader(""), false, false
 	host.Stdout, host.StdoutTerminal, host.Stderr = c.out, false, io.Discard
-	host.line = object{{"_cmd", name}, {"_line", json.Number(itoa(number))}}
+	host.line = object{{"_cmd", name}, {"_line", number(lineNumber)}}
 	if f != nil {
 		host.Args = nil
 		call := &Call{

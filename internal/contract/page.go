@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"hash/fnv"
 	"iter"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -104,16 +105,10 @@ func (w *walker) take(rows rower, path string, foreign bool) []any {
 // query identifies the list: a cursor is only valid for the same query.
 func (c *Call) query() string {
 	h := fnv.New32a()
-	names := []string{}
-	for name := range c.values {
-		if p, own := c.Command.param(name); own && !p.Global {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
+	own := c.own()
 	_, _ = h.Write([]byte(c.Command.Path))
-	for _, name := range names {
-		_, _ = h.Write([]byte("\x00" + name + "\x00" + strings.Join(c.values[name], "\x00")))
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		_, _ = h.Write([]byte("\x00" + name + "\x00" + strings.Join(own[name], "\x00")))
 	}
 	return strconv.FormatUint(uint64(h.Sum32()), 36)
 }

@@ -17,7 +17,6 @@ func New(app App) (*Program, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	p.checked = true
 	return p, nil
 }
 
@@ -41,11 +40,8 @@ func (p *Program) Check() error {
 	return r.result()
 }
 
-// checkCommand checks one command, unless all were checked.
+// checkCommand checks one command.
 func (p *Program) checkCommand(c *Command) error {
-	if p.checked {
-		return nil
-	}
 	r := &registrar{program: p, bools: map[string]bool{}}
 	r.command(c)
 	return r.result()

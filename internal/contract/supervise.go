@@ -212,7 +212,7 @@ func (c *Call) heartbeat() (stop func()) {
 			o := object{
 				{"status", "running"},
 				{"heartbeat", true},
-				{"elapsed_ms", number(float64(elapsed.Milliseconds()))},
+				{"elapsed_ms", number(elapsed.Milliseconds())},
 			}
 			if step := c.currentStep(); step != "" {
 				o = append(o, member{"step", step})

@@ -146,7 +146,7 @@ func (w *walker) value(v reflect.Value, path string, foreign bool) any {
 	case reflect.Bool:
 		return v.Bool()
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return json.Number(strconv.FormatInt(v.Int(), 10))
+		return number(v.Int())
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return json.Number(strconv.FormatUint(v.Uint(), 10))
 	case reflect.Float32, reflect.Float64:
@@ -168,7 +168,7 @@ func (w *walker) special(v any, path string, foreign bool) (any, bool) {
 	case time.Time:
 		return v.UTC().Format(time.RFC3339), true
 	case time.Duration:
-		return json.Number(strconv.FormatInt(v.Milliseconds(), 10)), true
+		return number(v.Milliseconds()), true
 	case []byte:
 		return w.bytes(v), true
 	case Exact:
@@ -197,7 +197,7 @@ func (w *walker) special(v any, path string, foreign bool) (any, bool) {
 	return nil, false
 }
 
-func number(f float64) any { return shortest(f, 64) }
+func number[N int | int64](n N) json.Number { return json.Number(strconv.FormatInt(int64(n), 10)) }
 
 // shortest returns the number with no more digits than its type can distinguish.
 func shortest(f float64, bits int) any {
@@ -230,7 +230,7 @@ func (w *walker) bytes(b []byte) any {
 		{"type", "binary"},
 		{"encoding", encoding},
 		{"value", value},
-		{"size_bytes", json.Number(strconv.Itoa(len(b)))},
+		{"size_bytes", number(len(b))},
 	}
 }
 
