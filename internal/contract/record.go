@@ -50,16 +50,9 @@ func (c *Call) record(a answer, status int) {
 	if c.Command.Quiet || c.AuditPath() == "" {
 		return
 	}
-	known, args := redact.Known(redact.Secrets(os.Environ())...), c.masked()
-	for i := range args { // a message may quote a key
-		args[i] = known.String(args[i])
-	}
 	entry := audit.Entry{
-		Timestamp: c.started.UTC(), RequestID: c.id, TraceID: c.trace(), Command: c.name(), Args: args, Cwd: c.dir,
-		ExitCode:   status,
-		DurationMS: time.Since(c.started).Milliseconds(), Danger: string(c.Command.Danger), Effect: string(a.effect),
-		Reversible: c.Command.Reversible,
-		Operator:   Operator(c.Host), InstanceID: c.instance, ToolVersion: c.Program.Version, PID: os.Getpid(),
+		Timestamp: c.started.UTC(), Command: c.name(), Args: c.masked(), ExitCode: status,
+		DurationMS: time.Since(c.started).Milliseconds(), Effect: string(a.effect), Reversible: c.Command.Reversible,
 	}
 	if c.DryRun() && a.effect != "" {
 		entry.Effect = string(a.effect.would())
@@ -67,7 +60,7 @@ func (c *Call) record(a answer, status int) {
 	if a.fault != nil {
 		entry.ErrorCode = string(a.fault.Code)
 	}
-	if err := c.AuditLog().Write(entry); err != nil {
+	if err := c.writeRecord(entry); err != nil {
 		c.Debug("the call is not recorded: %v", fault.Of(err))
 	}
 }
@@ -75,14 +68,17 @@ func (c *Call) record(a answer, status int) {
 // RecordAlso writes a line about a part of this call that has to be recorded by itself, before the call has ended. It
 // fills in what all lines of a call have in common.
 func (c *Call) RecordAlso(e audit.Entry) error {
+	e.Timestamp, e.Command = time.Now().UTC(), cmp.Or(e.Command, c.name())
+	return c.writeRecord(e)
+}
+
+func (c *Call) writeRecord(e audit.Entry) error {
 	known := redact.Known(redact.Secrets(os.Environ())...)
-	for i := range e.Args {
+	for i := range e.Args { // a message may quote a key
 		e.Args[i] = known.String(e.Args[i])
 	}
-	e.Timestamp, e.RequestID, e.TraceID, e.Cwd = time.Now().UTC(), c.id, c.trace(), c.dir
-	e.Danger, e.Operator, e.InstanceID, e.ToolVersion, e.PID = string(c.Command.Danger), Operator(c.Host), c.instance,
-		c.Program.Version, os.Getpid()
-	e.Command = cmp.Or(e.Command, c.name())
+	e.RequestID, e.TraceID, e.Cwd, e.Danger = c.id, c.trace(), c.dir, string(c.Command.Danger)
+	e.Operator, e.InstanceID, e.ToolVersion, e.PID = Operator(c.Host), c.instance, c.Program.Version, os.Getpid()
 	return c.AuditLog().Write(e)
 }
 
