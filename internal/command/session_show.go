@@ -148,6 +148,7 @@ func describeSession(
 		sessionRow: sessionRows(c)(s), Mode: s.Mode, Input: s.Usage.Context(), Output: s.Usage.Output,
 		Calls: s.Calls, Denials: s.Denials, Compactions: s.Compactions, Damaged: len(damage), Damage: damage,
 		Session: orNil(s.Session), Path: store.Path(s.Begin.ID), Version: s.Begin.Version, Records: v.Last(),
+		Walls: s.Measured(),
 	}
 	if by, open := store.Writer(s.Begin.ID); open {
 		d.Writer = &sessionWriter{by.PID, by.Since}
@@ -161,12 +162,6 @@ func describeSession(
 			asked.Tool = q.Tool.Name
 		}
 		d.Questions = append(d.Questions, asked)
-	}
-	if s.Walls != "" {
-		d.Walls = &event.Walls{Name: s.Walls, Network: s.Network}
-		if s.Holes != "" {
-			d.Walls.Holes = strings.Split(s.Holes, "\n")
-		}
 	}
 	if s.Begin.Forked != nil {
 		d.ForkedFrom = &s.Begin.Forked.ID

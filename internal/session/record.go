@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"omniagent/internal/event"
@@ -190,6 +191,16 @@ type Confinement struct {
 	Holes   string `json:"holes,omitempty"`   // what the walls did not stop, one per line
 	// the requested network, whether or not the walls could enforce it
 	Wanted string `json:"wanted,omitempty"`
+}
+
+// Measured returns the walls as they were measured, or nil if they were not.
+func (c Confinement) Measured() *event.Walls {
+	if c.Walls == "" {
+		return nil
+	}
+	return &event.Walls{
+		Name: c.Walls, Network: c.Network, Holes: strings.FieldsFunc(c.Holes, func(r rune) bool { return r == '\n' }),
+	}
 }
 
 // Compacted says that the model sees a summary instead of the messages before.

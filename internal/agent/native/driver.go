@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
@@ -130,7 +129,7 @@ func (o observer) After(agent.Exit) agent.Evidence {
 	defer view.Close()
 	e := agent.Evidence{
 		Session: o.id, DenialsKnown: true, Answered: agent.No, Model: view.State.Model,
-		Walls: wallsOf(view.State.Confinement), Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")},
+		Walls: view.State.Measured(), Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")},
 	}
 	var denials []event.Denial
 	for entry, err := range view.Entries() {
@@ -171,14 +170,4 @@ func (driver) Decode(o setting.Output) agent.Decoder {
 // Mind prepares a conversation in which every turn is a process. Open does the same within this process.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	return cli.TurnMind(d, s, sv)
-}
-
-// wallsOf returns the walls in a journal.
-func wallsOf(h session.Confinement) *event.Walls {
-	if h.Walls == "" {
-		return nil
-	}
-	return &event.Walls{
-		Name: h.Walls, Network: h.Network, Holes: strings.FieldsFunc(h.Holes, func(r rune) bool { return r == '\n' }),
-	}
 }
