@@ -80,7 +80,7 @@ func namesOf[D agent.Driver](all []D) (names []string) {
 	return names
 }
 
-// named returns the agent that answers to a name.
+// named returns the one of them that answers to a name.
 func named(known []knownAgent, name string) (knownAgent, error) {
 	if k, ok := agent.Find(known, name); ok {
 		return k, nil
@@ -92,11 +92,11 @@ func named(known []knownAgent, name string) (knownAgent, error) {
 	return knownAgent{}, f
 }
 
-// checkAgent returns an error if no agent answers to a name.
-func (p Parts) checkAgent(c *contract.Call, name string) error {
+// agentNamed returns the agent that answers to a name.
+func (p Parts) agentNamed(c *contract.Call, name string) (knownAgent, error) {
 	known, err := knownAgents(c, p.Agents)
-	if err == nil {
-		_, err = named(known, name)
+	if err != nil {
+		return knownAgent{}, err
 	}
-	return err
+	return named(known, name)
 }

@@ -123,11 +123,7 @@ func chatAgain(c *contract.Call, id string) string {
 	if in == nil {
 		return resume
 	}
-	network := internet
-	if c.String("network") == "on" {
-		network = "on"
-	}
-	return inFork(in.Name, network, resume)
+	return inFork(in.Name, networkOfFork(c), resume)
 }
 
 // inFork is a command that runs another one in a fork.

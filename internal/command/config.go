@@ -73,7 +73,7 @@ func (p Parts) checkNamed(c *contract.Call) []fault.Problem {
 	var err error
 	switch key := c.String("key"); {
 	case key == "agent" || isContext(key, "agent"):
-		err = p.checkAgent(c, value)
+		_, err = p.agentNamed(c, value)
 	case key == "native.provider" || isContext(key, "native.provider"):
 		err = provider.Options{APIs: p.APIs}.Check(value)
 	}

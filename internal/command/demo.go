@@ -183,14 +183,14 @@ func (p Parts) demoAgents(c *contract.Call) ([]demoAgent, demoNext) {
 	env := agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: versions(c.Paths).Of}
 	const try = `omniagent -p 'What is in this directory?' --agent `
 	var next, login, install demoNext
+	keyed, keyedBy := nativeLogin(c, p.APIs)
 	for _, d := range p.Agents {
 		known, _ := knownAgent{Driver: d}.locate(c)
 		row := demoAgent{Name: d.Name(), Installed: known.Installed, Version: known.Version, Login: "unknown"}
 		about := d.Describe()
 		if d.Name() == native.Name {
-			command, by := nativeLogin(c, p.APIs)
-			if row.Login = "no"; command != "" {
-				row.Login, row.LoginBy = "yes", &by
+			if row.Login = "no"; keyed != "" {
+				row.Login, row.LoginBy = "yes", &keyedBy
 			}
 			rows = append(rows, row)
 			continue
@@ -217,8 +217,8 @@ func (p Parts) demoAgents(c *contract.Call) ([]demoAgent, demoNext) {
 		}
 		rows = append(rows, row)
 	}
-	if command, by := nativeLogin(c, p.APIs); next.Command == "" && command != "" {
-		next = demoNext{command, "the native agent needs nothing but a model, and " + by + " is set"}
+	if next.Command == "" && keyed != "" {
+		next = demoNext{keyed, "the native agent needs nothing but a model, and " + keyedBy + " is set"}
 	}
 	for _, other := range []demoNext{login, install} {
 		if next.Command == "" {

@@ -26,7 +26,7 @@ func exec() *contract.Command {
 			"failure unless " +
 			"--ignore-errors is given. What a\n" +
 			"line may change is what its own command may change.",
-		Timeout: 0, Scopes: []string{}, Output: contract.TypeOf[execData](), Stdin: &contract.Stdin{
+		Scopes: []string{}, Output: contract.TypeOf[execData](), Stdin: &contract.Stdin{
 			Format:   "jsonl",
 			Required: true,
 			Lines:    true,

@@ -312,16 +312,20 @@ func placed(args []string) []string {
 	return slices.Insert(slices.Clone(args), end, "--cwd=.") // the last one counts
 }
 
-// forked is Serve for a command that can work in a fork. There --network says what commands reach; on opens the fork
-// too, and all else leaves the agent its model.
-func (p Parts) forked(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, error)) func(context.Context,
-	*contract.Call, <-chan os.Signal) (int, error) {
+// networkOfFork returns what a fork around an agent reaches. --network says what commands reach there; on opens the
+// fork too, and all else leaves the agent its model.
+func networkOfFork(c *contract.Call) string {
+	if c.String("network") == "on" {
+		return "on"
+	}
+	return internet
+}
+
+// forked is Serve for a command that can work in a fork.
+func (p Parts) forked(serve contract.Serve) contract.Serve {
 	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-		network := internet
-		if c.String("network") == "on" {
-			network = "on"
-		}
-		if status, done, err := againInFork(ctx, c, signals, network, p.refusesTalk); done || err != nil {
+		status, done, err := againInFork(ctx, c, signals, networkOfFork(c), p.refusesTalk)
+		if done || err != nil {
 			return status, err
 		}
 		stop := relayLoopback(ctx, c)

@@ -206,7 +206,7 @@ func (p Parts) acpInstall() *contract.Command {
 	write := cmd.Run
 	cmd.Run = func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 		if !c.Bool("remove") {
-			if err := p.checkAgent(c, c.String("agent")); err != nil {
+			if _, err := p.agentNamed(c, c.String("agent")); err != nil {
 				return contract.Result{}, err
 			}
 		}

@@ -92,8 +92,7 @@ func lineWriter(c *contract.Call, prefix string) func(format string, args ...any
 }
 
 // quiet removes the secrets of the environment from an error.
-func quiet(serve func(context.Context, *contract.Call, <-chan os.Signal) (int, error)) func(context.Context,
-	*contract.Call, <-chan os.Signal) (int, error) {
+func quiet(serve contract.Serve) contract.Serve {
 	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 		code, err := serve(ctx, c, signals)
 		if err == nil {

@@ -131,11 +131,12 @@ func ceilingOf(c *contract.Call) (most delegate.Mode, reads setting.Approval, er
 // mcpRoots returns the directories in which agents may work.
 func mcpRoots(c *contract.Call) ([]string, error) {
 	var roots []string
-	for _, dir := range append(c.Strings("dir"), "")[:max(1, len(c.Strings("dir")))] {
-		path := c.Dir()
-		if dir != "" {
-			path = c.Abs(dir)
-		}
+	dirs := c.Strings("dir")
+	if len(dirs) == 0 {
+		dirs = []string{c.Dir()}
+	}
+	for _, dir := range dirs {
+		path := c.Abs(dir)
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			return nil, fault.New(fault.ArgError, "there is no directory %s", path).Because(err)

@@ -243,11 +243,11 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 		return t, err
 	}
 	for _, name := range names {
-		driver, err := p.named(c, name)
+		known, err := p.agentNamed(c, name)
 		if err != nil {
 			return t, err
 		}
-		t.Agents = append(t.Agents, driver)
+		t.Agents = append(t.Agents, known.Name())
 	}
 	if len(t.Agents) == 0 {
 		return t, fault.New(fault.ArgError, "no agent is named").
@@ -275,18 +275,6 @@ func clockOf(c *contract.Call, flag, key string) time.Duration {
 		return c.Duration(flag)
 	}
 	return c.Config.Duration(key)
-}
-
-// named returns the name of an agent that is known under this word.
-func (p Parts) named(c *contract.Call, word string) (string, error) {
-	known, err := knownAgents(c, p.Agents)
-	if err != nil {
-		return "", err
-	}
-	if k, ok := agent.Find(known, word); ok {
-		return k.Name(), nil
-	}
-	return "", fault.New(fault.NotFoundCode, "there is no agent %s", word).Hint("omniagent agents list")
 }
 
 // answersOf returns what --answer and --answer-from say, by key.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
 	"omniagent/internal/event"
 	"omniagent/internal/run"
@@ -115,8 +116,8 @@ func runShownOf(store run.Store, r run.Record) runShown {
 		d.runData = jobOf(store, r)
 	}
 	d.Adapter, d.SessionKey, d.Denied = d.runData.Agent, d.runData.Session, d.runData.Denials
-	if d.Adapter == "native" {
-		d.Mode = "native"
+	if d.Adapter == native.Name {
+		d.Mode = native.Name
 	}
 	for _, a := range r.Attempts {
 		row := runAttempt{a.Agent, orNil(a.Session), a.First, a.Last, string(a.State), string(a.Reason), a.Began, nil}

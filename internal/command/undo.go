@@ -175,7 +175,7 @@ func (d undoData) PlainText() string {
 	return d.words + "\n"
 }
 
-// takeBack returns what takes back the last turn of a directory, or of one session in it, for a host; nil if it takes
+// undoFor returns what takes back the last turn of a directory, or of one session in it, for a host; nil if it takes
 // no snapshots.
 func undoFor(c *contract.Call) func(ctx context.Context, dir, session string, redo bool) (string, error) {
 	if snapshots(c) == nil {

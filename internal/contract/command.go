@@ -107,9 +107,12 @@ type Command struct {
 
 	// Serve replaces Run in the classes Stream and Terminal: the command itself reads and writes its protocol and
 	// returns the exit status. An error means that the call cannot begin; Refuse reports one in the protocol.
-	Serve  func(context.Context, *Call, <-chan os.Signal) (int, error)
+	Serve  Serve
 	Refuse func(*Call, *fault.Fault)
 }
+
+// Serve serves a call of the classes Stream and Terminal.
+type Serve func(ctx context.Context, c *Call, signals <-chan os.Signal) (status int, err error)
 
 // Result is what Run returns. If Run also returns an error, Data is what is known nevertheless.
 type Result struct {
