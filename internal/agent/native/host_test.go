@@ -105,7 +105,7 @@ func TestToolsOfTheHost(t *testing.T) {
 		{agent.Terms{Mode: setting.Plan}, true, own + " AskUserQuestion ExitPlanMode"},
 		{agent.Terms{Mode: setting.Plan}, false, own},
 		{
-			agent.Terms{Deny: []string{"Bash", "Task", "Skill", "Read(x)"}},
+			agent.Terms{Deny: []string{"Bash", "Task", "Skill", "Read(x)", "PowerShell", "LSP"}},
 			false,
 			"Read Write Edit MultiEdit NotebookEdit Glob Grep LS TodoWrite",
 		},
@@ -115,7 +115,7 @@ func TestToolsOfTheHost(t *testing.T) {
 			"Read Write Edit MultiEdit Glob Grep LS Bash BashOutput TaskOutput KillShell TodoWrite",
 		},
 		{agent.Terms{Tools: []string{"Read", "Bash", "WebSearch", "Skill"}}, true, "Read Bash BashOutput TaskOutput KillShell"},
-		{agent.Terms{Tools: []string{"Read", "Bash"}, Deny: []string{"Bash"}}, true, "Read"},
+		{agent.Terms{Tools: []string{"Read", "Bash", "Artifact", "Monitor"}, Deny: []string{"Bash"}}, true, "Read"},
 		{agent.Terms{Tools: []string{}}, true, ""},
 		{agent.Terms{Deny: []string{"*"}}, true, ""},
 	} {

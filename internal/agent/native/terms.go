@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/guard"
 	"omniagent/internal/mcp"
 	"omniagent/internal/model"
+	"omniagent/internal/proto/claude"
 	"omniagent/internal/provider"
 	"omniagent/internal/text"
 	"omniagent/internal/tool"
@@ -103,7 +104,7 @@ func (o *Options) rules(t *terms) error {
 		for _, written := range list.rules {
 			written = renamed(strings.TrimSpace(written))
 			name, _, brackets := strings.Cut(written, "(")
-			if slices.Contains(foreignTools(), name) {
+			if o.foreign(name) {
 				o.Log("there is no tool %s here, so the rule about it is ignored", name)
 				continue
 			}
@@ -131,8 +132,7 @@ func (o Options) toolsExist() error {
 	}
 	for _, written := range o.Terms.Tools {
 		is := func(t toolspec.Tool) bool { return o.named([]string{written}, t) }
-		if slices.ContainsFunc(all, is) || strings.HasPrefix(written, "mcp__") ||
-			slices.Contains(foreignTools(), written) {
+		if slices.ContainsFunc(all, is) || strings.HasPrefix(written, "mcp__") || o.foreign(written) {
 			continue
 		}
 		f := fault.New(fault.ArgError, "--tools: there is no tool %q", written)
@@ -144,14 +144,10 @@ func (o Options) toolsExist() error {
 	return nil
 }
 
-// foreignTools returns tools of Claude Code that hosts may name, and that do not exist here.
-func foreignTools() []string {
-	return []string{
-		"SlashCommand", "TaskStop", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate",
-		"EnterPlanMode", "EnterWorktree", "ExitWorktree", "CronCreate", "CronDelete", "CronList", "ListAgents",
-		"ListMcpResources", "ListMcpResourcesTool", "ReadMcpResource", "ReadMcpResourceTool", "LSP", "Monitor",
-		"NotebookRead", "ReportFindings", "ScheduleWakeup", "SendMessage", "ToolSearch", "Workflow",
-	}
+// foreign reports whether a tool is one of Claude Code that does not exist here.
+func (o Options) foreign(name string) bool {
+	return slices.Contains(claude.Foreign(), name) &&
+		!slices.ContainsFunc(o.Tools.Specs(), func(t toolspec.Tool) bool { return t.Name == name })
 }
 
 // renamed returns a rule with our name for the tool, because Claude Code's may differ.

@@ -160,13 +160,14 @@ func (d Delta) Stricter() Delta {
 	return Delta{From: d.From, Ignored: d.Ignored, Ask: d.Ask, Deny: d.Deny, NoBypass: d.NoBypass, Walls: d.Walls}
 }
 
-// foreign returns Claude Code's tools that we do not have.
-func foreign() []string {
+// Foreign returns tools of Claude Code that hosts may name. Most do not exist here, so ask the list of ours first.
+func Foreign() []string {
 	return []string{
 		"Artifact", "AskUserQuestion", "ClaudeDesign", "CronCreate", "CronDelete", "CronList", "EndConversation",
 		"EnterPlanMode", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "ListAgents",
-		"ListMcpResourcesTool", "LSP", "Monitor", "OfferChromeSetup", "PowerShell", "Projects", "propose_skills",
-		"PushNotification", "ReadMcpResourceDirTool", "ReadMcpResourceTool", "ReadNotifications",
+		"ListMcpResources", "ListMcpResourcesTool", "LSP", "Monitor", "NotebookRead", "OfferChromeSetup", "PowerShell",
+		"Projects", "propose_skills", "PushNotification", "ReadMcpResource", "ReadMcpResourceDirTool",
+		"ReadMcpResourceTool", "ReadNotifications",
 		"RemoteTrigger", "ReportFindings", "ScheduleWakeup", "SendFeedback", "SendMessage", "SendUserFile",
 		"SendUserMessage", "SetGoal", "ShareOnboardingGuide", "ShowOnboardingRolePicker", "Skill",
 		"SlashCommand", "StructuredOutput", "SubagentHandback", "TaskCreate", "TaskGet", "TaskList", "TaskOutput",
@@ -180,7 +181,7 @@ func OurRules(rules []string, known func(rule string) bool) (ours, without []str
 	for _, r := range rules {
 		name, rest, brackets := strings.Cut(r, "(")
 		switch {
-		case slices.Contains(foreign(), name) && !known(r):
+		case slices.Contains(Foreign(), name) && !known(r):
 			without = append(without, r)
 		case name == "Agent" && brackets:
 			ours = append(ours, "Task("+rest)
