@@ -34,7 +34,7 @@ type Server struct {
 
 // Options are shared by all servers.
 type Options struct {
-	Environ []string // of programs; nil for what the function Environ selects from ours
+	Environ []string // all that programs inherit
 	Dir     string   // working directory of programs; empty for ours
 	Roots   []string // directories to report to servers
 	// gets messages for people, one line each; may be nil; may be called concurrently

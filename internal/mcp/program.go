@@ -33,10 +33,7 @@ type program struct {
 
 func startProgram(c *Conn) error {
 	s, o := c.server, c.options
-	env := o.Environ
-	if env == nil {
-		env = Environ(os.Environ())
-	}
+	env := append([]string{}, o.Environ...) // not nil, which would stand for all of ours
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		env = set(env, name, s.Env[name])
 	}
@@ -234,29 +231,6 @@ func idIn(part []byte) (int64, bool) {
 func printed(t *process.Tail) string {
 	said, _ := text.Clean(strings.ToValidUTF8(string(t.Bytes()), ""))
 	return redact.String(strings.TrimSpace(said))
-}
-
-// Environ selects the variables that programs need to run. They do not include keys, which a server gets from its
-// configuration.
-func Environ(all []string) []string {
-	names := []string{
-		"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TEMP", "TERM", "TMP",
-		"TMPDIR", "TZ", "USER",
-		"NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "DISPLAY", "WAYLAND_DISPLAY",
-		"DBUS_SESSION_BUS_ADDRESS",
-		"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE",
-		"PROGRAMDATA", "PROGRAMFILES",
-		"PROGRAMFILES(X86)", "SYSTEMDRIVE", "SYSTEMROOT", "USERNAME", "USERPROFILE", "WINDIR",
-	}
-	var out []string
-	for _, entry := range all {
-		name, _, _ := strings.Cut(entry, "=")
-		upper := strings.ToUpper(name)
-		if slices.Contains(names, upper) || strings.HasPrefix(upper, "LC_") || strings.HasPrefix(upper, "XDG_") {
-			out = append(out, entry)
-		}
-	}
-	return out
 }
 
 func set(env []string, name, value string) []string {

@@ -446,10 +446,9 @@ func TestStubbornServer(t *testing.T) {
 
 func TestEnvironmentOfAServer(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "canary")
-	t.Setenv("LC_MEASUREMENT", "x")
 	s := as(t, "good")
 	s.Env["MINE"], s.Dir = "yes", t.TempDir()
-	c := open(t, s, Options{})
+	c := open(t, s, Options{Environ: []string{"PATH=" + os.Getenv("PATH"), "LC_MEASUREMENT=x"}})
 	got := callText(t, c, "environment", "")
 	if strings.Contains(got, "canary") || !strings.Contains(got, `"MINE=yes"`) || !strings.Contains(got, `"PATH=`) ||
 		!strings.Contains(got, "LC_MEASUREMENT=x") {

@@ -26,7 +26,7 @@ func TestRealServer(t *testing.T) {
 		Name:    "everything",
 		Command: []string{filepath.Join(dir, "node_modules", ".bin", "mcp-server-everything")},
 	}
-	c := open(t, s, Options{Log: log.add, Roots: []string{dir}, Rest: 5 * time.Second})
+	c := open(t, s, Options{Environ: os.Environ(), Log: log.add, Roots: []string{dir}, Rest: 5 * time.Second})
 	var names []string
 	for _, tool := range c.Tools() {
 		names = append(names, tool.Name)
