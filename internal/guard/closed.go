@@ -93,12 +93,9 @@ type invocation struct {
 	at     dirs
 
 	flags    []string // as given, without values
-	values   []given
+	values   []string // those of the flags
 	operands []word
 }
-
-// given is a flag with its value.
-type given struct{ flag, value string }
 
 // fits says why the arguments are not in the grammar.
 func (in *invocation) fits(g entry) string {
@@ -319,7 +316,7 @@ func (in *invocation) flag(text string, rest []word, known map[string]byte, apar
 		if len(rest) == 0 {
 			return 0, text + " needs a value"
 		}
-		return 1, in.value(text, rest[0], kind)
+		return 1, in.value(rest[0], kind)
 	}
 	if strings.HasPrefix(text, "--") {
 		name, value, has := strings.Cut(text, "=")
@@ -328,7 +325,7 @@ func (in *invocation) flag(text string, rest []word, known map[string]byte, apar
 			return 0, fmt.Sprintf("%s %s is not among the flags that are approved", in.name, name)
 		}
 		in.flags = append(in.flags, name)
-		return 0, in.value(name, word{text: value, known: true}, kind)
+		return 0, in.value(word{text: value, known: true}, kind)
 	}
 	if apart {
 		return 0, fmt.Sprintf("%s %s is not among the flags that are approved", in.name, text)
@@ -344,7 +341,7 @@ func (in *invocation) flag(text string, rest []word, known map[string]byte, apar
 			continue
 		}
 		if i+1 < len(text) {
-			return 0, in.value(name, word{text: text[i+1:], known: true}, kind)
+			return 0, in.value(word{text: text[i+1:], known: true}, kind)
 		}
 		if kind == '?' {
 			return 0, ""
@@ -352,13 +349,13 @@ func (in *invocation) flag(text string, rest []word, known map[string]byte, apar
 		if len(rest) == 0 {
 			return 0, name + " needs a value"
 		}
-		return 1, in.value(name, rest[0], kind)
+		return 1, in.value(rest[0], kind)
 	}
 	return 0, ""
 }
 
-func (in *invocation) value(flag string, v word, kind byte) string {
-	in.values = append(in.values, given{flag, v.text})
+func (in *invocation) value(v word, kind byte) string {
+	in.values = append(in.values, v.text)
 	switch kind {
 	case 'f':
 		if !v.literal() {

@@ -208,7 +208,7 @@ func (in *invocation) findExpression(args []word) string {
 		}
 		if kind != 0 {
 			i++
-			if why := in.value(a.text, args[i], kind); why != "" {
+			if why := in.value(args[i], kind); why != "" {
 				return why
 			}
 		}
@@ -221,18 +221,10 @@ func (in *invocation) sed() string {
 	if why := in.split(grammarOf(in.name)); why != "" {
 		return why
 	}
-	quiet := slices.ContainsFunc(in.flags, func(f string) bool {
-		return f == "-n" || f == "--quiet" ||
-			f == "--silent"
-	})
-	if !quiet {
+	if !slices.ContainsFunc(in.flags, func(f string) bool { return f == "-n" || f == "--quiet" || f == "--silent" }) {
 		return "sed is approved with -n and a script that prints lines, such as 10,20p"
 	}
-	var scripts []string
-	for _, v := range in.values {
-		scripts = append(scripts, v.value) // all values here are scripts
-	}
-	read := in.operands
+	scripts, read := in.values, in.operands // all values here are scripts
 	if len(scripts) == 0 {
 		if len(read) == 0 || !read[0].literal() {
 			return "sed without a script"
