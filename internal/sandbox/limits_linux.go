@@ -39,15 +39,15 @@ func lowerLimit(which int, to uint64) error {
 // limitMemory comes last, because it limits this process too: set from outside, it would take effect only after the
 // command runs. So it leaves room for what the runtime of this process may still need.
 func limitMemory(bytes int64) {
-	most := max(uint64(bytes), dataOf("/proc/self/status")+roomOfStage)
+	most := max(uint64(bytes), ownData()+roomOfStage)
 	_ = lowerLimit(unix.RLIMIT_DATA, most)
 }
 
 const roomOfStage = 64 << 20
 
-// dataOf returns how much of a process counts for the limit; 0: not known.
-func dataOf(status string) uint64 {
-	n, _ := strconv.ParseUint(strings.TrimSuffix(statusField(status, "VmData"), " kB"), 10, 54)
+// ownData returns how much of this process counts for the limit; 0: not known.
+func ownData() uint64 {
+	n, _ := strconv.ParseUint(strings.TrimSuffix(statusField("/proc/self/status", "VmData"), " kB"), 10, 54)
 	return n << 10
 }
 

@@ -205,7 +205,7 @@ func processesOfAgent() error {
 		if strings.Trim(name, "0123456789") == "" || entry.Type()&os.ModeSymlink != 0 {
 			continue
 		}
-		if err := over("/proc/"+name, unix.MOUNT_ATTR_RDONLY); err != nil && !unreachable(err) {
+		if err := makeReadOnly("/proc/" + name); err != nil && !unreachable(err) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}

@@ -230,8 +230,8 @@ func attach(fd, to int, attrs uint64) error {
 	return unix.MoveMount(fd, "", to, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// over mounts a copy of a path over the path. A mount point cannot be moved or removed.
-func over(path string, attrs uint64) error {
+// makeReadOnly mounts a copy of a path over the path. A mount point cannot be moved or removed.
+func makeReadOnly(path string) error {
 	at, err := openPlain(path)
 	if err != nil {
 		return err
@@ -242,14 +242,14 @@ func over(path string, attrs uint64) error {
 		return err
 	}
 	defer unix.Close(fd)
-	return attach(fd, at, attrs)
+	return attach(fd, at, unix.MOUNT_ATTR_RDONLY)
 }
 
 // keep covers the protected names that exist, parents first. The supervisor protects them whether or not something
 // covers them; this is for their permissions and times.
 func keep(o *order) error {
 	for _, path := range o.Covers {
-		if err := over(path, unix.MOUNT_ATTR_RDONLY); err != nil && !unreachable(err) {
+		if err := makeReadOnly(path); err != nil && !unreachable(err) {
 			return fmt.Errorf("%s cannot be protected: %w", path, err)
 		}
 	}
