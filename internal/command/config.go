@@ -15,9 +15,9 @@ import (
 
 // Shared by the commands of "config": keys, files and scopes.
 
-func keyParam(required bool) contract.Param {
+func keyParam() contract.Param {
 	return contract.Param{
-		Name: "key", Kind: contract.ID, Position: 1, Required: required, Stdin: true,
+		Name: "key", Kind: contract.ID, Position: 1, Required: true, Stdin: true,
 		Help: "name of the setting, such as audit.keep",
 	}
 }
@@ -170,7 +170,7 @@ func (p Parts) configSet() *contract.Command {
 			"project file that was\n" +
 			"trusted before, or is new, is trusted with the new content.",
 		Output: contract.TypeOf[changeData](),
-		Params: []contract.Param{keyParam(true), {
+		Params: []contract.Param{keyParam(), {
 			Name: "value", Kind: contract.Text, Position: 2, Required: true, MaxLen: 4096, Help: "the value",
 		}, globalParam()},
 		Exits: []contract.Exit{{Code: contract.Success, When: "the value is set, or was so already"}},
@@ -228,7 +228,7 @@ func effectOf(old, value string) contract.Effect {
 func configUnset() *contract.Command {
 	return configEdit(contract.Command{
 		Path: "config unset", Summary: "remove a configuration value", Output: contract.TypeOf[unsetData](),
-		Params:   []contract.Param{keyParam(true), globalParam()},
+		Params:   []contract.Param{keyParam(), globalParam()},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "the value is gone, or was not there"}},
 		Examples: []contract.Example{{Description: "Back to the default", Command: "omniagent config unset output"}},
 		Validate: func(c *contract.Call) []fault.Problem { return checkEdit(c, false) },
@@ -277,7 +277,7 @@ type settingData struct {
 func configGet() *contract.Command {
 	return configCommand(contract.Command{
 		Path: "config get", Summary: "show one configuration value and where it comes from", Danger: contract.Safe,
-		Output: contract.TypeOf[settingData](), Params: []contract.Param{keyParam(true)},
+		Output: contract.TypeOf[settingData](), Params: []contract.Param{keyParam()},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "the value is shown; null when nothing sets it"}},
 		Examples: []contract.Example{{Description: "The form of results", Command: "omniagent config get output"}},
 		Validate: func(c *contract.Call) []fault.Problem { return checkEdit(c, false) },

@@ -301,9 +301,3 @@ func (c *Conn) faultOf(err error) error {
 	return fault.New(fault.Down, "the MCP server %s failed: %s", name, text.OneLine(err.Error(), 500)).With("server",
 		name)
 }
-
-// cleanText cleans a text and keeps its lines.
-func cleanText(s string, most int) string {
-	s, _ = text.Clean(s)
-	return text.Cut(strings.TrimSpace(s), most)
-}

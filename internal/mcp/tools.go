@@ -100,7 +100,8 @@ func readTool(raw json.RawMessage) (t toolspec.Tool, why string) {
 	case len(d.InputSchema) > maxSchema:
 		return t, "the schema of its input is too long"
 	}
-	t.Description = cleanText(d.Description, maxDescribe)
+	described, _ := text.Clean(d.Description)
+	t.Description = text.Cut(strings.TrimSpace(described), maxDescribe)
 	t.Input = json.RawMessage(`{"type":"object"}`)
 	if len(d.InputSchema) == 0 || string(d.InputSchema) == "null" {
 		return t, ""

@@ -114,7 +114,7 @@ func (s *Session) writeProjection() error {
 		return nil
 	}
 	s.decoded()
-	if err := s.store.noLink(s.id, projectionEnding); err != nil {
+	if err := s.store.noLink(s.id); err != nil {
 		return err
 	}
 	var b bytes.Buffer

@@ -258,7 +258,7 @@ func (s Store) openLocked(id string, lock *workspace.FileLock) (_ *Session, err 
 	if err != nil {
 		return nil, unreadable(s.file(id, journalEnding), err)
 	}
-	if err := s.noLink(id, projectionEnding); err != nil {
+	if err := s.noLink(id); err != nil {
 		return nil, err
 	}
 	return own, own.load(own.journal.last())
@@ -267,7 +267,7 @@ func (s Store) openLocked(id string, lock *workspace.FileLock) (_ *Session, err 
 // missing returns the error for a missing journal. Other programs may leave a projection without one.
 func (s Store) missing(id string) error {
 	f := notFound(id)
-	if file := s.file(id, projectionEnding); s.noLink(id, projectionEnding) == nil {
+	if file := s.file(id, projectionEnding); s.noLink(id) == nil {
 		if _, err := os.Lstat(file); err == nil {
 			f.Hint("it has a history but no journal: begin a session with --history-file %s", file)
 		}
@@ -380,9 +380,9 @@ func (s Store) open(id string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// noLink rejects a session file that is a symlink.
-func (s Store) noLink(id, ending string) error {
-	path := s.file(id, ending)
+// noLink rejects a file of the projection that is a symlink.
+func (s Store) noLink(id string) error {
+	path := s.file(id, projectionEnding)
 	info, err := os.Lstat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		return noFile(path)
