@@ -27,7 +27,6 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/claude"
-	"omniagent/internal/agent/cli"
 	"omniagent/internal/agent/codex"
 	"omniagent/internal/agent/copilot"
 	"omniagent/internal/agent/gemini"
@@ -210,7 +209,7 @@ func first(d agent.Driver, dir string, n int) error {
 		return err
 	}
 	env := []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + base, "IS_SANDBOX=1"}
-	lookup := func(name string) (string, bool) { return cli.Lookup(env, name) }
+	lookup := process.In(env)
 	in, err := d.Locate(agent.Env{Lookup: lookup, Dir: work})
 	if err != nil {
 		return err

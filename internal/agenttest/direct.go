@@ -126,7 +126,7 @@ func (w wish) journal(ctx context.Context, b session.Begin) (*session.Session, e
 // specOf returns the Spec for a driver.
 func specOf(s Subject, w wish) (agent.Spec, error) {
 	env := slices.Concat(w.in.env, w.in.more)
-	lookup := func(name string) (string, bool) { return cli.Lookup(env, name) }
+	lookup := process.In(env)
 	install, err := s.Driver.Locate(agent.Env{Lookup: lookup, Dir: w.in.work})
 	if err != nil {
 		return agent.Spec{}, err

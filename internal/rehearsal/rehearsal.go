@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
 	"omniagent/internal/fingerprint"
 	"omniagent/internal/ident"
 	"omniagent/internal/process"
@@ -148,7 +147,7 @@ func newStage(s Subject, o Options, places *places) *stage {
 		env: privately(o.Env),
 		key: "sk-" + ident.Hex(8), ran: map[string]*outcome{},
 	}
-	lookup := func(name string) (string, bool) { return cli.Lookup(o.Env, name) }
+	lookup := process.In(o.Env)
 	st.machine = agent.Machine{
 		Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(p string) bool { return process.Find(p, lookup) != "" },
 	}

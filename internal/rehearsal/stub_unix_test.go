@@ -103,7 +103,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 }
 
 func (d driver) Observe(l agent.Launch) agent.Observer {
-	home, _ := cli.Lookup(l.Env, "HOME")
+	home, _ := process.Value(l.Env, "HOME")
 	return observer{filepath.Join(home, "record.json")}
 }
 

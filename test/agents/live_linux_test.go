@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/modelserver"
@@ -46,7 +45,7 @@ func scripted(t *testing.T, script string) *modelserver.Server {
 func (b *bench) wanted(d agent.Driver, m *modelserver.Server) agent.Spec {
 	b.t.Helper()
 	env := b.environ()
-	lookup := func(name string) (string, bool) { return cli.Lookup(env, name) }
+	lookup := process.In(env)
 	install, err := d.Locate(agent.Env{Lookup: lookup, Dir: b.work})
 	if err != nil {
 		b.t.Fatal(err)

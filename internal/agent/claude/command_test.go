@@ -11,6 +11,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
 
@@ -298,7 +299,7 @@ func TestRefusals(t *testing.T) {
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%+v %q root=%t: %q, not %q", s.Shared, s.Passthrough, s.Machine.Root, got, c.want)
 		}
-		if v, _ := cli.Lookup(l.Env, "IS_SANDBOX"); v == "1" && !slices.Contains(s.Env, "IS_SANDBOX=1") {
+		if v, _ := process.Value(l.Env, "IS_SANDBOX"); v == "1" && !slices.Contains(s.Env, "IS_SANDBOX=1") {
 			t.Error("said for the user that this is a sandbox")
 		}
 	}
@@ -462,7 +463,7 @@ func TestRehearsal(t *testing.T) {
 		"ANTHROPIC_AUTH_TOKEN": "", "CLAUDE_CODE_USE_BEDROCK": "",
 	}
 	for name, value := range want {
-		if got, ok := cli.Lookup(l.Env, name); got != value || ok != (value != "") {
+		if got, ok := process.Value(l.Env, name); got != value || ok != (value != "") {
 			t.Errorf("%s=%s, not %q", name, got, value)
 		}
 	}
@@ -483,7 +484,7 @@ func TestRehearsal(t *testing.T) {
 	if slices.Contains(mine.Args, "opus") {
 		t.Errorf("%q", mine.Args)
 	}
-	if _, ok := cli.Lookup(mine.Env, "IS_SANDBOX"); ok {
+	if _, ok := process.Value(mine.Env, "IS_SANDBOX"); ok {
 		t.Error("IS_SANDBOX where it is not needed")
 	}
 	// One --settings only: a second would replace the first.

@@ -12,15 +12,10 @@ import (
 	"omniagent/internal/process"
 )
 
-// Lookup reads a variable from a list of assignments.
-func Lookup(env []string, name string) (string, bool) {
-	return process.Value(env, name)
-}
-
 // First returns the value of the first of these variables that is not empty, or "".
 func First(env []string, names ...string) string {
 	for _, name := range names {
-		if value, _ := Lookup(env, name); value != "" {
+		if value, _ := process.Value(env, name); value != "" {
 			return value
 		}
 	}

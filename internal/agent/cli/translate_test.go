@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
 
@@ -226,10 +227,10 @@ func TestEnviron(t *testing.T) {
 			t.Errorf("%+v: %q", tt, got)
 		}
 	}
-	if v, ok := cli.Lookup([]string{"A=1", "AB=3", "A=2"}, "A"); v != "2" || !ok {
+	if v, ok := process.Value([]string{"A=1", "AB=3", "A=2"}, "A"); v != "2" || !ok {
 		t.Errorf("%q, %v", v, ok)
 	}
-	if v, ok := cli.Lookup([]string{"AB=3"}, "A"); v != "" || ok {
+	if v, ok := process.Value([]string{"AB=3"}, "A"); v != "" || ok {
 		t.Errorf("%q, %v", v, ok)
 	}
 }
@@ -317,7 +318,7 @@ func TestPathOfTheAgent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, _ := cli.Lookup(l.Env, "PATH"); got != tt.want {
+			if got, _ := process.Value(l.Env, "PATH"); got != tt.want {
 				t.Errorf("%s, PATH=%s: %s", d.Name(), tt.path, got)
 			}
 			var about []string

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
 )
@@ -429,7 +429,7 @@ func TestRehearsal(t *testing.T) {
 			"HOME": s.Rehearsal.Home, "CODEX_HOME": filepath.Join(s.Rehearsal.Home, ".codex"), "OPENAI_API_KEY": "",
 			"TERM": "x", keyName: "k",
 		} {
-			if got, _ := cli.Lookup(l.Env, name); got != want {
+			if got, _ := process.Value(l.Env, name); got != want {
 				t.Errorf("%s: %s is %q, want %q", mode, name, got, want)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
 
@@ -200,7 +201,7 @@ func TestNoBypassOfAChosenSandbox(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	get := func(s agent.Spec, name string) string {
 		l, _ := launch(t, s)
-		v, _ := cli.Lookup(l.Env, name)
+		v, _ := process.Value(l.Env, name)
 		return v
 	}
 	all := env("COPILOT_ALLOW_ALL=true")
@@ -351,7 +352,7 @@ func TestRehearsal(t *testing.T) {
 		"COPILOT_PROVIDER_BEARER_TOKEN": "", "GH_TOKEN": "", "COPILOT_MODEL": "", "OTEL_EXPORTER_OTLP_ENDPOINT": "",
 		"LANG": "C",
 	} {
-		if got, _ := cli.Lookup(l.Env, name); filepath.ToSlash(got) != want &&
+		if got, _ := process.Value(l.Env, name); filepath.ToSlash(got) != want &&
 			(name != "COPILOT_PKG_CACHE_HOME" || l.Spec.Machine.OS == "linux") {
 			t.Errorf("%s=%q, want %q", name, got, want)
 		}
@@ -377,7 +378,7 @@ func TestRehearsal(t *testing.T) {
 	if !strings.Contains(seeded, link) || !strings.Contains(seeded, filepath.Base(here)) {
 		t.Errorf("interactive: %s", seeded)
 	}
-	if v, set := cli.Lookup(rehearsed(web(true), env("COPILOT_OFFLINE=true")).Env, "COPILOT_OFFLINE"); set {
+	if v, set := process.Value(rehearsed(web(true), env("COPILOT_OFFLINE=true")).Env, "COPILOT_OFFLINE"); set {
 		t.Errorf("web on: COPILOT_OFFLINE=%s", v)
 	}
 }

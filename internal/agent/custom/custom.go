@@ -17,6 +17,7 @@ import (
 	"omniagent/internal/agentsdir"
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
+	"omniagent/internal/process"
 	"omniagent/internal/proto/acp"
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
@@ -204,7 +205,7 @@ func (d driver) started(s *agent.Spec, call agentsdir.Call) error {
 	}
 	in, err := d.locate(agent.Env{
 		Dir:    s.Dir,
-		Lookup: func(name string) (string, bool) { return cli.Lookup(s.Env, name) },
+		Lookup: process.In(s.Env),
 	}, call.Command)
 	if err == nil {
 		s.Install = in

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
 
@@ -310,7 +310,7 @@ func TestWebPolicy(t *testing.T) {
 	}
 	l, _, _ := New().Command(spec(t, docker, sandbox(setting.WorkspaceWrite, setting.Typed),
 		environment("SANDBOX_MOUNTS=/a")))
-	if got, _ := cli.Lookup(l.Env, "SANDBOX_MOUNTS"); filepath.ToSlash(got) != "/a,/temp/web-off.toml" {
+	if got, _ := process.Value(l.Env, "SANDBOX_MOUNTS"); filepath.ToSlash(got) != "/a,/temp/web-off.toml" {
 		t.Errorf("mounted: %q", got)
 	}
 	s := spec(t)
@@ -327,7 +327,7 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("one-shot: %q", oneShot.Env)
 	}
 	off, _, _ := New().Command(spec(t, environment("GEMINI_SANDBOX=docker"), sandbox(setting.Off, setting.Typed)))
-	if got, _ := cli.Lookup(off.Env, "GEMINI_SANDBOX"); got != "false" {
+	if got, _ := process.Value(off.Env, "GEMINI_SANDBOX"); got != "false" {
 		t.Errorf("GEMINI_SANDBOX is %q", got)
 	}
 	derived := func(s *agent.Spec) {
@@ -338,7 +338,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	for want, passthrough := range map[string][]string{"false": nil, "docker": {"--sandbox"}} {
 		l, _, _ := New().Command(spec(t, environment("GEMINI_SANDBOX=docker"), derived, pass(passthrough...)))
-		if got, _ := cli.Lookup(l.Env, "GEMINI_SANDBOX"); got != want ||
+		if got, _ := process.Value(l.Env, "GEMINI_SANDBOX"); got != want ||
 			slices.Contains(l.Args, "--sandbox=false") != (want == "false") {
 			t.Errorf("yolo, %q: GEMINI_SANDBOX is %q, %q", passthrough, got, l.Args)
 		}

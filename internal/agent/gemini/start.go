@@ -7,6 +7,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/literal"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
 
@@ -26,7 +27,7 @@ const (
 // The CLI has a switch that omits the first process, so that the interface is ready in 1.2 s instead of 1.8 s. Then the
 // caller has to restart it: see Launch.Again. A value that a person gave to the switch is kept.
 func singleProcess(s agent.Spec, memory int) []string {
-	if _, set := cli.Lookup(s.Env, relaunchName); set {
+	if _, set := process.Value(s.Env, relaunchName); set {
 		return nil
 	}
 	if s.Mode == setting.OneShot {

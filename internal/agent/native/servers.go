@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
 	"omniagent/internal/event"
 	"omniagent/internal/mcp"
+	"omniagent/internal/process"
 	"omniagent/internal/redact"
 	"omniagent/internal/tool"
 )
@@ -67,7 +67,7 @@ func (o Options) serverEnv() []string {
 	environ := o.inheritance()
 	environ.Opens = true
 	env := environ.Of(o.Env)
-	if depth, ok := cli.Lookup(o.Env, agent.DepthVariable); ok {
+	if depth, ok := process.Value(o.Env, agent.DepthVariable); ok {
 		env = append(env, agent.DepthVariable+"="+depth)
 	}
 	return env

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
+	"omniagent/internal/process"
 	"omniagent/internal/setting"
 )
 
@@ -115,10 +115,10 @@ func TestArguments(t *testing.T) {
 		if got := strings.Join(l.Args, " "); got != want {
 			t.Errorf("%s: %q, not %q", c.words, got, want)
 		}
-		if got, _ := cli.Lookup(l.Env, permissionName); got != c.permission {
+		if got, _ := process.Value(l.Env, permissionName); got != c.permission {
 			t.Errorf("%s: %s", c.words, got)
 		}
-		if dir, _ := cli.Lookup(l.Env, "PWD"); dir != s.Dir || l.Session != c.session || l.Prompt != agent.ByStdin {
+		if dir, _ := process.Value(l.Env, "PWD"); dir != s.Dir || l.Session != c.session || l.Prompt != agent.ByStdin {
 			t.Errorf("%s: %s %q", c.words, dir, l.Session)
 		}
 		if !slices.Equal(l.Args[l.Translated:], s.Passthrough) {
@@ -164,7 +164,7 @@ func TestPermission(t *testing.T) {
 		{`{"bash":"maybe"}`, "approval=prompt", `{"edit":"ask","bash":"ask","webfetch":"deny","websearch":"deny"}`},
 	} {
 		l, _ := command(t, wish(t, c.words, "env="+permissionName+"="+c.theirs))
-		got, _ := cli.Lookup(l.Env, permissionName)
+		got, _ := process.Value(l.Env, permissionName)
 		// {"*":x} and x mean the same.
 		for _, action := range []string{"deny", "ask", "allow"} {
 			c.want = strings.ReplaceAll(c.want, `{"*":"`+action+`"}`, `"`+action+`"`)
@@ -333,19 +333,19 @@ func TestRehearsal(t *testing.T) {
 		s.Rehearsal = &agent.Rehearsal{URL: "http://127.0.0.1:1/", Key: "k", Model: "m", Home: "/r"}
 		l, _ := command(t, s)
 		for _, name := range []string{"OPENCODE_CONFIG", "OPENCODE_DB"} {
-			if v, ok := cli.Lookup(l.Env, name); ok {
+			if v, ok := process.Value(l.Env, name); ok {
 				t.Errorf("%s is %s", name, v)
 			}
 		}
 		for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"} {
-			if v, _ := cli.Lookup(l.Env, name); !strings.HasPrefix(v, "/r") {
+			if v, _ := process.Value(l.Env, name); !strings.HasPrefix(v, "/r") {
 				t.Errorf("%s is %s", name, v)
 			}
 		}
-		if v, _ := cli.Lookup(l.Env, "OPENCODE_DISABLE_AUTOCOMPACT"); v != "1" {
+		if v, _ := process.Value(l.Env, "OPENCODE_DISABLE_AUTOCOMPACT"); v != "1" {
 			t.Errorf("it goes on for ever: %q", v)
 		}
-		text, _ := cli.Lookup(l.Env, "OPENCODE_CONFIG_CONTENT")
+		text, _ := process.Value(l.Env, "OPENCODE_CONFIG_CONTENT")
 		var c struct {
 			Model    string
 			Provider map[string]struct {
