@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"slices"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
@@ -52,8 +51,8 @@ func checkPermissions() *contract.Command {
 					continue
 				}
 				found = true
-				one := scopeOfOne{Required: command.Scopes, OverPrivileged: len(excess(active, command.Scopes)) > 0}
-				missing := excess(command.Scopes, active)
+				missing, beyond := contract.Lacking(command.Scopes, active), contract.Lacking(active, command.Scopes)
+				one := scopeOfOne{Required: command.Scopes, OverPrivileged: len(beyond) > 0}
 				one.Covered, data.Missing = len(missing) == 0, append(data.Missing, missing...)
 				data.Required = append(data.Required, command.Scopes...)
 				data.Commands[command.Key()] = one
@@ -62,7 +61,7 @@ func checkPermissions() *contract.Command {
 				return contract.Result{}, fault.New(fault.NotFoundCode, "there is no command %s", c.String("for")).
 					Hint("omniagent manifest lists the commands")
 			}
-			data.Excess = excess(active, data.Required)
+			data.Excess = contract.Lacking(active, data.Required)
 			data.Covered, data.OverPrivileged = len(data.Missing) == 0, len(data.Excess) > 0
 			if !data.Covered {
 				return contract.Result{Data: data}, fault.New(fault.MissingScopes, "%d rights are missing",
@@ -74,9 +73,4 @@ func checkPermissions() *contract.Command {
 			return contract.Result{Data: data}, nil
 		},
 	}
-}
-
-// excess returns the elements of a that are not in b.
-func excess(a, b []string) []string {
-	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }

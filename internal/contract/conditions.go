@@ -23,13 +23,12 @@ func (c *Call) conditions() *fault.Fault {
 	}
 	active := c.Config.List("scopes")
 	// none configured: the rights are not known
-	if missing := lacking(command.Scopes, active); len(active) > 0 && len(missing) > 0 {
+	if missing := Lacking(command.Scopes, active); len(active) > 0 && len(missing) > 0 {
 		return fault.New(fault.MissingScopes, "%s needs rights that are not configured: %s", command.Path,
 			strings.Join(missing, ", ")).
 			FixBy("add missing_scopes to the configuration key scopes", "").With("missing_scopes", missing)
 	}
-	if len(command.Scopes) > 0 &&
-		slices.ContainsFunc(active, func(s string) bool { return !slices.Contains(command.Scopes, s) }) {
+	if len(command.Scopes) > 0 && len(Lacking(active, command.Scopes)) > 0 {
 		c.Warn("OVER_PRIVILEGED", "the configured rights (%s) go beyond what %s needs (%s)", strings.Join(active, ", "),
 			command.Path, strings.Join(command.Scopes, ", "))
 	}
@@ -37,9 +36,9 @@ func (c *Call) conditions() *fault.Fault {
 	return nil
 }
 
-// lacking returns the needed rights that are not active.
-func lacking(needed, active []string) []string {
-	return slices.DeleteFunc(slices.Clone(needed), func(s string) bool { return slices.Contains(active, s) })
+// Lacking returns the rights of the first list that are not in the second.
+func Lacking(rights, among []string) []string {
+	return slices.DeleteFunc(slices.Clone(rights), func(s string) bool { return slices.Contains(among, s) })
 }
 
 // unconfirmed answers a destructive call that was not confirmed. A dry run finds out what it would touch, and a person
