@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"os"
+	"slices"
 	"strings"
 
 	"omniagent/internal/fault"
@@ -29,13 +30,8 @@ func (w *Walls) plan(p process.Plan, network Network) (process.Plan, error) {
 	if env == nil {
 		env = os.Environ()
 	}
-	p.Env = nil
-	for _, entry := range env {
-		if !strings.HasPrefix(entry, "TMPDIR=") {
-			p.Env = append(p.Env, entry)
-		}
-	}
-	p.Env = append(p.Env, "TMPDIR="+w.policy.Temp)
+	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool { return strings.HasPrefix(entry, "TMPDIR=") })
+	p.Env = append(env, "TMPDIR="+w.policy.Temp)
 	policy := w.policy
 	policy.Network = network
 	p.Argv = append([]string{sandboxExec, "-p", Profile(policy), p.Path}, p.Argv[1:]...)

@@ -192,12 +192,13 @@ func (o *Options) helpers() error {
 			return fault.New(fault.ArgError, "the sub-agent %q has an invalid name, or no instructions", h.Name)
 		}
 		seen[h.Name] = true
+		h.Tools = slices.Clone(h.Tools)
 		for j, name := range h.Tools {
 			if strings.ContainsAny(name, "()") {
 				return fault.New(fault.Unsupported, "the sub-agent %s cannot have part of a tool: %s", h.Name, name).
 					Hint("name the tool, and deny what it may not do")
 			}
-			if h.Tools = slices.Clone(h.Tools); strings.TrimSpace(name) == "*" {
+			if strings.TrimSpace(name) == "*" {
 				h.Tools = nil
 				break
 			}
