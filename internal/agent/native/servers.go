@@ -31,15 +31,14 @@ func (o Options) readServers() (list []mcp.Server, problems []error) {
 // secrets returns the values to remove from all texts: the key in use, variables with secret names, and the secrets of
 // the servers.
 func (o Options) secrets(servers []mcp.Server) *redact.Values {
-	all := append(o.Choice.Secrets(), redact.Secrets(o.Env)...)
+	all, environ := o.Choice.Secrets(), slices.Clone(o.Env)
 	for _, s := range servers {
 		for name, value := range s.Env {
-			all = append(all, redact.Secrets([]string{name + "=" + value})...)
+			environ = append(environ, name+"="+value)
 		}
 		for name, value := range s.Header {
-			words := strings.Fields(value) // Bearer …
-			if len(words) > 0 {
-				all = append(all, redact.Secrets([]string{name + "=" + words[len(words)-1]})...)
+			if words := strings.Fields(value); len(words) > 0 { // Bearer …
+				environ = append(environ, name+"="+words[len(words)-1])
 			}
 		}
 		for i, arg := range redact.Args(s.Command) {
@@ -51,7 +50,7 @@ func (o Options) secrets(servers []mcp.Server) *redact.Values {
 			}
 		}
 	}
-	return redact.Known(all...)
+	return redact.Known(append(all, redact.Secrets(environ)...)...)
 }
 
 // withHosts combines the user's servers with the host's, which replace others of the same name.
