@@ -108,36 +108,50 @@ type booked struct {
 	Done *severalRow `json:"done,omitempty"` // it has succeeded
 }
 
-// openLedger opens the ledger of a file of tasks in a directory, whichever links lead to them. One call at a time has
-// it.
-func openLedger(ctx context.Context, store run.Store, file, dir string) (*ledger, func(), error) {
+// ledgerOf returns the ledger of a file of tasks in a directory, whichever links lead to them. It is not read yet.
+func ledgerOf(store run.Store, file, dir string) *ledger {
 	file, dir = pathname.Real(file), pathname.Real(dir)
 	sum := sha256.Sum256([]byte(file + "\x00" + dir))
-	l := &ledger{
+	return &ledger{
 		File: file, Dir: dir, Tasks: map[string]booked{},
 		path: filepath.Join(store.Dir, ".batches", hex.EncodeToString(sum[:12])+".json"),
 	}
+}
+
+// open reads the ledger and keeps it for this call: one at a time has it.
+func (l *ledger) open(ctx context.Context) (release func(), err error) {
 	if err := workspace.MkdirAll(filepath.Dir(l.path)); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	held, err := workspace.Lock(ctx, l.path+".lock", 0)
 	if errors.Is(err, fault.LockHeld) {
-		return nil, nil, fault.New(fault.Conflicting, "another call works on the tasks of %s", file).Because(err)
+		return nil, fault.New(fault.Conflicting, "another call works on the tasks of %s", l.File).Because(err)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if data, err := os.ReadFile(l.path); err == nil {
-		if err := json.Unmarshal(data, l); err != nil {
-			_ = held.Unlock()
-			return nil, nil, fault.New(fault.Unsafe, "%s is damaged", l.path).Because(err).
-				Hint("remove it, and all tasks of %s are done again", file)
-		}
-		if l.Tasks == nil {
-			l.Tasks = map[string]booked{}
-		}
+	release = func() { _ = held.Unlock() }
+	if err := l.read(); err != nil {
+		release()
+		return nil, err
 	}
-	return l, func() { _ = held.Unlock() }, nil
+	return release, nil
+}
+
+// read reads the ledger, if there is one.
+func (l *ledger) read() error {
+	data, err := os.ReadFile(l.path)
+	if err != nil {
+		return nil // no task was begun
+	}
+	if err := json.Unmarshal(data, l); err != nil {
+		return fault.New(fault.Unsafe, "%s is damaged", l.path).Because(err).
+			Hint("remove it, and all tasks of %s are done again", l.File)
+	}
+	if l.Tasks == nil {
+		l.Tasks = map[string]booked{}
+	}
+	return nil
 }
 
 // book records what is known of a task.
@@ -154,27 +168,35 @@ func (l *ledger) book(key string, b booked) error {
 
 // known returns what came of a task before, if it is not to be done again: it has succeeded, or waits for an answer.
 func (l *ledger) known(ctx context.Context, store run.Store, key string) (severalRow, bool) {
-	b, there := l.Tasks[key]
+	b := l.Tasks[key]
 	if b.Done != nil {
 		return *b.Done, true
 	}
-	if !there {
-		return severalRow{}, false
+	r, open := l.last(ctx, store, key)
+	if open && r.State == run.Queued {
+		_, _, err := store.End(ctx, b.Run)
+		open = err == nil
 	}
-	r, err := store.Load(ctx, b.Run)
-	if err != nil || r.State.Terminal() && r.State != run.Succeeded {
+	if open {
 		return severalRow{}, false
-	}
-	if _, alive := store.Owner(b.Run); !alive && r.State == run.Queued { // its process was killed while it waited
-		if _, _, err := store.End(ctx, b.Run); err == nil {
-			return severalRow{}, false
-		}
 	}
 	row := severalRowOf(r)
 	if row.Passed {
 		_ = l.book(key, booked{b.Run, &row}) // the record may be gone the next time
 	}
 	return row, true
+}
+
+// last returns the last run of a task, and whether the task is to be done, again or for the first time.
+func (l *ledger) last(ctx context.Context, store run.Store, key string) (r run.Record, open bool) {
+	b, begun := l.Tasks[key]
+	if !begun || b.Done != nil {
+		return run.Record{}, !begun
+	}
+	r, err := store.Load(ctx, b.Run)
+	_, alive := store.Owner(b.Run)
+	return r, err != nil || r.State.Terminal() && r.State != run.Succeeded ||
+		r.State == run.Queued && !alive // its process was killed while it waited
 }
 
 // keyOf names a task by what it says, and where the file says it twice by the number.
@@ -204,28 +226,49 @@ func (p Parts) batch(ctx context.Context, c *contract.Call) (contract.Result, er
 	if err != nil {
 		return contract.Result{}, err
 	}
+	l := ledgerOf(store, file, c.Dir())
 	if c.DryRun() {
-		out := untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created)
-		out.Target["tasks"] = tasks
-		d := out.Data.(runData)
-		d.would += plural(len(tasks), "task") + ", of which none is done again that has succeeded:\n"
-		for _, one := range tasks {
-			d.would += "  " + text.OneLine(one, 70) + "\n"
-		}
-		out.Data = d
-		return out, nil
+		return l.plan(ctx, store, task, tasks, keys)
 	}
 	began := time.Now()
-	l, closeLedger, err := openLedger(ctx, store, file, c.Dir())
+	release, err := l.open(ctx)
 	if err != nil {
 		return contract.Result{}, err
 	}
-	defer closeLedger()
+	defer release()
 	rows, err := l.workOff(ctx, c, store, tasks, keys)
 	if err != nil {
 		return contract.Result{}, err
 	}
 	return batched(run.Record{Task: task, State: run.Succeeded, Created: began}, rows)
+}
+
+// plan says which tasks would be done.
+func (l *ledger) plan(
+	ctx context.Context, store run.Store, task run.Task, tasks, keys []string,
+) (contract.Result, error) {
+	if err := l.read(); err != nil {
+		return contract.Result{}, err
+	}
+	var open []string
+	for i, one := range tasks {
+		if _, is := l.last(ctx, store, keys[i]); is {
+			open = append(open, one)
+		}
+	}
+	out := untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created)
+	out.Target["tasks"] = open
+	d := out.Data.(runData)
+	d.would += plural(len(open), "task")
+	if len(open) < len(tasks) {
+		d.would += fmt.Sprintf(" of %d, since the others are done, under way, or wait for an answer", len(tasks))
+	}
+	d.would += ":\n"
+	for _, one := range open {
+		d.would += "  " + text.OneLine(one, 70) + "\n"
+	}
+	out.Data = d
+	return out, nil
 }
 
 // workOff does the tasks that are left.

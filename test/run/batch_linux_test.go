@@ -39,6 +39,10 @@ echo ok`)
 			t.Errorf("%d: %+v", i, is)
 		}
 	}
+	dry := p.call(append([]string{"run", "--yolo", "--dry-run"}, args...)...)
+	if !strings.Contains(dry.Stdout, `"tasks":["the second"]`) {
+		t.Errorf("the others are done, or wait: %s", dry)
+	}
 	p.put(filepath.Join(p.home, "mended"), "")
 	again := p.contest(3, args...) // the third waits for an answer, and is not begun again
 	if again.Runs[1].Status != "succeeded" || again.Runs[2].ID != c.Runs[2].ID || again.Runs[0].ID != c.Runs[0].ID {
