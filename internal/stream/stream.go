@@ -14,6 +14,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -420,6 +421,10 @@ func (h *Host) event(e event.Event) {
 			}
 		}
 	case event.Ended:
+		if e.End.Said == conversation.UnknownOutcome { // a turn of an earlier process: it has no lines here
+			h.Log("%s", strings.Join(e.End.Notes, "; "))
+			return
+		}
 		delete(h.open, e.Turn)
 		h.last = e.End
 		h.Detail("turn %d ended after %s: %s", e.Turn, e.End.Took.Round(time.Millisecond), e.End.Reason)

@@ -84,6 +84,37 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// TestTurnOfADeadProcess: the process that resumes a session says on standard error that the turn before has no end,
+// and has one result, which is that of its own message.
+func TestTurnOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	w := wires()[0]
+	args, env, _ := w.scripted(t, `[{"shell":"touch made; sleep 1000"}]`)
+	again, _, _ := w.scripted(t, `[{"say":"alive"}]`)
+	for _, flags := range [][]string{
+		nil,
+		{"--output-format", "json"},
+		{"--dialect", "claude", "--output-format", "stream-json", "--verbose"},
+	} {
+		p := newPlace(t)
+		r := p.launch(t, env, append(args, "-p", "go", "--permission-mode", "auto", "--session-id", "s")...)
+		p.await(t, "made")
+		r.killed.Store(true)
+		_ = r.cmd.Process.Kill()
+		<-r.ended
+		r = p.launch(t, env, append(append(again, "-p", "are you there?", "--resume", "s"), flags...)...)
+		<-r.ended
+		told := strings.Join(r.lines, "\n")
+		if exit := r.cmd.ProcessState.ExitCode(); exit != 0 || strings.Count(told, `"type":"result"`) != 1 ||
+			!strings.Contains(told, `"result":"alive"`) {
+			t.Errorf("%v: exit %d\n%s", flags, exit, told)
+		}
+		if said := r.stderr.String(); !strings.Contains(said, "died before the turn ended") {
+			t.Errorf("%v: standard error: %q", flags, said)
+		}
+	}
+}
+
 // marked lists the processes that have the mark in their environment.
 func marked(mark string) string {
 	names, _ := filepath.Glob("/proc/[0-9]*")
