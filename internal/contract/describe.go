@@ -96,7 +96,7 @@ func (p *Program) rootEntry(whole bool) object {
 		{"description", p.Summary},
 		{"danger_level", string(danger)},
 		{"flags", flags},
-		{"exit_codes", p.withDirect(exitTree(root, whole))},
+		{"exit_codes", p.withDirect(p.exitTree(root, whole))},
 		{"subcommands", children},
 	}
 }
@@ -188,7 +188,7 @@ func (p *Program) entry(c *Command, whole bool) object {
 		{"description", c.Summary},
 		{"danger_level", string(c.Danger)},
 		{"flags", flags},
-		{"exit_codes", exitTree(c, whole)},
+		{"exit_codes", p.exitTree(c, whole)},
 	}
 	if c.Output != nil {
 		schema := schemaOf(c.Output)
@@ -208,12 +208,13 @@ func (p *Program) entry(c *Command, whole bool) object {
 }
 
 // exitTree returns the exit codes of a command. In the short form, those that every command has are in the entry of the
-// program.
-func exitTree(c *Command, whole bool) object {
-	all, o := c.exits(), object{}
+// program, unless another may be repeated here.
+func (p *Program) exitTree(c *Command, whole bool) object {
+	all, shared, o := c.exits(), p.rootCommand().exits(), object{}
 	for _, n := range exitOrder(all) {
 		own := slices.ContainsFunc(c.Exits, func(e Exit) bool { return string(e.Code) == all[n].Name })
-		if whole || own || c.Path == "" {
+		same, found := shared[n]
+		if whole || own || c.Path == "" || !found || same.Retryable != all[n].Retryable {
 			e := all[n]
 			if !whole {
 				e.Name = "" // the number is the key
@@ -230,11 +231,16 @@ func outline(schema object) object {
 	if !ok {
 		return object{{"type", "object"}}
 	}
-	required := []any{}
+	always, _ := schema.get("required")
+	required, optional := []any{}, object{}
 	for _, m := range properties.(object) {
-		required = append(required, m.name)
+		if list, _ := always.([]any); slices.Contains(list, any(m.name)) {
+			required = append(required, m.name)
+		} else {
+			optional = append(optional, member{m.name, object{}})
+		}
 	}
-	return object{{"required", required}}
+	return object{{"required", required}}.when(len(optional) > 0, "properties", optional)
 }
 
 func (p Param) entry() object {

@@ -298,6 +298,30 @@ func TestManifest(t *testing.T) {
 			}
 		}
 	})
+	t.Run("truth", func(t *testing.T) {
+		t.Parallel()
+		for _, c := range p.Commands {
+			entry := commands[c.Key()].(map[string]any)
+			for n, exit := range c.exits() {
+				told, _ := entry["exit_codes"].(map[string]any)[n].(map[string]any)
+				if told == nil {
+					told, _ = commands[p.Name].(map[string]any)["exit_codes"].(map[string]any)[n].(map[string]any)
+				}
+				if told == nil || told["retryable"] != exit.Retryable {
+					t.Errorf("%s, exit %s: the manifest says %v, the command %+v", c.Path, n, told, exit)
+				}
+			}
+			if c.Output == nil {
+				continue
+			}
+			always, _ := schemaOf(c.Output).get("required")
+			list, _ := always.([]any)
+			told, _ := entry["output_schema"].(map[string]any)["required"].([]any)
+			if len(list) != len(told) || len(list) > 0 && !reflect.DeepEqual(list, told) {
+				t.Errorf("%s always has %v, in the manifest %v", c.Path, list, told)
+			}
+		}
+	})
 	t.Run("etag", func(t *testing.T) { testManifestEtag(t, p) })
 	t.Run("enough", func(t *testing.T) { testManifestIsEnough(t, p, commands) })
 }
