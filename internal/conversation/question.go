@@ -3,6 +3,8 @@ package conversation
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"omniagent/internal/event"
@@ -160,6 +162,11 @@ func (c *Conversation) answer(r event.Reply) (turn int64, err error) {
 		return c.answerStale(id, r)
 	}
 	if id := find(q.open, r.Question); id != "" {
+		if ask := q.open[id].ask; ask.Tool != nil && !ask.Form && r.Option != event.Allow && r.Option != event.Deny &&
+			!slices.Contains(ask.Options, r.Option) { // a denial would be told as the user's
+			return 0, fault.New(fault.ArgError, "question %s has no option %q, only %s", id, r.Option,
+				strings.Join(ask.Options, ", "))
+		}
 		r.Question = id
 		return 0, c.reply(r)
 	}

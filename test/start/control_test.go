@@ -390,6 +390,7 @@ func TestQuestionLine(t *testing.T) {
 	r.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"approved":true}`, question(1)["tool_use_id"])) // by the call
 	r.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"approved":false,"reason":"not two"}`,
 		question(2)["question_id"]))
+	r.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"option":"yes"}`, question(3)["question_id"])) // it stays open
 	r.say(fmt.Sprintf(`{"type":"tool_approval","id":%q,"option":"allow"}`, question(3)["question_id"]))
 	r.await(func(line string) bool { return strings.Contains(line, `"message_stop"`) })
 	messages, exit := r.end()
@@ -405,6 +406,9 @@ func TestQuestionLine(t *testing.T) {
 		"? tool_result text usage result message_stop"
 	if got := strings.Join(kinds, " "); got != want || exit != 0 {
 		t.Errorf("exit %d: %s\n%s", exit, got, r.stderr.String())
+	}
+	if said := r.stderr.String(); !strings.Contains(said, `has no option "yes", only allow, always, deny`) {
+		t.Errorf("standard error: %q", said)
 	}
 	for name, made := range map[string]bool{"one": true, "two": false, "three": true} {
 		if _, err := os.Stat(filepath.Join(p.work, name)); (err == nil) != made {
