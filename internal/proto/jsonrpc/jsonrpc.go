@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"omniagent/internal/text"
 )
@@ -107,11 +108,12 @@ func is(raw json.RawMessage, word string) bool {
 	return json.Unmarshal(raw, &s) == nil && s == word
 }
 
-// isID reports whether an id is valid: a string, a whole number, or null.
+// isID reports whether an id is valid: a string, a whole number, or null. It is repeated as it came, so it must be
+// UTF-8.
 func isID(raw json.RawMessage) bool {
 	switch raw[0] {
 	case '"', 'n':
-		return true
+		return utf8.Valid(raw)
 	}
 	return (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9') && !strings.ContainsAny(string(raw), ".eE")
 }
