@@ -321,7 +321,7 @@ func printingCommands() []*Command {
 }
 
 func runRows(ctx context.Context, c *Call) (Result, error) {
-	return Result{Data: itemData{Rows[item]{func(yield func(item) bool) {
+	return Result{Data: itemData{Rows[item]{Seq: func(yield func(item) bool) {
 		for i := range c.Int("count") {
 			switch {
 			case i == 1 && c.String("wait") == "go":

@@ -463,7 +463,7 @@ func TestLifecycle(t *testing.T) {
 				see("run")
 				return Result{
 					Effect: Deleted,
-					Data: itemData{Rows[item]{func(yield func(item) bool) {
+					Data: itemData{Rows[item]{Seq: func(yield func(item) bool) {
 						see("shape")
 						yield(item{strings.Repeat("word ", 1<<19), 1})
 					}}},

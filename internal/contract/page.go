@@ -2,6 +2,7 @@ package contract
 
 import (
 	"encoding/base64"
+	"fmt"
 	"hash/fnv"
 	"iter"
 	"maps"
@@ -14,10 +15,13 @@ import (
 )
 
 // Rows are the rows of a list, made one at a time: only those of the requested page are kept, however many there are.
-type Rows[T any] struct{ Seq iter.Seq[T] }
+type Rows[T any] struct {
+	Seq  iter.Seq[T]
+	held bool // they are in memory, and can be walked twice
+}
 
 // RowsOf makes rows from a slice.
-func RowsOf[T any](list []T) Rows[T] { return Rows[T]{slices.Values(list)} }
+func RowsOf[T any](list []T) Rows[T] { return Rows[T]{slices.Values(list), true} }
 
 // ForeignRows makes rows from a slice of what came from outside.
 func ForeignRows[T any](list []T) Rows[Foreign[T]] {
@@ -27,7 +31,7 @@ func ForeignRows[T any](list []T) Rows[Foreign[T]] {
 				return
 			}
 		}
-	}}
+	}, true}
 }
 
 func (r Rows[T]) each(yield func(any) bool) {
@@ -39,16 +43,23 @@ func (r Rows[T]) each(yield func(any) bool) {
 
 func (r Rows[T]) row() reflect.Type { return reflect.TypeFor[T]() }
 
+func (r Rows[T]) again() bool { return r.held }
+
 type rower interface {
 	each(func(any) bool)
 	row() reflect.Type
+	again() bool
 }
 
 // page is the requested window of a list, and what was found there.
 type page struct {
 	key      string
+	id       string // the member that identifies a row
 	offset   int
-	limit    int // 0: all
+	around   [2]uint32 // the rows before and behind the place where the page begins
+	from     int       // where it began
+	marks    []uint32  // of the rows from there on, the one behind it included
+	limit    int       // 0: all
 	query    string
 	total    int
 	returned int
@@ -61,17 +72,17 @@ func (c *Call) window() (*page, *fault.Problem) {
 	if list == nil {
 		return nil, nil
 	}
-	pg := &page{key: list.Key, limit: c.Int("limit"), query: c.query()}
+	pg := &page{key: list.Key, id: list.ID, limit: c.Int("limit"), query: c.query()}
 	cursor := c.String("cursor")
 	if cursor == "" {
 		return pg, nil
 	}
-	offset, query, ok := readCursor(cursor)
-	if !ok || query != pg.query {
+	at, ok := readCursor(cursor)
+	if !ok || at.query != pg.query {
 		return nil, new(Wrong("cursor", fault.InvalidCursor, cursor,
 			"--cursor is damaged or belongs to another query; start again without it"))
 	}
-	pg.offset = offset
+	pg.offset, pg.around = at.offset, at.around
 	return pg, nil
 }
 
@@ -82,9 +93,14 @@ func (w *walker) take(rows rower, path string, foreign bool) []any {
 	if pg == nil {
 		pg = &page{}
 	}
+	pg.seek(rows)
+	pg.from = pg.offset
 	stopped := false
 	rows.each(func(row any) bool {
 		pg.total++
+		if pg.total > pg.offset && len(pg.marks) <= pg.returned {
+			pg.marks = append(pg.marks, markOf(row, pg.id))
+		}
 		if stopped || pg.total <= pg.offset || pg.limit > 0 && pg.returned >= pg.limit {
 			return true
 		}
@@ -113,25 +129,73 @@ func (c *Call) query() string {
 	return strconv.FormatUint(uint64(h.Sum32()), 36)
 }
 
-const cursorMark = "c1."
-
-func writeCursor(offset int, query string) string {
-	return cursorMark + base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(offset)+":"+query))
+// seek moves the page where rows have come or gone since the cursor was written, so that it neither repeats nor skips
+// any. Of several places the nearest counts: a row may have moved, and not every list has unique names.
+func (pg *page) seek(rows rower) {
+	if !rows.again() || pg.around == [2]uint32{} {
+		return
+	}
+	was, n, nearest := pg.offset, 0, -1
+	rows.each(func(row any) bool {
+		for i, mark := range pg.around {
+			place := n + 1 - i
+			if markOf(row, pg.id) == mark && (nearest < 0 || max(place-was, was-place) < nearest) {
+				pg.offset, nearest = place, max(place-was, was-place)
+			}
+		}
+		n++
+		return true
+	})
 }
 
-func readCursor(cursor string) (offset int, query string, ok bool) {
+// markOf returns a number that stands for the name of a row.
+func markOf(row any, id string) uint32 {
+	if f, ok := row.(foreigner); ok {
+		row = f.foreign()
+	}
+	h := fnv.New32a()
+	if v := reflect.Indirect(reflect.ValueOf(row)); v.Kind() == reflect.Struct {
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if name, _ := wireName(f); name == id && !f.Anonymous {
+				_, _ = fmt.Fprint(h, v.FieldByIndex(f.Index))
+			}
+		}
+	}
+	return h.Sum32()
+}
+
+// place is what a cursor says.
+type place struct {
+	offset int
+	query  string
+	around [2]uint32
+}
+
+const cursorMark = "c2."
+
+func writeCursor(p place) string {
+	return cursorMark + base64.RawURLEncoding.EncodeToString(
+		fmt.Appendf(nil, "%d %s %d %d", p.offset, p.query, p.around[0], p.around[1]))
+}
+
+func readCursor(cursor string) (p place, ok bool) {
 	body, marked := strings.CutPrefix(cursor, cursorMark)
 	raw, err := base64.RawURLEncoding.DecodeString(body)
-	number, query, split := strings.Cut(string(raw), ":")
-	offset, bad := strconv.Atoi(number)
-	return offset, query, marked && err == nil && split && bad == nil && offset >= 0
+	if !marked || err != nil {
+		return place{}, false
+	}
+	_, err = fmt.Sscanf(string(raw), "%d %s %d %d", &p.offset, &p.query, &p.around[0], &p.around[1])
+	return p, err == nil && p.offset >= 0 && writeCursor(p) == cursor
 }
 
 // next returns the cursor of the next page, or "".
 func (pg *page) next() string {
 	// a cursor that leads back here would be followed for ever
-	if end := pg.offset + pg.returned; end < pg.total && pg.returned > 0 {
-		return writeCursor(end, pg.query)
+	end := pg.offset + pg.returned
+	if end >= pg.total || pg.returned == 0 {
+		return ""
 	}
-	return ""
+	p := place{offset: end, query: pg.query}
+	copy(p.around[:], pg.marks[end-pg.from-1:])
+	return writeCursor(p)
 }

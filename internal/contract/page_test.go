@@ -78,6 +78,49 @@ func TestPagination(t *testing.T) {
 	t.Run("bad_cursor", func(t *testing.T) { badCursors(t, w) })
 }
 
+// TestPagesBesideWriters: rows that come, go or move between two pages make the next page neither repeat nor skip
+// others.
+func TestPagesBesideWriters(t *testing.T) {
+	t.Parallel()
+	read := func(names, cursor string) (found, next string) {
+		list := []item{}
+		for _, name := range names {
+			list = append(list, item{Name: string(name)})
+		}
+		at, ok := readCursor(cursor)
+		if cursor != "" && !ok {
+			t.Fatalf("the cursor %q", cursor)
+		}
+		pg := &page{key: "items", id: "name", query: "q", limit: 3, offset: at.offset, around: at.around}
+		for _, row := range (&walker{page: pg}).take(ForeignRows(list), "", false) {
+			name, _ := row.(object).get("name")
+			found += name.(string)
+		}
+		return found, pg.next()
+	}
+	for then, want := range map[string]string{
+		"abcdefgh":   "def",
+		"XYabcdefgh": "def", // others have come
+		"defgh":      "def", // those that were read have gone
+		"abdefgh":    "def",
+		"abcefgh":    "efg",
+		"cabdefgh":   "def", // the last one read has moved
+		"dabcefgh":   "efg", // the next one has moved
+		"ab":         "",
+		"efgh":       "h", // nothing tells where it was
+	} {
+		_, cursor := read("abcdefgh", "")
+		if got, _ := read(then, cursor); got != want {
+			t.Errorf("%s: %q instead of %q", then, got, want)
+		}
+	}
+	first, cursor := read("aaaaaaaa", "") // not every list has unique names
+	second, cursor := read("aaaaaaaa", cursor)
+	if third, last := read("aaaaaaaa", cursor); len(first+second+third) != 8 || last != "" {
+		t.Errorf("%q, %q, %q, %q", first, second, third, last)
+	}
+}
+
 func badCursors(t *testing.T, w *world) {
 	good := w.hosted(t, nil, "numbered", "--limit", "7").must(t, 0).at(t, "meta.cursor").(string)
 	// the limit does not belong to the query
@@ -87,7 +130,7 @@ func badCursors(t *testing.T, w *world) {
 		{"numbered", "--cursor", good[:len(good)-2]},
 		{"numbered", "--cursor", good + "x"},
 		{"numbered", "--cursor", good[1:]},
-		{"numbered", "--cursor", writeCursor(-1, "x")},
+		{"numbered", "--cursor", writeCursor(place{offset: -1, query: "x"})},
 		{"numbered", "--cursor", good, "--count", "30"},
 		{"numbered", "--cursor", good, "word"},
 		{"few", "--cursor", good},

@@ -135,7 +135,7 @@ func listParams() []Param {
 
 func runNumbered(_ context.Context, c *Call) (Result, error) {
 	n, pad := c.Int("count"), strings.Repeat("p ", c.Int("pad")/2)
-	return Result{Data: numberedData{Note: "n", Items: Rows[numbered]{func(yield func(numbered) bool) {
+	return Result{Data: numberedData{Note: "n", Items: Rows[numbered]{Seq: func(yield func(numbered) bool) {
 		for i := range n {
 			if !yield(numbered{rowName(i), i, pad}) {
 				return

@@ -23,7 +23,7 @@ func stalling() []*Command {
 					for yield(item{Name: strings.Repeat("x", 1000)}) {
 					}
 				}
-				return Result{Data: itemData{Rows[item]{rows}}}, nil
+				return Result{Data: itemData{Rows[item]{Seq: rows}}}, nil
 			},
 		}),
 		quick(Command{Path: "chatter", Run: func(_ context.Context, c *Call) (Result, error) {
