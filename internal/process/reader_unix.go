@@ -28,20 +28,34 @@ func ReaderGone(out io.Writer) <-chan struct{} {
 	}
 	go func() { // until the process ends, if the reader stays
 		defer unix.Close(fd)
-		for {
-			list := []unix.PollFd{{Fd: int32(fd)}}
-			n, err := unix.Poll(list, -1)
-			switch {
-			case errors.Is(err, unix.EINTR):
-			case err != nil || n < 1 || list[0].Revents&unix.POLLNVAL != 0:
-				return
-			case list[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0:
-				close(gone)
-				return
-			default:
-				return
-			}
+		if hungUp(fd, -1) {
+			close(gone)
 		}
 	}()
 	return gone
+}
+
+// IsReaderGone reports whether the channel of ReaderGone would be closed by now.
+func IsReaderGone(out io.Writer) (gone bool) {
+	f, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	if conn, err := f.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { gone = hungUp(int(fd), 0) })
+	}
+	return gone
+}
+
+// hungUp waits until the other side of a file is gone, for ms milliseconds at most; -1: without a limit.
+func hungUp(fd, ms int) bool {
+	for {
+		list := []unix.PollFd{{Fd: int32(fd)}}
+		n, err := unix.Poll(list, ms)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		return err == nil && n > 0 && list[0].Revents&unix.POLLNVAL == 0 &&
+			list[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+	}
 }

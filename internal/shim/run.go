@@ -212,6 +212,18 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 		o.evidence = observer.After(o.exit)
 	}
 	o.fault = cli.ProcessFault(o.exit, o.evidence, launch.UsageCodes...)
+	if f := o.fault; f != nil && c.mode == setting.OneShot && process.IsReaderGone(out) {
+		switch f.Code {
+		case fault.NoAnswer: // it had no place for it
+			f.Message = "the agent ended"
+			fallthrough
+		case fault.AgentFailed:
+			o.fault = &fault.Fault{
+				Code: fault.OutputFailed, Message: f.Message + ", and nobody reads standard output any more",
+				Suggestion: "read it to its end", Detail: f.Detail,
+			}
+		}
+	}
 	if o.fault != nil && o.fault.Code == fault.Blocked {
 		c.allowMore(o.fault, o.evidence.Denials)
 	}

@@ -158,3 +158,33 @@ func TestOurWordsBeginALine(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestReaderIsGone: where nobody reads the answer any more, that is why there is none, and not the agent.
+func TestReaderIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.agent("codex", "trap '' PIPE; while echo line 2> /dev/null; do :; done; exit 9\n")
+	cmd := w.command("--agent", "codex", "-p", "x", "--report", filepath.Join(w.home, "report"))
+	var said strings.Builder
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = out, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	_ = out.Close()
+	if _, err := bufio.NewReader(in).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	_ = cmd.Wait()
+	report, _ := os.ReadFile(filepath.Join(w.home, "report"))
+	const want = "ended with exit code 9, and nobody reads standard output any more"
+	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(said.String(), want) ||
+		!strings.Contains(string(report), `"OUTPUT_FAILED"`) {
+		t.Errorf("exit %d\n%s\n%s", cmd.ProcessState.ExitCode(), said.String(), report)
+	}
+}
