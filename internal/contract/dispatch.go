@@ -11,7 +11,6 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
 	"omniagent/internal/literal"
-	"omniagent/internal/text"
 )
 
 // Dispatch carries out one line of a batch in this process: a JSON object with the command in _cmd, flags in _opts and
@@ -79,7 +78,10 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 	case v.Kind != literal.Object || name == "":
 		return bad("the line has no _cmd")
 	case !known || strings.Contains(name, " "):
-		near := text.Nearest(strings.ReplaceAll(name, ".", " "), p.paths())
+		near := name // with a space in place of the dot
+		if !known {
+			near = nearestPath(strings.ReplaceAll(name, ".", " "), p.paths())
+		}
 		_, _, f := bad("there is no command %q%s", name, didYouMean(strings.ReplaceAll(near, " ", ".")))
 		return nil, name, f.FixBy("name a command that the manifest lists", p.Name+" manifest")
 	case notInBatch(command):

@@ -128,7 +128,7 @@ func (p *Program) helpPage(words []string) (func(*helpPage), *fault.Fault) {
 		names = append(names, t.Name)
 	}
 	names = append(names, p.paths()...)
-	near := text.Nearest(path, names)
+	near := nearestPath(path, names)
 	f := fault.New(fault.UnknownCommand, "there is no help about %q%s", redact.String(path), didYouMean(near))
 	if near != "" {
 		return nil, f.Hint("%s help %s", p.Name, near)

@@ -182,3 +182,22 @@ func helpNames(p *Program) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+// TestNearestPath: nothing is suggested for a word that is unlike every command, least of all a command that deletes.
+func TestNearestPath(t *testing.T) {
+	t.Parallel()
+	p := wholeProgram(t)
+	for typed, want := range map[string]string{
+		"session resume": "", "snapshots restore": "", "runs kill": "", "config delete": "",
+		"session delet": "session delete", "sesion list": "session list", "runs lst": "runs list",
+		"configlist": "config list", "confg": "config",
+	} {
+		if got := nearestPath(typed, p.paths()); got != want {
+			t.Errorf("%q: %q instead of %q", typed, got, want)
+		}
+	}
+	_, _, f := p.dispatchArgs([]byte(`{"_cmd":"config list"}`), nil)
+	if f == nil || !strings.Contains(f.Message, "did you mean config.list?") {
+		t.Errorf("%v", f)
+	}
+}

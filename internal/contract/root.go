@@ -153,7 +153,7 @@ func (p *Program) noCommand(words []string, word string, rest []string) *fault.F
 		return f.FixBy("put the command first", "").Hint("%s", command).With("corrected_input",
 			command).With("input_value", redact.String(rest[0]))
 	}
-	near := text.Nearest(typed, p.paths())
+	near := nearestPath(typed, p.paths())
 	ends := p.ending(typed)
 	f := fault.New(fault.UnknownCommand, "there is no command %q%s", redact.String(typed),
 		didYouMean(cmp.Or(near, text.Either(ends))))
@@ -172,6 +172,21 @@ func (p *Program) noCommand(words []string, word string, rest []string) *fault.F
 		return f.Hint("%s", better)
 	}
 	return f.Hint("%s --help lists the commands", p.Name)
+}
+
+// nearestPath returns the command or group that was probably meant. Each word must be like its own: what the others
+// have in common does not make "session resume" a slip of "session delete".
+func nearestPath(typed string, paths []string) string {
+	words := strings.Fields(typed)
+	return text.Nearest(typed, slices.DeleteFunc(paths, func(path string) bool {
+		own := strings.Fields(path)
+		for i, word := range words {
+			if len(own) == len(words) && word != own[i] && text.Nearest(word, own[i:i+1]) == "" {
+				return true
+			}
+		}
+		return false
+	}))
 }
 
 // ending returns the commands of groups whose last word was probably meant: of "lst" all that end with list.
