@@ -211,8 +211,7 @@ func (p Parts) noModel(name string, profiles provider.Profiles) error {
 		}
 	}
 	names = append(names, provider.Names(p.APIs)...)
-	f := fault.New(fault.NotFoundCode, "there is no profile or provider %q", name).With("choices", names)
-	f.Sort = fault.Input
+	f := fault.New(fault.ArgError, "there is no profile or provider %q", name).With("choices", names)
 	if near := text.Nearest(name, names); near != "" {
 		return f.Hint("Did you mean %s? There are %s.", near, strings.Join(names, ", "))
 	}

@@ -237,7 +237,7 @@ func TestModelsUse(t *testing.T) {
 		t.Errorf("got\n%s", read())
 	}
 	if out, _, exit := p.call(t, nil, "models", "use", "tvo"); exit != 2 ||
-		!strings.Contains(out, "Did you mean two?") {
+		!strings.Contains(out, "Did you mean two?") || !strings.Contains(out, `"ARG_ERROR"`) {
 		t.Errorf("exit %d\n%s", exit, out)
 	}
 	for _, name := range []string{"openai/", "openai/a b"} {
