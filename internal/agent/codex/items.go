@@ -180,10 +180,10 @@ func (s *items) read(it item, completed bool) []event.Event {
 	delete(s.open, it.ID)
 	out = append(out, event.Event{Kind: event.ToolResult, Result: it.result(call.Name)})
 	if reason, denied := it.denial(); denied && !s.denied[it.ID] {
+		s.denied[it.ID] = true
 		denial := &event.Denial{CallID: it.ID, Tool: call.Name, Reason: reason}
 		out = append(out, event.Event{Kind: event.Denied, Denial: denial})
 	}
-	delete(s.denied, it.ID)
 	return out
 }
 

@@ -47,6 +47,8 @@ type talk struct {
 	facts   event.Facts
 	servers map[string]string // states of MCP servers
 	running map[string]any    // commands that began in this turn, by their items: how they are ended
+	record  string            // the transcript of the thread, if known
+	read    int64             // how much of it was read
 }
 
 // options are the terms with which a conversation is opened.
@@ -211,6 +213,7 @@ func (t *talk) opened(result json.RawMessage) []event.Event {
 	var r struct {
 		Thread struct {
 			ID      string `json:"id"`
+			Path    string `json:"path"`
 			Version string `json:"cliVersion"`
 		} `json:"thread"`
 		Model    string `json:"model"`
@@ -220,6 +223,9 @@ func (t *talk) opened(result json.RawMessage) []event.Event {
 		return t.refused("thread/start", "its response has no thread id")
 	}
 	t.thread = r.Thread.ID
+	if size := cli.Size(r.Thread.Path); size > 0 || !t.o.fork { // else the past will be copied into it, with its denials
+		t.record, t.read = r.Thread.Path, size
+	}
 	t.facts.Model, t.facts.Provider, t.facts.Version = r.Model, r.Provider, r.Thread.Version
 	if t.message != nil {
 		t.begin(t.message)
@@ -243,6 +249,7 @@ func (t *talk) begin(input []any) {
 	}
 	t.turn, t.items.last, t.before = "", "", t.now
 	clear(t.running)
+	clear(t.items.denied)
 	t.send("turn/start", p)
 }
 
@@ -356,7 +363,7 @@ func (t *talk) trouble(n *notice) []event.Event {
 
 // completed ends the turn of the message, or a turn that no message began.
 func (t *talk) completed(done turn) []event.Event {
-	out := t.Questions.WithdrawAll()
+	out := slices.Concat(t.Questions.WithdrawAll(), t.recorded())
 	end := event.Event{Kind: event.Ended, Session: t.thread, End: &event.End{
 		OK: done.Status == "completed", Text: t.items.last, Reason: done.Status,
 		Took: time.Duration(done.Duration) * time.Millisecond, Usage: t.now.minus(t.before).event(),
@@ -382,6 +389,20 @@ func (t *talk) completed(done turn) []event.Event {
 	}
 	t.before = t.now
 	return append(out, end)
+}
+
+// recorded returns the denials of a turn that only the transcript has: of a call that Codex itself refuses, and of one
+// that its sandbox stops, it tells nothing.
+func (t *talk) recorded() (out []event.Event) {
+	e := readRollout(t.record, t.read)
+	t.read = cli.Size(t.record)
+	for _, d := range e.Denials {
+		if !t.items.denied[d.CallID] {
+			t.items.denied[d.CallID] = true
+			out = append(out, event.Event{Kind: event.Denied, Session: t.thread, Denial: &d})
+		}
+	}
+	return out
 }
 
 // endCommand ends a command that runs on behind its turn. A Codex that does not know it yet ends them with the turn.
