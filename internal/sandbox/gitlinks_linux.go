@@ -27,6 +27,11 @@ func (r *request) couldBring(kind uint32, from string) bool {
 	return kind == unix.S_IFLNK || kind == unix.S_IFDIR && !r.names.inGit(from)
 }
 
+// frees reports whether a directory would leave git's own files, among which names that a rule protects may be made.
+func (r *request) frees(from spot, to string) bool {
+	return len(r.names.named) > 0 && r.names.inGit(from.path) && !r.names.inGit(to) && from.kind() == unix.S_IFDIR
+}
+
 // rename moves a name within the workspace, but for a link that would come into a git directory or HEAD that would go
 // from there. It is looked at once more afterwards: another command has another supervisor.
 func (r *request) rename(from, to spot, flags uint) error {
@@ -36,6 +41,8 @@ func (r *request) rename(from, to spot, flags uint) error {
 		return unix.EPERM
 	case r.brings(from, to.path), exchange && r.brings(to, from.path):
 		return unix.EPERM
+	case r.frees(from, to.path), exchange && r.frees(to, from.path):
+		return refusedName
 	}
 	if err := unix.Renameat2(from.dir, from.name, to.dir, to.name, flags); err != nil {
 		return err

@@ -441,6 +441,26 @@ func TestKeptNames(t *testing.T) {
 	})
 }
 
+// TestKeptNamesDoNotComeFromGit: no directory in which a protected name could be made takes the place of another one.
+func TestKeptNamesDoNotComeFromGit(t *testing.T) {
+	inEachTier(t, func(t *testing.T, tier Tier) {
+		g := newGround(t)
+		g.repository(t)
+		must(t, os.Mkdir(g.root+"/keys", 0o700))
+		must(t, os.WriteFile(g.root+"/keys/a.pem", []byte("before"), 0o600))
+		w := g.walls(t, tier, func(p *Policy) { p.KeptNames = []string{"*.pem"} })
+		r := g.sh(t, w, `mkdir -p t/.git/in .git/in old; echo evil | tee t/.git/a.pem t/.git/in/a.pem .git/in/a.pem
+			mv keys moved; for d in t/.git/in .git/in t/.git; do mv $d keys
+			python3 -c 'import ctypes, sys
+ctypes.CDLL(None).renameat2(-100, b"old", -100, sys.argv[1].encode(), 2)' $d; done
+			mv .git/in .git/out; mv t other; cat .git/out/a.pem`)
+		found, _ := filepath.Glob(g.root + "/*/a.pem")
+		if len(found) != 1 || found[0] != g.root+"/moved/a.pem" || !strings.HasSuffix(r.out, "evil\n") {
+			t.Errorf("%v: %+v", found, r)
+		}
+	})
+}
+
 // TestSeenOutside: who watches the workspace from outside sees what a command writes while the
 // command still runs.
 func TestSeenOutside(t *testing.T) {
