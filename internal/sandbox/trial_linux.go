@@ -225,6 +225,8 @@ func (t trial) holes(p Policy, tier Tier, root bool) []string {
 	add(weak && t.Names, "chmod, chown and utimes of files outside the workspace, and of protected names in it")
 	add(weak && t.Names, "setting extended attributes of files outside the workspace")
 	add(!weak || t.Names, "mode, owner and times of the configuration of repositories")
+	add((!weak || t.Names) && len(p.KeptNames) > 0,
+		"mode, owner and times of files that a rule protects in every directory")
 	add(t.Names, "writes to protected names inside the workspace, such as .git/hooks and .git/config")
 	hides := len(p.Hidden)+len(p.Homes) > 0
 	add(weak && hides, "names, sizes and times of hidden files, and hidden files where commands may write")
