@@ -85,6 +85,26 @@ func (r *Repository) configured(key, value string) bool {
 	return false
 }
 
+// WorkTree returns the working tree that the configuration names, without links, or "".
+func (r *Repository) WorkTree() string {
+	text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), smallFile)
+	section := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			section = strings.ToLower(line)
+		}
+		k, v, _ := strings.Cut(line, "=")
+		if section != "[core]" || !strings.EqualFold(strings.TrimSpace(k), "worktree") {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(absolute(r.dir, strings.Trim(strings.TrimSpace(v), `"`))); err == nil {
+			return real
+		}
+	}
+	return ""
+}
+
 // Modes reports whether the index says which files are executable. On some file systems all of them are.
 func (r *Repository) Modes() bool { return !r.configured("filemode", "false") }
 

@@ -76,6 +76,7 @@ func TestDeletionLeavesTheContentsOfManyRoots(t *testing.T) {
 	}
 	sh(t, root, `for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
 		git init -q --separate-git-dir ../git$i w$i; git -C w$i commit -q --allow-empty -m one
+		git -C w$i config core.worktree ../work/w$i
 		echo before $i > ../git$i/description; done`)
 	turn := begin(t, s, root)
 	sh(t, root, `echo x > file`)

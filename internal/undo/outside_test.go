@@ -16,7 +16,8 @@ func TestARepositoryThatALinkLeadsToComesBack(t *testing.T) {
 			`mv work/.git out.git; ln -s ../out.git work/link; echo gitdir: link > work/.git`, "work",
 		},
 		"a link of one inside": {
-			`git init -q work/sub; mv work/sub/.git out.git; ln -s ../../out.git work/sub/.git`, "work/sub",
+			`git init -q work/sub; mv work/sub/.git out.git; ln -s ../../out.git work/sub/.git
+				git -C work/sub config core.worktree $PWD/work/sub`, "work/sub",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -32,6 +33,36 @@ func TestARepositoryThatALinkLeadsToComesBack(t *testing.T) {
 			end(t, turn)
 			same(t, "kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
 			same(t, "git says", was, sh(t, at, all))
+		})
+	}
+}
+
+// TestAnotherRepositoryIsLeft: what an agent makes beneath the workspace makes no other repository a part of it.
+func TestAnotherRepositoryIsLeft(t *testing.T) {
+	for name, points := range map[string]string{
+		"a file":                   `echo "gitdir: $(realpath ..)/other/.git" > sub/.git`,
+		"a link":                   `ln -s ../../other/.git sub/.git`,
+		"a file that names a link": `ln -s ../other/.git l; echo gitdir: ../l > sub/.git`,
+		"of another working tree":  `echo gitdir: ../../other/.git > sub/.git; git -C ../other config core.worktree ..`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
+			other := filepath.Join(filepath.Dir(root), "other")
+			sh(t, filepath.Dir(root), `git init -q other; cd other; echo one > f; git add f; git commit -qm one`)
+			sh(t, root, `mkdir sub; `+points)
+			turn := begin(t, s, root)
+			if len(turn.Cover().Gaps) != 1 {
+				t.Errorf("gaps are %v", turn.Cover().Gaps)
+			}
+			sh(t, root, `echo agent > mine`)
+			sh(t, other, `echo two > f; git commit -qam two; git config user.name me; git branch more`)
+			const all = `git log --all --format=%H%d; cat .git/config; git ls-files -s; git status -s`
+			was := sh(t, other, all)
+			end(t, turn)
+			out := back(t, s, undo.Request{Dir: root})
+			same(t, "restored", []string{"mine"}, out.Restored)
+			same(t, "git says", was, sh(t, other, all))
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"omniagent/internal/git"
@@ -57,7 +58,7 @@ func (p *place) surveyAll(ctx context.Context, roots []string, since []*tree.Ind
 			return nil, err
 		}
 		if i == 0 {
-			x.Gaps = append(x.Gaps, linked(x)...)
+			x.Gaps = append(x.Gaps, unreached(x)...)
 		}
 		if contents != nil && (o.Since == nil || !exists(latest) || worthKeeping(o.Since, x)) {
 			if err := x.SaveFile(latest); err != nil {
@@ -81,25 +82,37 @@ func worthKeeping(old, is *tree.Index) bool {
 
 // outside returns the repositories that are not beneath the root of an index.
 func outside(x *tree.Index) (dirs []string) {
-	for _, dir := range x.GitDirs() {
-		if pathname.Within(x.Root, dir) {
-			continue
+	x.EachRepository(func(dir, top string) {
+		if pathname.Within(x.Root, dir) || slices.Contains(dirs, dir) {
+			return
 		}
-		if opened, err := git.At(dir); err == nil && opened.Common() == dir {
+		if opened, err := git.At(dir); err == nil && opened.Common() == dir && belongs(x.Root, top, opened) {
 			dirs = append(dirs, dir)
 		}
-	}
+	})
 	return dirs
 }
 
-// linked are the gaps of working trees whose repository is outside of the root and has other working trees too.
-func linked(x *tree.Index) (gaps []tree.Gap) {
-	for _, dir := range x.GitDirs() {
+// belongs reports whether a repository outside of the root is that of a working tree. Beneath the root anybody at work
+// there may have made the file or the link that says so, and name a repository where nobody but a person works: so it
+// has to name the working tree itself.
+func belongs(root, top string, r *git.Repository) bool {
+	return top == "" || r.WorkTree() == pathname.Real(filepath.Join(root, filepath.FromSlash(top)))
+}
+
+// unreached are the gaps of working trees whose repository is outside of the root, and has other working trees too or
+// does not name them.
+func unreached(x *tree.Index) (gaps []tree.Gap) {
+	x.EachRepository(func(dir, top string) {
 		opened, err := git.At(dir)
-		if err == nil && opened.Common() != dir && !pathname.Within(x.Root, opened.Common()) {
+		switch {
+		case err != nil || pathname.Within(x.Root, opened.Common()):
+		case opened.Common() != dir:
 			gaps = append(gaps, tree.Gap{Path: dir, Reason: "it is the state of git of a linked worktree"})
+		case !belongs(x.Root, top, opened):
+			gaps = append(gaps, tree.Gap{Path: dir, Reason: "it is elsewhere, and does not name the work tree " + top})
 		}
-	}
+	})
 	return gaps
 }
 
