@@ -43,6 +43,7 @@ type task struct {
 	listed  *listed         // what it says of the folder
 	tracked git.Entry       // after lookUp, as opened
 	opened  *git.Repository // to compute the name of a blob; nil without one
+	claimed bool            // git's index says so, and has to be compared
 	// onlyKept means that Diff can compare the file without its content.
 	onlyKept bool
 }
@@ -186,7 +187,9 @@ func (r *reading) mustRead(t *task, old *entry) bool {
 	}
 	if t.matches(e) && t.exact() {
 		e.content = r.clean(t)
-		if e.about&recent == 0 {
+		// An agent that was at work since then may have written git's index too, so that is compared.
+		t.claimed = r.options.Whole && r.options.Since != nil
+		if e.about&recent == 0 && !t.claimed {
 			return false
 		}
 	}
@@ -224,6 +227,9 @@ func (t *task) matches(e *entry) bool {
 
 // read reads a file and, with a store, keeps what git does not have. It returns the buffer for the next one.
 func (r *reading) read(t *task, buffer []byte) []byte {
+	if t.claimed {
+		t.entry.content = nil
+	}
 	if why := r.refusal(t); why != "" {
 		r.gap(t.path(), why, false)
 		return buffer
@@ -259,6 +265,8 @@ func (r *reading) refusal(t *task) (why string) {
 	switch {
 	case size > r.options.FileLimit:
 		return tooLarge
+	case t.claimed: // mostly that is true, and nothing is kept
+		return ""
 	case r.consumed+size > readings*r.options.TotalLimit:
 		return tooMuch
 	case t.onlyKept:

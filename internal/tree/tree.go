@@ -22,7 +22,8 @@
 //   - a change of owner, access list or extended attribute by itself;
 //   - a change within a tick in a file that .gitignore excludes, or on a file system whose clock is another one;
 //   - a commit, if .git is not beneath the root;
-//   - what a repository says of itself wrongly: a blob is what its index names for a file of this status.
+//   - what a repository says of itself wrongly: a blob is what its index names for a file of this status. With Whole,
+//     that is believed only without Since.
 package tree
 
 import (

@@ -1,6 +1,9 @@
 package undo_test
 
 import (
+	"bytes"
+	"crypto/sha1" //nolint:gosec // the hash of git
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +12,7 @@ import (
 
 	"omniagent/internal/hermetic"
 	"omniagent/internal/undo"
+	"omniagent/internal/workspace"
 )
 
 // packed makes a repository with a pack, loose objects and an unreachable one.
@@ -236,4 +240,53 @@ func TestAnIndexOfOtherPacksDoesNotComeBack(t *testing.T) {
 	end(t, turn)
 	same(t, "kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
 	same(t, "git says", said, state(t, root))
+}
+
+// TestGitsIndexIsNotBelieved has a turn write an index that names another content for a file of the user's.
+func TestGitsIndexIsNotBelieved(t *testing.T) {
+	for name, limit := range map[string]int64{"small": 0, "too large": 8} {
+		t.Run(name, func(t *testing.T) {
+			s, root := undo.Store{Dir: t.TempDir(), FileLimit: limit}, t.TempDir()
+			sh(t, root, `git init -q .; echo "user's own work" > f; `)
+			turn := begin(t, s, root)
+			sh(t, root, `git update-index --add --cacheinfo 100644,$(echo "agent text here" | git hash-object -w --stdin),f
+				chmod 600 f; chmod 644 f; sleep 0.1`)
+			claimFor(t, root, "f")
+			end(t, turn)
+			turn = begin(t, s, root)
+			sh(t, root, `echo garbage > f; echo x > new`)
+			end(t, turn)
+			out, want := back(t, s, undo.Request{Dir: root}), "user's own work\n"
+			if limit > 0 {
+				want = "garbage\n"
+				same(t, "kept", []string{"f"}, keeps(out))
+			}
+			same(t, "f", want, sh(t, root, `cat f`))
+		})
+	}
+}
+
+// claimFor gives the only entry of a name in git's index the status of the file.
+func claimFor(t *testing.T, root, name string) {
+	t.Helper()
+	index := filepath.Join(root, ".git", "index")
+	data, err := os.ReadFile(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := workspace.StatusOf(info)
+	at := bytes.Index(data, append([]byte{0, byte(len(name))}, name...)) - 60
+	for i, n := range []int64{is.Changed / 1e9, is.Changed % 1e9, is.Modified / 1e9, is.Modified % 1e9} {
+		binary.BigEndian.PutUint32(data[at+4*i:], uint32(n)) //nolint:gosec // as git records them
+	}
+	binary.BigEndian.PutUint32(data[at+20:], uint32(is.Inode)) //nolint:gosec // the same
+	binary.BigEndian.PutUint32(data[at+36:], uint32(is.Size))  //nolint:gosec // the same
+	sum := sha1.Sum(data[:len(data)-sha1.Size])                //nolint:gosec // the hash of git
+	if err := os.WriteFile(index, append(data[:len(data)-sha1.Size], sum[:]...), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
