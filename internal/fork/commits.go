@@ -207,7 +207,7 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	}
 	unstaged := m.unstaged()
 	m.keepIndex = m.arrived(m.from) && !unstaged
-	m.inPlace = m.unmoved(m.from) && (unstaged || m.keepIndex)
+	m.inPlace = m.unmoved(m.from) && (unstaged || m.keepIndex) && m.isPlain(ctx)
 	if m.inPlace && m.from.Ref == there.Ref && m.from.Commit != "" {
 		_, err := f.git(ctx, "merge-base", "--is-ancestor", m.from.Commit, there.Commit)
 		m.inPlace, m.rewrote = err == nil, err != nil
@@ -272,6 +272,36 @@ func (m move) unstaged() bool {
 		return workspace.Absent(errWas) && workspace.Absent(errIs)
 	}
 	return git.SameIndex(is, was, size) || git.SameIndex(is, m.index, size)
+}
+
+// isPlain reports whether git itself takes each name that the fork's index lists. A program of the fork may have
+// written it without git, and git restore makes a file of each entry, also of one in .git.
+func (m move) isPlain(ctx context.Context) bool {
+	if m.index == nil {
+		return true
+	}
+	is := filepath.Join(m.fork.dir, "index-listed")
+	again := is + "-again"
+	defer os.Remove(is)
+	defer os.Remove(again)
+	_ = os.Remove(again)
+	if workspace.WriteFile(is, m.index, 0o600) != nil {
+		return false
+	}
+	lists := func(index string) (string, error) {
+		out, _, err := m.fork.call(ctx, nil, []string{"GIT_INDEX_FILE=" + index}, "ls-files", "--stage", "-z")
+		return out, err
+	}
+	names, err := lists(is)
+	if err != nil {
+		return false
+	}
+	if _, _, err = m.fork.call(ctx, []byte(names), []string{"GIT_INDEX_FILE=" + again}, "update-index", "-z",
+		"--index-info"); err != nil {
+		return false
+	}
+	taken, err := lists(again) // git leaves out what it does not take
+	return err == nil && taken == names
 }
 
 // fits reports whether a ref can exist beside those that are there: a name cannot be that of a ref and of a directory

@@ -47,5 +47,8 @@ func (f *Fork) callIn(ctx context.Context, dir string, input []byte, env []strin
 	if err == nil && r.ExitCode != 0 {
 		err = fmt.Errorf("git %s: %s", args[0], strings.TrimSpace(string(r.Stderr)))
 	}
+	if err == nil && r.OutputTruncated {
+		err = fmt.Errorf("git %s: its answer is too long", args[0])
+	}
 	return out, r.ExitCode, err
 }

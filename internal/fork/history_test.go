@@ -1,7 +1,11 @@
 package fork_test
 
 import (
+	"bytes"
+	"crypto/sha1" //nolint:gosec // the hash of git
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -164,4 +168,35 @@ func TestApplyOfAnIncompleteHistory(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestApplyBringsNoHookInTheIndex: a program of the fork writes an index with an entry that git would make a hook of.
+func TestApplyBringsNoHookInTheIndex(t *testing.T) {
+	tiers(t, func(t *testing.T, tier fork.Tier) {
+		for name, entry := range map[string]string{
+			"a hook": ".git/hooks/post-checkout", "in capitals": ".GIT/hooks/post-checkout",
+			"of a submodule": "sub/.git/config_________", "elsewhere": "../../evil______________",
+		} {
+			g := newGround(t)
+			g.must(g.dir, `git init -q -b main; echo 1 >f; git add .; git commit -qm first`)
+			f := g.make("try", tier)
+			g.run(f, `echo 2 >f; git commit -qam second; mkdir -p xgit/hooks; echo "touch $PWD/ran" >xgit/hooks/post-checkout
+				git add xgit; rm -r xgit`)
+			index := f.Real(filepath.Join(f.GitDir, "index"))
+			data, err := os.ReadFile(index)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := bytes.Replace(data[:len(data)-sha1.Size], []byte("xgit/hooks/post-checkout"), []byte(entry), 1)
+			sum := sha1.Sum(text) //nolint:gosec // the hash of git
+			if err := os.WriteFile(index, append(text, sum[:]...), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out := g.apply(f)
+			listed := g.sh(g.dir, "git ls-files; cat f; git log --all --format=%s")
+			if listed != "f\n2\nsecond\nfirst\n" || out.InPlace || out.Branch != "fork/try" {
+				t.Errorf("%s: %s: %+v", name, listed, out)
+			}
+		}
+	})
 }
