@@ -31,7 +31,7 @@ type Change struct {
 }
 
 // touched returns the paths that the fork may have changed, relative to the workspace, with its files there, or ""
-// where it has none. It leaves out the content of .git directories.
+// where it has none. It leaves out the content of .git directories, in any case.
 func (f *Fork) touched(ctx context.Context) (map[string]string, error) {
 	all := map[string]string{}
 	if f.Tier != Overlay {
@@ -72,7 +72,7 @@ func (f *Fork) touchedCopy(ctx context.Context, all map[string]string) error {
 		return err
 	}
 	tree.Each(begin, is, func(name string, _, now *tree.File) {
-		if name == "." || slices.Contains(strings.Split(name, "/"), ".git") {
+		if name == "." || slices.ContainsFunc(strings.Split(name, "/"), isGitDir) {
 			return
 		}
 		all[name] = ""
@@ -92,7 +92,7 @@ func (f *Fork) visit(ctx context.Context, upper, lower string, all map[string]st
 	for _, e := range entries {
 		up, low := filepath.Join(upper, e.Name()), filepath.Join(lower, e.Name())
 		info, err := e.Info()
-		if e.Name() == ".git" || errors.Is(err, fs.ErrNotExist) {
+		if isGitDir(e.Name()) || errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
@@ -123,6 +123,10 @@ func (f *Fork) visit(ctx context.Context, upper, lower string, all map[string]st
 	return nil
 }
 
+// isGitDir reports whether a name is that of a directory .git, also where upper and lower case are the same. There a
+// program of the fork may have changed the case.
+func isGitDir(name string) bool { return strings.EqualFold(name, ".git") }
+
 func (f *Fork) rel(path string) string {
 	rel, _ := filepath.Rel(f.Workspace, path)
 	return filepath.ToSlash(rel)
@@ -135,7 +139,7 @@ func (f *Fork) lost(low, up string, all map[string]string) {
 		if err != nil {
 			return nil // it was removed in the meantime
 		}
-		if e.Name() == ".git" {
+		if isGitDir(e.Name()) {
 			if e.IsDir() {
 				return fs.SkipDir
 			}

@@ -180,8 +180,8 @@ func TestApplyBringsNoHookInTheIndex(t *testing.T) {
 			g := newGround(t)
 			g.must(g.dir, `git init -q -b main; echo 1 >f; git add .; git commit -qm first`)
 			f := g.make("try", tier)
-			g.run(f, `echo 2 >f; git commit -qam second; mkdir -p xgit/hooks; echo "touch $PWD/ran" >xgit/hooks/post-checkout
-				git add xgit; rm -r xgit`)
+			g.run(f, `echo 2 >f; git commit -qam second; mkdir -p xgit/hooks
+				echo "touch $PWD/ran" >xgit/hooks/post-checkout; git add xgit; rm -r xgit`)
 			index := f.Real(filepath.Join(f.GitDir, "index"))
 			data, err := os.ReadFile(index)
 			if err != nil {
@@ -197,6 +197,22 @@ func TestApplyBringsNoHookInTheIndex(t *testing.T) {
 			if listed != "f\n2\nsecond\nfirst\n" || out.InPlace || out.Branch != "fork/try" {
 				t.Errorf("%s: %s: %+v", name, listed, out)
 			}
+		}
+	})
+}
+
+// TestApplyBringsNoHookInAnotherCase: where case does not count, .GIT is the directory of git.
+func TestApplyBringsNoHookInAnotherCase(t *testing.T) {
+	tiers(t, func(t *testing.T, tier fork.Tier) {
+		g := newHistory(t)
+		g.must(g.dir, "mkdir -p sub/.Git; echo mine >sub/.Git/config")
+		f := g.make("try", tier)
+		g.run(f, `mkdir -p .GIT/hooks; echo evil >.GIT/hooks/pre-commit; echo evil >sub/.Git/config; echo 1 >new
+			rm -r sub/.Git; mkdir -p b/.gIT/hooks; echo evil >b/.gIT/config`)
+		out := g.apply(f)
+		if got := g.sh(g.dir, "find . -iname .git -not -name .git | xargs ls; cat sub/.Git/config"); got !=
+			"config\nmine\n" || len(out.Applied) != 2 {
+			t.Errorf("%s: %+v", got, out)
 		}
 	})
 }
