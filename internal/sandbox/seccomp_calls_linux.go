@@ -39,12 +39,13 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 	// A limit of the processor's time ends a process outside that no signal reaches.
 	calls[unix.SYS_PRLIMIT64] = bpfOneOf(0, 0, []uint32{0}, bpfAllow(), refuse)
 
-	// The shell outside would run input put into a terminal; a line discipline is kernel code that nobody needs.
-	// Some file systems make names for anybody who may read a directory, where Landlock does not look, or make upper
-	// and lower case the same by a flag.
-	calls[unix.SYS_IOCTL] = bpfOneOf(1, 0xffffff00, []uint32{btrfsNames, bcachefsNames}, refuse,
+	// The shell outside would run input put into a terminal; a line discipline is kernel code that nobody needs. To
+	// file systems there are requests that change what can only be read, where Landlock does not look: they make names,
+	// make upper and lower case the same, or make files and whole subvolumes read-only for good.
+	calls[unix.SYS_IOCTL] = bpfOneOf(1, 0xff00, ofFileSystems(),
+		bpfOneOf(1, 0, asksFileSystems(), bpfAllow(), refuse),
 		bpfOneOf(1, 0, []uint32{
-			unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, ocfs2Links, setsFlags, setsMoreFlags,
+			unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, linksOfOCFS2, setsAttributesOfFAT,
 		}, refuse, bpfAllow()))
 
 	// Reading it, Linux for 64 and for 32 bits, each also with an old version number, and addresses without ASLR,
@@ -72,14 +73,22 @@ func bpfOutside(calls map[uint32][]unix.SockFilter) {
 	calls[unix.SYS_MQ_OPEN], calls[unix.SYS_MQ_UNLINK] = refuse, refuse
 }
 
-// Requests to file systems.
+// Requests of file systems that have other ones of the same kind.
 const (
-	btrfsNames    = 0x50009400 // and a number: subvolumes and snapshots
-	bcachefsNames = 0x4020bc00 // the same
-	ocfs2Links    = 0x40186f04
-	setsFlags     = 0x40086602
-	setsMoreFlags = 0x401c5820
+	linksOfOCFS2        = 0x40186f04
+	setsAttributesOfFAT = 0x40047211
 )
+
+// ofFileSystems are the kinds of requests to file systems: of all and of ext4, of XFS, btrfs and bcachefs.
+func ofFileSystems() []uint32 { return []uint32{'f' << 8, 'v' << 8, 'X' << 8, 0x94 << 8, 0xbc << 8} }
+
+// asksFileSystems are those requests of these kinds that ask, or that write what is open for writing.
+func asksFileSystems() []uint32 {
+	const getsFlags, getsMoreFlags, getsVersion, getsExtents = 0x80086601, 0x801c581f, 0x80087601, 0xc020660b
+	return []uint32{
+		getsFlags, getsMoreFlags, getsVersion, getsExtents, unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE,
+	}
+}
 
 // bpfRefused are the calls that both machines have and that no command may make.
 func bpfRefused() []uint32 {

@@ -171,10 +171,16 @@ func attempts(inet bool) []attempt {
 	add("raw pair", unix.EPERM, unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0, bad)
 	add("pair of streams", unix.EFAULT, unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0, bad)
 	add("pair of packets", unix.EFAULT, unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_SEQPACKET, 0, bad)
-	for _, request := range []uintptr{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCSTI | 1<<32} {
+	for _, request := range []uintptr{
+		unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCSTI | 1<<32,
+		0x40086602, 0x401c5820, 0x40087602, 0x40806685, 0x800c6613, 0x4008941a, 0x5000940e, 0x40186f04, 0x40047211,
+	} {
 		add(fmt.Sprintf("ioctl %#x", request), unix.EPERM, unix.SYS_IOCTL, bad, request, bad)
 	}
 	add("another ioctl", unix.EBADF, unix.SYS_IOCTL, bad, unix.TCGETS, bad)
+	for _, request := range []uintptr{0x80086601, unix.FICLONE, unix.FIDEDUPERANGE, 0xc020660b} {
+		add(fmt.Sprintf("ioctl %#x that asks", request), unix.EBADF, unix.SYS_IOCTL, bad, request, bad)
+	}
 	for _, space := range []uintptr{
 		unix.CLONE_NEWNS, unix.CLONE_NEWCGROUP, unix.CLONE_NEWUTS, unix.CLONE_NEWIPC,
 		unix.CLONE_NEWUSER, unix.CLONE_NEWPID, unix.CLONE_NEWNET,
@@ -545,7 +551,7 @@ func TestEveryNumber(t *testing.T) {
 				t.Errorf("call %d of x32: %#x", n, x32)
 			}
 		}
-		if most > 24 || len(filter) > 400 {
+		if most > 26 || len(filter) > 400 {
 			t.Errorf("%d instructions, %d steps", len(filter), most)
 		}
 		t.Logf("inet %v: %d instructions, at most %d steps for a call, %.1f in the middle", inet, len(filter), most,
