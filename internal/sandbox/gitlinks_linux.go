@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"io/fs"
+	"path/filepath"
 	"regexp"
 
 	"golang.org/x/sys/unix"
@@ -27,9 +29,28 @@ func (r *request) couldBring(kind uint32, from string) bool {
 	return kind == unix.S_IFLNK || kind == unix.S_IFDIR && !r.names.inGit(from)
 }
 
-// frees reports whether a directory would leave git's own files, among which names that a rule protects may be made.
+// frees reports whether a directory would leave git's own files, among which names that a rule protects may be made,
+// or whether it has such a name in it. With that it could take the place of another one.
 func (r *request) frees(from spot, to string) bool {
-	return len(r.names.named) > 0 && r.names.inGit(from.path) && !r.names.inGit(to) && from.kind() == unix.S_IFDIR
+	if len(r.names.named) == 0 || from.kind() != unix.S_IFDIR || r.names.inGit(from.path) && r.names.inGit(to) {
+		return false
+	}
+	return r.names.inGit(from.path) || r.names.holdsNamed(from.path)
+}
+
+// holdsNamed reports whether there is a name in a directory that a rule protects, or may be: not all can be read.
+func (g *guarded) holdsNamed(dir string) (holds bool) {
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil || path != dir && g.isNamed(path):
+			holds = true
+			return fs.SkipAll
+		case entry.IsDir() && path != dir && g.inGit(path):
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return holds
 }
 
 // rename moves a name within the workspace, but for a link that would come into a git directory or HEAD that would go

@@ -450,12 +450,14 @@ func TestKeptNamesDoNotComeFromGit(t *testing.T) {
 		must(t, os.WriteFile(g.root+"/keys/a.pem", []byte("before"), 0o600))
 		w := g.walls(t, tier, func(p *Policy) { p.KeptNames = []string{"*.pem"} })
 		r := g.sh(t, w, `mkdir -p t/.git/in .git/in old; echo evil | tee t/.git/a.pem t/.git/in/a.pem .git/in/a.pem
-			mv keys moved; for d in t/.git/in .git/in t/.git; do mv $d keys
+			mv keys moved; mkdir -p more/deep; mv more other1; mv keys/a.pem more
+			for d in t/.git/in .git/in t/.git; do mv $d keys
 			python3 -c 'import ctypes, sys
 ctypes.CDLL(None).renameat2(-100, b"old", -100, sys.argv[1].encode(), 2)' $d; done
 			mv .git/in .git/out; mv t other; cat .git/out/a.pem`)
 		found, _ := filepath.Glob(g.root + "/*/a.pem")
-		if len(found) != 1 || found[0] != g.root+"/moved/a.pem" || !strings.HasSuffix(r.out, "evil\n") {
+		if len(found) != 1 || found[0] != g.root+"/keys/a.pem" || !exists(g.root+"/other1/deep") ||
+			!strings.HasSuffix(r.out, "evil\n") {
 			t.Errorf("%v: %+v", found, r)
 		}
 	})
