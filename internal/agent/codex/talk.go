@@ -223,7 +223,7 @@ func (t *talk) opened(result json.RawMessage) []event.Event {
 		return t.refused("thread/start", "its response has no thread id")
 	}
 	t.thread = r.Thread.ID
-	if size := cli.Size(r.Thread.Path); size > 0 || !t.o.fork { // else the past will be copied into it, with its denials
+	if size := cli.Size(r.Thread.Path); size > 0 || !t.o.fork { // else the past, with its denials, comes into it later
 		t.record, t.read = r.Thread.Path, size
 	}
 	t.facts.Model, t.facts.Provider, t.facts.Version = r.Model, r.Provider, r.Thread.Version
