@@ -2,7 +2,6 @@ package fork
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
 	"omniagent/internal/undo"
+	"omniagent/internal/workspace"
 )
 
 // carryOut takes the snapshot, writes the journal, and makes the changes.
@@ -200,7 +200,7 @@ func (a *applying) stage(s step, staged string) error {
 	} else {
 		var in *os.File
 		if in, err = s.theirs.open(); err == nil {
-			_, err = io.Copy(out, in)
+			err = workspace.CopyContent(out, in)
 			_ = in.Close()
 		}
 	}

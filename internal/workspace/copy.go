@@ -2,13 +2,12 @@ package workspace
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 )
 
-// Copy creates a file with the content of another one. It returns an error if the name is taken. On failure it leaves
-// nothing.
+// Copy creates a file with the content of another one, and with its holes. It returns an error if the name is taken. On
+// failure it leaves nothing.
 func Copy(from, to string, perm fs.FileMode) error {
 	in, err := os.OpenFile(from, os.O_RDONLY|openWithoutBlocking, 0)
 	if err != nil {
@@ -19,7 +18,7 @@ func Copy(from, to string, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if _, err = io.Copy(out, in); err == nil {
+	if err = CopyContent(out, in); err == nil {
 		err = out.Chmod(perm)
 	}
 	if err = errors.Join(err, out.Close()); err != nil {
