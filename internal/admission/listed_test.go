@@ -56,7 +56,7 @@ func (s *scene) allow(t *testing.T) {
 	t.Helper()
 	e, err := s.gate.Facts(s.request)
 	if err == nil {
-		err = s.gate.List.Put(e)
+		err = s.gate.List.Put(e, nil)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestDefaultIsToDeny(t *testing.T) {
 	if err := open.admit(); err != nil {
 		t.Error(err)
 	}
-	if err := open.gate.List.Put(allowlist.Entry{Name: "x", Denied: true, At: time.Now()}); err != nil {
+	if err := open.gate.List.Put(allowlist.Entry{Name: "x", Denied: true, At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, open.gate.Closed = range []bool{false, true} {
@@ -297,7 +297,7 @@ func BenchmarkAdmit(b *testing.B) {
 	r := admission.Request{Driver: driver("x"), Install: agent.Install{Path: path, RealPath: path}}
 	e, err := g.Facts(r)
 	if err == nil {
-		err = g.List.Put(e)
+		err = g.List.Put(e, nil)
 	}
 	if err != nil {
 		b.Fatal(err)

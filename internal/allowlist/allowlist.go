@@ -79,15 +79,28 @@ func (l List) Find(name string) (e Entry, ok bool, err error) {
 	return l.entries[i], true, nil
 }
 
-// Put adds an entry, or replaces the one of the same name.
-func (l List) Put(e Entry) error {
+// Put adds an entry, or replaces the one of the same name, unless that will do: unless, which may be nil, gets what is
+// there under the lock.
+func (l List) Put(e Entry, unless func(old Entry, had bool) bool) error {
 	e.At = e.At.UTC().Truncate(time.Second)
-	return l.change(func(entries []Entry) []Entry { return append(without(entries, e.Name), e) })
+	return l.change(func(entries []Entry) []Entry {
+		old, had, _ := List{entries: entries}.Find(e.Name)
+		if unless != nil && unless(old, had) {
+			return nil
+		}
+		return append(without(entries, e.Name), e)
+	})
 }
 
-// Remove removes the entry of an agent.
-func (l List) Remove(name string) error {
-	return l.change(func(entries []Entry) []Entry { return without(entries, name) })
+// Remove removes the entry of an agent. had reports whether there was one.
+func (l List) Remove(name string) (had bool, err error) {
+	err = l.change(func(entries []Entry) []Entry {
+		if _, had, _ = (List{entries: entries}).Find(name); !had {
+			return nil
+		}
+		return without(entries, name)
+	})
+	return had, err
 }
 
 // Renew replaces the files of an entry, unless the user has changed the entry since it was read.
@@ -106,7 +119,8 @@ func without(entries []Entry, name string) []Entry {
 	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Name == name })
 }
 
-// change reads the list again under its lock, because another process may have changed it.
+// change reads the list again under its lock, because another process may have changed it. Where edit returns nil, the
+// file stays as it is.
 func (l List) change(edit func([]Entry) []Entry) error {
 	if l.file == "" {
 		return fault.New(fault.NoHome, "there is no place for the list of agents: no home directory is known").
@@ -125,6 +139,9 @@ func (l List) change(edit func([]Entry) []Entry) error {
 		return err
 	}
 	c := content{version, edit(entries)}
+	if c.Agents == nil {
+		return nil
+	}
 	slices.SortFunc(c.Agents, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {

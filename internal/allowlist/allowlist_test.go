@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	if file := os.Getenv("ALLOWLIST_TEST_FILE"); file != "" {
 		for n := range 10 {
 			name := fmt.Sprintf("%s-%d", os.Getenv("ALLOWLIST_TEST_NAME"), n)
-			if err := Open(file).Put(Entry{Name: name, At: time.Now()}); err != nil {
+			if err := Open(file).Put(Entry{Name: name, At: time.Now()}, nil); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}
@@ -64,11 +64,11 @@ func TestEntries(t *testing.T) {
 	if _, ok, err := Open(file).Find("x"); ok || err != nil {
 		t.Errorf("no file: %v", err)
 	}
-	if err := (List{}).Put(Entry{Name: "x"}); !errors.Is(err, fault.NoHome) {
+	if err := (List{}).Put(Entry{Name: "x"}, nil); !errors.Is(err, fault.NoHome) {
 		t.Errorf("no place: %v", err)
 	}
 	e := Entry{Name: "x", At: time.Now(), RealPath: "/x", Files: []fingerprint.File{{Path: "/x", SHA256: "1"}}}
-	if err := Open(file).Put(e); err != nil {
+	if err := Open(file).Put(e, nil); err != nil {
 		t.Fatal(err)
 	}
 	l := Open(file)
@@ -89,7 +89,7 @@ func TestEntries(t *testing.T) {
 		t.Errorf("%+v", now)
 	}
 	// What the user has decided since is not undone.
-	if err := Open(file).Put(Entry{Name: "x", Denied: true, At: time.Now()}); err != nil {
+	if err := Open(file).Put(Entry{Name: "x", Denied: true, At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Renew(was, touched); err != nil {
@@ -98,11 +98,33 @@ func TestEntries(t *testing.T) {
 	if now, _, _ := Open(file).Find("x"); !now.Denied || len(now.Files) != 0 || now.Allows(e) {
 		t.Errorf("%+v", now)
 	}
-	if err := l.Remove("x"); err != nil {
+	if had, err := l.Remove("x"); !had || err != nil {
 		t.Fatal(err)
 	}
 	if _, ok, _ := Open(file).Find("x"); ok {
 		t.Error("it is still there")
+	}
+}
+
+// Whether there is something to change is known under the lock: another process may have done it since the list was
+// read.
+func TestTwoDecideTheSame(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agents.json")
+	first, second := Open(file), Open(file)
+	if err := first.Put(Entry{Name: "x", Denied: true}, nil); err != nil {
+		t.Fatal(err)
+	}
+	seen := false
+	err := second.Put(Entry{Name: "x"}, func(old Entry, had bool) bool { seen = had && old.Denied; return seen })
+	if now, _, _ := Open(file).Find("x"); err != nil || !seen || !now.Denied {
+		t.Errorf("%v, seen %v, then %+v", err, seen, now)
+	}
+	second = Open(file)
+	if had, err := first.Remove("x"); !had || err != nil {
+		t.Errorf("%v, %v", had, err)
+	}
+	if had, err := second.Remove("x"); had || err != nil {
+		t.Errorf("%v, %v", had, err)
 	}
 }
 
@@ -119,7 +141,7 @@ func TestUnusableList(t *testing.T) {
 		if _, _, err := l.Find("x"); !errors.Is(err, fault.Unsafe) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := l.Put(Entry{Name: "x"}); !errors.Is(err, fault.Unsafe) {
+		if err := l.Put(Entry{Name: "x"}, nil); !errors.Is(err, fault.Unsafe) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if now, err := os.ReadFile(file); err != nil || string(now) != text {
@@ -130,7 +152,7 @@ func TestUnusableList(t *testing.T) {
 		return
 	}
 	file := filepath.Join(t.TempDir(), "agents.json")
-	if err := Open(file).Put(Entry{Name: "x"}); err != nil {
+	if err := Open(file).Put(Entry{Name: "x"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(file, 0o666); err != nil {

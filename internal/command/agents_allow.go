@@ -165,30 +165,39 @@ func denyAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResu
 	return putAgent(c, list, e, r, func(old allowlist.Entry) bool { return old.Denied })
 }
 
-// putAgent records a decision, unless an earlier one says the same.
+// putAgent records a decision, unless an earlier one says the same, which another process may make at this moment.
 func putAgent(
 	c *contract.Call, list allowlist.List, e allowlist.Entry, r *allowResult, says func(allowlist.Entry) bool,
 ) error {
-	old, had, err := list.Find(e.Name)
-	switch {
-	case err != nil:
-		return err
-	case had && says(old):
-		r.Change = "unchanged"
-		return nil
-	case had:
-		r.Change = "changed"
+	first := r.Change
+	said := func(old allowlist.Entry, had bool) bool {
+		switch r.Change = first; {
+		case had && says(old):
+			r.Change = "unchanged"
+		case had:
+			r.Change = "changed"
+		}
+		return r.Change == "unchanged"
 	}
-	return keepDecision(c, func() error { return list.Put(e) })
+	old, had, err := list.Find(e.Name)
+	if err != nil || said(old, had) {
+		return err
+	}
+	return keepDecision(c, func() error { return list.Put(e, said) })
 }
 
 func removeAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResult) error {
-	r.Change = "removed"
-	if _, had, err := list.Find(k.Name()); err != nil || !had {
-		r.Change = "not_found"
-		return err
+	_, had, err := list.Find(k.Name())
+	if err == nil && had {
+		err = keepDecision(c, func() error {
+			had, err = list.Remove(k.Name())
+			return err
+		})
 	}
-	return keepDecision(c, func() error { return list.Remove(k.Name()) })
+	if r.Change = "removed"; !had {
+		r.Change = "not_found"
+	}
+	return err
 }
 
 // keepDecision writes unless this is a dry run. It refuses a list in the repository, which could allow itself.

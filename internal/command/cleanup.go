@@ -196,13 +196,15 @@ func forgetTurns(ctx context.Context, c *contract.Call, data *cleanupData, found
 	ids := map[string]bool{}
 	for _, r := range surplus {
 		ids[r.ID] = true
+	}
+	gone, freed := surplus, int64(0)
+	if !c.DryRun() && len(ids) > 0 { // another process may be faster
+		gone, freed, err = store.Delete(ctx, func(r undo.Record) bool { return ids[r.ID] })
+	}
+	for _, r := range gone {
 		found.paths = append(found.paths, filepath.Join(store.Dir, r.ID))
 	}
-	if c.DryRun() || len(ids) == 0 {
-		return nil
-	}
-	gone, freed, err := store.Delete(ctx, func(r undo.Record) bool { return ids[r.ID] })
-	if len(gone) > 0 {
+	if len(gone) > 0 && !c.DryRun() {
 		data.Cleaned = append(data.Cleaned, cleanedFile{store.Dir, stepUndo, freed})
 		data.Total += freed
 	}
@@ -221,12 +223,16 @@ func removeLeftovers(ctx context.Context, c *contract.Call, step string, data *c
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		found.paths = append(found.paths, old.path)
 		if c.DryRun() {
+			found.paths = append(found.paths, old.path)
 			continue
 		}
 		removed, err := removeLeftover(c, step, old)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) { // another process was faster
+			continue
+		}
+		found.paths = append(found.paths, old.path)
+		if err != nil {
 			return err
 		}
 		data.Cleaned = append(data.Cleaned, cleanedFile{old.path, step, removed})

@@ -25,7 +25,8 @@ type Walk struct {
 // walks the tree without changing it. It leaves the tree untouched if it is too deep (fault.DepthExceeded), has a link
 // to a parent directory (fault.SymlinkLoop, unless walk.NoFollow) or has another file system mounted in it
 // (fault.Unsafe). It removes links themselves and never follows them. A link among the parents of path is fault.Unsafe.
-// It returns how many bytes of regular files it removed. If the removal fails half-way, the fault has completed_count.
+// It returns how many bytes of regular files it removed. Of several that remove a tree at once, one succeeds, and the
+// others get fs.ErrNotExist. If the removal fails half-way, the fault has completed_count.
 func RemoveTree(root, path string, walk Walk) (bytes int64, err error) {
 	parent, rel, err := openParent(root, path)
 	if err != nil {
@@ -229,7 +230,8 @@ func (w *walker) entry(parent *os.Root, name, path string, info fs.FileInfo, dep
 		}
 	}
 	if w.remove {
-		if err := parent.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// What others removed from the tree is gone as well, but only one of them has removed the tree.
+		if err := parent.Remove(name); err != nil && (depth == 0 || !errors.Is(err, fs.ErrNotExist)) {
 			return w.failed(path, err)
 		}
 	}
@@ -259,11 +261,11 @@ func (w *walker) directory(dir *os.Root, path string, info fs.FileInfo, depth in
 	}
 	for _, name := range names {
 		child, err := dir.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was removed in the meantime
-		}
 		if err == nil {
 			err = w.entry(dir, name, filepath.Join(path, name), child, depth+1)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was removed in the meantime
 		}
 		if err != nil {
 			return w.failed(filepath.Join(path, name), err)

@@ -1,8 +1,11 @@
 package workspace
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,6 +53,34 @@ func TestRemoveTreeTakesTheTreeAndReports(t *testing.T) {
 	}
 	_, err = RemoveTree(root, "stays", Walk{})
 	wantCode(t, err, fault.FileMissing)
+}
+
+// Several remove a tree at once: it is gone, and one of them did it.
+func TestRemoveTreeAtOnce(t *testing.T) {
+	for range 20 {
+		root := t.TempDir()
+		for n := range 10 {
+			plant(t, root, "tree/"+strconv.Itoa(n)+"/deep/file")
+		}
+		ends := make(chan error)
+		for range 4 {
+			go func() {
+				_, err := RemoveTree(root, "tree", Walk{})
+				ends <- err
+			}()
+		}
+		removed := 0
+		for range 4 {
+			if err := <-ends; err == nil {
+				removed++
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				t.Error(err)
+			}
+		}
+		if _, err := os.Lstat(filepath.Join(root, "tree")); removed != 1 || !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("%d removed it, %v", removed, err)
+		}
+	}
 }
 
 func TestRemoveTreeRefusesRootAndOutside(t *testing.T) {
