@@ -228,7 +228,7 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 		return contract.Result{}, err
 	}
 	_, alive := store.Owner(record.ID)
-	alive = alive && record.State == run.NeedsInput
+	alive = alive && record.State == run.NeedsInput && record.Socket != "" // without it, an earlier answer is under way
 	if c.DryRun() {
 		if _, err = record.Takes(c.String("question"), a); err == nil && !alive {
 			_, err = store.Free(ctx, record.ID)

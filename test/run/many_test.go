@@ -4,8 +4,11 @@ package run
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"omniagent/internal/workspace"
 )
 
 // TestManyAtOnce: of runs that work at the same time each keeps every line of its agent, and no other's.
@@ -49,4 +52,24 @@ while [ ! -e together ]; do sleep 0.05; done; echo "$task is done"`, lines)).
 		}
 	}
 	p.nothing()
+}
+
+// TestAnswersAtOnce: in the moment before the first answer is recorded, another one is in conflict with it.
+func TestAnswersAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `cat >README; echo done`)
+	a := p.run("scribe", "--yolo", "--require", "colour=Which colour?")
+	a.is(t, 4, "needs_input", "missing_input")
+	owner := filepath.Join(p.home, ".local/state/omniagent/runs", a.Data.ID, "owner")
+	held, err := workspace.Lock(t.Context(), owner, 0) // as the first process has it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second := p.call("answer", a.Data.ID, "red"); second.Code != 6 || second.Error.Code != "CONFLICT" {
+		t.Errorf("%s", second)
+	}
+	if err := held.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	p.call("answer", a.Data.ID, "blue").is(t, 0, "succeeded", "done")
 }
