@@ -130,6 +130,7 @@ func ceilingOf(c *contract.Call) (most delegate.Mode, reads setting.Approval, er
 
 // mcpRoots returns the directories in which agents may work.
 func mcpRoots(c *contract.Call) ([]string, error) {
+	const noDir = "Give --dir a directory that there is, or leave it out."
 	var roots []string
 	dirs := c.Strings("dir")
 	if len(dirs) == 0 {
@@ -139,10 +140,10 @@ func mcpRoots(c *contract.Call) ([]string, error) {
 		path := c.Abs(dir)
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
-			return nil, fault.New(fault.ArgError, "there is no directory %s", path).Because(err)
+			return nil, fault.New(fault.ArgError, "there is no directory %s", path).Because(err).Hint("%s", noDir)
 		}
 		if info, err := os.Stat(real); err != nil || !info.IsDir() {
-			return nil, fault.New(fault.ArgError, "%s is not a directory", path)
+			return nil, fault.New(fault.ArgError, "%s is not a directory", path).Hint("%s", noDir)
 		}
 		roots = append(roots, real)
 	}

@@ -440,13 +440,15 @@ func answerOf(r run.Record) (contract.Result, error) {
 // answerCommand is the command that answers the open questions of a run.
 func answerCommand(r run.Record) string {
 	open := r.Open()
-	switch {
-	case len(open) == 1 && open[0].Tool != "":
-		return fmt.Sprintf("omniagent answer %s --approve, or --reject", r.ID)
-	case len(open) == 1:
-		return fmt.Sprintf("omniagent answer %s 'TEXT'", r.ID)
-	case len(open) > 1:
-		return fmt.Sprintf("omniagent answer %s 'TEXT' --question %s", r.ID, open[0].ID)
+	if len(open) == 0 {
+		return "omniagent runs show " + r.ID
 	}
-	return "omniagent runs show " + r.ID
+	words := []string{"omniagent answer", r.ID, "'TEXT'"}
+	if open[0].Tool != "" {
+		words[2] = "--approve"
+	}
+	if len(open) > 1 {
+		words = append(words, "--question", open[0].ID)
+	}
+	return strings.Join(words, " ")
 }

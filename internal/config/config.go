@@ -105,7 +105,9 @@ func (l *loader) files() []file {
 		case exists:
 			files = l.count(files, file{path: path}, data)
 		case required:
-			l.fail(path, literal.Pos{}, "the file does not exist")
+			l.unreadable = true
+			l.problems.inFile(path, literal.Pos{}, "the file does not exist", "").
+				Hint("Give --config a file that there is, or leave it out.")
 		}
 	}
 	switch {

@@ -60,33 +60,40 @@ func (o *out) Write(b []byte) (int, error) {
 func notInBatch(c *Command) bool { return c.Class != Envelope || c.Path == "exec" }
 
 func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, name string, f *fault.Fault) {
-	bad := func(format string, a ...any) ([]string, string, *fault.Fault) {
+	bad := func(hint, format string, a ...any) ([]string, string, *fault.Fault) {
 		f := fault.New(fault.DispatchParse, format, a...)
 		f.Phase = fault.Validation
-		return nil, name, f.FixBy("give a JSON object with _cmd", "").Hint(`{"_cmd":"config.get","key":"output"}`)
+		return nil, name, f.Hint("%s", hint)
 	}
+	const plain = `{"_cmd":"config.get","key":"output"}`
 	v, err := literal.ParseJSON5(line)
 	if err != nil {
-		return bad("the line is not JSON: %v", err)
+		return bad(plain, "the line is not JSON: %v", err)
 	}
 	cmd, _ := v.Member("_cmd")
 	name = cmd.Value.Str
 	command, known := p.Find(strings.ReplaceAll(name, ".", " "))
 	switch {
 	case name == p.Name:
-		return bad("%s is the program itself; _cmd names one of its commands", name)
+		return bad(p.Name+" manifest", "%s is the program itself; _cmd names one of its commands", name)
 	case v.Kind != literal.Object || name == "":
-		return bad("the line has no _cmd")
+		return bad(plain, "the line has no _cmd")
 	case !known || strings.Contains(name, " "):
 		near := name // with a space in place of the dot
 		if !known {
 			near = nearestPath(strings.ReplaceAll(name, ".", " "), p.paths())
 		}
-		_, _, f := bad("there is no command %q%s", name, didYouMean(strings.ReplaceAll(near, " ", ".")))
+		near = strings.ReplaceAll(near, " ", ".")
+		hint := p.Name + " manifest"
+		if near != "" {
+			hint = fmt.Sprintf(`{"_cmd":%q}`, near)
+		}
+		_, _, f := bad(hint, "there is no command %q%s", name, didYouMean(near))
 		return nil, name, f.FixBy("name a command that the manifest lists", p.Name+" manifest")
 	case notInBatch(command):
-		return bad("%s cannot be part of a batch", name)
+		return bad(p.Name+" "+command.Path, "%s cannot be part of a batch", name)
 	}
+	withOptions := fmt.Sprintf(`{"_cmd":%q,"_opts":{"output":"json"}}`, name)
 	args = strings.Fields(command.Path)
 	payload := object{}
 	for _, m := range v.Members {
@@ -94,18 +101,18 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 		case "_cmd":
 		case "_opts":
 			if m.Value.Kind != literal.Object {
-				return bad("_opts is not an object")
+				return bad(withOptions, "_opts is not an object")
 			}
 			for _, o := range m.Value.Members {
 				arg, ok := option(o)
 				if !ok {
-					return bad("the option %s must be a string, a number, true or false", o.Key)
+					return bad(withOptions, "the option %s must be a string, a number, true or false", o.Key)
 				}
 				args = append(args, arg...)
 			}
 		default:
 			if _, own := command.param(m.Key); !own && command.shares(m.Key) {
-				return bad("%s is an option: it belongs in _opts", m.Key)
+				return bad(withOptions, "%s is an option: it belongs in _opts", m.Key)
 			}
 			payload = append(payload, member{m.Key, literalTree(m.Value)})
 		}

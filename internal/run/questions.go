@@ -126,8 +126,8 @@ func (q Question) accepts(run string, a Answer) error {
 	case q.Tool == "" || a.Option != "" || slices.Contains(q.Options, a.Text):
 		return nil
 	}
-	return fault.New(fault.ArgError, "question %s is whether %s may run; a text does not answer it", q.ID, q.Tool).
-		Hint("omniagent answer %s --approve, or --reject 'REASON'", run)
+	return fault.New(fault.ArgError, "question %s is whether %s may run; a text alone does not answer it: "+
+		"--reject or --approve does", q.ID, q.Tool).Hint("omniagent answer %s --question %s --approve", run, q.ID)
 }
 
 // reply converts an answer for the agent.
