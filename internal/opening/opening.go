@@ -14,6 +14,7 @@ package opening
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/netip"
 	"path/filepath"
 	"time"
@@ -141,8 +142,7 @@ func (e Env) Plan(ctx context.Context, r Request) (*Plan, error) {
 			Hint("leave out --no-session-persistence, or fork it: omniagent session fork")
 	}
 	p.request.Services.Grace = cmp.Or(r.Services.Grace, e.Grace)
-	s := &p.request.Spec
-	if r.Rejoin && p.keep && !resumes && s.Fresh != "" && r.History == "" && e.Store().Has(s.Fresh) {
+	if s := &p.request.Spec; e.rejoins(r) {
 		s.Resume, s.Fresh = s.Fresh, ""
 	}
 	if r.Agent == native.Name {
@@ -157,7 +157,21 @@ func (e Env) Open(ctx context.Context, r Request) (*conversation.Conversation, e
 	if err != nil {
 		return nil, err
 	}
+	opened, err := p.Open(ctx)
+	if !errors.Is(err, fault.AlreadyExists) || !e.rejoins(r) {
+		return opened, err
+	}
+	if p, err = e.Plan(ctx, r); err != nil { // another process has begun the session since it was planned
+		return nil, err
+	}
 	return p.Open(ctx)
+}
+
+// rejoins reports whether a request that may begin a session continues one.
+func (e Env) rejoins(r Request) bool {
+	s := r.Spec
+	return r.Rejoin && e.Keep && !r.Forget && s.Resume == "" && !s.Terms.Continue && s.Fresh != "" && r.History == "" &&
+		e.Store().Has(s.Fresh)
 }
 
 // Store returns the place of the sessions.

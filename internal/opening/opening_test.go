@@ -88,6 +88,31 @@ func TestAPlanHasNoEffect(t *testing.T) {
 	}
 }
 
+// TestTwoBeginASession: another process begins the session after it was planned, and has it open.
+func TestTwoBeginASession(t *testing.T) {
+	e, _ := place(t)
+	agents := e.Agents
+	e.Agents = func() ([]Agent, error) { // is asked when it is known that there is no session
+		if !e.Store().Has("mine") {
+			other, err := e.Store().Create(t.Context(), session.Begin{ID: "mine", Agent: "gemini", Cwd: e.Dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = other.Close() })
+		}
+		return agents()
+	}
+	r := Request{Agent: "gemini", Rejoin: true, Spec: agent.Spec{Fresh: "mine"}}
+	_, err := e.Open(t.Context(), r)
+	if f := fault.Of(err); !errors.Is(err, fault.Conflicting) || f.Detail["holder_pid"] != os.Getpid() {
+		t.Errorf("%v: %v", err, f.Detail)
+	}
+	r.Rejoin = false
+	if _, err := e.Open(t.Context(), r); !errors.Is(err, fault.AlreadyExists) {
+		t.Errorf("a host of Claude Code: %v", err)
+	}
+}
+
 // TestRefusals: a plan that cannot be kept is refused with what cannot be.
 func TestRefusals(t *testing.T) {
 	e, _ := place(t)

@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
+	"omniagent/internal/workspace"
 )
 
 func TestSessionComesBackAsItWas(t *testing.T) {
@@ -196,6 +197,19 @@ func TestNamesThatAreNoIDs(t *testing.T) {
 	}
 	check(t, CheckID("6f1c2a34-aaaa-4bbb-8ccc-000000000000"))
 	check(t, CheckID(strings.Repeat("a", 128)))
+}
+
+// TestCreatedAtOnce: who has the lock is named, where there is no session yet.
+func TestCreatedAtOnce(t *testing.T) {
+	s := store(t)
+	check(t, os.MkdirAll(s.dir, 0o700))
+	held, err := workspace.Lock(t.Context(), s.file("x", lockEnding), 0)
+	check(t, err)
+	_, err = s.New(t.Context(), Begin{ID: "x"}, true, t.Logf)
+	if f := wantCode(t, err, fault.Conflicting); f.Detail["holder_pid"] != os.Getpid() {
+		t.Errorf("%v", f)
+	}
+	check(t, held.Unlock())
 }
 
 func TestWhatIsNotThere(t *testing.T) {

@@ -143,7 +143,8 @@ func (s Store) New(ctx context.Context, b Begin, keep bool, warn func(string, ..
 		return s.Unlinked(b)
 	}
 	created, err := s.Create(ctx, b)
-	if err == nil || errors.Is(err, fault.AlreadyExists) || errors.Is(err, fault.ArgError) {
+	if err == nil || errors.Is(err, fault.AlreadyExists) || errors.Is(err, fault.Conflicting) ||
+		errors.Is(err, fault.ArgError) {
 		return created, err
 	}
 	warn("nothing of the conversation is kept: %v", err)
@@ -156,11 +157,11 @@ func (s Store) create(ctx context.Context, id string, write func(io.Writer) erro
 		return nil, err
 	}
 	held, err := workspace.Lock(ctx, s.file(id, lockEnding), lockWait)
-	if errors.Is(err, fault.LockHeld) {
+	if errors.Is(err, fault.LockHeld) && s.Has(id) {
 		return nil, IDTaken(id)
 	}
 	if err != nil {
-		return nil, err
+		return nil, lockedBy(id, err) // another process is creating it
 	}
 	path := s.file(id, journalEnding)
 	if s.Has(id) {
