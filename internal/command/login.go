@@ -52,7 +52,7 @@ func (p Parts) login() *contract.Command {
 		Params: []contract.Param{accountParam(), {Name: "key", Secret: true, Kind: contract.Text, Help: "the key"}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the key is stored"},
-			{Code: contract.PreconditionFailed, When: "there is no key, and nobody to ask for it"},
+			{Code: contract.PreconditionFailed, When: "AUTH_REQUIRED: there is no key, and nobody to ask"},
 			{Code: contract.AuthRequired, When: "what was given is not a key"},
 			{Code: contract.Conflict, When: "another process is changing the keys", Retryable: true},
 			{Code: contract.PermissionDenied, When: "the file cannot be written"},
@@ -210,7 +210,7 @@ func (p Parts) noKey(account string) *fault.Fault {
 			{"file", "key-from-file", "omniagent login " + account + " --key-from-file FILE"},
 			{"prompt", "terminal", "omniagent login " + account + ", on a terminal"},
 		}).Hint("omniagent login %s --token-env-var %s", account, name)
-	f.Sort = fault.Precondition
+	f.Sort = fault.Precondition // decision 0026: only here the code does not exit with 8
 	return f
 }
 
