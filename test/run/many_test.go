@@ -3,6 +3,7 @@
 package run
 
 import (
+	"bufio"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -72,4 +73,26 @@ func TestAnswersAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.call("answer", a.Data.ID, "blue").is(t, 0, "succeeded", "done")
+}
+
+// TestNobodyReads: a run whose lines nobody reads any more goes on, and its end is that of the call.
+func TestNobodyReads(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("slow", "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two >two; echo done")
+	cmd := p.command("run", "--agent", "slow", "--yolo", "--stream", "-p", "x")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Error(err)
+	}
+	_ = out.Close()
+	p.put("go", "")
+	if err := cmd.Wait(); err != nil || p.read("two") != "two\n" {
+		t.Errorf("%v, %q", err, p.read("two"))
+	}
 }
