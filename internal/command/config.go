@@ -62,6 +62,16 @@ func problemsOf(param, value string, err error) []fault.Problem {
 	return []fault.Problem{{Param: param, Code: f.Code, Value: value, Message: f.Message, Corrected: near}}
 }
 
+// problemOf returns a wrong argument with all that its fault says, and nothing for a fault of another kind, with which
+// the call ends later.
+func problemOf(param, value string, err error) []fault.Problem {
+	if err == nil || fault.Of(err).Kind() != fault.Input {
+		return nil
+	}
+	f := fault.Of(err)
+	return []fault.Problem{{Param: param, Code: f.Code, Value: value, Message: f.Message, Fault: f}}
+}
+
 // isContext reports whether a key is the setting of this name in a context.
 func isContext(key, name string) bool {
 	return strings.HasPrefix(key, "context.") && strings.HasSuffix(key, "."+name)

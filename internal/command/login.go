@@ -60,7 +60,7 @@ func (p Parts) login() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "From a variable", Command: "omniagent login openai --token-env-var MY_OPENAI_KEY"},
 		},
-		Run: p.runLogin,
+		Validate: p.validateAccount, Run: p.runLogin,
 	}
 }
 
@@ -77,7 +77,7 @@ func (p Parts) logout() *contract.Command {
 			{Code: contract.PermissionDenied, When: "the file cannot be written"},
 		},
 		Examples: []contract.Example{{Description: "That of one API", Command: "omniagent logout minimax"}},
-		Run:      p.runLogout,
+		Validate: p.validateAccount, Run: p.runLogout,
 	}
 }
 
@@ -134,6 +134,11 @@ func (p Parts) accountOf(c *contract.Call) (string, error) {
 		return "", f.Hint("Did you mean %s? There are %s.", near, strings.Join(all, ", "))
 	}
 	return "", f.Hint("Choose one of %s.", strings.Join(all, ", "))
+}
+
+func (p Parts) validateAccount(c *contract.Call) []fault.Problem {
+	_, err := p.accountOf(c)
+	return problemOf("provider", c.String("provider"), err)
 }
 
 func (p Parts) runLogin(ctx context.Context, c *contract.Call) (contract.Result, error) {

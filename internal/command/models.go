@@ -164,6 +164,10 @@ func (p Parts) modelsUse() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "A model API and a model", Command: "omniagent models use anthropic/claude-sonnet-4-5"},
 		},
+		Validate: func(c *contract.Call) []fault.Problem {
+			_, _, _, err := p.modelMeant(c.String("name"), profilesOf(c)(c.Dir()))
+			return problemOf("name", c.String("name"), err)
+		},
 		Run: p.runModelsUse,
 	}
 }
@@ -176,20 +180,14 @@ func (p Parts) runModelsUse(ctx context.Context, c *contract.Call) (contract.Res
 	}
 	profiles := profilesOf(c)(c.Dir())
 	u := user{c: c, data: modelUsed{Name: name}}
-	word, model, slash := strings.Cut(name, "/")
-	account := slices.Contains(provider.Names(p.APIs), strings.ToLower(word))
-	var err error
-	if one, ok := profiles.Named(name); ok {
-		u.data.Provider, u.data.Model = one.Kind, orNil(one.Model)
-		err = u.profile(ctx, home, one)
-	} else if account && slash && (model == "" || strings.ContainsFunc(model, unicode.IsSpace)) {
-		return contract.Result{}, fault.New(fault.ArgError, "%q names no model behind the slash", name).
-			Hint("omniagent models list lists what can be asked here")
-	} else if account {
-		u.data.Provider, u.data.Model = strings.ToLower(word), orNil(model)
-		err = u.provider(ctx)
+	one, word, model, err := p.modelMeant(name, profiles)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if u.data.Provider, u.data.Model = word, orNil(model); one != nil {
+		err = u.profile(ctx, home, *one)
 	} else {
-		return contract.Result{}, p.noModel(name, profiles)
+		err = u.provider(ctx)
 	}
 	if err != nil {
 		return contract.Result{}, err
@@ -200,6 +198,26 @@ func (p Parts) runModelsUse(ctx context.Context, c *contract.Call) (contract.Res
 	}
 	u.shadows(profiles)
 	return contract.Result{Data: u.data, Effect: effect, Target: map[string]any{"changed": u.data.Changed}}, nil
+}
+
+// modelMeant returns the profile of a name, or nil, and the provider and the model, or "".
+func (p Parts) modelMeant(name string, profiles provider.Profiles) (
+	one *provider.Profile, word, model string, err error,
+) {
+	name = strings.TrimSpace(name)
+	if one, ok := profiles.Named(name); ok {
+		return &one, one.Kind, one.Model, nil
+	}
+	word, model, slash := strings.Cut(name, "/")
+	word = strings.ToLower(word)
+	switch {
+	case !slices.Contains(provider.Names(p.APIs), word):
+		err = p.noModel(name, profiles)
+	case slash && (model == "" || strings.ContainsFunc(model, unicode.IsSpace)):
+		err = fault.New(fault.ArgError, "%q names no model behind the slash", name).
+			Hint("omniagent models list lists what can be asked here")
+	}
+	return nil, word, model, err
 }
 
 // noModel says what there is in place of a name that nothing has.

@@ -172,6 +172,11 @@ func validateRun(c *contract.Call) []fault.Problem {
 	if err != nil {
 		problems = append(problems, contract.Wrong("network", fault.ArgError, "", "%s", fault.Of(err).Message))
 	}
+	_, err = agentWords(c)
+	problems = append(problems, problemOf("agent", c.String("agent"), err)...)
+	if c.Given("task") {
+		problems = append(problems, problemOf("task", "", checkTask(c.String("task")))...)
+	}
 	if _, _, err := approvalOf(c); err != nil {
 		problems = append(problems, contract.Wrong("approval", fault.ArgError, "", "%s", fault.Of(err).Message))
 	}
@@ -249,10 +254,6 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 		}
 		t.Agents = append(t.Agents, known.Name())
 	}
-	if len(t.Agents) == 0 {
-		return t, fault.New(fault.ArgError, "no agent is named").
-			Hint("name one, such as --agent claude, or one for good: omniagent config set agent claude --global")
-	}
 	return t, nil
 }
 
@@ -265,6 +266,10 @@ func agentWords(c *contract.Call) (names []string, err error) {
 		if name = strings.TrimSpace(name); name != "" {
 			names = append(names, name)
 		}
+	}
+	if len(names) == 0 {
+		return nil, fault.New(fault.ArgError, "no agent is named").
+			Hint("name one, such as --agent claude, or one for good: omniagent config set agent claude --global")
 	}
 	return names, nil
 }

@@ -42,7 +42,7 @@ func (c *Call) furtherInvalid(problems []fault.Problem, whole bool) *fault.Fault
 	if c.Command.Validate != nil && !unread {
 		further = withProblems(further, c.Command.Validate(c))
 	}
-	missing := func(p fault.Problem) bool { return !whole && p.Code == fault.MissingArgument }
+	missing := func(p fault.Problem) bool { return !whole && p.Code == fault.MissingArgument || p.Fault != nil }
 	return c.invalid(append(problems, slices.DeleteFunc(further[len(problems):], missing)...)...)
 }
 
@@ -170,6 +170,10 @@ func (c *Call) checkShared() []fault.Problem {
 // invalid returns the fault that lists all problems. A single problem may have its own code at the top, because
 // programs look for it there.
 func (c *Call) invalid(problems ...fault.Problem) *fault.Fault {
+	if f := problems[0].Fault; f != nil && len(problems) == 1 {
+		f.Phase, f.Problems = fault.Validation, problems
+		return f
+	}
 	slices.SortStableFunc(problems, func(a, b fault.Problem) int { return strings.Compare(a.Param, b.Param) })
 	code, message := fault.Invalid, problems[0].Message
 	alone := []fault.Code{

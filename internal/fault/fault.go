@@ -74,6 +74,8 @@ type Problem struct {
 	Value     string `json:"value"`               // as given
 	Pattern   string `json:"pattern,omitempty"`   // what it must match
 	Corrected string `json:"corrected,omitempty"` // the form that would be accepted
+	// Fault says more than the rest, where nothing else is wrong. It is set where the configuration had a say.
+	Fault *Fault `json:"-"`
 }
 
 // New makes a fault; the message is a format.
