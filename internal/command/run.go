@@ -448,12 +448,13 @@ func answerCommand(r run.Record) string {
 	if len(open) == 0 {
 		return "omniagent runs show " + r.ID
 	}
-	words := []string{"omniagent answer", r.ID, "'TEXT'"}
-	if open[0].Tool != "" {
-		words[2] = "--approve"
-	}
+	words := []string{"omniagent answer", r.ID}
 	if len(open) > 1 {
 		words = append(words, "--question", open[0].ID)
 	}
-	return strings.Join(words, " ")
+	last := "'TEXT'"
+	if open[0].Tool != "" {
+		last = "--approve, or --reject" // a program that runs what it reads does not approve with that
+	}
+	return strings.Join(append(words, last), " ")
 }

@@ -127,7 +127,8 @@ func (q Question) accepts(run string, a Answer) error {
 		return nil
 	}
 	return fault.New(fault.ArgError, "question %s is whether %s may run; a text alone does not answer it: "+
-		"--reject or --approve does", q.ID, q.Tool).Hint("omniagent answer %s --question %s --approve", run, q.ID)
+		"--reject or --approve does", q.ID, q.Tool).
+		Hint("omniagent answer %s --question %s --approve, or --reject", run, q.ID)
 }
 
 // reply converts an answer for the agent.
