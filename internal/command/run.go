@@ -80,7 +80,7 @@ func (p Parts) run() *contract.Command {
 			},
 			{
 				Description: "Ask for what is missing before anything begins",
-				Command:     "omniagent run -p 'Use my colour.' --require colour='Which colour?'",
+				Command:     "omniagent run --agent claude -p 'Use my colour.' --require colour='Which colour?'",
 			},
 			{
 				Description: "Come back later",
