@@ -79,8 +79,8 @@ func (l List) Find(name string) (e Entry, ok bool, err error) {
 	return l.entries[i], true, nil
 }
 
-// Put adds an entry, or replaces the one of the same name, unless that will do: unless, which may be nil, gets what is
-// there under the lock.
+// Put adds an entry, or replaces the one of the same name. If unless is not nil and returns true for the entry that is
+// read under the lock, nothing is written.
 func (l List) Put(e Entry, unless func(old Entry, had bool) bool) error {
 	e.At = e.At.UTC().Truncate(time.Second)
 	return l.change(func(entries []Entry) []Entry {

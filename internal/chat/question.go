@@ -140,17 +140,18 @@ func (c *Chat) asked(q *event.Ask) *Question {
 		always, one.Keys = "a allows exactly this from now on, ", "yan"
 	}
 	one.Hint = "y allows it, " + always + "Return refuses, anything else refuses and says why: "
-	one.answer = func(ctx context.Context, words string) error { return send(ctx, reply(words)) }
+	one.answer = func(ctx context.Context, words string) error { return send(ctx, reply(words, always != "")) }
 	return one
 }
 
-// reply takes y or yes for consent, and everything else for a refusal with its reason.
-func reply(words string) event.Reply {
+// reply takes y or yes for consent, a or always for consent for ever where that is offered, and everything else for a
+// refusal with its reason.
+func reply(words string, always bool) event.Reply {
 	r := event.Reply{Option: event.Deny}
 	switch word := strings.ToLower(words); {
 	case yes(words):
 		r.Option = event.Allow
-	case word == "a", word == "always":
+	case always && (word == "a" || word == "always"):
 		r.Option = event.Always
 	case word == "", word == "n", word == "no":
 	default:

@@ -125,3 +125,20 @@ func TestOneQuestionAtATime(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestReply: consent for ever is a refusal with a reason where it is not offered, as the hint says.
+func TestReply(t *testing.T) {
+	for words, want := range map[string]string{
+		"yes": event.Allow, "": event.Deny, "No": event.Deny, "why?": event.Deny,
+	} {
+		if got := reply(words, true); got.Option != want {
+			t.Errorf("%q: %+v", words, got)
+		}
+	}
+	if got := reply("A", true); got.Option != event.Always {
+		t.Errorf("%+v", got)
+	}
+	if got := reply("always", false); got.Option != event.Deny || got.Text != "always" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -62,8 +62,8 @@ func problemsOf(param, value string, err error) []fault.Problem {
 	return []fault.Problem{{Param: param, Code: f.Code, Value: value, Message: f.Message, Corrected: near}}
 }
 
-// problemOf returns a wrong argument with all that its fault says, and nothing for a fault of another kind, with which
-// the call ends later.
+// problemOf returns a wrong argument with all that its fault says, and nothing for other kinds of fault, which the call
+// reports itself.
 func problemOf(param, value string, err error) []fault.Problem {
 	if err == nil || fault.Of(err).Kind() != fault.Input {
 		return nil

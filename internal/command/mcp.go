@@ -130,7 +130,7 @@ func ceilingOf(c *contract.Call) (most delegate.Mode, reads setting.Approval, er
 
 // mcpRoots returns the directories in which agents may work.
 func mcpRoots(c *contract.Call) ([]string, error) {
-	const noDir = "Give --dir a directory that there is, or leave it out."
+	const noDir = "Give --dir an existing directory, or leave it out."
 	var roots []string
 	dirs := c.Strings("dir")
 	if len(dirs) == 0 {

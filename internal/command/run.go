@@ -172,8 +172,12 @@ func validateRun(c *contract.Call) []fault.Problem {
 	if err != nil {
 		problems = append(problems, contract.Wrong("network", fault.ArgError, "", "%s", fault.Of(err).Message))
 	}
+	from := "agent"
+	if c.Given("race") {
+		from = "race"
+	}
 	_, err = agentWords(c)
-	problems = append(problems, problemOf("agent", c.String("agent"), err)...)
+	problems = append(problems, problemOf(from, c.String(from), err)...)
 	if c.Given("task") {
 		problems = append(problems, problemOf("task", "", checkTask(c.String("task")))...)
 	}

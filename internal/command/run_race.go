@@ -80,7 +80,7 @@ func leftTo(rows []severalRow, best int) (commands []string) {
 		switch {
 		case i == best:
 		case r.Status == string(run.NeedsInput):
-			commands = append(commands, "omniagent answer "+r.ID+" 'TEXT'")
+			commands = append(commands, r.answer)
 		case r.Fork != nil:
 			words += " " + *r.Fork
 		}

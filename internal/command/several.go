@@ -52,7 +52,8 @@ type severalRow struct {
 	Duration int64    `json:"duration_ms"`
 	Error    string   `json:"error" doc:"why it is not done"`
 
-	code fault.Code
+	code   fault.Code
+	answer string // the command that answers its question
 }
 
 // PlainText is the table, or the summary of the only run.
@@ -306,7 +307,7 @@ func severalRowOf(r run.Record) severalRow {
 	d := runDataOf(r)
 	row := severalRow{
 		ID: r.ID, Fork: d.Fork, Agent: d.Agent, Status: d.Status, Reason: d.Reason, Duration: d.DurationMS,
-		Passed: r.State == run.Succeeded,
+		Passed: r.State == run.Succeeded, answer: answerCommand(r),
 	}
 	if d.Usage != nil {
 		row.CostUSD = d.Usage.CostUSD
@@ -330,7 +331,7 @@ func lost(rows []severalRow, noun string) *fault.Fault {
 	for _, r := range rows {
 		if r.Status == string(run.NeedsInput) {
 			return fault.New(fault.NeedsInput, "no %s passed, and %s asks something", noun, r.Agent).
-				Hint("omniagent answer %s 'TEXT'", r.ID)
+				Hint("%s", r.answer)
 		}
 		if r.code != code {
 			code = fault.AgentFailed

@@ -107,7 +107,7 @@ func (l *loader) files() []file {
 		case required:
 			l.unreadable = true
 			l.problems.inFile(path, literal.Pos{}, "the file does not exist", "").
-				Hint("Give --config a file that there is, or leave it out.")
+				Hint("Give --config an existing file, or leave it out.")
 		}
 	}
 	switch {

@@ -65,7 +65,10 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 		f.Phase = fault.Validation
 		return nil, name, f.Hint("%s", hint)
 	}
-	const plain = `{"_cmd":"config.get","key":"output"}`
+	const (
+		plain       = `{"_cmd":"config.get","key":"output"}`
+		withOptions = `{"_cmd":"config.get","key":"output","_opts":{"timeout":"5s"}}`
+	)
 	v, err := literal.ParseJSON5(line)
 	if err != nil {
 		return bad(plain, "the line is not JSON: %v", err)
@@ -83,17 +86,15 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 		if !known {
 			near = nearestPath(strings.ReplaceAll(name, ".", " "), p.paths())
 		}
-		near = strings.ReplaceAll(near, " ", ".")
 		hint := p.Name + " manifest"
 		if near != "" {
-			hint = fmt.Sprintf(`{"_cmd":%q}`, near)
+			hint = p.Name + " help " + strings.ReplaceAll(near, ".", " ")
 		}
-		_, _, f := bad(hint, "there is no command %q%s", name, didYouMean(near))
+		_, _, f := bad(hint, "there is no command %q%s", name, didYouMean(strings.ReplaceAll(near, " ", ".")))
 		return nil, name, f.FixBy("name a command that the manifest lists", p.Name+" manifest")
 	case notInBatch(command):
 		return bad(p.Name+" "+command.Path, "%s cannot be part of a batch", name)
 	}
-	withOptions := fmt.Sprintf(`{"_cmd":%q,"_opts":{"output":"json"}}`, name)
 	args = strings.Fields(command.Path)
 	payload := object{}
 	for _, m := range v.Members {

@@ -44,7 +44,7 @@ func faultOf(err error) *fault.Fault {
 	case model.Overflow:
 		f = f.Hint("begin a new session, or shorten this one")
 	case model.Quota:
-		f = f.Hint("use another key, or pay for the account of this one: waiting does not help")
+		f = f.Hint("use another key, or top up the account of this one; waiting does not help")
 	case model.Expired:
 		f = f.Hint("the credential was accepted once and has expired: log in again, or set a new key")
 		if login, is := errors.AsType[*fault.Fault](e.Cause); is {

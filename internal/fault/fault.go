@@ -74,7 +74,8 @@ type Problem struct {
 	Value     string `json:"value"`               // as given
 	Pattern   string `json:"pattern,omitempty"`   // what it must match
 	Corrected string `json:"corrected,omitempty"` // the form that would be accepted
-	// Fault says more than the rest, where nothing else is wrong. It is set where the configuration had a say.
+	// Fault is the whole error, which is reported if this is the only problem. It is set where the result depends on
+	// the configuration.
 	Fault *Fault `json:"-"`
 }
 

@@ -284,7 +284,9 @@ func (m move) isPlain(ctx context.Context) bool {
 	again := is + "-again"
 	defer os.Remove(is)
 	defer os.Remove(again)
-	_ = os.Remove(again)
+	for _, left := range []string{again, again + ".lock"} { // by an Apply that was killed
+		_ = os.Remove(left)
+	}
 	if workspace.WriteFile(is, m.index, 0o600) != nil {
 		return false
 	}

@@ -21,6 +21,9 @@ func (f *Fork) call(ctx context.Context, input []byte, env []string, args ...str
 	return f.callIn(ctx, f.Workspace, input, env, args...)
 }
 
+// longestAnswer is enough for the names of millions of files.
+const longestAnswer = 1 << 30
+
 // callIn is call in a directory. git starts no programs of the repository and fetches nothing. Variables that name a
 // repository are removed, because a hook of another repository may have started us.
 func (f *Fork) callIn(ctx context.Context, dir string, input []byte, env []string, args ...string) (
@@ -38,7 +41,7 @@ func (f *Fork) callIn(ctx context.Context, dir string, input []byte, env []strin
 		Argv: append([]string{
 			"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "--no-optional-locks",
 		}, args...),
-		Dir: dir, Stdin: input,
+		Dir: dir, Stdin: input, MaxOutput: longestAnswer,
 		Env: append(process.Environment(own, process.EnvOptions{
 			Extra: map[string]string{"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"},
 		}), env...),

@@ -216,3 +216,18 @@ func TestApplyBringsNoHookInAnotherCase(t *testing.T) {
 		}
 	})
 }
+
+// TestApplyOfManyNames: the names that git lists of the workspace take more than a megabyte.
+func TestApplyOfManyNames(t *testing.T) {
+	g := newGround(t)
+	g.must(g.dir, `git init -q -b main; for i in $(seq 6000); do : >`+strings.Repeat("n", 200)+`$i; done
+		git add .; git commit -qm first`)
+	f := g.make("try", "")
+	g.run(f, "echo 1 >f; git add f; git commit -qm second")
+	if out := g.apply(f); !out.InPlace || out.Commits != 1 {
+		t.Errorf("%+v", out)
+	}
+	if got := g.sh(g.dir, "git log --format=%s; cat f; git status --porcelain"); got != "second\nfirst\n1\n" {
+		t.Error(got)
+	}
+}

@@ -369,7 +369,7 @@ func (o Options) model(c Choice) (string, error) {
 		if c.api.Named && c.Endpoint.Layer != Builtin {
 			// Asking such a server for the vendor's default would fail later, with a worse error.
 			return "", fault.New(fault.MissingArgument, "%s has its own models, and none was named", c.Endpoint.URL).
-				Hint("Name one of them, as the argument model or with --model.")
+				Hint("Name one: --model NAME, or the argument model.")
 		}
 		return c.api.Default, nil
 	}

@@ -121,7 +121,7 @@ func (r *Record) Takes(id string, a Answer) (*Question, error) {
 func (q Question) accepts(run string, a Answer) error {
 	switch {
 	case q.Tool == "" && a.Option == Approve && !slices.Contains(q.Options, Approve):
-		return fault.New(fault.ArgError, "question %s asks for words, and not whether a tool may run", q.ID).
+		return fault.New(fault.ArgError, "question %s asks for a text, and not whether a tool may run", q.ID).
 			Hint("omniagent answer %s --question %s 'TEXT'", run, q.ID)
 	case q.Tool == "" || a.Option != "" || slices.Contains(q.Options, a.Text):
 		return nil

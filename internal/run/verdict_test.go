@@ -184,7 +184,8 @@ func TestEveryFailureHasACommand(t *testing.T) {
 	for want, f := range map[string]*fault.Fault{
 		"Read what it printed: omniagent runs logs run-1":                  fault.New(fault.AgentFailed, "x"),
 		"Call again, waiting longer each time: omniagent runs retry run-1": fault.New(fault.Down, "x"),
-		"Do it; then: omniagent runs retry run-1":                          fault.New(fault.DiskFull, "x").Hint("Do it."),
+
+		"Do it; then: omniagent runs retry run-1": fault.New(fault.DiskFull, "x").Hint("Do it."),
 	} {
 		r := Record{ID: "run-1", State: Failed, Result: &Result{Fault: f}}
 		if got := r.Advised().Suggestion; got != want {

@@ -29,8 +29,8 @@ func (r *request) couldBring(kind uint32, from string) bool {
 	return kind == unix.S_IFLNK || kind == unix.S_IFDIR && !r.names.inGit(from)
 }
 
-// frees reports whether a directory would leave git's own files, among which names that a rule protects may be made,
-// or whether it has such a name in it. With that it could take the place of another one.
+// frees reports whether a move would take a directory out of git's own files, where names that a rule protects may be
+// made, or would move a directory that has such a name in it. Either could take the place of a protected file.
 func (r *request) frees(from spot, to string) bool {
 	if len(r.names.named) == 0 || from.kind() != unix.S_IFDIR || r.names.inGit(from.path) && r.names.inGit(to) {
 		return false

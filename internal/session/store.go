@@ -161,7 +161,7 @@ func (s Store) create(ctx context.Context, id string, write func(io.Writer) erro
 		return nil, IDTaken(id)
 	}
 	if err != nil {
-		return nil, lockedBy(id, err) // another process is creating it
+		return nil, lockedBy(id, err) // if the lock is held, another process is creating it
 	}
 	path := s.file(id, journalEnding)
 	if s.Has(id) {

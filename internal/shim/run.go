@@ -220,7 +220,7 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 		case fault.AgentFailed:
 			o.fault = &fault.Fault{
 				Code: fault.OutputFailed, Message: f.Message + ", and nobody reads standard output any more",
-				Suggestion: "read it to its end", Detail: f.Detail,
+				Suggestion: "read standard output to its end, or send it to a file: > FILE", Detail: f.Detail,
 			}
 		}
 	}

@@ -265,8 +265,6 @@ func (r *reading) refusal(t *task) (why string) {
 	switch {
 	case size > r.options.FileLimit:
 		return tooLarge
-	case t.claimed: // mostly that is true, and nothing is kept
-		return ""
 	case r.consumed+size > readings*r.options.TotalLimit:
 		return tooMuch
 	case t.onlyKept:

@@ -249,8 +249,10 @@ func TestGitsIndexIsNotBelieved(t *testing.T) {
 			s, root := undo.Store{Dir: t.TempDir(), FileLimit: limit}, t.TempDir()
 			sh(t, root, `git init -q .; echo "user's own work" > f; `)
 			turn := begin(t, s, root)
-			sh(t, root, `git update-index --add --cacheinfo 100644,$(echo "agent text here" | git hash-object -w --stdin),f
-				chmod 600 f; chmod 644 f; sleep 0.1`)
+			sh(t, root, `blob=$(echo "agent text here" | git hash-object -w --stdin)
+				git update-index --add --cacheinfo 100644,$blob,f
+				chmod 600 f; chmod 644 f
+				sleep 0.1 # a file that is as new as the snapshot is read in any case`)
 			claimFor(t, root, "f")
 			end(t, turn)
 			turn = begin(t, s, root)

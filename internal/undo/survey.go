@@ -110,7 +110,8 @@ func unreached(x *tree.Index) (gaps []tree.Gap) {
 		case opened.Common() != dir:
 			gaps = append(gaps, tree.Gap{Path: dir, Reason: "it is the state of git of a linked worktree"})
 		case !belongs(x.Root, top, opened):
-			gaps = append(gaps, tree.Gap{Path: dir, Reason: "it is elsewhere, and does not name the work tree " + top})
+			why := "it is outside of the workspace, and its core.worktree is not " + top
+			gaps = append(gaps, tree.Gap{Path: dir, Reason: why})
 		}
 	})
 	return gaps

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CopyContent copies what a file has, from its start, but for its holes: a disk image of 300 GB may take 1 GB.
+// CopyContent copies a file from its start and leaves its holes as holes: a disk image of 300 GB may take 1 GB.
 func CopyContent(out, in *os.File) error {
 	info, err := in.Stat()
 	if err != nil {
@@ -40,7 +40,10 @@ func CopyContent(out, in *os.File) error {
 				return err
 			}
 		}
-		if _, err := io.CopyN(out, in, at-data); err != nil {
+		switch n, err := io.CopyN(out, in, at-data); {
+		case errors.Is(err, io.EOF): // it was truncated meanwhile
+			return out.Truncate(data + n)
+		case err != nil:
 			return err
 		}
 	}

@@ -48,7 +48,7 @@ type talk struct {
 	servers map[string]string // states of MCP servers
 	running map[string]any    // commands that began in this turn, by their items: how they are ended
 	record  string            // the transcript of the thread, if known
-	read    int64             // how much of it was read
+	from    int64             // where this turn begins in it
 }
 
 // options are the terms with which a conversation is opened.
@@ -223,8 +223,8 @@ func (t *talk) opened(result json.RawMessage) []event.Event {
 		return t.refused("thread/start", "its response has no thread id")
 	}
 	t.thread = r.Thread.ID
-	if size := cli.Size(r.Thread.Path); size > 0 || !t.o.fork { // else the past, with its denials, comes into it later
-		t.record, t.read = r.Thread.Path, size
+	if !t.o.fork || cli.Size(r.Thread.Path) > 0 { // else the past, with its denials, comes into it later
+		t.record = r.Thread.Path
 	}
 	t.facts.Model, t.facts.Provider, t.facts.Version = r.Model, r.Provider, r.Thread.Version
 	if t.message != nil {
@@ -250,6 +250,7 @@ func (t *talk) begin(input []any) {
 	t.turn, t.items.last, t.before = "", "", t.now
 	clear(t.running)
 	clear(t.items.denied)
+	t.from = cli.Size(t.record)
 	t.send("turn/start", p)
 }
 
@@ -394,9 +395,7 @@ func (t *talk) completed(done turn) []event.Event {
 // recorded returns the denials of a turn that only the transcript has: of a call that Codex itself refuses, and of one
 // that its sandbox stops, it tells nothing.
 func (t *talk) recorded() (out []event.Event) {
-	e := readRollout(t.record, t.read)
-	t.read = cli.Size(t.record)
-	for _, d := range e.Denials {
+	for _, d := range readRollout(t.record, t.from).Denials {
 		if !t.items.denied[d.CallID] {
 			t.items.denied[d.CallID] = true
 			out = append(out, event.Event{Kind: event.Denied, Session: t.thread, Denial: &d})
@@ -405,10 +404,10 @@ func (t *talk) recorded() (out []event.Event) {
 	return out
 }
 
-// endCommand ends a command that runs on behind its turn. A Codex that does not know it yet ends them with the turn.
+// endCommand ends a command that runs on behind its turn. A Codex that does not know it answers with an error.
 const endCommand = "thread/backgroundTerminals/terminate"
 
-// endCommands ends what the interrupted turn began, because Codex only stops to wait for it.
+// endCommands ends what the interrupted turn began, because Codex only stops waiting for it.
 func (t *talk) endCommands() {
 	for _, id := range slices.Sorted(maps.Keys(t.running)) {
 		t.send(endCommand, t.running[id])
