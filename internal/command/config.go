@@ -68,8 +68,9 @@ func problemOf(param, value string, err error) []fault.Problem {
 	if err == nil || fault.Of(err).Kind() != fault.Input {
 		return nil
 	}
-	f := fault.Of(err)
-	return []fault.Problem{{Param: param, Code: f.Code, Value: value, Message: f.Message, Fault: f}}
+	found := problemsOf(param, value, err)
+	found[0].Fault = fault.Of(err)
+	return found
 }
 
 // isContext reports whether a key is the setting of this name in a context.

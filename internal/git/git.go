@@ -13,6 +13,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -73,12 +74,28 @@ func At(dir string) (*Repository, error) {
 	return r, nil
 }
 
+// settings returns the lines of the configuration: keys in lower case, with the section before a dot, and values.
+func (r *Repository) settings() iter.Seq2[string, string] {
+	return func(yield func(key, value string) bool) {
+		text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), smallFile)
+		section := ""
+		for line := range strings.Lines(string(text)) {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "[") {
+				section = strings.Trim(line, "[]")
+			}
+			key, value, _ := strings.Cut(line, "=")
+			if !yield(strings.ToLower(section+"."+strings.TrimSpace(key)), strings.TrimSpace(value)) {
+				return
+			}
+		}
+	}
+}
+
 // configured reports whether the configuration has a value, in any section.
 func (r *Repository) configured(key, value string) bool {
-	text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), smallFile)
-	for line := range strings.Lines(strings.ToLower(string(text))) {
-		k, v, _ := strings.Cut(line, "=")
-		if strings.TrimSpace(k) == key && strings.TrimSpace(v) == value {
+	for k, v := range r.settings() {
+		if strings.HasSuffix(k, "."+key) && strings.EqualFold(v, value) {
 			return true
 		}
 	}
@@ -87,18 +104,11 @@ func (r *Repository) configured(key, value string) bool {
 
 // WorkTree returns the working tree that the configuration names, without links, or "".
 func (r *Repository) WorkTree() string {
-	text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), smallFile)
-	section := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			section = strings.ToLower(line)
-		}
-		k, v, _ := strings.Cut(line, "=")
-		if section != "[core]" || !strings.EqualFold(strings.TrimSpace(k), "worktree") {
+	for k, v := range r.settings() {
+		if k != "core.worktree" {
 			continue
 		}
-		if real, err := filepath.EvalSymlinks(absolute(r.dir, strings.Trim(strings.TrimSpace(v), `"`))); err == nil {
+		if real, err := filepath.EvalSymlinks(absolute(r.dir, strings.Trim(v, `"`))); err == nil {
 			return real
 		}
 	}

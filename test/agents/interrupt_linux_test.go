@@ -1,10 +1,10 @@
 package agents
 
 import (
-	"bytes"
-	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,45 +24,50 @@ func TestInterruptedCommand(t *testing.T) {
 	needAgents(t)
 	t.Parallel()
 	drivers := []agent.Driver{claude.New(), codex.New(), copilot.New(), gemini.New(), opencode.New()}
-	for i, d := range drivers {
+	for _, d := range drivers {
 		t.Run(d.Name(), func(t *testing.T) {
 			t.Parallel()
 			spare(t, d.Name())
 			b := newBench(t, d.Name())
-			stays := fmt.Sprintf("tail -n %d -f /dev/null", 10*os.Getpid()+i) // no other process has these arguments
-			c := b.talk(d, `[{"shell":"`+stays+`"},{"say":"done"}]`, func(s *agent.Spec, _ *agent.Services) {
-				s.Terms.Mode = setting.Yolo
-			})
+			began, ended := watched(t, filepath.Join(b.work, "held"))
+			c := b.talk(d, `[{"shell":"tail -f /dev/null >held"},{"say":"done"}]`,
+				func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })
 			c.say("go")
-			awaitRunning(t, stays, true)
+			await(t, began, "the command to begin")
 			c.Interrupt(true)
 			if end := c.until(event.Ended); end.End.OK || end.End.Reason != event.Cancelled {
 				t.Errorf("interrupted: %s", story(c.heard))
 			}
-			awaitRunning(t, stays, false)
+			await(t, ended, "the command to end")
 		})
 	}
 }
 
-// awaitRunning waits until a process has these arguments, or none has.
-func awaitRunning(t *testing.T, command string, want bool) {
+// watched makes a pipe with a name, and tells when somebody has opened it for writing, and when nobody has it any more.
+func watched(t *testing.T, path string) (began, ended chan struct{}) {
 	t.Helper()
-	args := append(bytes.ReplaceAll([]byte(command), []byte(" "), []byte{0}), 0)
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	began, ended = make(chan struct{}), make(chan struct{})
+	go func() {
+		pipe, err := os.Open(path) // waits for the other side
 		if err != nil {
-			t.Fatal(err)
-		}
-		is := false
-		for _, line := range lines {
-			data, _ := os.ReadFile(line) // it may have ended
-			is = is || bytes.Equal(data, args)
-		}
-		if is == want {
 			return
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%q runs: %v", command, is)
-		}
+		close(began)
+		_, _ = io.Copy(io.Discard, pipe) // to the end of the last one that has it
+		_ = pipe.Close()
+		close(ended)
+	}()
+	return began, ended
+}
+
+func await(t *testing.T, happens <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-happens:
+	case <-time.After(patience):
+		t.Fatalf("waited in vain for %s", what)
 	}
 }

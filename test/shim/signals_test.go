@@ -159,7 +159,7 @@ func TestOurWordsBeginALine(t *testing.T) {
 	}
 }
 
-// TestReaderIsGone: where nobody reads the answer any more, that is why there is none, and not the agent.
+// TestReaderIsGone: if the reader of the output is gone, that is the reason in the report, and not the agent.
 func TestReaderIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
