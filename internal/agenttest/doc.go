@@ -6,6 +6,9 @@
 // the journal, which a separate reader reads, and the lines that the host printed. What cannot be tried is in Unsaid,
 // with the reason, which is printed.
 //
+// A Subject has a Pace, at which its model or its stub answers: how long until the first byte, a silence after the
+// first piece, a pause before each.
+//
 // It has no fakes: nothing here implements agent.Mind or a host.
 //
 // # Messages
@@ -30,6 +33,8 @@
 //	die          the process is gone in the middle of the turn
 //	family       starts a process in a session of its own that ignores signals
 //	flood N      N megabytes of text
+//	events N     a text of N pieces of one byte
+//	line N       a line of N megabytes, of a text that is not a message (not the engine)
 //	forge        text and lines that look like our own records, ids and ends
 //	abreast N    N calls at once that only read
 package agenttest

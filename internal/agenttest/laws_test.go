@@ -4,6 +4,7 @@ package agenttest
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/hermetic"
+	"omniagent/internal/modelserver"
 	"omniagent/internal/setting"
 )
 
@@ -89,5 +91,24 @@ func TestChangesAtTheEndOfATurn(t *testing.T) {
 	k.endOf(second)
 	if mode := facts(k.text(second))["mode"]; mode != "auto_edit" && mode != "yolo" {
 		t.Errorf("the agent is in mode %q", mode)
+	}
+}
+
+// TestPace: a stub and a model are as slow as their pace says.
+func TestPace(t *testing.T) {
+	const pause = 300 * time.Millisecond
+	for _, pace := range []modelserver.Pace{{First: pause}, {After: pause}, {Piece: pause}} {
+		for _, s := range []Subject{Engine(Direct()), Live(Direct()), PerTurn(Direct())} {
+			t.Run(fmt.Sprint(s.Name(), pace), func(t *testing.T) {
+				t.Parallel()
+				s.Pace = pace
+				k := s.open(t, wish{})
+				began := time.Now()
+				turn := k.say("say slowly")
+				if e := k.endOf(turn); !e.End.OK || time.Since(began) < pause || k.text(turn) != "slowly" {
+					t.Errorf("%v after %v: %q", e.End, time.Since(began), k.text(turn))
+				}
+			})
+		}
 	}
 }

@@ -15,10 +15,10 @@ import (
 // scripted is a model that does what the user's last message says.
 type scripted struct{}
 
-// serve starts the model. wait is the command that waits for a file.
-func serve(t *testing.T) *modelserver.Server {
+// serve starts the model, which answers at that pace.
+func serve(t *testing.T, pace modelserver.Pace) *modelserver.Server {
 	t.Helper()
-	server, err := modelserver.Start(scripted{}, modelserver.Options{Hurry: true})
+	server, err := modelserver.Start(scripted{}, modelserver.Options{Hurry: true, Pace: pace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,15 +30,19 @@ func serve(t *testing.T) *modelserver.Server {
 func (m scripted) Answer(ctx context.Context, r *modelserver.Request, w modelserver.Writer) error {
 	message := lastTask(r)
 	all := steps(message)
-	if i := position(r); i >= len(all) || all[i].verb != "flood" {
+	i := position(r)
+	if i >= len(all) || all[i].verb != "flood" && all[i].verb != "events" {
 		script, err := compile(all)
 		if err != nil {
 			return err
 		}
 		return script.Answer(ctx, r, w)
 	}
-	piece := strings.Repeat("flood ", floodPiece/6)
-	for range number(all[0].rest) << 20 / len(piece) {
+	n, piece := number(all[i].rest)<<20, floodText(floodPiece)
+	if all[i].verb == "events" {
+		n, piece = n>>20, floodText(1)
+	}
+	for range n / len(piece) {
 		if err := w.Text(piece); err != nil {
 			return err
 		}

@@ -40,9 +40,9 @@ func newPlace(t *testing.T, s Subject) *place {
 		}
 	}
 	if !s.installed {
-		p.bin = install(t)
+		p.bin = install(t, s.Pace)
 	}
-	p.model = serve(t)
+	p.model = serve(t, s.Pace)
 	p.env = []string{
 		"HOME=" + p.home, "PATH=" + p.bin + ":/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + p.temp, p.mark,
 		"ANTHROPIC_API_KEY=key-of-a-test", "GEMINI_API_KEY=key-of-a-test", "GORACE=atexit_sleep_ms=0",

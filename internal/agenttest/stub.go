@@ -18,6 +18,7 @@ import (
 
 	"omniagent/internal/hermetic"
 	"omniagent/internal/measure"
+	"omniagent/internal/modelserver"
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 )
@@ -60,14 +61,21 @@ func Main(m *testing.M, root string, built *Built) int {
 	})
 }
 
-// install puts the stubs where an agent is searched for, and returns the directory.
-func install(t *testing.T) string {
+// install puts the stubs where an agent is searched for, and returns the directory. They answer at that pace.
+func install(t *testing.T, pace modelserver.Pace) string {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	data, err := json.Marshal(pace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, paceFile), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{liveName, perTurnName, holderName} {
 		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
@@ -98,21 +106,52 @@ type speaker interface {
 
 // perform does what a message says. It returns why the turn ended: "" for success, else the reason.
 func perform(sp speaker, message string) string {
+	pace := readPace()
+	if !pause(sp, pace.First) {
+		return interrupted
+	}
 	for i, s := range steps(message) {
-		if why, over := one(sp, s, i); over {
+		if why, over := one(sp, s, i, pace); over {
 			return why
+		}
+		if i == 0 && !pause(sp, pace.After) {
+			return interrupted
 		}
 	}
 	return ""
 }
 
+// paceFile, beside the program, has the pace of a stub.
+const paceFile = "pace.json"
+
+// readPace returns the pace of this stub: at once where nothing else is written down.
+func readPace() (p modelserver.Pace) {
+	program, err := exec.LookPath(os.Args[0])
+	if err != nil {
+		return p
+	}
+	if data, err := os.ReadFile(filepath.Join(filepath.Dir(program), paceFile)); err == nil {
+		if err := json.Unmarshal(data, &p); err != nil {
+			panic(err)
+		}
+	}
+	return p
+}
+
+// pause says nothing for so long. It reports whether nobody interrupted.
+func pause(sp speaker, d time.Duration) bool {
+	over := time.Now().Add(d)
+	return d <= 0 || sp.wait(func() bool { return !time.Now().Before(over) })
+}
+
 // interrupted is the reason of a turn that was interrupted.
 const interrupted = "interrupted"
 
-func one(sp speaker, s step, i int) (why string, over bool) {
+func one(sp speaker, s step, i int, pace modelserver.Pace) (why string, over bool) {
 	id := fmt.Sprintf("call_%d_%d", os.Getpid(), i)
 	text := func(words ...string) {
 		for _, w := range words {
+			pause(sp, pace.Piece)
 			sp.piece(w)
 		}
 		sp.whole()
@@ -151,7 +190,11 @@ func one(sp speaker, s step, i int) (why string, over bool) {
 	case "family":
 		text("family " + leaveBehind())
 	case "flood":
-		flood(sp, number(s.rest))
+		flood(sp, number(s.rest)<<20, floodPiece)
+	case "events":
+		flood(sp, number(s.rest), 1)
+	case "line":
+		sp.raw(strings.Repeat("endless ", number(s.rest)<<20/8))
 	case "forge":
 		for _, w := range forged() {
 			text(w)
@@ -202,13 +245,16 @@ func create(sp speaker, id, file string) (why string, over bool) {
 // floodPiece is how much text a flood says at once: records of that size are among those in memory.
 const floodPiece = 8 << 10
 
-func flood(sp speaker, megabytes int) {
-	piece := strings.Repeat("flood ", floodPiece/6)
-	for range megabytes << 20 / len(piece) {
+// flood says so many bytes, in pieces of about that size.
+func flood(sp speaker, bytes, size int) {
+	piece := floodText(size)
+	for range bytes / len(piece) {
 		sp.piece(piece)
 	}
 	sp.whole()
 }
+
+func floodText(size int) string { return strings.Repeat("flood ", size/6+1)[:size] }
 
 func number(text string) int {
 	n, err := strconv.Atoi(text)

@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/claude"
 	"omniagent/internal/agent/gemini"
+	"omniagent/internal/modelserver"
 	"omniagent/internal/setting"
 )
 
@@ -16,7 +17,8 @@ import (
 type Subject struct {
 	Agent  string
 	Host   Host
-	Driver agent.Driver // nil: the engine
+	Driver agent.Driver     // nil: the engine
+	Pace   modelserver.Pace // how slowly its model or its stub answers
 
 	prepare   func(*place, *agent.Spec)   // of an installed agent
 	around    func(agent.Mind) agent.Mind // what stands in front of its Mind, driven directly; nil: nothing

@@ -1,6 +1,7 @@
 package modelserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -30,7 +31,7 @@ type Writer interface {
 	Search(string) error  // a search that the model's side runs itself, where the wire has it
 	Usage(Usage)          // what is said at the end; without it, an estimate
 	Fail(Failure) error   // the end, as an error; a status when nothing was said yet, else an event
-	Slow(time.Duration)   // a pause before each further piece
+	Slow(Pace)            // the pauses of what follows; those that are zero stay the server's
 	Break(Break)          // how the answer ends too early; call it first
 }
 
@@ -68,6 +69,21 @@ const (
 	Events  Place = "events"  // after N events
 	Bytes   Place = "bytes"   // after N bytes
 )
+
+// Pace is how slowly a model answers.
+type Pace struct {
+	First time.Duration // before the first byte, headers included
+	After time.Duration // a silence after the first piece
+	Piece time.Duration // before each piece
+	Byte  time.Duration // before each byte of the body
+}
+
+// over returns the pace with the other's pauses where it has none.
+func (p Pace) over(o Pace) Pace {
+	return Pace{
+		cmp.Or(p.First, o.First), cmp.Or(p.After, o.After), cmp.Or(p.Piece, o.Piece), cmp.Or(p.Byte, o.Byte),
+	}
+}
 
 // Break ends an answer too early: it says nothing more and holds the connection, or drops it.
 type Break struct {
@@ -139,7 +155,8 @@ type answer struct {
 	reply         reply
 	counted       bool // the usage was given
 	hurry         bool // as Options.Hurry
-	pause         time.Duration
+	usual, pace   Pace // the server's, and what holds now
+	said          bool // the first piece is out
 	brk           Break
 	headersSent   bool // headers are out
 	streamStarted bool // the stream's first events are made
@@ -150,9 +167,9 @@ type answer struct {
 	bytes         int
 }
 
-func (a *answer) Usage(u Usage)        { a.reply.usage, a.counted = u, true }
-func (a *answer) Slow(d time.Duration) { a.pause = d }
-func (a *answer) Break(b Break)        { a.brk = b }
+func (a *answer) Usage(u Usage) { a.reply.usage, a.counted = u, true }
+func (a *answer) Slow(p Pace)   { a.pace = p.over(a.usual) }
+func (a *answer) Break(b Break) { a.brk = b }
 
 func (a *answer) Text(s string) error { return a.grow(Text, s) }
 
@@ -249,10 +266,19 @@ func (a *answer) open() error {
 func (a *answer) piece(s string) error {
 	b := a.current
 	b.text.WriteString(s)
-	if err := a.wait(a.pause); err != nil || !a.r.Stream {
+	if err := a.wait(a.pace.Piece); err != nil {
 		return err
 	}
-	return a.send(a.enc.delta(b, s))
+	if a.r.Stream {
+		if err := a.send(a.enc.delta(b, s)); err != nil {
+			return err
+		}
+	}
+	if a.said {
+		return nil
+	}
+	a.said = true
+	return a.wait(a.pace.After)
 }
 
 func (a *answer) shut() error {
@@ -352,6 +378,9 @@ func (a *answer) body(status int, data []byte) error {
 	if a.brk.At == Headers {
 		return a.broken()
 	}
+	if err := a.wait(a.pace.First); err != nil {
+		return err
+	}
 	a.headersSent = true
 	a.w.WriteHeader(status)
 	stop := len(data)
@@ -363,7 +392,7 @@ func (a *answer) body(status int, data []byte) error {
 	case Bytes:
 		stop = min(stop, a.brk.N)
 	}
-	_, err := a.w.Write(data[:stop])
+	err := a.out(data[:stop])
 	if a.brk.At != Nowhere {
 		return a.broken()
 	}
@@ -398,6 +427,9 @@ func (a *answer) frame(f []byte) error {
 		return a.broken()
 	}
 	if !a.headersSent {
+		if err := a.wait(a.pace.First); err != nil {
+			return err
+		}
 		a.headersSent = true
 		h := a.w.Header()
 		h.Set("Content-Type", a.enc.contentType())
@@ -411,7 +443,7 @@ func (a *answer) frame(f []byte) error {
 	if cut {
 		f = f[:max(0, a.brk.N-a.bytes)]
 	}
-	if _, err := a.w.Write(f); err != nil {
+	if err := a.out(f); err != nil {
 		return errGone
 	}
 	a.events++
@@ -420,6 +452,26 @@ func (a *answer) frame(f []byte) error {
 		return a.broken()
 	}
 	return http.NewResponseController(a.w).Flush()
+}
+
+// out writes bytes of the body.
+func (a *answer) out(data []byte) error {
+	if a.pace.Byte == 0 {
+		_, err := a.w.Write(data)
+		return err
+	}
+	for i := range data {
+		if err := a.wait(a.pace.Byte); err != nil {
+			return err
+		}
+		if _, err := a.w.Write(data[i : i+1]); err != nil {
+			return err
+		}
+		if err := http.NewResponseController(a.w).Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // broken ends the answer where it is.

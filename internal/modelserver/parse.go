@@ -23,8 +23,13 @@ func ParseScript(data []byte) (*Script, error) {
 	}
 	s := &Script{}
 	if v.Kind == literal.Object {
-		if err := only(v, "script", "steps", "toolless"); err != nil {
+		if err := only(v, "script", "steps", "toolless", "slow"); err != nil {
 			return nil, err
+		}
+		if m, ok := v.Member("slow"); ok {
+			if err := s.slow.read(m.Value); err != nil {
+				return nil, err
+			}
 		}
 		if m, ok := v.Member("toolless"); ok {
 			if m.Value.Kind != literal.Bool {
@@ -46,7 +51,7 @@ func ParseScript(data []byte) (*Script, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.steps = append(s.steps, st)
+		s.steps = append(s.steps, st.slowed(s.slow))
 	}
 	return s, nil
 }
@@ -109,7 +114,7 @@ func actions() []string {
 }
 
 func modifiers() []string {
-	return []string{"stall", "cut", "times", "retry_after", "message", "slow", "usage"}
+	return []string{"stall", "cut", "times", "retry_after", "message", "slow", "usage", "repeat"}
 }
 
 func parseStep(v literal.Value) (step, error) {
@@ -232,9 +237,11 @@ func (st *step) modify(v literal.Value, first string) error {
 		case "retry_after", "message":
 			err = st.words(m)
 		case "slow":
-			err = st.slows(m.Value)
+			err = st.slow.read(m.Value)
 		case "usage":
 			err = st.uses(m.Value)
+		case "repeat":
+			err = st.repeats(m)
 		}
 		if err != nil {
 			return err
@@ -271,12 +278,54 @@ func (st *step) breaks(m literal.Member, first string) error {
 	return nil
 }
 
-func (st *step) slows(v literal.Value) error {
+// read reads a pace: a pause before each piece, or an object of pauses.
+func (p *Pace) read(v literal.Value) error {
+	if v.Kind == literal.String {
+		return pause(v, "slow", &p.Piece)
+	}
+	const form = `a duration such as "50ms" or an object such as {"first":"10s"}`
+	if err := objectOf(v, "slow", form, "first", "after", "piece", "byte"); err != nil {
+		return err
+	}
+	into := map[string]*time.Duration{"first": &p.First, "after": &p.After, "piece": &p.Piece, "byte": &p.Byte}
+	for _, m := range v.Members {
+		if err := pause(m.Value, m.Key, into[m.Key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pause(v literal.Value, what string, into *time.Duration) error {
 	d, ok := text.Duration(v.Str)
 	if v.Kind != literal.String || !ok || d < 0 || d > time.Hour {
-		return wrong(v.Pos, "slow must be a duration such as \"50ms\"")
+		return wrong(v.Pos, "%s must be a duration such as \"50ms\"", what)
 	}
-	st.slow = d
+	*into = d
+	return nil
+}
+
+// slowed returns the step with a pace for where it has none of its own.
+func (st step) slowed(p Pace) step {
+	st.slow = st.slow.over(p)
+	for i, inner := range st.calls {
+		st.calls[i] = inner.slowed(st.slow)
+	}
+	for i := range st.faults {
+		st.faults[i].slow = st.slow
+	}
+	return st
+}
+
+func (st *step) repeats(m literal.Member) error {
+	n, ok := m.Value.Int()
+	if !ok || n < 1 || n > 1<<30 {
+		return wrong(m.Value.Pos, "repeat must be a whole number from 1")
+	}
+	if st.do != say && st.do != think {
+		return wrong(m.KeyPos, "repeat needs say or think in the same step")
+	}
+	st.repeat = int(n)
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 )
 
@@ -46,15 +45,19 @@ import (
 //
 // Stall and cut may also be added to another action, whose answer then breaks. With "times": 2 an error, a stall or a
 // cut happens to the first two attempts only, and the third attempt gets the answer; without it, to all of them. Any
-// step may have "slow": "50ms", a pause before each piece, and "usage": {"input": 1, "output": 2, "cached": 3}, where
-// input are the tokens that came from no cache.
+// step may have "usage": {"input": 1, "output": 2, "cached": 3}, where input are the tokens that came from no cache.
+// Say and think may have "repeat": 1000: the text is said so often, each time as an event of its own.
+//
+// Any step may have "slow": {"first": "10s"}, nothing for so long, {"after": "10s"}, a silence after the first piece,
+// {"piece": "50ms"}, a pause before each piece, and {"byte": "1s"}, a pause before each byte, or several of them. A
+// duration alone is a pause before each piece.
 //
 // An answer of the model reaches up to the next call, so that text and thinking before a call are one answer with it.
 // Where the agent offers no such tool, the text "no shell tool is offered" takes the place of the call and the answer
 // goes on. After the last step the model says "Done."; an empty script says "ok".
 //
 // An object with "steps" may stand in place of the array. With "toolless": true in it, requests without tools play the
-// script as well.
+// script as well; "slow" in it holds for every answer.
 //
 // A script has no state in a conversation: which step answers follows from the request alone, from the number of
 // answers since the last message of the user. So repeated requests and requests outside the conversation shift nothing.
@@ -63,6 +66,7 @@ import (
 type Script struct {
 	steps    []step
 	toolless bool
+	slow     Pace
 
 	mu       sync.Mutex
 	attempts map[string]int
@@ -93,7 +97,8 @@ type step struct {
 	content string // of a file
 	input   JSON   // of a tool, or the answer
 	calls   []step
-	slow    time.Duration
+	slow    Pace
+	repeat  int
 	usage   *Usage
 	faults  []mishap
 }
@@ -103,6 +108,7 @@ type mishap struct {
 	fail  *Failure
 	brk   Break
 	times int // 0: always
+	slow  Pace
 }
 
 // turn is one answer of the model.
@@ -119,6 +125,7 @@ const (
 
 // Answer is the part of a Backend.
 func (s *Script) Answer(_ context.Context, r *Request, w Writer) error {
+	w.Slow(s.slow)
 	c := converse(r)
 	if s.isErrand(r, c) {
 		return inForm(r, w, nothing)
@@ -132,6 +139,7 @@ func (s *Script) Answer(_ context.Context, r *Request, w Writer) error {
 	}
 	t := turns[c.position]
 	if m := s.mishap(t, c); m != nil {
+		w.Slow(m.slow)
 		if m.fail != nil {
 			return w.Fail(*m.fail)
 		}
@@ -202,9 +210,9 @@ func (s *Script) play(st step, c *conversation, w Writer) error {
 	}
 	switch st.do {
 	case say:
-		return c.text(w, c.expand(st.text), false)
+		return st.often(func() error { return c.text(w, c.expand(st.text), false) })
 	case think:
-		return w.Think(c.expand(st.text))
+		return st.often(func() error { return w.Think(c.expand(st.text)) })
 	case decline:
 		return w.Decline(c.expand(st.text))
 	case several:
@@ -225,6 +233,16 @@ func (s *Script) play(st step, c *conversation, w Writer) error {
 		return w.Search(st.text)
 	}
 	return c.text(w, "no "+string(st.do)+" tool is offered", true)
+}
+
+// often does it as often as the step says.
+func (st step) often(do func() error) error {
+	for range max(1, st.repeat) {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // text says a text; what stands for a call has a line of its own.

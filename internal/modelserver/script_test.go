@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"omniagent/internal/fault"
 )
@@ -36,7 +35,7 @@ func (n *notes) Call(c Call) error {
 }
 func (n *notes) Fail(f Failure) error { return n.note("fail %d", f.Status) }
 func (n *notes) Usage(u Usage)        { _ = n.note("usage %v", u) }
-func (n *notes) Slow(time.Duration)   {}
+func (n *notes) Slow(Pace)            {}
 func (n *notes) Break(b Break)        { n.broke = b }
 
 func play(t *testing.T, s *Script, r *Request) string {
@@ -360,6 +359,11 @@ func TestScriptsThatAreWrong(t *testing.T) {
 		`[{"say":"x","retry_after":2}]`:      `1:13: retry_after needs error`,
 		`[{"error":500,"retry_after":"x"}]`:  `1:29: retry_after must be a number of seconds`,
 		`[{"say":"x","slow":50}]`:            `1:20: slow must be a duration`,
+		`[{"say":"x","slow":{"last":"1s"}}]`: `1:21: slow has no member "last"`,
+		`[{"say":"x","slow":{"byte":1}}]`:    `1:28: byte must be a duration`,
+		`{"slow":1,"steps":[]}`:              `1:9: slow must be a duration`,
+		`[{"read":"x","repeat":2}]`:          `1:14: repeat needs say or think`,
+		`[{"say":"x","repeat":0}]`:           `1:22: repeat must be a whole number`,
 		`[{"say":"x","usage":{"in":1}}]`:     `1:22: usage has no member "in"`,
 		`[{"say":"x","usage":{"input":-1}}]`: `1:30: input must be a whole number from 0`,
 		`[{"say":"x"`:                        `1:12: `,

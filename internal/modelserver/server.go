@@ -38,6 +38,7 @@ type Options struct {
 	Key string // what the client must give as its API key; empty: any
 	// an error without a RetryAfter tells clients to retry at once
 	Hurry bool
+	Pace  Pace // of every answer, where the backend says nothing else
 
 	name func(prefix string) string // fixed ids, for tests
 	now  func() time.Time
@@ -115,7 +116,7 @@ func (s *Server) serve(w http.ResponseWriter, q *http.Request) {
 	where := route(q)
 	enc := where.wire.encoder(&Request{}, s.o)
 	if f := s.guard(q, where); f != nil {
-		refuse(w, enc, *f)
+		refuse(w, q, enc, *f)
 		return
 	}
 	if where.call == models {
@@ -124,12 +125,12 @@ func (s *Server) serve(w http.ResponseWriter, q *http.Request) {
 	}
 	body, f := readBody(w, q)
 	if f != nil {
-		refuse(w, enc, *f)
+		refuse(w, q, enc, *f)
 		return
 	}
 	r, err := where.wire.parse(body, where)
 	if err != nil {
-		refuse(w, enc, Failure{Status: http.StatusBadRequest, Message: "the body cannot be read: " + err.Error()})
+		refuse(w, q, enc, Failure{Status: http.StatusBadRequest, Message: "the body cannot be read: " + err.Error()})
 		return
 	}
 	r.Wire, r.Path, r.Header, r.Raw = where.wire, q.URL.Path, q.Header.Clone(), body
@@ -139,6 +140,7 @@ func (s *Server) serve(w http.ResponseWriter, q *http.Request) {
 	}
 	s.keep(r)
 	a := &answer{ctx: q.Context(), w: w, r: r, enc: where.wire.encoder(r, s.o), name: s.o.name, hurry: s.o.Hurry}
+	a.usual, a.pace = s.o.Pace, s.o.Pace
 	if err := s.ask(q.Context(), r, a); err != nil {
 		panic(http.ErrAbortHandler) // the way to drop a connection; nothing is logged
 	}
@@ -241,8 +243,8 @@ func (s *Server) keep(r *Request) {
 }
 
 // refuse answers without a backend.
-func refuse(w http.ResponseWriter, enc encoder, f Failure) {
-	a := &answer{w: w, enc: enc, r: &Request{}}
+func refuse(w http.ResponseWriter, q *http.Request, enc encoder, f Failure) {
+	a := &answer{ctx: q.Context(), w: w, enc: enc, r: &Request{}}
 	_ = a.Fail(f)
 }
 

@@ -129,6 +129,42 @@ func TestSlow(t *testing.T) {
 	}
 }
 
+// TestPaces: the first byte, what follows the first piece, each piece and each byte come as late as the script says.
+func TestPaces(t *testing.T) {
+	const steps = `"steps":[{"say":"one two three four five six seven eight nine"}]}`
+	for pace, least := range map[string][2]time.Duration{ // until the first byte, and from there to the end
+		`{"first":"60ms"}`: {60 * time.Millisecond, 0}, `{"after":"60ms"}`: {0, 60 * time.Millisecond},
+		`{"piece":"20ms"}`: {0, 40 * time.Millisecond}, `{"byte":"100us"}`: {0, 60 * time.Millisecond},
+	} {
+		for _, wire := range []Wire{Messages, Responses, Chat, Gemini} {
+			s := start(t, script(t, `{"slow":`+pace+`,`+steps), Options{})
+			path, text := body(wire, true)
+			began := time.Now()
+			response, err := http.Post(s.URL()+path, "application/json", strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := time.Since(began)
+			data, err := io.ReadAll(response.Body)
+			rest := time.Since(began) - first
+			_ = response.Body.Close()
+			if err != nil || first < least[0] || rest < least[1] || !strings.Contains(string(data), "nine") {
+				t.Errorf("%s %s: %v, %v and %v: %s", pace, wire, err, first, rest, data)
+			}
+		}
+	}
+}
+
+// TestRepeat: a text that is repeated is as many events.
+func TestRepeat(t *testing.T) {
+	s := start(t, script(t, `[{"say":"abc","repeat":1000}]`), Options{})
+	path, text := body(Messages, true)
+	_, data, err := post(t, s.URL()+path, text)
+	if n := strings.Count(string(data), `"text":"abc"`); err != nil || n != 1000 {
+		t.Errorf("%d pieces, %v", n, err)
+	}
+}
+
 func TestWhoIsRefused(t *testing.T) {
 	s := start(t, &Script{}, Options{Key: "right"})
 	path, text := body(Messages, false)

@@ -44,14 +44,32 @@ func agents() []string { return []string{"claude", "codex", "copilot", "gemini",
 
 // behaviour is what a stub does, from the variable.
 type behaviour struct {
-	Record string   `json:"record"` // directory of the records
-	Exits  []int    `json:"exits"`  // by call; the last one stays
-	Echo   bool     `json:"echo"`   // standard input goes to standard output
-	Say    string   `json:"say"`
-	Moan   string   `json:"moan"`  // to stderr
-	Times  int      `json:"times"` // how often it moans
-	Says   []string `json:"says"`  // by call; the last one stays
-	Family string   `json:"family"`
+	Record string        `json:"record"` // directory of the records
+	Exits  []int         `json:"exits"`  // by call; the last one stays
+	Echo   bool          `json:"echo"`   // standard input goes to standard output
+	Say    string        `json:"say"`
+	Moan   string        `json:"moan"`  // to stderr
+	Times  int           `json:"times"` // how often it moans
+	Says   []string      `json:"says"`  // by call; the last one stays
+	Family string        `json:"family"`
+	First  time.Duration `json:"first"`  // how long it says nothing
+	After  time.Duration `json:"after"`  // a silence after the first line
+	Piece  time.Duration `json:"piece"`  // a pause before each line
+	Repeat int           `json:"repeat"` // how often it says Say
+}
+
+// speak says something, at the pace of the stub.
+func (b *behaviour) speak(say string) {
+	time.Sleep(b.First)
+	for i := range max(1, b.Repeat) {
+		for j, line := range slices.Collect(strings.Lines(say)) {
+			time.Sleep(b.Piece)
+			_, _ = os.Stdout.WriteString(line)
+			if i == 0 && j == 0 {
+				time.Sleep(b.After)
+			}
+		}
+	}
 }
 
 // call is one start of a stub.
@@ -102,7 +120,7 @@ func stub(spec string) int {
 	if len(b.Says) > 0 {
 		b.Say = b.Says[min(n, len(b.Says)-1)]
 	}
-	_, _ = os.Stdout.WriteString(b.Say)
+	b.speak(b.Say)
 	_, _ = os.Stderr.WriteString(strings.Repeat(b.Moan, max(1, b.Times)))
 	if len(b.Exits) == 0 {
 		return 0
