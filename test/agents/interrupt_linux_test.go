@@ -43,7 +43,7 @@ func TestInterruptedCommand(t *testing.T) {
 	}
 }
 
-// watched makes a pipe with a name, and tells when somebody has opened it for writing, and when nobody has it any more.
+// watched makes a pipe with a name, and tells when somebody has opened it for writing, and when the last one that had it is gone.
 func watched(t *testing.T, path string) (began, ended chan struct{}) {
 	t.Helper()
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
