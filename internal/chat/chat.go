@@ -416,7 +416,11 @@ func (c *Chat) refresh(again bool) {
 	c.running.Store(running)
 	c.busy.Store(busy)
 	if c.owed = c.replays && !busy; !c.owed { // else listen asks for a message, behind what it shows
-		c.View.State(State{Busy: busy, Again: again, Spent: c.spent, Waiting: c.waiting()})
+		s := State{Busy: busy, Again: again, Spent: c.spent, Waiting: c.waiting()}
+		if with := c.Conversation(); with != nil && len(c.turns.texts) > 0 {
+			s.Agent = with.Facts().Agent
+		}
+		c.View.State(s)
 	}
 	select {
 	case c.changed <- struct{}{}:

@@ -44,4 +44,5 @@ type State struct {
 	Again   bool // a line was typed that began none
 	Waiting int  // messages that wait for a turn
 	Spent   Spent
+	Agent   string // whose turn runs; empty: it is a command of the person
 }

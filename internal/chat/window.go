@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"cmp"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -32,8 +30,10 @@ type Window struct {
 	editor *lineedit.Editor
 	style  style
 	now    func() time.Time
+	second time.Duration // how often the figures of a running turn change
 	broken chan struct{}
 	kick   chan struct{} // there is something to paint
+	stir   chan struct{} // the state has changed: Run looks whether time matters
 	closed chan struct{}
 	gone   chan struct{} // the painter has ended
 
@@ -48,6 +48,7 @@ type Window struct {
 	state    State
 	opened   bool                // there is a conversation
 	began    time.Time           // the turn that runs
+	heard    bool                // the agent has said something in it
 	does     string              // what it does
 	before   string              // what it did before the question
 	agreed   map[string][]string // what changes, as a question about a call has shown it
@@ -57,6 +58,7 @@ type Window struct {
 	picker   *screen.Picker // for a question with items
 	asked    int64
 	at       time.Time // the question was shown
+	since    time.Time // the person was asked
 	over     bool
 }
 
@@ -75,8 +77,6 @@ type WindowOptions struct {
 
 const (
 	mostQueued = 4096 // lines
-	// tick is how often the figures of a running turn change.
-	tick = time.Second
 	// mostTasks of a list are shown.
 	mostTasks = 6
 	// settling is how long after a question letters still belong to what was being typed.
@@ -93,7 +93,7 @@ const (
 func NewWindow(o WindowOptions) *Window {
 	w := &Window{
 		o: o, term: o.Terminal, now: time.Now, style: style{!o.Plain}, broken: make(chan struct{}),
-		kick:   make(chan struct{}, 1),
+		kick: make(chan struct{}, 1), stir: make(chan struct{}, 1), second: time.Second,
 		closed: make(chan struct{}), gone: make(chan struct{}), agreed: map[string][]string{},
 	}
 	w.room = sync.NewCond(&w.mu)
@@ -140,6 +140,14 @@ func (w *Window) repaint() {
 	w.live.Above, w.live.Below = w.above(), w.below()
 	select {
 	case w.kick <- struct{}{}:
+	default:
+	}
+}
+
+// stirred has Run look at the state again. The caller holds the lock.
+func (w *Window) stirred() {
+	select {
+	case w.stir <- struct{}{}:
 	default:
 	}
 }
@@ -276,9 +284,10 @@ func (w *Window) State(s State) {
 	w.locked(func() {
 		ended := w.state.Busy && !s.Busy
 		if !w.state.Busy && s.Busy {
-			w.began, w.does = w.now(), ""
+			w.began, w.does, w.heard = w.now(), "", false
 		}
 		w.state, w.opened = s, true
+		w.stirred()
 		if ended {
 			w.tasks = nil
 			w.ended()
@@ -292,7 +301,16 @@ func (w *Window) ended() {
 	if w.now().Sub(w.began) > longTurn {
 		w.call("the turn is over")
 	}
-	w.began = w.now()
+	w.began, w.heard = w.now(), false
+}
+
+// ticked shows what time has changed. The caller holds the lock.
+func (w *Window) ticked() {
+	if w.state.Agent != "" && !w.heard && w.now().Sub(w.began) >= longTurn {
+		w.heard = true // it is said once
+		w.say(w.style.dim("· " + text.Name(w.state.Agent) + " has not answered yet. Some agents need minutes to start."))
+	}
+	w.repaint()
 }
 
 // call tells a person who looks elsewhere. The caller holds the lock.
@@ -307,50 +325,10 @@ func (w *Window) call(what string) {
 	_, _ = io.WriteString(w.term, "\a") // nothing depends on it
 }
 
-// Ask implements View.
-func (w *Window) Ask(q *Question) {
-	w.locked(func() {
-		w.picker = nil
-		if w.question = q; q == nil {
-			w.answered()
-			return
-		}
-		w.asked++
-		w.at = time.Now()
-		lines := w.style.each(w.style.ask, w.ours("? "+q.Title))
-		if len(q.Items) > 0 && !w.o.Reader {
-			w.picker = &screen.Picker{Title: w.style.bold(">"), Items: q.Items}
-			w.live.Input = w.picker.View(w.screen.Width())
-		} else {
-			lines = append(lines, clean(q.Detail)...)
-		}
-		if q.Change != nil {
-			lines = append(lines, w.style.change(q.Change)...)
-			w.agreed[q.call] = marksOf(q.Change)
-		}
-		if w.o.Reader { // which reads nothing below the prompt
-			lines = append(lines, clean(q.short())...)
-		}
-		w.part(lines...)
-		if w.does != waiting {
-			w.before, w.does = w.does, waiting
-		}
-		w.call("a question")
-		w.repaint()
-	})
-}
-
-// answered takes the question away: what is typed from now on is not about it. The caller holds the lock.
-func (w *Window) answered() {
-	if w.question, w.picker = nil, nil; w.does == waiting {
-		w.does = w.before
-	}
-	w.repaint()
-}
-
 // Event implements View.
 func (w *Window) Event(e event.Event, number int) {
 	w.locked(func() {
+		w.heard = true
 		switch e.Kind {
 		case event.Text:
 			switch {
@@ -362,7 +340,7 @@ func (w *Window) Event(e event.Event, number int) {
 			}
 		case event.TurnBegan:
 			w.finish()
-			w.began, w.does, w.tasks, w.lists = w.now(), "", nil, nil
+			w.does, w.tasks, w.lists = "", nil, nil // it counts from what was typed, or from the end of the turn before
 		case event.Thinking:
 			w.does = "thinking"
 		case event.ToolCall:
@@ -438,35 +416,6 @@ func (w *Window) result(r *event.Result, number int) {
 		look = w.style.bad
 	}
 	w.say(w.style.each(look, folded(r, number))...)
-}
-
-// above is what stands between the text and the prompt.
-func (w *Window) above() []string {
-	if w.o.Reader || !w.state.Busy {
-		return nil
-	}
-	what := cmp.Or(w.does, "working")
-	if w.state.Waiting > 0 {
-		what += fmt.Sprintf(", %d waiting", w.state.Waiting)
-	}
-	const keys = " · Esc interrupts"
-	took := w.now().Sub(w.began)
-	line := screen.Working(what, took, w.state.Spent.Context) + keys
-	if cells.Width(line) > w.screen.Width() {
-		line = screen.Working(what, took, 0) + keys
-	}
-	if !w.style.on {
-		line = cells.Plain(line)
-	}
-	return append(screen.Todos(w.tasks, mostTasks), line)
-}
-
-// below is what stands below the prompt: how to answer.
-func (w *Window) below() []string {
-	if w.question == nil || w.picker != nil {
-		return nil
-	}
-	return w.style.each(w.style.ask, cells.Wrap(w.question.short(), w.screen.Width()))
 }
 
 // ours is clean for prose, wrapped between words. A command to copy is left to the terminal, which gives back the line.

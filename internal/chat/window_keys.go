@@ -24,16 +24,21 @@ type hand struct {
 func (w *Window) Run(ctx context.Context, typed chan<- Input) {
 	defer close(typed)
 	defer w.editor.Close()
-	ticks := time.NewTicker(tick)
+	ticks := time.NewTicker(w.second)
 	defer ticks.Stop()
+	counts := false
 	h := hand{w: w, alone: time.NewTimer(reasons)}
 	h.alone.Stop()
 	h.show()
 	for keys := w.term.Input(); keys != nil || len(h.queue) > 0; {
 		var ticking <-chan time.Time
-		if now := w.glance(); now.busy && now.question == nil && !w.o.Reader { // something changes with time
+		if busy := w.glance().busy && !w.o.Reader; busy { // something changes with time
+			if !counts {
+				ticks.Reset(w.second) // in step with the turn
+			}
 			ticking = ticks.C
 		}
+		counts = ticking != nil
 		var out chan<- Input
 		var first Input
 		if len(h.queue) > 0 {
@@ -52,8 +57,9 @@ func (w *Window) Run(ctx context.Context, typed chan<- Input) {
 			h.letter()
 		case <-w.editor.Changed():
 			h.show()
+		case <-w.stir: // a turn may have begun or ended
 		case <-ticking:
-			w.locked(w.repaint)
+			w.locked(w.ticked)
 		case <-ctx.Done():
 			return
 		case <-w.closed:

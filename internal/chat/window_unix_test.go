@@ -84,7 +84,7 @@ func newSeat(t *testing.T, notify func(string)) *seat {
 			}
 		},
 	})
-	s.Window.now = s.read
+	s.Window.now, s.second = s.read, time.Millisecond
 	go s.Run(t.Context(), s.typed)
 	t.Cleanup(func() { _ = master.Close() })
 	return s
@@ -177,6 +177,59 @@ func TestLongTurn(t *testing.T) {
 		t.Errorf("told %d times", told)
 	}
 	s.Close()
+}
+
+// TestTheClockGoes: it counts from the moment at which a turn begins, without a key, and while a question stands.
+func TestTheClockGoes(t *testing.T) {
+	s := newSeat(t, nil)
+	line := func(want string) {
+		t.Helper()
+		s.until(want, func() (is bool) {
+			s.locked(func() { is = strings.Contains(cells.Plain(strings.Join(s.live.Above, "")), want) })
+			return is
+		})
+	}
+	s.types("x")
+	s.shows("x") // Run waits for what comes next
+	s.State(State{Busy: true})
+	s.pass(5 * time.Second)
+	line("working 5s · Esc interrupts")
+	s.Event(event.Event{Kind: event.TurnBegan}, 0) // an agent may need long for its first word
+	s.pass(2 * time.Second)
+	line("working 7s · Esc interrupts")
+	s.Ask(&Question{Title: "May it"})
+	s.pass(3 * time.Second)
+	line(waiting + " 3s · Esc interrupts")
+	s.Ask(nil)
+	s.pass(time.Second)
+	line("working 11s · Esc interrupts")
+	s.State(State{})
+	s.until("no line is left", func() (is bool) {
+		s.locked(func() { is = len(s.live.Above) == 0 })
+		return is
+	})
+	s.Close()
+}
+
+// TestALongStartIsTold: an agent that says nothing for a while is named, once in each turn.
+func TestALongStartIsTold(t *testing.T) {
+	s := newSeat(t, nil)
+	told := func() (is bool) {
+		s.locked(func() { is = s.heard })
+		return is
+	}
+	s.State(State{Busy: true, Agent: "opencode"})
+	s.pass(longTurn)
+	s.until("it is told", told)
+	s.pass(longTurn)
+	s.Event(event.Event{Kind: event.TurnBegan}, 0)
+	s.Event(event.Event{Kind: event.Ended, End: &event.End{OK: true}}, 0)
+	s.pass(longTurn)
+	s.until("it is told of the turn behind it", told)
+	s.State(State{})
+	if shown := string(s.ends()); strings.Count(shown, "opencode has not answered yet") != 2 {
+		t.Errorf("%q", shown)
+	}
 }
 
 // TestLongTurnRings: the bell rings where no program is configured.

@@ -59,6 +59,9 @@ type witness struct {
 	reported bool // what is not covered was said
 }
 
+// slowSnapshot is how long one takes before it is said that a turn waits for it.
+const slowSnapshot = 3 * time.Second
+
 // Begin takes the snapshot before a turn, beside the start of the agent and after the snapshots of the turn before.
 func (w *witness) Begin(turn int64) conversation.Snapshots {
 	before := w.last
@@ -68,6 +71,10 @@ func (w *witness) Begin(turn int64) conversation.Snapshots {
 	origin.Turn = turn
 	go func() {
 		defer close(l.begun)
+		slow := time.AfterFunc(slowSnapshot, func() {
+			w.log("the snapshot for undo takes long; what the agent wants to do waits for it: %s", origin.Dir)
+		})
+		defer slow.Stop()
 		if before != nil {
 			<-before.ended
 		}

@@ -1,0 +1,83 @@
+package chat
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"omniagent/internal/cells"
+	"omniagent/internal/screen"
+)
+
+// Ask implements View.
+func (w *Window) Ask(q *Question) {
+	w.locked(func() {
+		w.picker = nil
+		if w.question = q; q == nil {
+			w.answered()
+			return
+		}
+		w.asked++
+		w.at = time.Now()
+		lines := w.style.each(w.style.ask, w.ours("? "+q.Title))
+		if len(q.Items) > 0 && !w.o.Reader {
+			w.picker = &screen.Picker{Title: w.style.bold(">"), Items: q.Items}
+			w.live.Input = w.picker.View(w.screen.Width())
+		} else {
+			lines = append(lines, clean(q.Detail)...)
+		}
+		if q.Change != nil {
+			lines = append(lines, w.style.change(q.Change)...)
+			w.agreed[q.call] = marksOf(q.Change)
+		}
+		if w.o.Reader { // which reads nothing below the prompt
+			lines = append(lines, clean(q.short())...)
+		}
+		w.part(lines...)
+		if w.does != waiting {
+			w.before, w.does, w.since = w.does, waiting, w.now()
+		}
+		w.call("a question")
+		w.repaint()
+	})
+}
+
+// answered takes the question away: what is typed from now on is not about it. The caller holds the lock.
+func (w *Window) answered() {
+	if w.question, w.picker = nil, nil; w.does == waiting {
+		w.does = w.before
+	}
+	w.repaint()
+}
+
+// above is what stands between the text and the prompt.
+func (w *Window) above() []string {
+	if w.o.Reader || !w.state.Busy {
+		return nil
+	}
+	what := cmp.Or(w.does, "working")
+	if w.state.Waiting > 0 {
+		what += fmt.Sprintf(", %d waiting", w.state.Waiting)
+	}
+	const keys = " · Esc interrupts"
+	took := w.now().Sub(w.began)
+	if w.does == waiting {
+		took = w.now().Sub(w.since)
+	}
+	line := screen.Working(what, took, w.state.Spent.Context) + keys
+	if cells.Width(line) > w.screen.Width() {
+		line = screen.Working(what, took, 0) + keys
+	}
+	if !w.style.on {
+		line = cells.Plain(line)
+	}
+	return append(screen.Todos(w.tasks, mostTasks), line)
+}
+
+// below is what stands below the prompt: how to answer.
+func (w *Window) below() []string {
+	if w.question == nil || w.picker != nil {
+		return nil
+	}
+	return w.style.each(w.style.ask, cells.Wrap(w.question.short(), w.screen.Width()))
+}
