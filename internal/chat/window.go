@@ -308,7 +308,8 @@ func (w *Window) ended() {
 func (w *Window) ticked() {
 	if w.state.Agent != "" && !w.heard && w.now().Sub(w.began) >= longTurn {
 		w.heard = true // it is said once
-		w.say(w.style.dim("· " + text.Name(w.state.Agent) + " has not answered yet. Some agents need minutes to start."))
+		w.say(w.style.dim("· " + text.Name(w.state.Agent) +
+			" has not answered yet. Some agents need minutes to start."))
 	}
 	w.repaint()
 }
