@@ -45,6 +45,8 @@ type Services struct {
 	// Chore serves requests of an agent to its client in the Agent Client Protocol; it may be nil.
 	Chore func(ctx context.Context, method string, params []byte) (any, error)
 	Tap   *Tap // may be nil
+	// Private tells of a file's content that snapshots must not keep it; nil: of none.
+	Private func(content []byte) bool
 	// Around changes the plan of a process of the agent so that it runs behind walls; nil for no walls.
 	Around func(process.Plan) (process.Plan, error)
 	Apart  bool // the agent ends with us even if all our processes are killed at once, where the system allows that

@@ -3,8 +3,10 @@ package command
 import (
 	"context"
 	"os"
+	"strings"
 	"time"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/run"
@@ -213,6 +215,10 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 		if a.Text, err = c.Secret("secret"); err != nil {
 			return contract.Result{}, err
 		}
+		if err = run.CheckSecret(c.String("id"), a.Text); err != nil {
+			return contract.Result{}, err
+		}
+		defer func() { p.tellKeeper(ctx, c, store) }()
 	}
 	switch {
 	case c.Bool("approve"):
@@ -263,6 +269,30 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 		return follow(ctx, store, record.ID)
 	}
 	return p.carryOut(ctx, c, r)
+}
+
+// tellKeeper says where the agent of a run that was told a secret keeps its own record.
+func (p Parts) tellKeeper(ctx context.Context, c *contract.Call, store run.Store) {
+	r, err := store.Load(ctx, c.String("id"))
+	if err != nil || len(r.Attempts) == 0 || c.DryRun() {
+		return
+	}
+	last := r.Attempts[len(r.Attempts)-1]
+	places := last.Records
+	if d, known := agent.Find(p.Agents, last.Agent); known {
+		if d.Describe().BuiltIn {
+			return // its record is ours
+		}
+		if keeps := d.Describe().Keeps; len(places) == 0 && keeps != nil {
+			places = keeps(os.Environ()).Dirs
+		}
+	}
+	where := "wherever it does that"
+	if len(places) > 0 {
+		where = strings.Join(places, ", ")
+	}
+	c.Warn("SECRET_WITH_AGENT", "omniagent kept the secret nowhere; %s keeps its own record of the conversation: %s",
+		last.Agent, where)
 }
 
 // follow waits until a run that another process carries out is over, or waits for a person.

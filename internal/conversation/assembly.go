@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/redact"
 )
 
 // assembly gives the events of all agents one order. Some agents repeat as a whole what they sent in pieces, continue
@@ -30,6 +31,8 @@ type assembly struct {
 	did         bool                         // something that needs no words: a call, or a shorter conversation
 	failure     *event.Event                 // the turn may end with this error
 	failureText string                       // the error of the turn that ended, for its record
+	hidden      *redact.Values               // secrets, also when pieces of a text divide them; nil: none
+	streams     map[textKey]*redact.Stream   // for hidden, of the texts that come in pieces
 }
 
 type textKey struct {
@@ -101,18 +104,22 @@ func notice(e event.Event, words string) []event.Event {
 // text publishes a text in pieces, and then as a whole.
 func (a *assembly) text(e event.Event) []event.Event {
 	e.Text = strings.ToValidUTF8(e.Text, "\uFFFD")
+	if e.Delta && e.Text == "" {
+		return nil
+	}
 	key := textKey{e.Parent, e.Kind}
+	e.Text = a.masked(key, e)
 	pieces := a.texts[key]
 	if e.Delta {
-		if e.Text == "" {
-			return nil
-		}
 		if pieces == nil {
 			pieces = &strings.Builder{}
 			if a.texts == nil {
 				a.texts = map[textKey]*strings.Builder{}
 			}
 			a.texts[key] = pieces
+		}
+		if e.Text == "" {
+			return nil
 		}
 		pieces.WriteString(e.Text)
 		if pieces.Len() < longestWhole {
@@ -144,14 +151,41 @@ func (a *assembly) text(e event.Event) []event.Event {
 	return append(out, e)
 }
 
-// whole ends a text that came in pieces.
-func (a *assembly) whole(key textKey, at event.Event) []event.Event {
-	text := a.texts[key].String()
-	delete(a.texts, key)
-	a.setLast(key, text)
-	return []event.Event{
-		{Kind: key.kind, Session: at.Session, Parent: key.parent, Model: at.Model, Text: text, Synthetic: true},
+// masked returns the text of an event without secrets. What may be the beginning of one waits for the next piece.
+func (a *assembly) masked(key textKey, e event.Event) string {
+	if a.hidden == nil {
+		return e.Text
 	}
+	if !e.Delta {
+		delete(a.streams, key)
+		return a.hidden.String(e.Text)
+	}
+	if a.streams == nil {
+		a.streams = map[textKey]*redact.Stream{}
+	}
+	if a.streams[key] == nil {
+		a.streams[key] = a.hidden.Stream()
+	}
+	a.streams[key].Use(a.hidden)
+	return a.streams[key].Feed(e.Text)
+}
+
+// whole ends a text that came in pieces.
+func (a *assembly) whole(key textKey, at event.Event) (out []event.Event) {
+	e := event.Event{Kind: key.kind, Session: at.Session, Parent: key.parent, Model: at.Model, Synthetic: true}
+	if s := a.streams[key]; s != nil {
+		delete(a.streams, key)
+		if e.Text = s.End(); e.Text != "" {
+			a.texts[key].WriteString(e.Text)
+			piece := e
+			piece.Delta = true
+			out = append(out, piece)
+		}
+	}
+	e.Text = a.texts[key].String()
+	delete(a.texts, key)
+	a.setLast(key, e.Text)
+	return append(out, e)
 }
 
 func (a *assembly) setLast(key textKey, text string) {
@@ -221,7 +255,7 @@ func (a *assembly) end(e event.Event) (out []event.Event) {
 		end.Said = original
 	}
 	e.End = &end
-	*a = assembly{failureText: failureText}
+	*a = assembly{failureText: failureText, hidden: a.hidden}
 	return append(out, e)
 }
 

@@ -40,6 +40,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/redact"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 )
@@ -395,6 +396,17 @@ func empty(blocks []event.Block) error {
 // a turn, whose number is returned; else that is 0.
 func (c *Conversation) Answer(ctx context.Context, r event.Reply) (turn int64, err error) {
 	return ask(ctx, c, func(reply func(int64, error)) { reply(c.answer(r)) })
+}
+
+// Hide keeps secrets out of the journal from now on, and so out of everything that a host gets. For texts that come in
+// pieces they replace those of an earlier call.
+func (c *Conversation) Hide(ctx context.Context, known *redact.Values) error {
+	_, err := ask(ctx, c, func(reply func(struct{}, error)) {
+		c.o.Journal.Hide(known)
+		c.assembly.hidden = known
+		reply(struct{}{}, nil)
+	})
+	return err
 }
 
 // Set changes the mode or the model from the next call of a tool on. If the agent accepts the change only when it

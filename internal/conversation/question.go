@@ -194,7 +194,7 @@ func (c *Conversation) reply(r event.Reply) error {
 	given, mind := r, c.mind
 	given.Question = open.wire
 	if r.Secret {
-		r.Text = ""
+		r.Text, r.Input = "", nil
 	}
 	q.remember(r)
 	c.record(event.Event{Kind: event.Replied, Turn: open.turn, Reply: &r})

@@ -20,8 +20,10 @@ func (p *Plan) witness(session string) conversation.Witness {
 	if p.env.Undo == nil || p.request.Forget {
 		return nil
 	}
+	store := *p.env.Undo
+	store.Private = p.request.Services.Private
 	return &witness{
-		store: *p.env.Undo, log: p.env.Log, waits: p.agent == native.Name,
+		store: store, log: p.env.Log, waits: p.agent == native.Name,
 		silent: p.driver != nil && p.driver.Describe().Custom,
 		origin: undo.Origin{Dir: p.request.Spec.Dir, Session: session, Agent: p.agent, Run: p.env.Run},
 	}

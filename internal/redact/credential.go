@@ -3,7 +3,8 @@ package redact
 import "strings"
 
 // Credentials masks credentials in texts to work with: program text, settings, differences. It is stricter than String:
-// the value must look like a secret, too. With any secret name that means a key: long, without blanks, letters and
+// the value must look like a secret, too. The password of an
+// address does unless it is a placeholder. With any secret name that means a key: long, without blanks, letters and
 // digits mixed. With a name that says password or secret, in an Authorization header and in an assignment to a name in
 // capitals, a short word is enough if it cannot be program text: `PASSWORD=hunter2secret`, `password: "correct-horse"`.
 // `password: string`, `token = next()` and placeholders are not masked. n is the number of masked credentials.
@@ -11,10 +12,9 @@ func Credentials(s string) (masked string, n int) { return mask(s, fits) }
 
 // The minimum length of a secret, by its context.
 const (
-	leastPassword = 8  // in an address
-	leastBearer   = 12 // after Bearer
-	leastNamed    = 20 // with a name, which may be a variable's
-	leastPlain    = 6  // with a name that cannot be a variable's
+	leastBearer = 12 // after Bearer
+	leastNamed  = 20 // with a name, which may be a variable's
+	leastPlain  = 6  // with a name that cannot be a variable's
 )
 
 // fits judges the value of a span found at the byte i.
@@ -22,7 +22,8 @@ func fits(s string, i int, found span) bool {
 	value := s[found.start:found.end]
 	switch c := s[i]; {
 	case c == ':' && strings.HasPrefix(s[i+1:], "//"):
-		return keyLike(value, leastPassword)
+		user := s[i+3 : max(i+3, found.start-1)]
+		return !placeholder(value) && value != user // postgres:postgres hides nothing
 	case c == 'B' || c == 'b':
 		return keyLike(value, leastBearer)
 	case c == ':' || c == '=':

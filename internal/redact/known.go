@@ -80,8 +80,12 @@ func spellings(value string) []string {
 	for _, escaped := range all[1:3] {
 		all = append(all, lowerEscapes(escaped))
 	}
-	if quoted, err := json.Marshal(value); err == nil {
-		all = append(all, strings.Trim(string(quoted), `"`))
+	for _, html := range []bool{true, false} {
+		inner := value
+		for range nested {
+			inner = escaped(inner, html)
+			all = append(all, inner)
+		}
 	}
 	for line := range strings.Lines(value) { // a multi-line key is often printed with a prefix on each line
 		if line = strings.TrimSpace(line); len(line) >= 20 && line != value && !strings.HasPrefix(line, "-----") {
@@ -89,6 +93,21 @@ func spellings(value string) []string {
 		}
 	}
 	return all
+}
+
+// nested is how deep a text of JSON may be in texts of JSON, as the arguments of a call are in an event.
+const nested = 3
+
+// escaped returns a text as it is in a text of JSON.
+func escaped(s string, html bool) string {
+	var quoted strings.Builder
+	encoder := json.NewEncoder(&quoted)
+	encoder.SetEscapeHTML(html)
+	if err := encoder.Encode(s); err != nil {
+		return s
+	}
+	inner := strings.TrimSuffix(quoted.String(), "\n")
+	return inner[1 : len(inner)-1]
 }
 
 // encodings returns the value in base64 and in hexadecimal digits.
@@ -195,13 +214,16 @@ type Stream struct {
 	after  bool // the last output was a mask: the next part of the same secret needs no other
 }
 
+// Use masks other values from now on.
+func (s *Stream) Use(v *Values) { s.values = v }
+
 // Masked returns how many places were masked so far.
 func (s *Stream) Masked() int { return s.masked }
 
 // Feed takes the next piece, and returns what is safe so far.
 func (s *Stream) Feed(text string) string {
 	if s.values == nil {
-		return text
+		return s.End() + text
 	}
 	text, n := s.values.Count(s.held + text)
 	s.masked += n

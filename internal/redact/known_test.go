@@ -187,6 +187,8 @@ func TestCredentials(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"PASSWORD=hunter2secret":                    "PASSWORD=[REDACTED]",
+		"git clone https://bob:abcde@host/x":        "git clone https://bob:[REDACTED]@host/x",
+		"redis://:x1@localhost:6379":                "redis://:[REDACTED]@localhost:6379",
 		"export DB_PASS=letmein\nX=1":               "export DB_PASS=[REDACTED]\nX=1",
 		"API_TOKEN='letmein'":                       "API_TOKEN='[REDACTED]'",
 		`password: "correct-horse"`:                 `password: "[REDACTED]"`,

@@ -22,7 +22,8 @@ import (
 type call struct {
 	Do    string       `json:"do"` // answer, cancel
 	Reply *event.Reply `json:"reply,omitempty"`
-	By    int          `json:"by,omitempty"` // the answering process
+	By    int          `json:"by,omitempty"`   // the answering process
+	Hide  string       `json:"hide,omitempty"` // the secret in the reply
 }
 
 type said struct {
@@ -133,7 +134,7 @@ func (d *desk) handle(c net.Conn) {
 	case q.Do == "cancel":
 		d.cancel(errCancelled())
 	case q.Do == "answer" && q.Reply != nil:
-		err = d.answer(*q.Reply, q.By)
+		err = d.answer(q)
 	default:
 		err = fault.New(fault.ArgError, "there is no call %q", q.Do)
 	}
@@ -144,12 +145,13 @@ func (d *desk) handle(c net.Conn) {
 	_, _ = c.Write(append(line, '\n'))
 }
 
-func (d *desk) answer(r event.Reply, by int) error {
+func (d *desk) answer(q call) error {
+	r := *q.Reply
 	d.mu.Lock()
 	talk := d.talk
 	first := talk != nil && d.by[r.Question] == 0 // the record names who was first
 	if first {
-		d.by[r.Question] = by
+		d.by[r.Question] = q.By
 	}
 	d.mu.Unlock()
 	if talk == nil {
@@ -157,7 +159,14 @@ func (d *desk) answer(r event.Reply, by int) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), deskClock)
 	defer cancel()
-	_, err := talk.Answer(ctx, r)
+	var err error
+	if q.Hide != "" {
+		d.run.secrets.add(r.Question, q.Hide)
+		err = talk.Hide(ctx, d.run.secrets.values())
+	}
+	if err == nil {
+		_, err = talk.Answer(ctx, r)
+	}
 	if err != nil && first {
 		d.mu.Lock()
 		delete(d.by, r.Question)
@@ -173,7 +182,11 @@ func (s Store) Tell(ctx context.Context, r Record, id string, a Answer) error {
 		return err
 	}
 	reply := q.reply(a)
-	return call{Do: "answer", Reply: &reply, By: a.By}.send(ctx, r)
+	c := call{Do: "answer", Reply: &reply, By: a.By}
+	if a.Secret {
+		c.Hide = a.Text
+	}
+	return c.send(ctx, r)
 }
 
 // End cancels a run, and waits until all its processes have ended. ended reports whether the run was in progress.

@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/prompt"
+	"omniagent/internal/redact"
 	"omniagent/internal/setting"
 )
 
@@ -24,8 +25,9 @@ type Errand struct {
 	Services agent.Services
 	Mode     setting.Approval // the mode for this message; a resumed session may have another
 	Prompt   string
-	Idle     time.Duration // longest silence of the agent; 0 for no limit
-	Busy     time.Duration // the same while a tool runs; 0 for no limit
+	Secrets  *redact.Values // what the prompt has and the journal must not; nil: nothing
+	Idle     time.Duration  // longest silence of the agent; 0 for no limit
+	Busy     time.Duration  // the same while a tool runs; 0 for no limit
 	// Ask decides about a question. It returns an answer, or whether to wait for one. Otherwise, or without an answer
 	// within Patience, the turn ends with the question.
 	Ask      func(event.Ask) (reply *event.Reply, wait bool)
@@ -125,6 +127,9 @@ func (e Errand) Do(ctx context.Context) Ending {
 	defer events.Close()
 	if e.Spec.Resume != "" && e.Mode != "" && talk.Facts().Mode != e.Mode {
 		err = talk.Set(ctx, agent.Change{Mode: e.Mode})
+	}
+	if err == nil && e.Secrets != nil {
+		err = talk.Hide(ctx, e.Secrets)
 	}
 	if err == nil {
 		w.ending.Turn, err = talk.Send(ctx, []event.Block{{Text: e.Prompt}})

@@ -319,9 +319,10 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	defer tap.close()
 	e := Errand{
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
-		Busy: max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
+		Secrets: r.secrets.values(),
+		Busy:    max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
-			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(),
+			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(), Private: r.secrets.in,
 			Apart: o.Apart, Standby: ready.standby,
 		},
 		Opened: func(c *conversation.Conversation) {
@@ -398,7 +399,7 @@ func (o *Owner) resume() {
 
 // decide answers a question that a person has answered before. Otherwise it waits for a person or ends the turn.
 func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
-	q := questionOf(ask)
+	q := plain(&o.Run.secrets, questionOf(ask))
 	for _, known := range o.Run.Questions {
 		if a := known.Answer; a != nil && known.same(q) && a.Option != "" && q.Tool != "" {
 			return &event.Reply{Option: a.Option, Text: a.Text}, false
@@ -421,6 +422,7 @@ func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
 			a.ExitCode, a.Signal = new(x.Code), x.Signal
 		}
 	}
+	a.Records = e.Outcome.Evidence.Records
 	a.Worked = len(e.Tools) > 0 || e.Text != ""
 	if u := e.Usage(); u != nil {
 		a.Usage = &Usage{u.Input, u.Output, u.CostUSD}
@@ -431,7 +433,7 @@ func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
 // rest leaves the run to a person.
 func (o *Owner) rest(v Verdict, e Ending, changed *Changes) error {
 	o.Run.Socket = ""
-	o.Run.Result = o.Run.result(v, e, changed)
+	o.Run.Result = plain(&o.Run.secrets, o.Run.result(v, e, changed))
 	err := o.enter(NeedsInput)
 	o.notify(o.Run.agent())
 	return err

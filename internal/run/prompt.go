@@ -5,18 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"omniagent/internal/redact"
 )
 
 // prompt returns the message for the agent, and the session to resume, if any.
 func (r *Run) prompt(agent string) (words, resume string) {
 	var b strings.Builder
-	for _, a := range slices.Backward(r.Attempts) {
-		// After a failure begin a new session, because nothing was done.
-		if a.Agent == agent && a.Resumes && (a.Reason == Asked || r.WaitQuota && a.Turn > 0 && a.Worked) {
-			resume = a.Session
-			break
-		}
-	}
+	resume = r.resumes(agent)
 	if len(r.Attempts) == 0 && r.Session != "" {
 		return r.Comments, r.Session
 	}
@@ -38,6 +34,17 @@ func (r *Run) prompt(agent string) (words, resume string) {
 	return "Go on with the task.", resume
 }
 
+// resumes returns the session with which an agent goes on, or "".
+func (r *Run) resumes(agent string) string {
+	for _, a := range slices.Backward(r.Attempts) {
+		// After a failure begin a new session, because nothing was done.
+		if a.Agent == agent && a.Resumes && (a.Reason == Asked || r.WaitQuota && a.Turn > 0 && a.Worked) {
+			return a.Session
+		}
+	}
+	return ""
+}
+
 // answers lists all answers, or if fresh only those since the last attempt.
 func (r *Run) answers(fresh bool) string {
 	var b strings.Builder
@@ -45,7 +52,11 @@ func (r *Run) answers(fresh bool) string {
 		if q.Answer == nil || fresh && q.Attempt != len(r.Attempts) {
 			continue
 		}
-		said := cmp.Or(q.Answer.Text, r.secrets[q.ID], q.Answer.Option)
+		said := cmp.Or(q.Answer.Text, q.Answer.Option)
+		if q.Answer.Secret {
+			said = r.secrets.of(q.ID) + "\n  (This is a secret, and not recorded. If you see " + redact.Mask +
+				" in its place, ask for it again.)"
+		}
 		if q.Tool != "" {
 			said = strings.TrimSpace(q.Answer.Option + " " + q.Answer.Text)
 		}

@@ -153,10 +153,7 @@ func (r *Run) Answer(id string, a Answer) error {
 		return err
 	}
 	if a.Secret {
-		if r.secrets == nil {
-			r.secrets = map[string]string{}
-		}
-		r.secrets[q.ID] = a.Text
+		r.secrets.add(q.ID, a.Text)
 		a.Text = ""
 	}
 	q.Answer = &a
@@ -177,11 +174,14 @@ func (r *Run) Inherit(from Record) error {
 	return r.save()
 }
 
-// reopen asks again for secrets that no attempt got, because the process that had them is gone.
+// reopen asks again for secrets that the next attempt needs, where the process that had them is gone. An agent that
+// resumes its session has those that it was told.
 func (r *Run) reopen() {
+	resume := r.resumes(r.agent())
 	for i := range r.Questions {
 		q := &r.Questions[i]
-		if q.Answer != nil && q.Answer.Secret && q.Attempt == len(r.Attempts) && r.secrets[q.ID] == "" {
+		if q.Answer != nil && q.Answer.Secret && (q.Attempt == len(r.Attempts) || resume == "") &&
+			r.secrets.of(q.ID) == "" {
 			q.Answer = nil
 		}
 	}
@@ -213,6 +213,7 @@ func (r *Record) Late(question string, err error) error {
 
 // ask records a question of the agent, unless it is already recorded.
 func (r *Run) ask(q Question) {
+	q = plain(&r.secrets, q)
 	if slices.ContainsFunc(r.Questions, func(known Question) bool { return known.ID == q.ID }) {
 		return
 	}
@@ -222,6 +223,7 @@ func (r *Run) ask(q Question) {
 
 // repeats reports whether a person has already answered the question.
 func (r *Run) repeats(q Question) bool {
+	q = plain(&r.secrets, q)
 	return slices.ContainsFunc(r.Questions, func(known Question) bool {
 		return known.Answer != nil && known.same(q)
 	})

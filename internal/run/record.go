@@ -107,6 +107,7 @@ type Attempt struct {
 	Version     string         `json:"agent_version,omitempty"`
 	Program     string         `json:"executable,omitempty"`
 	Own         string         `json:"agent_session,omitempty"` // the agent's own id of the session
+	Records     []string       `json:"agent_records,omitempty"` // files in which the agent keeps its session
 	Args        []string       `json:"args,omitempty"`          // of the program, without the prompt
 	Apart       *bool          `json:"pid_namespace,omitempty"` // whether it had its own; nil if nothing was started
 	Walls       *event.Walls   `json:"walls,omitempty"`         // around it, or around its commands; nil if unknown

@@ -54,7 +54,7 @@ type Run struct {
 	Record
 	store   Store
 	held    *workspace.FileLock
-	secrets map[string]string // answers that are not stored, by question
+	secrets secrets // answers that are not stored
 }
 
 // Create creates a run that this process owns. It is visible to others when it is saved: at once if another process is
@@ -159,11 +159,15 @@ func (r *Run) save() error {
 	if err := e.Encode(r.Record); err != nil {
 		return fault.New(fault.Internal, "the record of %s cannot be written", r.ID).Because(err)
 	}
+	body, err := r.secrets.hide(out.Bytes())
+	if err != nil {
+		return fault.New(fault.Internal, "the record of %s cannot be written without its secrets", r.ID).Because(err)
+	}
 	path, write := filepath.Join(r.Path(), recordFile), workspace.Replace
 	if r.State.Terminal() || len(r.Questions) > 0 || r.Detached {
 		write = workspace.WriteFile
 	}
-	err := write(path, out.Bytes(), 0o600)
+	err = write(path, body, 0o600)
 	_, missing := os.Stat(path)
 	r.Unkept = missing != nil
 	return err

@@ -49,7 +49,7 @@ func (r *Run) changes(ctx context.Context) (*tree.Changes, error) {
 	}
 	store := r.store.contents(r.ID)
 	after, err := tree.Take(ctx, r.Dir, tree.Options{
-		Store: store, Since: before, Except: tree.Except(r.Dir, r.store.Ours),
+		Store: store, Since: before, Except: tree.Except(r.Dir, r.store.Ours), Private: r.secrets.in,
 	})
 	if err != nil {
 		return nil, err

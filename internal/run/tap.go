@@ -18,7 +18,8 @@ import (
 
 // tap stores everything that an agent writes, and knows its process.
 type tap struct {
-	dir string // of the run
+	dir     string // of the run
+	secrets *secrets
 
 	mu    sync.Mutex
 	first time.Time // first output
@@ -36,6 +37,7 @@ type end struct {
 	at   time.Time // time of the last byte, or of the start
 	name string    // of the file with all output
 	file *os.File  // nil before the first output
+	mask redact.Stream
 }
 
 // stream is one of the two streams.
@@ -54,16 +56,20 @@ func (s stream) Write(p []byte) (int, error) {
 	file, err := s.tap.file(s.end)
 	s.tap.mu.Unlock()
 	_, _ = s.end.Write(p)
-	n := 0
-	if err == nil {
-		n, err = file.Write(p)
+	switch known := s.tap.secrets.values(); {
+	case err != nil:
+	case known == nil:
+		_, err = file.Write(p)
+	default:
+		s.end.mask.Use(known)
+		_, err = file.WriteString(s.end.mask.Feed(string(p)))
 	}
 	if err != nil {
 		s.tap.mu.Lock()
 		s.tap.lost = cmp.Or(s.tap.lost, err)
 		s.tap.mu.Unlock()
 	}
-	return n, err
+	return len(p), err
 }
 
 // file creates the file of a stream at the first output. The caller holds the lock.
@@ -110,7 +116,7 @@ func (t *tap) prompt(exited bool) *prompt.Signal {
 }
 
 func (r *Run) tap() *tap {
-	t := &tap{dir: r.Path()}
+	t := &tap{dir: r.Path(), secrets: &r.secrets}
 	for i, name := range []string{outputFile, errorFile} {
 		t.ends[i].Most, t.ends[i].name = tailSize, name
 	}
@@ -120,6 +126,7 @@ func (r *Run) tap() *tap {
 func (t *tap) close() {
 	for i := range t.ends {
 		if f := t.ends[i].file; f != nil {
+			_, _ = f.WriteString(t.ends[i].mask.End())
 			_ = f.Close()
 		}
 	}

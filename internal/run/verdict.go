@@ -274,7 +274,7 @@ func evidenceOf(e Ending) []string {
 
 // conclude ends the run for good.
 func (r *Run) conclude(v Verdict, e Ending, changed *Changes) error {
-	r.Result, r.Socket = r.result(v, e, changed), ""
+	r.Result, r.Socket = plain(&r.secrets, r.result(v, e, changed)), ""
 	return r.enter(v.State)
 }
 

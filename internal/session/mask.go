@@ -12,7 +12,7 @@ import (
 // masked returns the data of a record without secrets. If masking the data as a whole breaks it, each of its texts is
 // masked instead, so that no secret gets into the journal and no mask changes the kind of a record.
 func masked(mask func([]byte) []byte, r Record, body []byte) ([]byte, error) {
-	clean, err := maskedJSON(mask, body, func(clean []byte) bool { return fitsRecord(clean, r) })
+	clean, err := MaskedJSON(mask, body, func(clean []byte) bool { return fitsRecord(clean, r) })
 	if err != nil {
 		return nil, fault.New(fault.Internal, "cannot record %s: masking secrets breaks its form", nameOf(r)).
 			Because(err)
@@ -20,8 +20,9 @@ func masked(mask func([]byte) []byte, r Record, body []byte) ([]byte, error) {
 	return clean, nil
 }
 
-// maskedJSON returns a JSON text without secrets for which fits returns true.
-func maskedJSON(mask func([]byte) []byte, body []byte, fits func([]byte) bool) ([]byte, error) {
+// MaskedJSON returns a JSON text without secrets. If masking it as a whole breaks it, so that fits returns false, each
+// of its strings is masked instead. It is an error if that does not fit either.
+func MaskedJSON(mask func([]byte) []byte, body []byte, fits func([]byte) bool) ([]byte, error) {
 	clean := mask(body)
 	if bytes.Equal(clean, body) || fits(clean) {
 		return clean, nil

@@ -124,7 +124,7 @@ func (s *Session) writeProjection() error {
 	text := b.Bytes()
 	if s.mask != nil { // the messages in memory contain identifiers of the API
 		var err error
-		if text, err = maskedJSON(s.mask, text, json.Valid); err != nil {
+		if text, err = MaskedJSON(s.mask, text, json.Valid); err != nil {
 			return fault.New(fault.Internal,
 				"the session %s cannot be written for other programs: masking breaks its form",
 				s.id).Because(err)

@@ -10,6 +10,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
+	"omniagent/internal/redact"
 	"omniagent/internal/workspace"
 )
 
@@ -50,6 +51,19 @@ func (s *Session) Mask(mask func([]byte) []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mask = mask
+}
+
+// Hide removes further secrets from every line from now on. A nil known changes nothing.
+func (s *Session) Hide(known *redact.Values) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.mask
+	s.mask = func(line []byte) []byte {
+		if before != nil {
+			line = before(line)
+		}
+		return known.Bytes(line)
+	}
 }
 
 // Turn sets the number of the running turn, which messages appended from now on carry.

@@ -250,7 +250,11 @@ func (r *reading) read(t *task, buffer []byte) []byte {
 		c.blob = t.opened.Sum(data)
 		c.inGit = t.tracked.Blob == c.blob
 	}
-	if r.options.Store != nil && !c.inGit {
+	switch {
+	case r.options.Store == nil || c.inGit:
+	case r.options.Private != nil && r.options.Private(data):
+		r.gap(t.path(), "it has a secret that was given as an answer, so it is not kept", false)
+	default:
 		c.kept = r.keep(t.path(), c.sum, data)
 	}
 	t.entry.content = c

@@ -55,6 +55,8 @@ type Options struct {
 	Whole bool
 	// Absent asks for Index.Absent.
 	Absent bool
+	// Private tells of a content that it must not be kept; nil: of none.
+	Private func(content []byte) bool
 	// GitDir says that the root is itself what is usually called .git.
 	GitDir bool
 	// IgnoredLimit is how many bytes of ignored files Take keeps with Whole, the smaller directories first.

@@ -37,7 +37,7 @@ func (p *place) surveyAll(ctx context.Context, roots []string, since []*tree.Ind
 		root := roots[i]
 		latest := p.latest(root)
 		o := tree.Options{
-			Store: contents, Whole: true, GitDir: i > 0, CountLimit: countLimit,
+			Store: contents, Whole: true, GitDir: i > 0, CountLimit: countLimit, Private: p.store.Private,
 			FileLimit:    cmp.Or(p.store.FileLimit, fileLimit),
 			TotalLimit:   cmp.Or(p.store.TotalLimit, totalLimit),
 			IgnoredLimit: cmp.Or(p.store.IgnoredLimit, ignoredLimit),

@@ -55,6 +55,8 @@ type Store struct {
 	FileLimit    int64 // bytes of a file, 64 MiB
 	TotalLimit   int64 // bytes together, 1 GiB
 	IgnoredLimit int64 // bytes of files that .gitignore excludes, 128 MiB
+
+	Private func(content []byte) bool // see tree.Options; nil: nothing is
 }
 
 const (
