@@ -43,7 +43,8 @@ func TestInterruptedCommand(t *testing.T) {
 	}
 }
 
-// watched makes a pipe with a name, and tells when somebody has opened it for writing, and when the last one that had it is gone.
+// watched makes a pipe with a name, and tells when somebody has opened it for writing, and when the last one has let
+// go of it.
 func watched(t *testing.T, path string) (began, ended chan struct{}) {
 	t.Helper()
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
