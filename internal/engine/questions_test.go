@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
 	"omniagent/internal/engine"
@@ -95,4 +96,32 @@ func publicCommands(t *testing.T) (lines []string) {
 		t.Fatalf("%d commands: %v", len(lines), scanner.Err())
 	}
 	return lines
+}
+
+// TestNoPublicCommandIsTakenForOneThatRuinsTheMachine: what is refused in every mode is refused for good, so that a
+// mistake would be one for good, too.
+func TestNoPublicCommandIsTakenForOneThatRuinsTheMachine(t *testing.T) {
+	t.Parallel()
+	judge := guard.Judge{Place: guard.Place{Root: "/testbed", Dir: "/testbed", Home: "/root"}}
+	for _, line := range publicCommands(t) {
+		a := tool.Action{Kind: event.Shell, Changes: true, Command: line}
+		what, why := engine.Outcome(setting.Yolo, judge, engine.Unwanted, "Bash", a, true)
+		if what == engine.Denied && strings.Contains(why, "no mode allows") {
+			t.Errorf("%s: %.200q", why, line)
+		}
+	}
+}
+
+// TestNoModeRunsWhatRuinsTheMachine: in a workspace where walls and a snapshot hold everything else.
+func TestNoModeRunsWhatRuinsTheMachine(t *testing.T) {
+	judge := guard.Judge{Place: guard.Place{Root: "/w", Dir: "/w", Home: "/h"}}
+	judge.Place.Ground.Cover.Roots = []string{"/w"}
+	for _, mode := range setting.Approvals() {
+		for _, walls := range []engine.Walls{engine.Unwanted, engine.Whole} {
+			a := tool.Action{Kind: event.Shell, Changes: true, Command: "cd / && rm -rf *"}
+			if what, why := engine.Outcome(mode, judge, walls, "Bash", a, true); what != engine.Denied || why == "" {
+				t.Errorf("%s, walls %d: %s, %s", mode, walls, what, why)
+			}
+		}
+	}
 }

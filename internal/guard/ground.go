@@ -368,6 +368,7 @@ func (w *walker) changes(p *piece, path string, pattern bool, takes change) {
 		fixed = fixedPart(path)
 	}
 	w.changesThere(p, path, fixed, takes)
+	p.onDevice(path)
 	// a path that does not exist yet is in the directory that its parent leads to
 	up := path
 	if strings.Contains(path, anything) {

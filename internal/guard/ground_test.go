@@ -24,7 +24,7 @@ func TestHeldRuns(t *testing.T) {
 		"env PYTHONPATH=. python x",
 		"GIT_PAGER=cat git log", "IFS=, read a", "for f in *; do mv $f x$f; done", "while true; do make; done",
 		"f() { f; }; f",
-		"f() { f|f& };f", "sh build.sh", "bash -c \"$x\"", "cat x | bash", "eval \"$x\"", "$x", "xargs rm",
+		"sh build.sh", "bash -c \"$x\"", "cat x | bash", "eval \"$x\"", "$x", "xargs rm",
 		"echo x > out",
 		"echo x > /tmp/out", "echo ((", "if true", "echo 'x", "ls\r", "sudo make", "killall node", "chmod u+s x",
 		"cat /etc/hosts",
@@ -148,7 +148,7 @@ func TestWhatWallsRefuse(t *testing.T) {
 	for want, lines := range map[string][]string{
 		"outside the workspace": {
 			"echo x > /etc/x", "rm -rf ~/work", "cp a /usr/local/bin/", "mkdir ~/x", "touch ../x", "mv a ../b",
-			"tee /etc/x", "cd .. && touch x", "sed -i s/a/b/ /etc/hosts", "dd of=/etc/x", "find /etc -delete",
+			"tee /etc/x", "cd .. && touch x", "sed -i s/a/b/ /etc/hosts", "dd of=/etc/x", "find /etc/cron.d -delete",
 			"cp -t /etc a",
 		},
 		"use Write or Edit": {

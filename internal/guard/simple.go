@@ -167,6 +167,7 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 		p.say(Deny, why)
 		p.denied, p.never = name, p.never || w.set == SysBuiltIn
 	}
+	w.ruins(p, name, argv, at)
 	for _, a := range argv {
 		w.argument(p, a, at)
 	}

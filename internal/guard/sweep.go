@@ -157,6 +157,12 @@ func (w *walker) function(n *syntax.FuncDecl) {
 			}
 		}
 	}
+	if calls > 1 && bomb(name, n.Body) {
+		p := piece{shape: structure, text: clip(slice(w.source, n))}
+		p.bar("a function that starts itself without end stops the machine; no mode allows that")
+		w.add(p)
+		return
+	}
 	if calls > 1 || calls == 1 && strings.Contains(slice(w.source, n.Body), "&") {
 		w.say(Deny, n, "a function that starts itself again and again")
 		return
