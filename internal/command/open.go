@@ -33,13 +33,14 @@ type opener struct {
 	parts  Parts
 	// Only for the native agent: the model API, and its address.
 	provider, base string
-	ask            []string      // calls that need a question, in the words of docs/rules.md
-	moded          bool          // each conversation has a mode that was chosen for it
-	closed         bool          // only agents of `omniagent agents allow` are started
-	patience       time.Duration // for the answer to a question; 0: the conversation's own
-	host           bool          // of conversations that may delegate work
-	run            string        // the run of delegated work; empty: it is something else
-	of             string        // the run that a conversation is a part of; empty: none
+	ask            []string         // calls that need a question, in the words of docs/rules.md
+	moded          bool             // each conversation has a mode that was chosen for it
+	closed         bool             // only agents of `omniagent agents allow` are started
+	patience       time.Duration    // for the answer to a question; 0: the conversation's own
+	host           bool             // of conversations that may delegate work
+	run            string           // the run of delegated work; empty: it is something else
+	of             string           // the run that a conversation is a part of; empty: none
+	rehearsal      *agent.Rehearsal // answers in place of a model, or nil
 }
 
 // env returns what an opening needs of this call.
@@ -129,11 +130,17 @@ func (o opener) converse(
 	}
 	turn, connect := clocks(o.call)
 	sv.Timeout, sv.Connect = cmp.Or(sv.Timeout, turn), cmp.Or(sv.Connect, connect)
-	return o.env().Open(ctx, opening.Request{
+	e, r := o.env(), opening.Request{
 		Agent: name, Spec: s, Services: sv, Mode: o.moded ||
 			chosen != "", Provider: o.provider, Base: o.base, Ask: o.ask,
 		Patience: o.patience,
-	})
+	}
+	if o.rehearsal != nil {
+		if err := onRehearsal(o.rehearsal, &e, &r); err != nil {
+			return nil, err
+		}
+	}
+	return e.Open(ctx, r)
 }
 
 // relay opens a conversation of a host with an agent that uses the host's own dialect: lines are passed unchanged, and

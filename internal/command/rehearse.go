@@ -13,8 +13,9 @@ import (
 
 const maxScript = 16 << 20
 
-// rehearse starts the scripted model for one run. usual is the script where no file is named; empty: it says ok.
-func rehearse(script, usual, home string) (agent.Rehearsal, func(), error) {
+// rehearse starts the scripted model for one run. usual is the script where no file is named; empty: it says ok. asked
+// is how many of its questions are answered already.
+func rehearse(script, usual, home string, asked int) (agent.Rehearsal, func(), error) {
 	text := []byte(cmp.Or(usual, `[]`))
 	if script != "" {
 		var err error
@@ -28,7 +29,7 @@ func rehearse(script, usual, home string) (agent.Rehearsal, func(), error) {
 			Because(err).Hint("--rehearse alone answers every prompt with ok")
 	}
 	options := modelserver.Options{Key: "sk-" + ident.Hex(16), Hurry: true}
-	server, err := modelserver.Start(backend, options)
+	server, err := modelserver.Start(backend.After(asked), options)
 	if err != nil {
 		return agent.Rehearsal{}, nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
 	"omniagent/internal/opening"
+	"omniagent/internal/run"
 	"omniagent/internal/setting"
 )
 
@@ -21,6 +22,13 @@ const rehearsalScript = `[
 	{"say": "This is a rehearsal: a script answers, not a model. I run one command, as a model would."},
 	{"shell": "ls"},
 	{"say": "It said: ${result}\nAnd you said: ${input}"}
+]`
+
+// runScript is what happens in a run without a model: a file is written, a question is asked.
+const runScript = `[
+	{"write": {"path": "greeting.txt", "content": "Hello!\n"}},
+	{"ask": "Shall the greeting stay?"},
+	{"say": "I wrote greeting.txt. This was a rehearsal: a script answered, not a model."}
 ]`
 
 func rehearsalParams() []contract.Param {
@@ -46,31 +54,64 @@ func onScript(c *contract.Call, e *opening.Env, r *opening.Request, usual string
 	if !c.Bool("rehearse") {
 		return func() {}, nil
 	}
-	home := filepath.Join(c.Paths.State, "rehearsal", ident.Hex(12)) // not temporary: codex refuses to work there
-	rehearsal, end, err := rehearse(c.Path("script"), usual, home)
+	home := rehearsalHome(c, ident.Hex(12))
+	rehearsal, end, err := rehearse(c.Path("script"), usual, home, 0)
 	if err != nil {
 		return nil, err
 	}
 	e.Keep = false
+	if err := onRehearsal(&rehearsal, e, r); err != nil {
+		end()
+		return nil, err
+	}
+	return func() { end(); _ = os.RemoveAll(home) }, nil
+}
+
+// rehearsalHome is the home of an agent that rehearses. It is not temporary: codex refuses to work there.
+func rehearsalHome(c *contract.Call, name string) string {
+	return filepath.Join(c.Paths.State, "rehearsal", name)
+}
+
+// onRehearsal changes a request and its environment so that the model of a rehearsal answers.
+func onRehearsal(by *agent.Rehearsal, e *opening.Env, r *opening.Request) error {
 	if r.Agent == native.Name {
 		lookup := e.Own.Programs
 		e.Own.Programs = func(name string) (string, bool) {
 			if name == "OPENAI_API_KEY" {
-				return rehearsal.Key, true
+				return by.Key, true
 			}
 			return lookup(name)
 		}
-		r.Provider, r.Base = "openai", rehearsal.URL+"/v1"
-		r.Spec.Shared.Model = setting.AsTyped(rehearsal.Model)
-		return end, nil
+		r.Provider, r.Base = "openai", by.URL+"/v1"
+		r.Spec.Shared.Model = setting.AsTyped(by.Model)
+		return nil
 	}
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		end()
-		return nil, fault.New(fault.PermissionDenied, "there is no place for the home of a rehearsal").Because(err).
+	if err := os.MkdirAll(by.Home, 0o700); err != nil {
+		return fault.New(fault.PermissionDenied, "there is no place for the home of a rehearsal").Because(err).
 			Hint("set HOME or XDG_STATE_HOME")
 	}
-	r.Spec.Rehearsal = &rehearsal
-	return func() { end(); _ = os.RemoveAll(home) }, nil
+	r.Spec.Rehearsal = by
+	return nil
+}
+
+// rehearsedRun lets a script answer in the conversations of a run that is a rehearsal. What an agent keeps is left
+// until the run is over, since it may go on after an answer. Any agent may rehearse, allowed for runs or not.
+func rehearsedRun(c *contract.Call, o *opener, r *run.Run) (stop func(), err error) {
+	if !r.Rehearse {
+		return func() {}, nil
+	}
+	home := rehearsalHome(c, r.ID)
+	by, end, err := rehearse(r.Script, runScript, home, r.Asks())
+	if err != nil {
+		return nil, err
+	}
+	o.rehearsal, o.closed = &by, false
+	return func() {
+		end()
+		if r.State.Terminal() {
+			_ = os.RemoveAll(home)
+		}
+	}, nil
 }
 
 // firstStart adds next steps to the fault of a person who has no model yet: ways to one, and installed agents.

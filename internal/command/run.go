@@ -28,14 +28,15 @@ const maxTask = 8 << 20
 func (p Parts) run() *contract.Command {
 	return p.runCommand(contract.Command{
 		Path: "run", Summary: "hand a task to an agent, and get a reliable result",
-		Detail: "The agent works with nobody watching. A question ends the call with 4 and waits for omniagent " +
-			"answer; " +
-			"nothing is ever answered for a person.\n" +
+		Detail: "The agent works with nobody watching. On a terminal you are asked what it asks; anywhere else, or " +
+			"if you leave it,\na question ends the call with 4 and waits for omniagent answer. Nothing is ever " +
+			"answered for a person.\n" +
 			"With --detach the call returns at once. docs/run.md has recipes.",
 		Params: append(append([]contract.Param{
 			{Name: "task", Short: "p", Kind: contract.Text, MaxLen: maxTask, Help: "what to do; else standard input"},
 			{
-				Name: "agent", Kind: contract.Name, Help: "agent; claude,codex: the second if the first cannot start",
+				Name: "agent", Kind: contract.Name,
+				Help: "agent, or native; claude,codex: the second if the first cannot start",
 			},
 			{Name: "model", Short: "m", Kind: contract.Name, Help: "model, in the agent's own words"},
 			{
@@ -58,8 +59,10 @@ func (p Parts) run() *contract.Command {
 				Name: "idle-timeout", Kind: contract.Duration,
 				Help: "longest silence of the agent; default: run.idle_timeout",
 			},
-		}, slices.Concat(runForks(), runApproval())...), runStart()...),
+		}, slices.Concat(rehearsalParams(), runForks(), runApproval())...), runStart()...),
 		Rules: []contract.Rule{
+			{If: "rehearse", Not: []string{"provider", "model", "api-base"}},
+			{If: "script", Then: []string{"rehearse"}},
 			{If: "race", Not: []string{"agent", "detach", "batch", "parallel"}},
 			{If: "batch", Not: []string{"task", "detach"}},
 			{If: "parallel", Then: []string{"batch", "fork"}},
@@ -74,6 +77,10 @@ func (p Parts) run() *contract.Command {
 			{Code: contract.Unavailable, When: "the service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{
+			{
+				Description: "See how it goes, without a key or a login",
+				Command:     "omniagent run --rehearse -p 'Write a greeting.'",
+			},
 			{
 				Description: "Let Codex mend the tests",
 				Command:     "omniagent run --agent codex --auto-edit -p 'Mend the tests.'",
@@ -241,6 +248,7 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 		Timeout: clockOf(c, "timeout", "run.timeout"), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
 		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
 		Check: c.String("check"), CheckFor: c.Config.Duration("run.check_timeout"),
+		Rehearse: c.Bool("rehearse"), Script: c.Path("script"),
 	}
 	approval, _, err := approvalOf(c)
 	if err != nil {
@@ -266,14 +274,13 @@ func agentWords(c *contract.Call) (names []string, err error) {
 	if c.Given("race") {
 		return contestants(c.String("race"))
 	}
-	for name := range strings.SplitSeq(cmp.Or(c.String("agent"), c.Config.String("agent")), ",") {
+	for name := range strings.SplitSeq(cmp.Or(c.String("agent"), c.Config.String("agent"), native.Name), ",") {
 		if name = strings.TrimSpace(name); name != "" {
 			names = append(names, name)
 		}
 	}
 	if len(names) == 0 {
-		return nil, fault.New(fault.ArgError, "no agent is named").
-			Hint("name one, such as --agent claude, or one for good: omniagent config set agent claude --global")
+		return nil, fault.New(fault.ArgError, "--agent has no name").Hint("omniagent agents list")
 	}
 	return names, nil
 }
@@ -391,12 +398,21 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 		call: c, log: log, detail: c.Debug, parts: p, provider: c.String("provider"), base: c.String("api-base"),
 		moded: true, closed: true, patience: 24 * time.Hour,
 	}
+	end, err := rehearsedRun(c, &open, r)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	defer end()
 	o := open.owner(r)
 	o.Tell = func(now run.Progress) { tellProgress(c, r, now) }
 	if r.Detached {
 		o.Patience, o.Lifetime = cmp.Or(r.Idle, 5*time.Minute), c.Command.Background.MaxLifetime
 	}
-	if err := o.Work(ctx); err != nil {
+	work := o.Work
+	if c.Attended() && !r.Detached {
+		work = inPlace(c, r, &o)
+	}
+	if err := work(ctx); err != nil {
 		return contract.Result{Data: runDataOf(r.Record), Effect: contract.Updated}, err
 	}
 	return answerOf(r.Record)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ import (
 type item struct {
 	text   string
 	ticked bool
+	line   int // of the file, where it begins; 0 is the first
 }
 
 // left are the tasks that are not ticked, with their names in the ledger. Among equal ones the ticked count too, so
@@ -48,14 +50,15 @@ func listed(text string) (tasks []item) {
 	begin := regexp.MustCompile(`^ ?(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+(?:\[([ xX])\](?:[ \t]+|$))?(.*))?$`)
 	rule := regexp.MustCompile(`^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$`)
 	var now []string // lines of the item
-	open, done, fence, comment := false, false, false, false
+	open, done, fence, comment, at, number := false, false, false, false, 0, -1
 	end := func() {
 		if task := strings.TrimSpace(strings.Join(now, "\n")); task != "" {
-			tasks = append(tasks, item{task, done})
+			tasks = append(tasks, item{task, done, at})
 		}
 		now, open, done = nil, false, false
 	}
 	for line := range strings.Lines(strings.TrimPrefix(text, "\uFEFF")) {
+		number++
 		line = strings.TrimRight(line, " \t\r\n")
 		indented := strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "\t")
 		begins := begin.FindStringSubmatch(line)
@@ -73,7 +76,7 @@ func listed(text string) (tasks []item) {
 			end()
 		case begins != nil:
 			end()
-			open, done = true, strings.EqualFold(begins[1], "x")
+			open, done, at = true, strings.EqualFold(begins[1], "x"), number
 			now = append(now, begins[2])
 		case !open:
 		case indented && strings.HasPrefix(line, "\t"):
@@ -217,7 +220,11 @@ func (p Parts) batch(ctx context.Context, c *contract.Call) (contract.Result, er
 	if err != nil {
 		return contract.Result{}, err
 	}
-	tasks, keys := left(listed(string(list)))
+	items := listed(string(list))
+	tasks, keys := left(items)
+	if n := len(items); n > 0 && len(tasks) == 0 {
+		return nothingLeft(run.Record{Task: task, State: run.Succeeded, Created: time.Now()}, file, n), nil
+	}
 	if len(tasks) == 0 {
 		return contract.Result{}, fault.New(fault.ArgError, "%s has no list with tasks that are open", file).
 			Hint("a line for each: - What to do")
@@ -239,6 +246,13 @@ func (p Parts) batch(ctx context.Context, c *contract.Call) (contract.Result, er
 	rows, err := l.workOff(ctx, c, store, tasks, keys)
 	if err != nil {
 		return contract.Result{}, err
+	}
+	done := map[string]bool{}
+	for i, row := range rows {
+		done[keys[i]] = row.Passed
+	}
+	if err := tick(file, done); err != nil {
+		c.Warn("BATCH", "%s is not ticked: %v", file, err)
 	}
 	return batched(run.Record{Task: task, State: run.Succeeded, Created: began}, rows)
 }
@@ -285,6 +299,7 @@ func (l *ledger) workOff(
 	for i, task := range tasks {
 		key := keys[i]
 		if row, known := l.known(ctx, store, key); known {
+			row.Before = row.Passed
 			rows[i] = row
 			continue
 		}
@@ -314,6 +329,35 @@ func (l *ledger) workOff(
 		rows[i].Task = tasks[i]
 	}
 	return rows, nil
+}
+
+// nothingLeft is the answer of a batch whose tasks are all ticked.
+func nothingLeft(whole run.Record, file string, n int) contract.Result {
+	d := handedOver{runData: runDataOf(whole)}
+	d.would = fmt.Sprintf("Nothing is left to do: of %s in %s, all are ticked.\n", plural(n, "task"), text.Name(file))
+	return contract.Result{Data: d, Effect: contract.Noop}
+}
+
+// tick ticks the tasks of a file that are done, by their keys. It looks at the file anew, since a person may have
+// edited it meanwhile: a task that is worded otherwise now is another one.
+func tick(file string, done map[string]bool) error {
+	list, err := workspace.ReadFile(file, maxTask)
+	if err != nil {
+		return err
+	}
+	box := regexp.MustCompile(`^(\x{FEFF}? ?(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[) (\])`)
+	lines, seen, changed := slices.Collect(strings.Lines(string(list))), map[string]int{}, false
+	for _, i := range listed(string(list)) {
+		if key := keyOf(i.text, seen); i.ticked || !done[key] {
+			continue
+		}
+		now := box.ReplaceAllString(lines[i.line], "${1}x${2}")
+		changed, lines[i.line] = changed || now != lines[i.line], now
+	}
+	if !changed {
+		return nil
+	}
+	return workspace.WriteFile(file, []byte(strings.Join(lines, "")), 0o644)
 }
 
 // batched is the answer of a batch.

@@ -38,7 +38,8 @@ func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
 	if line, err := text.Line(row); err == nil {
 		c.Emit(append(line, '\n'))
 	}
-	if c.Host.StderrTerminal && !c.Bool("quiet") {
+	asked := now.State == run.NeedsInput && c.Attended() && !r.Detached // the question itself is on the screen
+	if c.Host.StderrTerminal && !c.Bool("quiet") && !asked {
 		logLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
 	}
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/run"
+	"omniagent/internal/text"
 )
 
 // Shared by the commands of "runs".
@@ -45,6 +47,7 @@ type runsRow struct {
 	Cwd     string    `json:"cwd"`
 	Changed *int      `json:"changed" doc:"files; null: not known"`
 	Task    string    `json:"task"`
+	Asks    string    `json:"question" doc:"that waits for an answer, or empty"`
 }
 
 func runsList() *contract.Command {
@@ -52,7 +55,8 @@ func runsList() *contract.Command {
 		Path: "runs list", Summary: "list the runs, the newest first", Danger: contract.Safe,
 		Output: contract.TypeOf[runsData](), Volatile: []string{"runs"},
 		List: &contract.List{
-			Key: "runs", ID: "run_id", Order: "given", Columns: []string{"run_id", "status", "agent", "age", "task"},
+			Key: "runs", ID: "run_id", Order: "given",
+			Columns: []string{"run_id", "status", "age", "cwd", "task", "question"},
 		},
 		Params: []contract.Param{
 			hereParam(),
@@ -79,7 +83,7 @@ func runsList() *contract.Command {
 				d := runDataOf(r)
 				row := runsRow{
 					r.ID, d.Status, d.Reason, d.Agent, age(time.Since(r.Created)), r.Created, r.Dir, nil,
-					d.Summary.Why.Value,
+					d.Summary.Why.Value, text.OneLine(asks(r), 300),
 				}
 				if d.Changed != nil {
 					row.Changed = &d.Changed.Count
@@ -92,34 +96,74 @@ func runsList() *contract.Command {
 }
 
 func runsCancel() *contract.Command {
-	type cancelled struct {
-		ID     string `json:"run_id"`
-		Status string `json:"status"`
-	}
+	one := runParam()
+	one.Required = false
 	return runsCommand(contract.Command{
 		Path: "runs cancel", Summary: "end a run, and all that it started", Danger: contract.Mutating,
-		Output: contract.TypeOf[cancelled](), Params: []contract.Param{runParam()}, DryRun: true,
+		Output: contract.TypeOf[cancelledRuns](), DryRun: true,
+		Params: []contract.Param{one, {Name: "all", Kind: contract.Bool, Help: "every run that is not over"}},
+		Rules:  []contract.Rule{{If: "all", Not: []string{"id"}}},
+		Validate: func(c *contract.Call) []fault.Problem {
+			if c.Given("id") || c.Bool("all") {
+				return nil
+			}
+			return []fault.Problem{{Param: "id", Code: fault.MissingArgument, Message: "ID, or --all, is missing"}}
+		},
 		Files: []contract.FileEffect{runFiles()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is over now, or was before"},
 			{Code: contract.Unavailable, When: "the process that carries it out cannot be reached"},
 		},
-		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs cancel run-1a2b3c4d"}},
-		Run: on(runStore, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
-			r, err := store.Load(ctx, c.String("id"))
-			under := err == nil && !r.State.Terminal()
-			if err == nil && !c.DryRun() {
-				r, under, err = store.End(ctx, r.ID)
-			}
-			effect := contract.Noop
-			if under {
-				effect = contract.Updated
-			}
-			return contract.Result{
-				Data: cancelled{c.String("id"), string(r.State)}, Effect: effect, Target: map[string]any{"run": r.ID},
-			}, err
-		}),
+		Examples: []contract.Example{
+			{Description: "One of them", Command: "omniagent runs cancel run-1a2b3c4d"},
+			{Description: "All that are not over", Command: "omniagent runs cancel --all"},
+		},
+		Run: on(runStore, cancelRuns),
 	})
+}
+
+// cancelledRuns is what omniagent runs cancel says: of the one that was named, or of all that were not over.
+type cancelledRuns struct {
+	cancelledRun
+	Runs []cancelledRun `json:"runs" doc:"with --all, all of them"`
+}
+
+type cancelledRun struct {
+	ID     string `json:"run_id" doc:"empty with --all"`
+	Status string `json:"status" doc:"empty with --all"`
+}
+
+func cancelRuns(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+	ids := []string{c.String("id")}
+	if c.Bool("all") {
+		ids = nil
+		for _, r := range liveRuns(ctx, c) {
+			ids = append(ids, r.ID)
+		}
+	}
+	d := cancelledRuns{Runs: []cancelledRun{}}
+	out := contract.Result{Effect: contract.Noop, Target: map[string]any{"runs": ids}}
+	var first error
+	for _, id := range ids {
+		r, err := store.Load(ctx, id)
+		under := err == nil && !r.State.Terminal()
+		if err == nil && !c.DryRun() {
+			r, under, err = store.End(ctx, id)
+		}
+		if under {
+			out.Effect = contract.Updated
+		}
+		if err != nil { // the others are ended all the same
+			first = cmp.Or(first, err)
+			continue
+		}
+		d.Runs = append(d.Runs, cancelledRun{id, string(r.State)})
+	}
+	if !c.Bool("all") && len(d.Runs) > 0 {
+		d.cancelledRun = d.Runs[0]
+	}
+	out.Data = d
+	return out, first
 }
 
 func runsDelete() *contract.Command {
@@ -178,6 +222,17 @@ func (p Parts) runsContinue() *contract.Command {
 	})
 }
 
+// validateAnswer refuses a word in the place of the run that is neither that nor the whole answer.
+func validateAnswer(c *contract.Call) []fault.Problem {
+	id := c.String("id")
+	if id == "" || run.IsID(id) || !c.Given("text") && !c.Bool("approve") {
+		return nil
+	}
+	return []fault.Problem{
+		contract.Wrong("id", fault.ArgError, id, "%q is not a run; omniagent runs list has them", id),
+	}
+}
+
 // answer declares the command that answers the question of a run, which then goes on.
 func (p Parts) answer() *contract.Command {
 	return p.runCommand(contract.Command{
@@ -185,7 +240,10 @@ func (p Parts) answer() *contract.Command {
 		Detail: "It ends with the run's own exit code. A question is answered once; a later answer learns who " +
 			"was first.",
 		Params: append([]contract.Param{
-			runParam(),
+			{
+				Name: "id", Kind: contract.Text, Position: 1, MaxLen: maxTask, Stdin: true,
+				Help: "the run; may be left out where one waits",
+			},
 			{Name: "text", Kind: contract.Text, Position: 2, MaxLen: maxTask, Help: "the answer"},
 			{Name: "question", Kind: contract.Name, Help: "which one, where several are open"},
 			{Name: "approve", Kind: contract.Bool, Help: "the tool may run"},
@@ -193,14 +251,16 @@ func (p Parts) answer() *contract.Command {
 			{Name: "secret", Kind: contract.Text, Secret: true, Help: "the answer, which is kept nowhere"},
 			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
 		}, runStart()...),
-		Rules: []contract.Rule{{If: "approve", Not: []string{"reject"}}},
+		Rules:    []contract.Rule{{If: "approve", Not: []string{"reject"}}},
+		Validate: validateAnswer,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is done; with --detach, it goes on"},
 			{Code: contract.NotFound, When: "no such run, question, or agent here"},
 			{Code: contract.Unavailable, When: "the service does not answer", Changed: contract.Some},
 		},
 		Examples: []contract.Example{
-			{Description: "A text", Command: "omniagent answer run-1a2b3c4d blue"},
+			{Description: "A text, where one run waits", Command: "omniagent answer blue"},
+			{Description: "A text, to one of several", Command: "omniagent answer run-1a2b3c4d blue"},
 			{Description: "Let a tool run", Command: "omniagent answer run-1a2b3c4d --approve"},
 		},
 		Instead: inForkOfRun,
@@ -209,7 +269,8 @@ func (p Parts) answer() *contract.Command {
 }
 
 func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
-	a := run.Answer{Text: c.String("text"), At: time.Now().UTC(), By: os.Getpid()}
+	id, said := answered(c)
+	a := run.Answer{Text: said, At: time.Now().UTC(), By: os.Getpid()}
 	if a.Secret = givesSecret(c); a.Secret {
 		var err error
 		if a.Text, err = c.Secret("secret"); err != nil {
@@ -227,9 +288,15 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 		a.Option = run.Reject
 	case a.Text == "":
 		return contract.Result{}, fault.New(fault.ArgError, "there is no answer").
-			Hint("omniagent answer %s 'TEXT'", c.String("id"))
+			Hint("omniagent answer %s", strings.TrimSpace(id+" 'TEXT'"))
 	}
-	record, err := store.Load(ctx, c.String("id"))
+	if id == "" {
+		var err error
+		if id, err = onlyQuestion(ctx, store); err != nil {
+			return contract.Result{}, err
+		}
+	}
+	record, err := store.Load(ctx, id)
 	if err != nil {
 		return contract.Result{}, err
 	}

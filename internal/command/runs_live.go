@@ -7,6 +7,7 @@ import (
 
 	"omniagent/internal/contract"
 	"omniagent/internal/run"
+	"omniagent/internal/text"
 )
 
 // liveRun is a run that is not over.
@@ -14,6 +15,9 @@ type liveRun struct {
 	ID     string `json:"run_id"`
 	Status string `json:"status"`
 	Agent  string `json:"agent"`
+	Cwd    string `json:"cwd"`
+	Task   string `json:"task"`
+	Asks   string `json:"question" doc:"that waits for an answer, or empty"`
 	PID    *int   `json:"pid" doc:"the process that carries it out; null: none, it waits"`
 }
 
@@ -28,7 +32,11 @@ func liveRuns(ctx context.Context, c *contract.Call) (live []liveRun) {
 		if r.State.Terminal() {
 			continue
 		}
-		row := liveRun{ID: r.ID, Status: string(r.State), Agent: runDataOf(r).Agent}
+		d := runDataOf(r)
+		row := liveRun{
+			ID: r.ID, Status: d.Status, Agent: d.Agent, Cwd: r.Dir, Task: d.Summary.Why.Value,
+			Asks: text.OneLine(asks(r), 300),
+		}
 		if by, alive := store.Owner(r.ID); alive {
 			row.PID = &by.PID
 		}

@@ -51,6 +51,7 @@ type severalRow struct {
 	CostUSD  *float64 `json:"cost_usd"`
 	Duration int64    `json:"duration_ms"`
 	Error    string   `json:"error" doc:"why it is not done"`
+	Before   bool     `json:"before,omitempty" doc:"it was done by an earlier call"`
 
 	code   fault.Code
 	answer string // the command that answers its question
@@ -80,6 +81,9 @@ func (d handedOver) PlainText() string {
 		status := statusWords(r.Status)
 		if r.Status != string(run.NeedsInput) {
 			status = endWords(r.Status, r.Reason)
+		}
+		if r.Before {
+			status += ", before"
 		}
 		check, files, lines, cost := "-", "-", "-", "-"
 		if r.Check != nil {

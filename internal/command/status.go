@@ -11,18 +11,18 @@ import (
 )
 
 type statusData struct {
-	LoggedIn       *bool        `json:"logged_in" doc:"omniagent login has stored a key; null: it has not, and agents keep their own logins"`
-	User           string       `json:"user"`
-	CurrentContext *string      `json:"current_context"`
-	TokenExpires   *string      `json:"token_expires"`
-	Instance       string       `json:"instance"`
-	Sessions       sessionPlace `json:"sessions"`
-	Keys           []storedKey  `json:"keys" doc:"of model APIs, never their text: those of the environment, then stored ones"`
-	Runs           []liveRun    `json:"runs" doc:"that are not over"`
-	ConfigFiles    []pathRow    `json:"config_files"`
-	StateFiles     []stateFile  `json:"state_files"`
-	SideEffects    []sideEffect `json:"side_effects"`
-	Config         any          `json:"config" doc:"with --show-config"`
+	LoggedIn       *bool                      `json:"logged_in" doc:"omniagent login has stored a key; null: it has not, and agents keep their own logins"`
+	User           string                     `json:"user"`
+	CurrentContext *string                    `json:"current_context"`
+	TokenExpires   *string                    `json:"token_expires"`
+	Instance       string                     `json:"instance"`
+	Sessions       sessionPlace               `json:"sessions"`
+	Keys           []storedKey                `json:"keys" doc:"of model APIs, never their text: those of the environment, then stored ones"`
+	Runs           contract.Foreigns[liveRun] `json:"runs" doc:"that are not over"`
+	ConfigFiles    []pathRow                  `json:"config_files"`
+	StateFiles     []stateFile                `json:"state_files"`
+	SideEffects    []sideEffect               `json:"side_effects"`
+	Config         any                        `json:"config" doc:"with --show-config"`
 }
 
 type sessionPlace struct {

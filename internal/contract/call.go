@@ -41,7 +41,8 @@ type Call struct {
 	confirm         bool
 	preview         bool // run only to see what it would do
 
-	out *out
+	out    *out
+	typing chan typed // where the line arrives that a person types
 
 	mu        *sync.Mutex // an abandoned handler may still be writing
 	warnings  []warning

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -99,29 +100,71 @@ func (c *Call) Attended() bool {
 
 // Agree asks the person whether they want something, while the command runs. Attended says whether there is one.
 func (c *Call) Agree(ctx context.Context, sentence string) (yes bool, err error) {
-	answer := c.question(sentence)
+	line, err := c.Line(ctx, sentence+"? [y/N] ")
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	return agreed(line), err
+}
+
+// Say prints lines for the person at the terminal while the command runs.
+func (c *Call) Say(lines string) { c.say(lines) }
+
+// Line asks the person for a line while the command runs. It is io.EOF where the terminal ends instead.
+func (c *Call) Line(ctx context.Context, sentence string) (string, error) {
+	if c.typing != nil {
+		select {
+		case <-c.typing: // it was typed before this question was there
+			c.typing = nil
+		default:
+		}
+	}
 	if out, ok := c.Host.Stderr.(*stderrWriter); ok {
 		out.ask(true)
 		defer out.ask(false)
 	}
-	select {
-	case yes = <-answer:
-		return yes, nil
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
+	_, _ = io.WriteString(c.Host.Stderr, sentence)
+	if c.typing == nil { // else the reader of a question that was answered elsewhere still waits
+		c.typing = c.reads()
 	}
+	select {
+	case line := <-c.typing:
+		c.typing = nil
+		return line.text, line.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// typed is a line of the person.
+type typed struct {
+	text string
+	err  error
+}
+
+func (c *Call) reads() chan typed {
+	to := make(chan typed, 1)
+	go func() {
+		line, err := terminal.ReadLine(c.Host.Stdin)
+		if line != "" {
+			err = nil
+		}
+		to <- typed{line, err}
+	}()
+	return to
 }
 
 // question asks, and sends whether the person agreed.
 func (c *Call) question(sentence string) <-chan bool {
 	_, _ = io.WriteString(c.Host.Stderr, sentence+"? [y/N] ")
-	typed := make(chan bool, 1)
-	go func() {
-		line, _ := terminal.ReadLine(c.Host.Stdin)
-		word := strings.ToLower(strings.TrimSpace(line))
-		typed <- word == "y" || word == "yes"
-	}()
-	return typed
+	answer := make(chan bool, 1)
+	go func() { answer <- agreed((<-c.reads()).text) }()
+	return answer
+}
+
+func agreed(line string) bool {
+	word := strings.ToLower(strings.TrimSpace(line))
+	return word == "y" || word == "yes"
 }
 
 // shellCharacters have a meaning to shells. We never use a shell, but a name or a path that the caller passes to a

@@ -72,6 +72,19 @@ type Script struct {
 	attempts map[string]int
 }
 
+// After is the rest of the script after a number of questions that it asked: what is left where the answer to one comes
+// as a new message.
+func (s *Script) After(questions int) *Script {
+	rest := &Script{steps: s.steps, toolless: s.toolless}
+	for i, one := range s.steps {
+		if one.do == ask && questions > 0 {
+			questions--
+			rest.steps = s.steps[i+1:]
+		}
+	}
+	return rest
+}
+
 // action is what a step does.
 type action string
 

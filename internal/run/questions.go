@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -38,6 +39,15 @@ func questionOf(ask event.Ask) Question {
 	return q
 }
 
+// PersonOf makes the Person of an Owner of what asks a person a question of the run.
+func PersonOf(ask func(context.Context, Question) (Answer, bool)) func(context.Context, event.Ask) (event.Reply, bool) {
+	return func(ctx context.Context, of event.Ask) (event.Reply, bool) {
+		q := questionOf(of)
+		a, ok := ask(ctx, q)
+		return q.reply(a), ok
+	}
+}
+
 // question returns the question for a person that ended an errand, or nil.
 func (e Ending) question() *Question {
 	switch p := e.Prompt; {
@@ -61,6 +71,16 @@ const longestQuestion = 4000 // bytes
 func (q Question) same(other Question) bool {
 	plain := func(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
 	return q.Tool == other.Tool && q.Input == other.Input && plain(q.Text) == plain(other.Text)
+}
+
+// Asks is how many questions of the agent were answered.
+func (r Record) Asks() (n int) {
+	for _, q := range r.Questions {
+		if q.Answer != nil && !q.Required && q.Tool == "" {
+			n++
+		}
+	}
+	return n
 }
 
 // Ask adds a question that must be answered before the task begins.

@@ -75,6 +75,9 @@ type Task struct {
 	// comments for the agent of the retried run, in the same session if possible
 	Comments string `json:"comments,omitempty"`
 	Session  string `json:"session,omitempty"`
+	// A script answers in place of a model, that of a file or the usual one: the run is a rehearsal.
+	Rehearse bool   `json:"rehearse,omitempty"`
+	Script   string `json:"script,omitempty"`
 }
 
 // Record is the stored description of a run.

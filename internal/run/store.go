@@ -43,6 +43,9 @@ const version = 1 // of the record
 
 const idPrefix = "run-"
 
+// IsID reports whether a word has the form of an id of a run.
+func IsID(word string) bool { return strings.HasPrefix(word, idPrefix) && session.CheckID(word) == nil }
+
 // NewID returns an id for a run. Ids sort by time.
 func NewID() string { return idPrefix + ident.Ordered() }
 

@@ -18,8 +18,9 @@ case $task in *third*) test -e `+p.home+`/mended || { echo "Which colour do you 
 echo "$task" >task.txt
 case $task in *second*) test -e `+p.home+`/mended || exit 1 ;; esac
 echo ok`)
-	p.put("TASKS.md", "# What to do\n\n- the first\n  with more\n  - and a part\n- [x] was done\n* the second\n\n"+
-		"Some words.\n\n1. [ ] the third\n\n```\n- no task\n```\n- the first, again\n")
+	const list = "# What to do\n\n- the first\n  with more\n  - and a part\n- [x] was done\n* the second\n\n" +
+		"Some words.\n\n1. [ ] the third\n\n```\n- no task\n```\n- the first, again\n"
+	p.put("TASKS.md", list)
 	args := []string{
 		"--batch", "TASKS.md", "--agent", "worker", "--parallel", "3", "--fork", "--check", "test -s task.txt",
 	}
@@ -57,6 +58,10 @@ echo ok`)
 	if err != nil || bytes.Count(is, []byte("the second")) != 2 || bytes.Count(is, []byte("the first\n")) != 1 {
 		t.Errorf("%v: %s", err, is)
 	}
+	if is := p.read("TASKS.md"); is != strings.Replace(list, "[ ]", "[x]", 1) {
+		t.Errorf("what is done is not ticked: %s", is)
+	}
+	p.put("TASKS.md", list)
 	unchanged()
 	p.call("runs", "delete", c.Runs[0].ID, "--confirm-destructive")
 	if gone := p.contest(0, args...); gone.Runs[0].ID != c.Runs[0].ID {
@@ -128,6 +133,31 @@ func TestABatchHere(t *testing.T) {
 		}
 	}
 	if a := p.call("run", "--agent", "worker", "--batch", "nowhere.md"); a.Code != 5 {
+		t.Errorf("%s", a)
+	}
+	p.nothing()
+}
+
+// TestABatchTicks ticks what is done, but for what a person has worded otherwise meanwhile, and says of a second call
+// that there was nothing left to do.
+func TestABatchTicks(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("worker", `task=$(cat); case $task in
+two) sed 's/three/three, but larger/; s/^Words/Other words/' TASKS.md >new && mv new TASKS.md ;; esac
+echo ok`)
+	p.put("TASKS.md", "Words.\r\n\n- [ ] one\r\n- [ ] two\n- [ ]   three\n  - [ ] a part\n* [ ] one\n- four")
+	args := []string{"--batch", "TASKS.md", "--agent", "worker"}
+	p.contest(0, args...)
+	const want = "Other words.\r\n\n- [x] one\r\n- [x] two\n- [ ]   three, but larger\n  - [ ] a part\n* [x] one\n- four"
+	if is := p.read("TASKS.md"); is != want {
+		t.Errorf("%q", is)
+	}
+	again := p.contest(0, args...)
+	if len(again.Runs) != 2 || !strings.Contains(again.Stdout, `"before":true`) {
+		t.Errorf("it does not say what was done before: %s", again.answer)
+	}
+	p.put("TASKS.md", "- [x] one\n- [X] two\n")
+	if a := p.call(append([]string{"run"}, args...)...); a.Code != 0 || !strings.Contains(a.Stdout, `"effect":"noop"`) {
 		t.Errorf("%s", a)
 	}
 	p.nothing()

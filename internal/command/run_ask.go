@@ -1,0 +1,148 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/contract"
+	"omniagent/internal/fault"
+	"omniagent/internal/run"
+	"omniagent/internal/text"
+)
+
+// longestThought is how long a person at the terminal may think about a question. After that it waits for omniagent
+// answer, as if nobody were there.
+const longestThought = 10 * time.Minute
+
+// inPlace returns the work of an owner whose questions are put to the person at this terminal.
+func inPlace(c *contract.Call, r *run.Run, o *run.Owner) func(context.Context) error {
+	one := asker{c: c}
+	o.Patience = longestThought
+	if r.Timeout > 0 {
+		o.Patience = min(o.Patience, r.Timeout/2)
+	}
+	o.Person = run.PersonOf(one.ask)
+	return func(ctx context.Context) error {
+		for {
+			if err := o.Work(ctx); err != nil || r.State != run.NeedsInput || !one.goesOn(ctx, r) {
+				return err
+			}
+		}
+	}
+}
+
+// asker asks the person at the terminal, one question at a time.
+type asker struct {
+	c    *contract.Call
+	mu   sync.Mutex
+	left bool // the person left a question open: no further one is asked
+}
+
+// goesOn asks the questions with which a run has stopped, and reports whether it can go on.
+func (a *asker) goesOn(ctx context.Context, r *run.Run) bool {
+	for _, q := range r.Open() {
+		answer, ok := a.ask(ctx, q)
+		if !ok || r.Answer(q.ID, answer) != nil {
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// ask asks a question. ok is false where the person leaves it open.
+func (a *asker) ask(ctx context.Context, q run.Question) (answer run.Answer, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.left {
+		return answer, false
+	}
+	tellQuestion(a.c, q)
+	for {
+		line, err := a.c.Line(ctx, "> ")
+		line = strings.TrimSpace(line)
+		if err != nil || line == "" {
+			a.left = true
+			return answer, false
+		}
+		answer = run.Answer{Text: line, At: time.Now().UTC(), By: os.Getpid()}
+		if q.Tool == "" {
+			if n, err := strconv.Atoi(line); err == nil && n > 0 && n <= len(q.Options) {
+				answer.Text = q.Options[n-1]
+			}
+			return answer, true
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		answer.Text = strings.TrimSpace(rest)
+		switch {
+		case slices.Contains([]string{"y", "yes"}, strings.ToLower(word)) && answer.Text == "":
+			answer.Option = run.Approve
+			return answer, true
+		case slices.Contains([]string{"n", "no"}, strings.ToLower(word)):
+			answer.Option = run.Reject
+			return answer, true
+		}
+		a.c.Say("Type y or n; n WHY tells the agent why.")
+	}
+}
+
+// tellQuestion prints a question. Its words stand last above the keys, so that no long input can hide them, and what
+// the agent wrote can move nothing on the screen.
+func tellQuestion(c *contract.Call, q run.Question) {
+	if q.Input != "" {
+		c.Say("  " + q.Tool + " " + strings.ReplaceAll(text.Visible(q.Input), "\n", "\n  "))
+	}
+	c.Say("? " + text.Visible(strings.TrimSpace(q.Text)))
+	if q.Tool != "" {
+		c.Say("y yes   n no   Enter alone: later, with omniagent answer")
+		return
+	}
+	for i, o := range q.Options {
+		c.Say(fmt.Sprintf("  %d  %s", i+1, text.OneLine(o, 200)))
+	}
+	c.Say("Type the answer. Enter alone: later, with omniagent answer")
+}
+
+// answered returns the run that omniagent answer names, or "", and the text of the answer. A word alone that cannot be
+// an id of a run is the text.
+func answered(c *contract.Call) (id, said string) {
+	id, said = c.String("id"), c.String("text")
+	if id != "" && said == "" && !run.IsID(id) {
+		return "", id
+	}
+	return id, said
+}
+
+// onlyQuestion returns the run that waits for an answer, if it is the only one.
+func onlyQuestion(ctx context.Context, store run.Store) (id string, err error) {
+	all, _, err := store.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	waiting := slices.DeleteFunc(all, func(r run.Record) bool { return r.State != run.NeedsInput })
+	switch len(waiting) {
+	case 0:
+		return "", fault.New(fault.NotFoundCode, "no run waits for an answer").Hint("omniagent runs list")
+	case 1:
+		return waiting[0].ID, nil
+	}
+	f := fault.New(fault.ArgError, "%d runs wait for an answer", len(waiting)).Hint("Name the run that is meant:")
+	for _, r := range waiting {
+		f.Ways = append(f.Ways, answerCommand(r),
+			fmt.Sprintf("    %s: %s", text.Name(r.Dir), text.OneLine(asks(r), 100)))
+	}
+	return "", f
+}
+
+// asks returns the open question of a run, or "".
+func asks(r run.Record) string {
+	if open := r.Open(); r.State == run.NeedsInput && len(open) > 0 {
+		return open[0].Text
+	}
+	return ""
+}

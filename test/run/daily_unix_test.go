@@ -1,0 +1,138 @@
+//go:build unix
+
+package run
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// atTerminal calls the program on a terminal. Each key is typed when the words before it are shown.
+func (p *place) atTerminal(keys [][2]string, args ...string) (shown string, code int) {
+	p.t.Helper()
+	cmd := p.command(args...)
+	cmd.Env = append(cmd.Env, "TERM=xterm")
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer terminal.Close()
+	clock := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer clock.Stop()
+	var all bytes.Buffer
+	for block, from := make([]byte, 4096), 0; ; {
+		n, err := terminal.Read(block)
+		all.Write(block[:n])
+		if len(keys) > 0 && bytes.Contains(all.Bytes()[from:], []byte(keys[0][0])) {
+			from = all.Len()
+			if _, err := io.WriteString(terminal, keys[0][1]); err != nil {
+				p.t.Fatal(err)
+			}
+			keys = keys[1:]
+		}
+		if err != nil {
+			break
+		}
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		p.t.Fatal(err)
+	}
+	return strings.ReplaceAll(all.String(), "\r\n", "\n"), cmd.ProcessState.ExitCode()
+}
+
+// TestAskedInPlace answers a question at the terminal, leaves it, and answers it later from elsewhere.
+func TestAskedInPlace(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	rehearse := []string{"run", "--rehearse", "-p", "the task"} // by the native agent, which is the usual one
+	shown, code := p.atTerminal([][2]string{{"\n> ", "1\r"}}, rehearse...)
+	asked := strings.Count(shown, "? Shall the greeting stay?")
+	if code != 0 || !strings.Contains(shown, "native: done") || asked != 1 || p.read("greeting.txt") != "Hello!\n" {
+		t.Errorf("%d: %s", code, shown)
+	}
+	shown, code = p.atTerminal([][2]string{{"\n> ", "\r"}}, rehearse...)
+	if code != 4 || !strings.Contains(shown, "hint: omniagent answer run-") {
+		t.Errorf("%d: %s", code, shown)
+	}
+	p.call("answer", "yes").is(t, 0, "succeeded", "done_unchanged") // the file was there
+	p.nothing()
+}
+
+// TestAskedBeforehand asks at the terminal for what a task needs, and whether a tool may run.
+func TestAskedBeforehand(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).model(`[{"shell":"echo x >$(echo made)"},{"say":"You said: ${input}"}]`)
+	args := []string{
+		"run", "--provider", "openai", "-m", "m", "--approval", "prompt", "-p", "Paint.",
+		"--require", "colour=Which colour?",
+	}
+	keys := [][2]string{{"? Which colour?", "green\r"}, {"? May Bash run?", "maybe\r"}, {"Type y or n", "y\r"}}
+	shown, code := p.atTerminal(keys, args...)
+	if code != 0 || p.read("made") != "x\n" || !strings.Contains(shown, "green") {
+		t.Errorf("%d: %s", code, shown)
+	}
+	p.put("made", "")
+	keys[1], keys[2] = [2]string{"? May Bash run?", "n not today\r"}, [2]string{"never", ""}
+	shown, code = p.atTerminal(keys, args...)
+	if code != 7 || p.read("made") != "" || !strings.Contains(shown, "Denied: Bash") {
+		t.Errorf("%d: %s", code, shown)
+	}
+	p.nothing()
+}
+
+// TestAnswerWithoutARun answers the only open question without naming its run, and lists several.
+func TestAnswerWithoutARun(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	if a := p.call("answer", "yes"); a.Code != 5 {
+		t.Errorf("%s", a)
+	}
+	first := p.call("run", "--rehearse", "-p", "the first task")
+	second := p.call("run", "--rehearse", "-p", "the second task")
+	for _, a := range []answer{first, second} {
+		a.is(t, 4, "needs_input", "question")
+	}
+	list := p.call("runs", "list").Stdout
+	if strings.Count(list, `"question":"Shall the greeting stay?"`) != 2 || !strings.Contains(list, `"cwd":"`+p.work) {
+		t.Errorf("%s", list)
+	}
+	several := p.call("answer", "yes")
+	for _, a := range []answer{first, second} {
+		if several.Code != 2 || !strings.Contains(several.Stderr, "omniagent answer "+a.Data.ID+" 'TEXT'") {
+			t.Errorf("%s", several)
+		}
+	}
+	if a := p.call("answer", "run", "yes"); a.Code != 2 || !strings.Contains(a.Stdout, "is not a run") {
+		t.Errorf("%s", a)
+	}
+	if a := p.call("answer", "anything", "--approve"); a.Code != 2 {
+		t.Errorf("something else than a run approves: %s", a)
+	}
+	status := p.call("status").Stdout
+	if !strings.Contains(status, "the first task") || !strings.Contains(status, "Shall the greeting stay?") {
+		t.Errorf("%s", status)
+	}
+	p.call("answer", first.Data.ID, "yes").is(t, 0, "succeeded", "done")
+	p.call("run", "--rehearse", "-p", "the third task")
+	if a := p.call("runs", "cancel"); a.Code != 2 {
+		t.Errorf("%s", a)
+	}
+	if a := p.call("runs", "cancel", "--all"); a.Code != 0 || strings.Count(a.Stdout, `"status":"cancelled"`) != 2 {
+		t.Errorf("%s", a)
+	}
+	if a := p.call("runs", "cancel", "--all"); a.Code != 0 || !strings.Contains(a.Stdout, `"noop"`) {
+		t.Errorf("%s", a)
+	}
+	if a := p.call("answer", "yes"); a.Code != 5 {
+		t.Errorf("%s", a)
+	}
+	p.nothing()
+}
