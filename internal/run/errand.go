@@ -68,6 +68,7 @@ type ToolCall struct {
 	Name          string
 	Kind          event.ToolKind
 	Command       string
+	identity      string // see Question.Call
 	Ended, Failed bool
 	ExitCode      *int
 }
@@ -304,7 +305,7 @@ func (w *errand) take(ctx context.Context, e event.Event) {
 	case event.ToolCall:
 		c := e.Call
 		w.ending.Tools[c.ID] = &ToolCall{
-			Number: len(w.ending.Tools) + 1, Name: c.Name, Kind: c.Kind, Command: c.Command,
+			Number: len(w.ending.Tools) + 1, Name: c.Name, Kind: c.Kind, Command: c.Command, identity: identity(c, ""),
 		}
 		w.running[c.ID] = true
 	case event.ToolResult:

@@ -114,6 +114,9 @@ func (o *Owner) Work(ctx context.Context) error {
 			again++
 			continue
 		}
+		if v.State == Succeeded {
+			v = r.approved(v)
+		}
 		if v.State == Succeeded && r.Check != "" {
 			v = o.check(ctx, v)
 		}
@@ -335,6 +338,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 		Ask:  o.decide, Patience: o.Patience, Person: o.Person,
 	}
 	ending := e.Do(ctx)
+	r.made(ending)
 	ending.Err = cmp.Or(ending.Err, tap.unkept(name))
 	desk.leave()
 	tap.fill(a)
@@ -379,6 +383,7 @@ func (o *Owner) replied(reply event.Reply, by int) {
 				Text: reply.Text, Secret: reply.Secret, Option: reply.Option, At: time.Now().UTC(),
 				By: cmp.Or(by, os.Getpid()),
 			}
+			q.Made = q.decision() == Approve // the agent waits for it
 		}
 	}
 	o.resume()
@@ -395,21 +400,6 @@ func (o *Owner) resume() {
 	if r := o.Run; r.State == NeedsInput && len(r.Open()) == 0 {
 		o.must(Running)
 	}
-}
-
-// decide answers a question that a person has answered before. Otherwise it waits for a person or ends the turn.
-func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
-	q := plain(&o.Run.secrets, questionOf(ask))
-	for _, known := range o.Run.Questions {
-		if a := known.Answer; a != nil && known.same(q) && a.Option != "" && q.Tool != "" {
-			return &event.Reply{Option: a.Option, Text: a.Text}, false
-		}
-	}
-	if o.Patience > 0 && !o.Run.repeats(q) {
-		o.Run.ask(q)
-		return nil, true
-	}
-	return nil, false
 }
 
 // ended completes the record of an attempt.

@@ -1,8 +1,6 @@
 package run
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -52,15 +50,12 @@ func (r *Run) answers(fresh bool) string {
 		if q.Answer == nil || fresh && q.Attempt != len(r.Attempts) {
 			continue
 		}
-		said := cmp.Or(q.Answer.Text, q.Answer.Option)
+		secret := ""
 		if q.Answer.Secret {
-			said = r.secrets.of(q.ID) + "\n  (This is a secret, and not recorded. If you see " + redact.Mask +
+			secret = r.secrets.of(q.ID) + "\n  (This is a secret, and not recorded. If you see " + redact.Mask +
 				" in its place, ask for it again.)"
 		}
-		if q.Tool != "" {
-			said = strings.TrimSpace(q.Answer.Option + " " + q.Answer.Text)
-		}
-		fmt.Fprintf(&b, "- Question: %s\n  Answer: %s\n", q.Text, said)
+		b.WriteString(q.outcome(secret))
 	}
 	return b.String()
 }

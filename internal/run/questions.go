@@ -20,7 +20,7 @@ import (
 func questionOf(ask event.Ask) Question {
 	q := Question{ID: ask.ID, Text: ask.Text, Asked: time.Now().UTC()}
 	if ask.Tool != nil && !ask.Form {
-		q.Tool = ask.Tool.Name
+		q.Tool, q.Call = ask.Tool.Name, identity(ask.Tool, ask.Text)
 		q.Input = cmp.Or(ask.Tool.Command, ask.Tool.Path, string(ask.Tool.Input))
 		q.Text = strings.TrimSpace("May " + q.Tool + " run? " + ask.Text)
 	}
@@ -67,8 +67,11 @@ func (e Ending) question() *Question {
 
 const longestQuestion = 4000 // bytes
 
-// same reports whether two questions are the same.
+// same reports whether two questions are the same. Of those about a call, the words may differ.
 func (q Question) same(other Question) bool {
+	if q.Call != "" || other.Call != "" {
+		return q.Call == other.Call
+	}
 	plain := func(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
 	return q.Tool == other.Tool && q.Input == other.Input && plain(q.Text) == plain(other.Text)
 }
@@ -186,6 +189,7 @@ func (r *Run) Inherit(from Record) error {
 	for _, q := range from.Questions {
 		switch {
 		case q.Answer != nil && !q.Answer.Secret:
+			q.Attempt, q.Made = 0, false
 			r.Questions = append(r.Questions, q)
 		case q.Answer != nil, q.Required:
 			r.Ask(q.ID, q.Text)
@@ -245,7 +249,7 @@ func (r *Run) ask(q Question) {
 func (r *Run) repeats(q Question) bool {
 	q = plain(&r.secrets, q)
 	return slices.ContainsFunc(r.Questions, func(known Question) bool {
-		return known.Answer != nil && known.same(q)
+		return known.Answer != nil && !known.Made && known.same(q)
 	})
 }
 
