@@ -15,6 +15,15 @@ func mayStart() []string {
 	return []string{"process", "sandbox", "archtest", "emulator", "measure", "bench", "agenttest", "hermetic"}
 }
 
+// mayPlan are the rooms that start agents, a person's own command line, or stages of ourselves, each in a directory
+// that is meant. All other programs are started by process.Away.
+func mayPlan() []string {
+	return []string{
+		"agent/cli", "command", "enclosure", "fork", "relay", "rehearsal", "sandbox", "shell", "shim", "bench/around",
+		"bench/sandbox",
+	}
+}
+
 // checkCalls looks for what no file outside tests may do: change the directory of the process, which belongs to all
 // goroutines; give a text to a shell, which would read more in it than was meant; start a program without the guard
 // that ends it.
@@ -36,15 +45,49 @@ func (t *tree) checkCalls(p *pkg, f *file) {
 					n.Sel.Name)
 			}
 		case *ast.CallExpr:
+			if called(n, "process", "Start") && !slices.Contains(mayPlan(), p.name) {
+				t.problem(t.at(n), "%s calls process.Start: a program that is not an agent is started by process.Away",
+					p.name)
+			}
 			if room != "modelserver" { // its calls are those of a model to an agent's tools; it starts nothing
 				t.checkShell(n, n.Args)
 			}
 		case *ast.CompositeLit:
+			if isType(n, "process", "Spec") && hasKey(n, "Dir") && p.name != "command" {
+				t.problem(t.at(n), "%s chooses a directory for a program that is not an agent: it has one of its own",
+					p.name)
+			}
 			if room != "modelserver" {
 				t.checkShell(n, n.Elts)
 			}
 		}
 		return true
+	})
+}
+
+// called reports whether a call is of a function of a package.
+func called(n *ast.CallExpr, pkg, name string) bool { return isSelector(n.Fun, pkg, name) }
+
+// isType reports whether a literal is of a type of a package.
+func isType(n *ast.CompositeLit, pkg, name string) bool { return isSelector(n.Type, pkg, name) }
+
+func isSelector(e ast.Expr, pkg, name string) bool {
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != name {
+		return false
+	}
+	x, ok := s.X.(*ast.Ident)
+	return ok && x.Name == pkg
+}
+
+func hasKey(n *ast.CompositeLit, name string) bool {
+	return slices.ContainsFunc(n.Elts, func(e ast.Expr) bool {
+		pair, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			return false
+		}
+		key, ok := pair.Key.(*ast.Ident)
+		return ok && key.Name == name
 	})
 }
 

@@ -1,6 +1,8 @@
 package archtest
 
 import (
+	"go/parser"
+	"go/token"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,5 +49,36 @@ func TestForbiddenCalls(t *testing.T) {
 				t.Errorf("in the broken tree: %q", problems)
 			}
 		})
+	}
+}
+
+// TestAway: a program that is not an agent is started by process.Away, in a directory of its own.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	const source = `package p
+
+func f() {
+	process.Start(process.Plan{})
+	away.Start(process.Plan{Dir: "/workspace"})
+	away.Run(process.Spec{Dir: "/workspace"})
+	away.Run(process.Spec{Argv: nil})
+}
+`
+	for name, want := range map[string]string{
+		"run": "4 6", "process/x": "4 6", "agent/cli": "6", "command": "", "shell": "6",
+	} {
+		found := &tree{fset: token.NewFileSet()}
+		syntax, err := parser.ParseFile(found.fset, "p.go", source, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found.checkCalls(&pkg{name: name}, &file{syntax: syntax})
+		var lines []string
+		for _, problem := range found.problems {
+			lines = append(lines, strings.Split(problem, ":")[1])
+		}
+		if got := strings.Join(lines, " "); got != want {
+			t.Errorf("%s: %q, want %q", name, found.problems, want)
+		}
 	}
 }

@@ -48,13 +48,9 @@ func askVersion(ctx context.Context, c *contract.Call, in agent.Install) string 
 		c.Warn("PROGRAM_OF_THE_WORKSPACE", "%s comes with the workspace, so it was not asked for its version", in.Path)
 		return ""
 	}
-	dir, err := c.Temp()
-	if err != nil {
-		return ""
-	}
 	ctx, cancel := context.WithTimeout(ctx, versionTakes)
 	defer cancel()
-	result, err := c.SpawnIn(ctx, dir, in.Path, "--version")
+	result, err := c.Spawn(ctx, in.Path, "--version")
 	if err != nil || result.ExitCode != 0 {
 		return ""
 	}

@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/demo"
 	"omniagent/internal/fault"
 	"omniagent/internal/model"
+	"omniagent/internal/process"
 	"omniagent/internal/provider"
 )
 
@@ -85,7 +86,7 @@ func (p Parts) demonstration() *contract.Command {
 				return contract.Result{}, err
 			}
 			path, _ := c.Host.Lookup("PATH")
-			stage := demo.Stage{Self: self, Dir: dir, Path: path, Run: c.SpawnWith}
+			stage := demo.Stage{Self: self, Dir: dir, Path: path, Run: inDemo(c)}
 			data := demoData{}
 			if data.Scenes, err = stage.Play(ctx); err != nil {
 				return contract.Result{}, err
@@ -115,6 +116,13 @@ func (p Parts) demonstration() *contract.Command {
 
 // demoLeft is the age at which the remains of a killed demo are removed.
 const demoLeft = time.Hour
+
+// inDemo starts the commands of a scene, in its directory and with its variables.
+func inDemo(c *contract.Call) func(context.Context, string, []string, ...string) (process.Result, error) {
+	return func(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
+		return c.SpawnWith(ctx, process.Away{Env: env}, process.Spec{Argv: argv, Dir: dir})
+	}
+}
 
 // demoPlace creates a private directory for the scenes next to our state, or else among temporary files, because
 // agents' tools cannot read or write our own directories. It is removed at the end of the call, with the directories

@@ -24,7 +24,9 @@ func forkStore(c *contract.Call) (fork.Store, error) {
 		return fork.Store{}, fault.New(fault.NoHome, "there is no home directory, so no forks are kept").
 			Hint("set HOME")
 	}
-	return forksOf(c.Paths, c.Host.Lookup), nil
+	store := forksOf(c.Paths, c.Host.Lookup)
+	store.Away = c.Away()
+	return store, nil
 }
 
 func forksOf(paths contract.Paths, lookup func(string) (string, bool)) fork.Store {

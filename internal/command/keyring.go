@@ -11,7 +11,7 @@ import (
 
 // keysOf returns the keys that omniagent login stored.
 func keysOf(c *contract.Call) keyring.Store {
-	return keyring.Open(c.Paths.Config, ownPrograms(c))
+	return keyring.Open(c.Paths.Config, c.Away())
 }
 
 // mentioned answers what a key would say, without asking the system's keyring.

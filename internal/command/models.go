@@ -58,7 +58,9 @@ func (p Parts) runModelsList(ctx context.Context, c *contract.Call) (contract.Re
 	env := p.quietOpener(c).env()
 	env.Own.Keys = mentioned{keysOf(c)}
 	active, problem := env.Provider(ctx, opening.Request{Spec: agent.Spec{Dir: c.Dir()}})
-	options := provider.Options{APIs: p.APIs, Lookup: env.Own.Programs, Home: env.Home, Keys: env.Own.Keys}
+	options := provider.Options{
+		APIs: p.APIs, Lookup: env.Own.Programs, Away: env.Own.Away, Home: env.Home, Keys: env.Own.Keys,
+	}
 	var data modelsData
 	var rows []modelRow
 	if problem != nil {

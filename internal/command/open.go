@@ -68,7 +68,7 @@ func (o opener) env() opening.Env {
 			Network: c.Config.String("native.network"), Via: forkProxy(c), First: firstByte(c),
 			Idle:         c.Config.Duration("native.idle"),
 			ToolProtocol: c.Config.String("native.tool_protocol"), UsualProtocol: o.parts.toolProtocol(),
-			Programs: ownPrograms(c), APIs: o.parts.APIs, Agents: o.parts.providing(),
+			Away: c.Away(), Programs: ownPrograms(c), APIs: o.parts.APIs, Agents: o.parts.providing(),
 			Proxy: proxyOf(c), Again: retriesOf(c), Wishes: configuredModel(c), Profiles: profilesOf(c),
 			Keys: keysOf(c),
 		},

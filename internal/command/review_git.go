@@ -142,9 +142,10 @@ func (w *workingTree) addNew(ctx context.Context) error {
 
 // git returns what a command of git writes.
 func (w *workingTree) git(ctx context.Context, command ...string) (string, error) {
-	env := process.Environment(os.Environ(), process.EnvOptions{NoColor: true, Extra: w.env})
-	argv := append(append([]string{"git"}, w.args...), command...)
-	out, err := w.call.SpawnWith(ctx, w.call.Dir(), env, argv...)
+	out, err := w.call.SpawnWith(ctx, w.call.Away(), process.Spec{
+		Argv: append(append([]string{"git", "-C", w.call.Dir()}, w.args...), command...),
+		Env:  process.Environment(nil, process.EnvOptions{NoColor: true, Extra: w.env}),
+	})
 	switch {
 	case err != nil:
 		return "", err

@@ -436,7 +436,7 @@ func (o opener) owner(r *run.Run) run.Owner {
 		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
 		Hooks: run.Hooks{
 			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),
-			Notify: c.Config.List("run.notify"), Env: os.Environ(),
+			Notify: c.Config.List("run.notify"), Away: hooksAway(c),
 		},
 	}
 }

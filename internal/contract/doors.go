@@ -12,8 +12,10 @@ import (
 
 	"golang.org/x/term"
 
+	"omniagent/internal/config"
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
+	"omniagent/internal/shell"
 	"omniagent/internal/workspace"
 )
 
@@ -22,17 +24,30 @@ import (
 
 // Spawn starts a declared program and waits for it. Arguments are a list: no shell ever reads them.
 func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error) {
-	return c.SpawnIn(ctx, c.dir, argv...)
+	return c.SpawnWith(ctx, c.Away(), process.Spec{Argv: argv})
 }
 
-// SpawnIn starts a declared program in another directory.
-func (c *Call) SpawnIn(ctx context.Context, dir string, argv ...string) (process.Result, error) {
-	return c.SpawnWith(ctx, dir, nil, argv...)
+// Away returns what starts programs that are not agents, with the variables that they need, those of git too, and the
+// ones named.
+func (c *Call) Away(more ...string) process.Away {
+	root, _ := config.ProjectRoot(c.dir)
+	return shell.Inheritance{
+		Roots: []string{c.dir, root}, More: append(more, gitVariables()...), Opens: true,
+	}.Away(os.Environ(), c.Paths.State)
 }
 
-// SpawnWith starts a declared program with only that environment. nil: ours, with settings that keep a program from
-// waiting for a person.
-func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
+// gitVariables returns the names of what a person tells git: where their own configuration is, and who they are.
+func gitVariables() []string {
+	return []string{
+		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL",
+		"GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE",
+	}
+}
+
+// SpawnWith starts a declared program by away. Without further variables it gets settings that keep it from waiting for
+// a person.
+func (c *Call) SpawnWith(ctx context.Context, away process.Away, s process.Spec) (process.Result, error) {
+	argv := s.Argv
 	declared := slices.IndexFunc(c.Command.Children, func(s Subprocess) bool {
 		return len(argv) > 0 && strings.TrimSuffix(filepath.Base(argv[0]), ".exe") == s.Binary
 	})
@@ -46,19 +61,17 @@ func (c *Call) SpawnWith(ctx context.Context, dir string, env []string, argv ...
 	if over {
 		return process.Result{}, c.ended()
 	}
-	var register *process.Register
 	if !c.DryRun() { // which leaves nothing behind, also if it is killed
-		register = c.register()
+		s.Register = c.register()
 	}
 	c.Debug("spawn %s", appendJSON(nil, (&walker{}).tree(argv)))
-	if env == nil {
-		env = process.Environment(os.Environ(), process.EnvOptions{
+	if s.Env == nil {
+		s.Env = process.Environment(nil, process.EnvOptions{
 			PreserveLocale: c.Command.Children[declared].PreserveLocale, NoColor: true, TraceID: c.trace(),
 		})
 	}
-	return process.Run(ctx, process.Spec{
-		Argv: argv, Dir: dir, Grace: c.Config.Duration("grace"), Register: register, Env: env,
-	})
+	s.Grace = c.Config.Duration("grace")
+	return away.Run(ctx, s)
 }
 
 // pidFile returns the file that records the children of this call while they live.

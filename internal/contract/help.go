@@ -81,7 +81,7 @@ func (c *Call) paged(write func(*helpPage)) bool {
 	}
 	page := c.written(write, true)
 	return strings.Count(page, "\n") >= rows &&
-		screen.PageText(context.Background(), in, out, os.Environ(), page) == nil
+		screen.PageText(context.Background(), in, out, c.Away(), os.Environ(), page) == nil
 }
 
 // ShowHelp prints a page of the help as text, wherever standard output leads: of the program, of a topic, of a command

@@ -77,7 +77,8 @@ func endingCommands() []*Command {
 		quick(Command{
 			Path: "parent", Children: []Subprocess{{Binary: "sh"}},
 			Run: func(ctx context.Context, c *Call) (Result, error) {
-				_, err := c.Spawn(ctx, "sh", "-c", `trap "" TERM; echo $$ >pid; : >ready; while :; do sleep 0.05; done`)
+				_, err := c.Spawn(ctx, "sh", "-c",
+					`trap "" TERM; cd "$1"; echo $$ >pid; : >ready; while :; do sleep 0.05; done`, "sh", c.Dir())
 				return Result{Data: anyData{"half"}}, err
 			},
 		}),

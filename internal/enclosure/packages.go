@@ -139,7 +139,8 @@ func (w Wanted) ofWorkspace(program string) bool {
 func (w Wanted) ask(argv, env []string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), packagesPatience)
 	defer cancel()
-	r, err := process.Run(ctx, process.Spec{Argv: argv, Dir: w.Home, Env: env, MaxOutput: 64 << 10})
+	away := process.Away{Env: env, Roots: append(process.Roots{w.Root}, w.Roots...), Temp: w.State}
+	r, err := away.Run(ctx, process.Spec{Argv: argv, MaxOutput: 64 << 10})
 	if err != nil {
 		return ""
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/process"
 	"omniagent/internal/workspace"
 )
 
@@ -30,7 +29,7 @@ func (f *Fork) Branch(ctx context.Context, message string) (branch string, count
 		return "", 0, fault.New(fault.Conflicting, "%s has no commit to start a branch from", f.Workspace).
 			Hint("omniagent fork apply %s", f.Name)
 	}
-	if process.Find("git", os.LookupEnv) == "" {
+	if f.away().Find("git") == "" {
 		return "", 0, fault.New(fault.NotInstalled, "git, which makes the branch, is not installed").Hint("install git")
 	}
 	parent := stood.Commit

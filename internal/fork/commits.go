@@ -17,7 +17,6 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
 	"omniagent/internal/pathname"
-	"omniagent/internal/process"
 	"omniagent/internal/workspace"
 )
 
@@ -187,7 +186,7 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	if m.from.at(there) && !old.InPlace {
 		return m, nil
 	}
-	if process.Find("git", os.LookupEnv) == "" {
+	if f.away().Find("git") == "" {
 		return m, fault.New(fault.NotInstalled, "git is not installed, and the fork %s has commits to bring home",
 			f.Name).Hint("install git, and call this again")
 	}

@@ -28,6 +28,9 @@ type ground struct {
 	snapshots undo.Store
 }
 
+// starter starts git with all of our variables.
+func starter() process.Away { return process.Away{Env: os.Environ()} }
+
 func newGround(t testing.TB) *ground {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
@@ -38,6 +41,7 @@ func newGround(t testing.TB) *ground {
 	g.snapshots = undo.Store{Dir: filepath.Join(top, "undo"), Home: top}
 	g.store = fork.Store{
 		Dir: filepath.Join(top, "state", "forks"), Root: g.snapshots.Root, Undone: g.snapshots.TakenBack,
+		Away: starter(),
 	}
 	g.sh(top, "mkdir project")
 	t.Cleanup(func() { // the kernel has made directories that nobody may enter

@@ -3,8 +3,6 @@ package fork
 import (
 	"context"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 
 	"omniagent/internal/process"
@@ -24,25 +22,20 @@ func (f *Fork) call(ctx context.Context, input []byte, env []string, args ...str
 // longestAnswer is enough for the names of millions of files.
 const longestAnswer = 1 << 30
 
-// callIn is call in a directory. git starts no programs of the repository and fetches nothing. Variables that name a
-// repository are removed, because a hook of another repository may have started us.
+// away starts git.
+func (f *Fork) away() process.Away { return f.store.Away.Also(f.Workspace, f.dir) }
+
+// callIn is call in a directory. git starts no programs of the repository and fetches nothing, and learns of no other
+// repository from a variable, because a hook of another one may have started us.
 func (f *Fork) callIn(ctx context.Context, dir string, input []byte, env []string, args ...string) (
 	out string, code int, err error,
 ) {
-	elsewhere := []string{
-		"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE",
-	}
-	own := slices.DeleteFunc(os.Environ(), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(elsewhere, name)
-	})
-	r, err := process.Run(ctx, process.Spec{
+	r, err := f.away().Run(ctx, process.Spec{
 		Argv: append([]string{
-			"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "--no-optional-locks",
+			"git", "-C", dir, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "--no-optional-locks",
 		}, args...),
-		Dir: dir, Stdin: input, MaxOutput: longestAnswer,
-		Env: append(process.Environment(own, process.EnvOptions{
+		Stdin: input, MaxOutput: longestAnswer,
+		Env: append(process.Environment(nil, process.EnvOptions{
 			Extra: map[string]string{"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"},
 		}), env...),
 	})

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 	"omniagent/internal/workspace"
 )
 
@@ -67,10 +68,10 @@ type content struct {
 	Keys    []entry `json:"keys"`
 }
 
-// Open returns the store of a user's configuration directory, which may be empty: then nothing is kept. lookup is the
-// environment, in which the system's program is looked for.
-func Open(dir string, lookup func(string) (string, bool)) Store {
-	s := Store{system: systemOf(runtime.GOOS, lookup)}
+// Open returns the store of a user's configuration directory, which may be empty: then nothing is kept. by finds and
+// starts the system's program.
+func Open(dir string, by process.Away) Store {
+	s := Store{system: systemOf(runtime.GOOS, by)}
 	if dir != "" {
 		s.file = filepath.Join(dir, fileName)
 	}

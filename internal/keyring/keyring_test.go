@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 )
 
 const canary = "sk-canary-5f1b2c9d8e7a"
@@ -30,11 +31,8 @@ func opened(t *testing.T, goos string) Store {
 		}
 	}
 	t.Setenv(stateVariable, filepath.Join(dir, "state"))
-	lookup := func(name string) (string, bool) {
-		value, ok := map[string]string{"PATH": dir, "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nowhere"}[name]
-		return value, ok
-	}
-	s := Store{file: filepath.Join(t.TempDir(), "config", fileName), system: systemOf(goos, lookup)}
+	by := process.Away{Env: append(os.Environ(), "PATH="+dir, "DBUS_SESSION_BUS_ADDRESS=unix:path=/nowhere")}
+	s := Store{file: filepath.Join(t.TempDir(), "config", fileName), system: systemOf(goos, by)}
 	if s.system == nil {
 		t.Fatal("there is no keyring")
 	}
@@ -158,7 +156,7 @@ func TestNoKeyring(t *testing.T) {
 	if _, _, _, err := (Store{}).Set(t.Context(), "a", "b"); !errors.Is(err, fault.NoHome) {
 		t.Errorf("no home: %v", err)
 	}
-	if systemOf("linux", func(string) (string, bool) { return "", false }) != nil || systemOf("windows", nil) != nil {
+	if systemOf("linux", process.Away{}) != nil || systemOf("windows", process.Away{}) != nil {
 		t.Error("there is a keyring without a program")
 	}
 }

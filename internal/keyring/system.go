@@ -18,15 +18,16 @@ const patience = 60 * time.Second
 const service = "omniagent"
 
 // systemOf returns the keyring of a system; nil: it has none that answers.
-func systemOf(goos string, lookup func(string) (string, bool)) system {
+func systemOf(goos string, by process.Away) system {
+	lookup := process.In(by.Env)
 	switch goos {
 	case "linux", "freebsd", "openbsd", "netbsd":
-		if tool := process.Find("secret-tool", lookup); tool != "" && hasBus(lookup) {
-			return secretTool(tool)
+		if tool := by.Find("secret-tool"); tool != "" && hasBus(lookup) {
+			return secretTool{tool, by}
 		}
 	case "darwin":
-		if tool := process.Find("security", lookup); tool != "" {
-			return security(tool)
+		if tool := by.Find("security"); tool != "" {
+			return security{tool, by}
 		}
 	}
 	return nil
@@ -47,10 +48,10 @@ func hasBus(lookup func(string) (string, bool)) bool {
 }
 
 // run starts the system's program. Its output is never part of an error: it may hold a key.
-func run(ctx context.Context, stdin string, argv ...string) (string, error) {
+func run(ctx context.Context, by process.Away, stdin string, argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, err := process.Run(ctx, process.Spec{
+	r, err := by.Run(ctx, process.Spec{
 		Argv: argv, Stdin: []byte(stdin), MaxOutput: 64 << 10, Grace: time.Second,
 	})
 	name := filepath.Base(argv[0])
@@ -64,45 +65,51 @@ func run(ctx context.Context, stdin string, argv ...string) (string, error) {
 }
 
 // secretTool is the program of libsecret, which asks the Secret Service. It reads the key from standard input.
-type secretTool string
+type secretTool struct {
+	path string
+	by   process.Away
+}
 
 func (s secretTool) attributes(verb, name string, more ...string) []string {
-	return append(append([]string{string(s), verb}, more...), "service", service, "account", name)
+	return append(append([]string{s.path, verb}, more...), "service", service, "account", name)
 }
 
 func (s secretTool) set(ctx context.Context, name, key string) error {
-	_, err := run(ctx, key, s.attributes("store", name, "--label=omniagent: "+name)...)
+	_, err := run(ctx, s.by, key, s.attributes("store", name, "--label=omniagent: "+name)...)
 	return err
 }
 
 func (s secretTool) get(ctx context.Context, name string) (string, error) {
-	out, err := run(ctx, "", s.attributes("lookup", name)...)
+	out, err := run(ctx, s.by, "", s.attributes("lookup", name)...)
 	return strings.TrimRight(out, "\r\n"), err
 }
 
 func (s secretTool) remove(ctx context.Context, name string) error {
-	_, err := run(ctx, "", s.attributes("clear", name)...)
+	_, err := run(ctx, s.by, "", s.attributes("clear", name)...)
 	return err
 }
 
 // security is the program of macOS. It takes the commands that hold a key from standard input.
-type security string
+type security struct {
+	path string
+	by   process.Away
+}
 
 func (s security) set(ctx context.Context, name, key string) error {
 	if strings.ContainsAny(key, `"\`) {
 		return errors.New("the key has characters that security does not take")
 	}
-	_, err := run(ctx, `add-generic-password -U -s `+service+` -a "`+name+`" -l "omniagent: `+name+`" -w "`+key+"\"\n",
-		string(s), "-i")
+	_, err := run(ctx, s.by, `add-generic-password -U -s `+service+` -a "`+name+`" -l "omniagent: `+name+`" -w "`+key+"\"\n",
+		s.path, "-i")
 	return err
 }
 
 func (s security) get(ctx context.Context, name string) (string, error) {
-	out, err := run(ctx, "", string(s), "find-generic-password", "-s", service, "-a", name, "-w")
+	out, err := run(ctx, s.by, "", s.path, "find-generic-password", "-s", service, "-a", name, "-w")
 	return strings.TrimRight(out, "\r\n"), err
 }
 
 func (s security) remove(ctx context.Context, name string) error {
-	_, err := run(ctx, "", string(s), "delete-generic-password", "-s", service, "-a", name)
+	_, err := run(ctx, s.by, "", s.path, "delete-generic-password", "-s", service, "-a", name)
 	return err
 }

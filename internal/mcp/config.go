@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -137,6 +138,9 @@ func (e Entry) server(name string, lookup func(string) (string, bool)) (Server, 
 		return s, wrong(name, "must have either a command or a url")
 	case strings.ContainsAny(strings.Join(append(slices.Clone(s.Command), s.Dir), ""), "\x00"):
 		return s, wrong(name, "has a NUL in its command")
+	}
+	if s.Dir != "" && !filepath.IsAbs(s.Dir) { // it would be another one in each workspace
+		return s, wrong(name, "has a cwd that is not absolute: %q", s.Dir)
 	}
 	for header, value := range s.Header {
 		if header == "" || strings.ContainsAny(header, " :\r\n") || strings.ContainsAny(value, "\r\n\x00") {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/process"
 	"omniagent/internal/proto/jsonrpc"
 	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
@@ -24,8 +25,8 @@ import (
 type Server struct {
 	Name    string
 	Command []string          // the program and its arguments
-	Env     map[string]string // overrides Options.Environ
-	Dir     string            // empty for Options.Dir
+	Env     map[string]string // overrides the variables of Options.Away
+	Dir     string            // absolute; empty for one of its own
 	URL     string            // address for Streamable HTTP, instead of Command
 	Header  map[string]string
 	Hosted  bool          // it is part of the host, and has neither Command nor URL
@@ -34,9 +35,8 @@ type Server struct {
 
 // Options are shared by all servers.
 type Options struct {
-	Environ []string // all that programs inherit
-	Dir     string   // working directory of programs; empty for ours
-	Roots   []string // directories to report to servers
+	Away  process.Away // starts programs
+	Roots []string     // directories to report to servers
 	// gets messages for people, one line each; may be nil; may be called concurrently
 	Log     func(string)
 	Carry   Carry  // for servers in the host; may be nil

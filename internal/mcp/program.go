@@ -2,12 +2,11 @@ package mcp
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -33,16 +32,9 @@ type program struct {
 
 func startProgram(c *Conn) error {
 	s, o := c.server, c.options
-	env := append([]string{}, o.Environ...) // not nil, which would stand for all of ours
+	var env []string
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		env = set(env, name, s.Env[name])
-	}
-	dir := cmp.Or(s.Dir, o.Dir)
-	path, err := process.Locate(s.Command, dir, env)
-	if err != nil {
-		return fault.New(fault.NotInstalled, "the MCP server %s cannot be started: %s does not exist", s.Name,
-			s.Command[0]).
-			With("server", s.Name).Because(err)
+		env = append(env, name+"="+s.Env[name])
 	}
 	theirs, ours, err := os.Pipe()
 	if err != nil {
@@ -54,11 +46,17 @@ func startProgram(c *Conn) error {
 	}
 	errs := &process.Tail{Most: maxStderr}
 	c.wire = p // the server may write before Start returns
-	p.child, err = process.Start(process.Plan{
-		Argv: s.Command, Path: path, Dir: dir, Env: env, Stdin: theirs, Stdout: &messages{conn: c}, Stderr: errs,
+	p.child, err = o.Away.Start(process.Plan{
+		Argv: s.Command, Dir: s.Dir, Env: env, Stdin: theirs, Stdout: &messages{conn: c}, Stderr: errs,
 		Grace: o.Rest,
 	})
 	_ = theirs.Close()
+	if errors.Is(err, fault.NotInstalled) {
+		_ = ours.Close()
+		return fault.New(fault.NotInstalled, "the MCP server %s cannot be started: %s does not exist", s.Name,
+			s.Command[0]).
+			With("server", s.Name).Because(err)
+	}
 	if err != nil {
 		_ = ours.Close()
 		return fault.New(fault.Of(err).Code, "the MCP server %s cannot be started", s.Name).With("server", s.Name).
@@ -231,12 +229,4 @@ func idIn(part []byte) (int64, bool) {
 func printed(t *process.Tail) string {
 	said, _ := text.Clean(strings.ToValidUTF8(string(t.Bytes()), ""))
 	return redact.String(strings.TrimSpace(said))
-}
-
-func set(env []string, name, value string) []string {
-	same := func(entry string) bool {
-		have, _, _ := strings.Cut(entry, "=")
-		return have == name || runtime.GOOS == "windows" && strings.EqualFold(have, name)
-	}
-	return append(slices.DeleteFunc(slices.Clone(env), same), name+"="+value)
 }

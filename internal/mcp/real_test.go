@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"omniagent/internal/process"
 )
 
 // everything is the directory that the protocol's own test server was installed into:
@@ -26,7 +28,9 @@ func TestRealServer(t *testing.T) {
 		Name:    "everything",
 		Command: []string{filepath.Join(dir, "node_modules", ".bin", "mcp-server-everything")},
 	}
-	c := open(t, s, Options{Environ: os.Environ(), Log: log.add, Roots: []string{dir}, Rest: 5 * time.Second})
+	c := open(t, s, Options{
+		Away: process.Away{Env: os.Environ()}, Log: log.add, Roots: []string{dir}, Rest: 5 * time.Second,
+	})
 	var names []string
 	for _, tool := range c.Tools() {
 		names = append(names, tool.Name)

@@ -19,6 +19,7 @@ func (e Env) Provider(ctx context.Context, r Request) (provider.Choice, error) {
 	o := provider.Options{
 		APIs: e.Own.APIs, Agents: e.Own.Agents, Keys: e.Own.Keys,
 		Provider: r.Provider, Model: r.Spec.Shared.Model.Value, Base: r.Base, Lookup: e.Own.Programs, Home: e.Home,
+		Away:  e.Own.Away.Also(r.Spec.Dir),
 		First: e.Own.First, Idle: e.Own.Idle, Proxy: e.Own.Proxy, Again: e.Own.Again,
 	}
 	profiles := provider.Profiles{Chosen: -1}

@@ -91,6 +91,7 @@ type Own struct {
 	First, Idle   time.Duration
 	Proxy         model.Proxy                      // to the model API; nil: that of the environment
 	Again         *model.RetryOptions              // of requests to it; nil: as the API needs it
+	Away          process.Away                     // starts programs that provide a login
 	Programs      func(name string) (string, bool) // the environment for finding programs that provide a login
 	APIs          []model.API                      // among which one is chosen; nil: provider.APIs
 	Agents        []string                         // that --provider may name

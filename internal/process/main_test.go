@@ -60,6 +60,9 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
+// Run runs a program far from any workspace.
+func Run(ctx context.Context, s Spec) (Result, error) { return Away{Env: os.Environ()}.Run(ctx, s) }
+
 // as is a Spec that runs the test binary in a role.
 func as(t *testing.T, role string, args ...string) Spec {
 	t.Helper()

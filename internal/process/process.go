@@ -44,8 +44,8 @@ const (
 // Spec describes a program to run.
 type Spec struct {
 	Argv      []string      // the program and its arguments; the program is looked up in the PATH of Env
-	Dir       string        // empty: ours
-	Env       []string      // complete; nil: Environment(os.Environ(), EnvOptions{})
+	Dir       string        // see Away.Start
+	Env       []string      // further variables
 	Stdin     []byte        // nil: the null device
 	MaxOutput int64         // bytes kept of each stream; 0: 1 MiB; negative: none. The rest is counted only
 	Grace     time.Duration // when ctx ends: from the request to end to the kill; 0: 5 s
@@ -62,30 +62,19 @@ type Result struct {
 	OutputTruncated bool          // Stdout or Stderr is not complete
 }
 
-// Run runs a program to its end. A non-zero exit is a Result, not an error. An error means that the program could not
-// be started, or that ctx ended (fault.TimedOut, fault.Interrupted): then it was asked to end and killed after Grace,
-// and the Result has what there was.
-func Run(ctx context.Context, s Spec) (Result, error) {
-	if s.Env == nil {
-		s.Env = Environment(os.Environ(), EnvOptions{})
-	}
-	program, err := Locate(s.Argv, s.Dir, s.Env)
-	if err == nil && ctx.Err() != nil {
-		err = endedBy(ctx, s.Argv[0])
-	}
-	if err != nil {
-		return Result{}, err
+func run(ctx context.Context, s Spec, start func(Plan) (*Child, error)) (Result, error) {
+	if ctx.Err() != nil {
+		return Result{}, endedBy(ctx, strings.Join(s.Argv[:min(1, len(s.Argv))], ""))
 	}
 	most := cmp.Or(s.MaxOutput, defaultMaxOutput)
 	out, errOut := &Head{Most: most}, &Head{Most: most}
 	plan := Plan{
-		Argv: s.Argv, Path: program, Dir: s.Dir, Env: s.Env, Stdout: out, Stderr: errOut, Grace: s.Grace,
-		Register: s.Register,
+		Argv: s.Argv, Dir: s.Dir, Env: s.Env, Stdout: out, Stderr: errOut, Grace: s.Grace, Register: s.Register,
 	}
 	if s.Stdin != nil {
 		plan.Stdin = bytes.NewReader(s.Stdin)
 	}
-	child, err := Start(plan)
+	child, err := start(plan)
 	if err != nil {
 		return Result{}, err
 	}

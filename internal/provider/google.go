@@ -38,6 +38,7 @@ const (
 // google is a login that returns tokens. They live for up to an hour, and are kept in memory only.
 type google struct {
 	gcloud  string // the program, or ""
+	away    process.Away
 	file    string // the file of credentials, or ""
 	project string
 	http    *http.Client
@@ -89,7 +90,7 @@ func (g *google) fromGcloud(ctx context.Context) (string, time.Duration, error) 
 	if g.gcloud == "" {
 		return "", 0, nil
 	}
-	r, err := process.Run(ctx, process.Spec{
+	r, err := g.away.Run(ctx, process.Spec{
 		Argv: []string{g.gcloud, "auth", "print-access-token"}, MaxOutput: 64 << 10, Grace: time.Second,
 	})
 	token := strings.TrimSpace(string(r.Stdout))

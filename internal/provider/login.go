@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"omniagent/internal/fault"
@@ -131,7 +132,7 @@ func (l list) others(api model.API) []string {
 // The order is gcloud, then the application default credentials. A key comes before both: it is an explicit choice, and
 // works at once, while gcloud takes about a second to start.
 func (o Options) googleLogin() Credential {
-	g := &google{gcloud: o.program("gcloud"), project: o.quotaProject(), http: o.HTTP}
+	g := &google{gcloud: o.program("gcloud"), away: o.away(), project: o.quotaProject(), http: o.HTTP}
 	var names []string
 	layer, unsure := User, g.gcloud != "" && !isFile(o.ofGcloud("credentials.db"))
 	switch {
@@ -184,6 +185,20 @@ func (o Options) ofGcloud(name string) string {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// away returns what starts gcloud, with what it reads.
+func (o Options) away() process.Away {
+	away := o.Away
+	for _, name := range []string{
+		"CLOUDSDK_CONFIG", "CLOUDSDK_ACTIVE_CONFIG_NAME", "CLOUDSDK_CORE_PROJECT", "CLOUDSDK_CORE_ACCOUNT",
+		"CLOUDSDK_PYTHON", "GOOGLE_APPLICATION_CREDENTIALS",
+	} {
+		if value, set := o.get(name); set {
+			away.Env = append(slices.Clip(away.Env), name+"="+value)
+		}
+	}
+	return away
 }
 
 // program returns the path of a program in PATH, or "".

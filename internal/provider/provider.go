@@ -20,6 +20,7 @@ import (
 	"omniagent/internal/model/anthropic"
 	"omniagent/internal/model/gemini"
 	"omniagent/internal/model/openai"
+	"omniagent/internal/process"
 	"omniagent/internal/text"
 )
 
@@ -99,6 +100,7 @@ type Options struct {
 	Keys   KeyStore                         // the keys that omniagent login stored; may be nil
 	Lookup func(name string) (string, bool) // the environment; an empty variable counts as not set
 	Home   string                           // the home directory, with gcloud's application default credentials
+	Away   process.Away                     // starts gcloud
 	HTTP   *http.Client                     // nil for the wire's own
 	Proxy  model.Proxy                      // nil for that of the environment
 	Again  *model.RetryOptions              // nil for the API's defaults

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -52,7 +53,7 @@ func (o *Owner) check(ctx context.Context, v Verdict) Verdict {
 // line runs a command line by the user, with the user's own environment.
 func (o *Owner) line(ctx context.Context, line string, limit time.Duration) (shell.Outcome, error) {
 	in, err := shell.New(shell.Options{
-		Root: o.Run.Dir, Env: process.Environment(o.Hooks.Env, process.EnvOptions{NoColor: true}), Grace: o.Grace,
+		Root: o.Run.Dir, Env: process.Environment(os.Environ(), process.EnvOptions{NoColor: true}), Grace: o.Grace,
 	})
 	if err != nil {
 		return shell.Outcome{}, err

@@ -19,7 +19,7 @@ type Hooks struct {
 	// other exit code except 0, and any of After, is a warning.
 	Before, After []string
 	Notify        []string // runs at a question and at the end; we hardly wait for it
-	Env           []string
+	Away          process.Away
 }
 
 const (
@@ -119,10 +119,10 @@ func (h Hooks) call(ctx context.Context, argv []string, clock time.Duration, m m
 	}
 	ctx, cancel := context.WithTimeout(ctx, clock)
 	defer cancel()
-	env := append(process.Environment(h.Env, process.EnvOptions{}),
+	env := append(process.Environment(nil, process.EnvOptions{}),
 		"OMNIAGENT_RUN_ID="+m.Run, "OMNIAGENT_RUN_STATUS="+string(m.State), "OMNIAGENT_RUN_AGENT="+m.Agent)
-	result, err := process.Run(ctx, process.Spec{
-		Argv: argv, Dir: m.Dir, Env: env, Stdin: input, MaxOutput: 64 << 10,
+	result, err := h.Away.Also(m.Dir).Run(ctx, process.Spec{
+		Argv: argv, Env: env, Stdin: input, MaxOutput: 64 << 10,
 	})
 	if err != nil {
 		return 0, "", err

@@ -1,12 +1,10 @@
 package shell
 
 import (
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
-	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 )
 
@@ -37,7 +35,7 @@ func (i Inheritance) Commands(base []string) []string {
 
 // Of returns the inherited variables, in the order of base.
 func (i Inheritance) Of(base []string) []string {
-	table, homes := i.table(), homesIn(base)
+	table := i.table()
 	var kept []string
 	for _, entry := range base {
 		name, value, ok := strings.Cut(entry, "=")
@@ -47,7 +45,7 @@ func (i Inheritance) Of(base []string) []string {
 		switch named := slices.ContainsFunc(i.More, func(more string) bool { return sameName(more, name) }); {
 		case name == childMark:
 		case sameName(name, "PATH"):
-			entry = name + "=" + i.path(value, homes)
+			entry = name + "=" + process.Roots(i.Roots).Path(value, base)
 		case Takeover(name):
 			continue
 		case named: // the user allowed it, even if it is a secret
@@ -91,48 +89,14 @@ func Takeover(name string) bool {
 	return strings.HasPrefix(name, "OMNIAGENT_") || strings.HasPrefix(name, "BASH_FUNC_")
 }
 
-// path returns PATH without directories that depend on the current directory, and without those of the workspace, where
-// a repository could plant a git or an ls. A workspace that contains the home directory is not a cloned repository;
-// there the user's own programs stay.
-func (i Inheritance) path(value string, homes []string) string {
-	var dirs []string
-	for _, dir := range filepath.SplitList(value) {
-		if filepath.IsAbs(dir) && !i.fromWorkspace(dir, homes) {
-			dirs = append(dirs, dir)
-		}
-	}
-	if len(dirs) == 0 && runtime.GOOS != "windows" {
-		return "/usr/local/bin:/usr/bin:/bin"
-	}
-	return strings.Join(dirs, string(filepath.ListSeparator))
-}
-
 // FromWorkspace reports whether a file belongs to the workspace, given an environment that names the home directory.
 func (i Inheritance) FromWorkspace(path string, base []string) bool {
-	return i.fromWorkspace(path, homesIn(base))
+	return process.Roots(i.Roots).Hold(path, base)
 }
 
-func (i Inheritance) fromWorkspace(path string, homes []string) bool {
-	return slices.ContainsFunc(i.Roots, func(root string) bool {
-		return root != "" && within(path, root) &&
-			!slices.ContainsFunc(homes, func(home string) bool { return within(home, root) })
-	})
-}
-
-// within reports whether a directory is root or beneath it, by its name or by its links.
-func within(dir, root string) bool {
-	return pathname.Within(filepath.Clean(root), filepath.Clean(dir)) ||
-		pathname.Within(pathname.Real(root), pathname.Real(dir))
-}
-
-func homesIn(base []string) []string {
-	var homes []string
-	for _, name := range []string{"HOME", "USERPROFILE"} {
-		if home, _ := process.Value(base, name); filepath.IsAbs(home) {
-			homes = append(homes, home)
-		}
-	}
-	return homes
+// Away returns what starts programs that are not agents with these variables; see process.Away for temp.
+func (i Inheritance) Away(base []string, temp string) process.Away {
+	return process.Away{Env: i.Of(base), Roots: i.Roots, Temp: temp}
 }
 
 func nameOf(entry string) string {

@@ -10,6 +10,7 @@ import (
 
 	"omniagent/internal/mcp"
 	"omniagent/internal/modelserver"
+	"omniagent/internal/process"
 )
 
 // A hostile repository in front of every host. What it brings to be run leaves a mark; what it brings to be told to the
@@ -93,7 +94,8 @@ func hosts() []host {
 	for mode, flags := range map[string][]string{"read": nil, "edit": {"--allow-mode", "edit"}} {
 		all = append(all, host{"mcp " + mode, func(b *bench, m *modelserver.Server, text string) string {
 			server := mcp.Server{Name: "omniagent", Command: append([]string{program, "mcp"}, flags...), Dir: b.work}
-			conn, err := mcp.Open(b.t.Context(), server, mcp.Options{Environ: b.wired(m.URL()), Version: "1"})
+			conn, err := mcp.Open(b.t.Context(), server,
+				mcp.Options{Away: process.Away{Env: b.wired(m.URL())}, Version: "1"})
 			if err != nil {
 				b.t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"omniagent/internal/mcp"
+	"omniagent/internal/process"
 )
 
 // TestAsksThroughUs: real agents have our server among theirs, and ask the native one through it. Each has a model of
@@ -80,7 +81,7 @@ func TestAsked(t *testing.T) {
 	ask := func(flags []string, arguments string) map[string]any {
 		conn, err := mcp.Open(t.Context(),
 			mcp.Server{Name: "omniagent", Command: append([]string{program, "mcp"}, flags...), Dir: b.work},
-			mcp.Options{Environ: env, Version: "1"})
+			mcp.Options{Away: process.Away{Env: env}, Version: "1"})
 		if err != nil {
 			t.Fatal(err)
 		}

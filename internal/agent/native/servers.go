@@ -21,11 +21,20 @@ func (o Options) readServers() (list []mcp.Server, problems []error) {
 	if o.Servers == "" || o.Terms.OnlyThese {
 		return nil, nil
 	}
-	list, problems, err := mcp.ReadServers(o.Servers, o.Lookup)
+	list, problems, err := mcp.ReadServers(o.Servers, o.inEntries)
 	if err != nil {
 		problems = append(problems, err)
 	}
 	return list, problems
+}
+
+// inEntries returns what an entry of a server names as ${NAME}: a variable of the environment, or workspaceFolder, the
+// directory of the conversation, for a server that needs to know it.
+func (o Options) inEntries(name string) (string, bool) {
+	if name == "workspaceFolder" {
+		return o.Dir, true
+	}
+	return o.Lookup(name)
 }
 
 // secrets returns the values to remove from all texts: the key in use, variables with secret names, and the secrets of
@@ -61,15 +70,16 @@ func withHosts(own, hosts []mcp.Server) []mcp.Server {
 	return append(own, hosts...)
 }
 
-// serverEnv returns the environment of all servers, with the count of agents that have asked one another.
-func (o Options) serverEnv() []string {
+// away returns what starts all servers, with the count of agents that have asked one another.
+func (o Options) away() process.Away {
 	environ := o.inheritance()
 	environ.Opens = true
-	env := environ.Of(o.Env)
+	environ.Roots = append(environ.Roots, o.Terms.Dirs...)
+	away := environ.Away(o.Env, o.State)
 	if depth, ok := process.Value(o.Env, agent.DepthVariable); ok {
-		env = append(env, agent.DepthVariable+"="+depth)
+		away.Env = append(away.Env, agent.DepthVariable+"="+depth)
 	}
-	return env
+	return away
 }
 
 // silence is how long a server may say nothing before the person hears what the conversation waits for.
@@ -81,7 +91,7 @@ func (m *Mind) servers(ctx context.Context, o Options, list []mcp.Server) ([]too
 	if len(list) == 0 {
 		return nil, nil
 	}
-	env := o.serverEnv()
+	away := o.away()
 	conns, states := make([]*mcp.Conn, len(list)), make([]event.Server, len(list))
 	var wait sync.WaitGroup
 	for i, s := range list {
@@ -90,7 +100,7 @@ func (m *Mind) servers(ctx context.Context, o Options, list []mcp.Server) ([]too
 			slow := time.AfterFunc(silence, func() { o.Log("waiting for the MCP server %s", s.Name) })
 			defer slow.Stop()
 			conn, err := mcp.Open(ctx, s, mcp.Options{
-				Dir: o.Dir, Environ: env, Roots: append([]string{o.Dir}, o.Terms.Dirs...), Version: o.Version,
+				Away: away, Roots: append([]string{o.Dir}, o.Terms.Dirs...), Version: o.Version,
 				Carry: mcp.Carry(o.Services.Serve),
 				Log:   func(line string) { o.Log("%s: %s", s.Name, line) },
 			})

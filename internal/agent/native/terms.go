@@ -247,7 +247,7 @@ func (o Options) hosted() ([]mcp.Server, error) {
 	if len(o.Terms.Servers) == 0 || string(o.Terms.Servers) == "null" {
 		return nil, nil
 	}
-	servers, problems, err := mcp.ParseHosted(o.Terms.Servers, o.Lookup)
+	servers, problems, err := mcp.ParseHosted(o.Terms.Servers, o.inEntries)
 	if err != nil {
 		return nil, fault.New(fault.ArgError, "invalid MCP servers from the host").Because(err).
 			Hint(`they look like {"NAME": {"command": "…", "args": []}}`)
