@@ -66,7 +66,8 @@ type Tap struct {
 type Beginning struct {
 	PID      int
 	Launch   Launch
-	Protocol bool // it speaks a protocol of lines
+	Protocol bool // its input carries a protocol of lines
+	Plain    bool // it prints text, and no records
 	Apart    bool // it has a PID namespace of its own
 }
 

@@ -27,6 +27,7 @@ type Plan struct {
 	// the child, as it should, and delays Wait until a second after End.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	Whole          bool // a Stdout that is relayed gets each short write of the child as one, on Linux
 
 	Terminal *os.File      // not nil: a person works with the child, and it gets this terminal
 	Detach   bool          // processes that left the child's session may outlive a child that ends by itself

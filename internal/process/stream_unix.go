@@ -52,6 +52,9 @@ func openStreams(p Plan) (s *streams, err error) {
 			if err != nil {
 				return s, err
 			}
+			if n == 0 && p.Whole {
+				keepWrites(theirs)
+			}
 			s.give(n+1, theirs)
 			s.pumps = append(s.pumps, &pump{ours, w, make(chan error, 1)})
 		}

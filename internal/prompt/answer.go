@@ -21,7 +21,8 @@ const (
 
 // Questions returns the questions to the user that a model's final answer leaves open, at most the last eight. only
 // reports that the answer consists of nothing else: it tells of no work and cannot go on without a reply. That is so if
-// it asks for more than leave to go on, and says little else. Code, quoted lines and text in quotation marks do not
+// it asks for more than leave to go on, says little else, and ends by asking: only what may be chosen, or what leads to
+// an answer, stands below its last question. Code, quoted lines and text in quotation marks do not
 // count.
 //
 // The words that tell a report or an offer are English. An answer in another language is only a question if it has no
@@ -33,13 +34,15 @@ func Questions(answer string) (open []string, only bool) {
 	}
 	w := phrases()
 	sentences := divide(answer)
-	statements, offers, requests, report := 0, 0, 0, false
+	statements, offers, requests, report, last := 0, 0, 0, false, false
 	for i, s := range sentences {
 		switch {
 		case s.text == "": // only control characters
 		case s.asks && answered(sentences, i):
 			statements++
+			last = false
 		case s.asks:
+			last = true
 			open = append(open, s.text)
 			switch {
 			case w.polite.MatchString(s.masked):
@@ -52,11 +55,12 @@ func Questions(answer string) (open []string, only bool) {
 			report = true
 		case !s.item && !w.leadIn.MatchString(s.masked):
 			statements++
+			last = false
 			report = report || !w.english.MatchString(s.masked)
 		}
 	}
 	short := len(strings.Fields(answer)) <= maxWords && statements <= maxStatements
-	only = short && !report && (requests > 0 || offers > 0 && statements == 0)
+	only = short && last && !report && (requests > 0 || offers > 0 && statements == 0)
 	return open[max(0, len(open)-maxOpen):], only
 }
 
@@ -186,7 +190,7 @@ func sentencesOf(paragraph string, block int, item bool) []sentence {
 		rest := strings.TrimLeft(masked[next:], `*_)"'”»`)
 		after := strings.TrimLeft(rest, " ")
 		first, _ := utf8.DecodeRuneInString(after)
-		if after != "" && strings.ContainsRune(".!?…", r) && (rest == after || r != '?' && unicode.IsLower(first)) {
+		if after != "" && strings.ContainsRune(".!?…", r) && (rest == after || unicode.IsLower(first)) {
 			continue
 		}
 		end := len(masked) - len(after)

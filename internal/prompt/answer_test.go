@@ -78,6 +78,13 @@ func TestQuestions(t *testing.T) {
 		{
 			"rhetorical", "Why did it fail? The lock was held.\n\nThe build is green.\n", false, nil,
 		},
+		{"a mark within a sentence", "The regex is foo? and bar.", false, nil},
+		{"a question that it answers", "What did I do? I looked and nothing had to change.", false, []string{"What did I do?"}},
+		{"a question, then a fact", "Which version is it? The lock file says 1.2.", false, []string{"Which version is it?"}},
+		{
+			"a question, then a request", "Which colour do you want? Let me know and I'll start.", true,
+			[]string{"Which colour do you want?"},
+		},
 		{"another language, with work", "He creado el archivo. ¿Algo más?", false, []string{"¿Algo más?"}},
 		{
 			"a report of much", strings.Repeat("This is a fact about it. ", 4) + "Which one?", false,

@@ -20,13 +20,14 @@ func TestDetect(t *testing.T) {
 		asks     = "What is your favorite color? "
 		yesNo    = "Overwrite? [y/N] "
 		json     = `{"type":"text","text":"Overwrite? [y/N] "}` + "\n"
-		notice   = "Reading additional input from stdin...\n"
+		notice   = "Reading prompt from stdin...\n"
 		progress = "10%\r20%"
 	)
 	active := prompt.Stream{Quiet: quiet - 1}
 	working := prompt.Program{Wait: prompt.Working}
 	blocked := prompt.Program{Wait: prompt.Input}
-	serving := prompt.Program{Wait: prompt.Input, Protocol: true}
+	serving := prompt.Program{Wait: prompt.Input, Speaks: prompt.Driven}
+	resting := prompt.Program{Wait: prompt.Resting}
 	exited := prompt.Program{Exited: true}
 	for _, c := range []struct {
 		name           string
@@ -34,17 +35,15 @@ func TestDetect(t *testing.T) {
 		stdout, stderr string
 		want           string // kind, signature and source
 	}{
-		{"a question", prompt.Program{}, asks, "", "question question-mark stdout"},
-		{"not quiet yet", prompt.Program{Stdout: active}, asks, "", ""},
-		{"strong, not quiet yet", prompt.Program{Stdout: active}, yesNo, "", ""},
-		{"weak, the other stream goes on", prompt.Program{Stderr: active}, asks, progress, ""},
+		{"words that ask", prompt.Program{}, asks, "", ""},
+		{"words that ask, all work", working, asks, "", ""},
+		{"not quiet yet", prompt.Program{Stdout: active}, yesNo, "", ""},
 		{
 			"strong, the other stream goes on",
 			prompt.Program{Stderr: active},
 			yesNo, progress,
 			"confirm confirm-letters stdout",
 		},
-		{"weak, all work", working, asks, "", ""},
 		{"strong, all work", working, yesNo, "", "confirm confirm-letters stdout"},
 		{"the end of input", exited, asks, "", "question question-mark stdout"},
 		{
@@ -54,15 +53,31 @@ func TestDetect(t *testing.T) {
 			"question question-mark stdout",
 		},
 		{"ended after a line", exited, asks + "\n", "", ""},
+		{"ended without a blank, as an answer does", exited, strings.TrimSpace(asks), "", ""},
 		{"ended in a line of JSON", exited, strings.TrimSpace(json), "", ""},
+		{
+			"the end of input, and more",
+			prompt.Program{Exited: true, Asked: []byte(asks)},
+			asks + "got=\n", "",
+			"question question-mark stdout",
+		},
+		{"asked, and not over yet", prompt.Program{Asked: []byte(asks)}, asks + "got=\n", "", ""},
+
+		{"rests at a question", resting, asks, "", "question kernel-rest kernel"},
+		{"rests below a question", resting, asks + "\n", "", "question kernel-rest kernel"},
+		{"rests below one without a mark", resting, "Should I use tabs or spaces\n", "", "question kernel-rest kernel"},
+		{"rests in a line", resting, "Your colour, please", "", "question kernel-rest kernel"},
+		{"rests, and told something", resting, "Compiling the parser.\n", "", ""},
+		{"rests without a word", resting, "", "", ""},
+		{"rests below JSON", resting, json, "", ""},
+		{"rests for a moment", prompt.Program{Wait: prompt.Resting, Stdout: active}, asks, "", ""},
+		{"rests at a password", resting, "", "Password: ", "password password stderr"},
 		{"a plain line after JSON", prompt.Program{}, json + yesNo, "", "confirm confirm-letters stdout"},
 		{"on the other stream", prompt.Program{}, json, "Password: ", "password password stderr"},
-		{"a password before a question", prompt.Program{}, asks, "Password: ", "password password stderr"},
+		{"a password before a question", resting, asks, "Password: ", "password password stderr"},
 		{"a browser", prompt.Program{}, "Opening it in your browser...", "", "login login-browser stdout"},
 		{"a browser, then an end", exited, "Open http://127.0.0.1:3000 in your browser", "", ""},
-		{"a notice", prompt.Program{}, "", notice, "stdin_wait reading-stdin stderr"},
-		{"a notice, then an end", exited, "", notice, ""},
-		{"a notice, all work", working, "", notice, ""},
+		{"a notice", prompt.Program{}, "", notice, ""},
 
 		{"blocked", blocked, "done\n", "", "stdin_wait kernel-input kernel"},
 		{"blocked without a word", blocked, "", "", "stdin_wait kernel-input kernel"},
@@ -71,12 +86,18 @@ func TestDetect(t *testing.T) {
 		{"waiting for our protocol", serving, json, "", ""},
 		{"waiting for our protocol, in a line of JSON", serving, json[:20], "", ""},
 		{"waiting for our protocol, in a line", serving, json + "Colour, please", "", "question kernel-input kernel"},
+		{"waiting for our protocol, in a line of its log", serving, json, "50%", ""},
+		{"waiting for our protocol, at a password", serving, json + "Password: ", "", "password password stdout"},
 		{
 			"at the terminal",
-			prompt.Program{Wait: prompt.Terminal, Protocol: true},
+			prompt.Program{Wait: prompt.Terminal, Speaks: prompt.Driven},
 			json, "",
 			"stdin_wait kernel-terminal kernel",
 		},
+		{"a protocol, and words", prompt.Program{Speaks: prompt.Driven}, json + yesNo, yesNo, ""},
+		{"records, and words", prompt.Program{Speaks: prompt.Records}, yesNo, "Password: ", ""},
+		{"records, and rest", prompt.Program{Speaks: prompt.Records, Wait: prompt.Resting}, yesNo, yesNo, ""},
+		{"records, and an end", prompt.Program{Speaks: prompt.Records, Exited: true}, yesNo, asks, ""},
 		{"unknown", prompt.Program{}, "Your colour, please", "", ""},
 		{"ended, another reads", prompt.Program{Wait: prompt.Input, Exited: true}, "done", "", ""},
 	} {
@@ -135,6 +156,31 @@ func fit(t *testing.T, s string, most int) {
 	bad := func(r rune) bool { return unicode.IsControl(r) && r != '\n' }
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, bad) || len(s) > most {
 		t.Errorf("%d bytes, %q", len(s), s)
+	}
+}
+
+// TestStops: a write that ends as a prompt does, and begins the line.
+func TestStops(t *testing.T) {
+	t.Parallel()
+	for write, want := range map[string]string{
+		"What is your favorite color? ":        "What is your favorite color? ",
+		"Hello.\nOverwrite it? [y/N] ":         "Overwrite it? [y/N] ",
+		"Is git installed? ":                   "",
+		"Do you want tabs? ":                   "Do you want tabs? ",
+		"Password: ":                           "Password: ",
+		"What is your favorite color?":         "",
+		"What is your favorite color?\n":       "",
+		"What is your favorite color? Blue. ":  "",
+		"Compiling: ":                          "",
+		`{"text":"What is your colour? `:       "",
+		"> ":                                   "",
+		"":                                     "",
+		" ":                                    "",
+		strings.Repeat("long ", 400) + "why? ": "",
+	} {
+		if got := string(prompt.Stops([]byte(write))); got != want {
+			t.Errorf("%.60q: %q, want %q", write, got, want)
+		}
 	}
 }
 

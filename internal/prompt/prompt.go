@@ -12,10 +12,13 @@
 package prompt
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"omniagent/internal/text"
 )
@@ -76,9 +79,20 @@ type Signal struct {
 type Program struct {
 	Stdout, Stderr Stream
 	Wait           Wait // what the kernel says: see Waiting
-	Protocol       bool // its standard input carries our protocol, so that waiting for the next line of it is normal
+	Speaks         Speech
+	Asked          []byte // the first line at which a write of its stopped, as Stops finds it, if the program went on
 	Exited         bool
 }
+
+// Speech is how a program is spoken with. It decides what its words can mean.
+type Speech int
+
+// The ways.
+const (
+	Plain   Speech = iota // it prints text, and its input has ended
+	Records               // it prints records of a protocol, and its input has ended
+	Driven                // its standard input carries our protocol, so that waiting for the next line of it is normal
+)
 
 // Stream is one output of a program.
 type Stream struct {
@@ -92,24 +106,28 @@ type Wait int
 // What the kernel can say.
 const (
 	Unknown  Wait = iota // it does not tell, or a process waits for several things at once
-	Working              // every process was looked at, and none waits for input
+	Working              // every process was looked at; none waits for input, and one works or will wake
 	Input                // one is blocked reading the standard input of the program
 	Terminal             // one is blocked reading its terminal
+	Resting              // every process is blocked, and no program, connection or near clock will wake one
 )
 
 // Detect returns the prompt that the program waits at, or nil. The caller asks again when output arrives, when it has
-// been quiet for Quiet, and once when the program has exited:
+// been quiet for Quiet, and once when the program has exited.
+//
+// Of a program that speaks a protocol, words never decide. It waits if the kernel says that it reads a terminal, or
+// that it reads the input that carries our protocol while a line other than a record stands open on its output. Of one
+// that prints text:
 //
 //   - A signature matches the last line of a stream, if that line has no end and the stream is quiet. Lines of JSON are
 //     payload: text in them never matches.
-//   - A weak signature, such as a line that ends in a colon, also needs the other stream to be quiet and the kernel not
-//     to say that every process works.
-//   - Without a match, a process that is blocked reading is a prompt by itself. Where the input carries our protocol it
-//     is one only if a line without an end stands on the output.
+//   - A program that the kernel says is blocked reading waits, whatever it printed. One that rests waits if its last
+//     line has no end, or asks: nothing else will wake it, so the words only tell a question from a deadlock.
+//   - When it has exited, the end of its input has answered a prompt at which its output stopped, at the end or before.
 //
 // A model's final answer is not for Detect: see Questions.
 func Detect(p Program) *Signal {
-	if p.Exited && ended(p.Stdout.Tail) && ended(p.Stderr.Tail) {
+	if p.Exited && len(p.Asked) == 0 && ended(p.Stdout.Tail) && ended(p.Stderr.Tail) {
 		return nil // and the table need not be made
 	}
 	return detect(p, signatures())
@@ -120,13 +138,33 @@ func ended(tail []byte) bool { return len(tail) == 0 || tail[len(tail)-1] == '\n
 
 func detect(p Program, table []signature) *Signal {
 	silent := min(p.Stdout.Quiet, p.Stderr.Quiet) >= Quiet
-	outputs := []output{
-		{Stderr, p.Exited || p.Stderr.Quiet >= Quiet, look(p.Stderr.Tail)},
-		{Stdout, p.Exited || p.Stdout.Quiet >= Quiet, look(p.Stdout.Tail)},
+	blocked := !p.Exited && silent && (p.Wait == Input || p.Wait == Terminal || p.Wait == Resting)
+	if p.Speaks != Plain {
+		if blocked {
+			return p.off(table)
+		}
+		return nil
 	}
+	outputs := []output{
+		{Stderr, p.Exited || p.Stderr.Quiet >= Quiet, look(p.Stderr.Tail, blocked)},
+		{Stdout, p.Exited || p.Stdout.Quiet >= Quiet, look(p.Stdout.Tail, blocked)},
+	}
+	if found := match(outputs, table, p.Exited); found != nil {
+		return found
+	}
+	switch {
+	case blocked:
+		return p.blocked(outputs)
+	case p.Exited && len(p.Asked) > 0:
+		return match([]output{{Stdout, true, look(p.Asked, false)}}, table, true)
+	}
+	return nil
+}
+
+// match returns what the first signature finds.
+func match(outputs []output, table []signature, exited bool) *Signal {
 	for _, s := range table {
-		if p.Exited && (s.where == onNotice || s.sure == running) ||
-			!p.Exited && s.sure == weak && (!silent || p.Wait == Working) {
+		if exited && (s.where == onNotice || s.sure == running) || !exited && s.sure == atEnd {
 			continue
 		}
 		for _, o := range outputs {
@@ -135,10 +173,7 @@ func detect(p Program, table []signature) *Signal {
 			}
 		}
 	}
-	if p.Exited || !silent {
-		return nil
-	}
-	return blocked(p, outputs)
+	return nil
 }
 
 // output is a stream as Detect sees it.
@@ -148,21 +183,29 @@ type output struct {
 	screen
 }
 
-// blocked returns the prompt of a program that the kernel says is blocked, whatever its text.
-func blocked(p Program, outputs []output) *Signal {
-	if p.Wait != Input && p.Wait != Terminal {
+// off returns the prompt of a program that left its protocol.
+func (p Program) off(table []signature) *Signal {
+	out := output{Stdout, true, look(p.Stdout.Tail, false)}
+	switch {
+	case p.Wait == Terminal, p.Wait == Input && p.Speaks == Driven && out.open:
+	default:
 		return nil
 	}
-	id := "kernel-input"
-	if p.Wait == Terminal {
-		id = "kernel-terminal"
+	if found := match([]output{out}, table, false); found != nil {
+		return found
 	}
+	return p.blocked([]output{out})
+}
+
+// blocked returns the prompt of a program that the kernel says is blocked.
+func (p Program) blocked(outputs []output) *Signal {
+	id := map[Wait]string{Input: "kernel-input", Terminal: "kernel-terminal", Resting: "kernel-rest"}[p.Wait]
 	for _, o := range outputs {
-		if o.open {
+		if o.open && (!o.whole || p.Wait == Resting && shapes().asks.MatchString(o.last())) {
 			return o.signal(Question, id, Kernel)
 		}
 	}
-	if p.Protocol && p.Wait == Input {
+	if p.Wait == Resting {
 		return nil
 	}
 	for _, o := range outputs {
@@ -171,6 +214,50 @@ func blocked(p Program, outputs []output) *Signal {
 		}
 	}
 	return &Signal{Kind: StdinWait, Signature: id, Source: Kernel}
+}
+
+// Stops returns the line at which a write to the standard output stopped, as a program stops to read an answer: the
+// write began the line, and ends within it, with what a prompt ends in and a blank. It returns nil for others.
+func Stops(write []byte) []byte {
+	line := write[bytes.LastIndexByte(write, '\n')+1:]
+	bare := bytes.TrimRight(line, " ")
+	if len(bare) == len(line) || len(line) > maxLine || !marked(bare) {
+		return nil
+	}
+	at := []output{{Stdout, true, look(line, false)}}
+	found := match(at, signatures(), true)
+	switch { // what works says "Compiling: " and "Is git installed? ", too
+	case found == nil, found.Signature == "colon", found.Signature == "arrow",
+		found.Signature == "question-mark" && !shapes().person.MatchString(found.Question):
+		return nil
+	}
+	return bytes.Clone(line)
+}
+
+// marked reports whether a line ends as a prompt does.
+func marked(line []byte) bool {
+	last, _ := utf8.DecodeLastRune(line)
+	return strings.ContainsRune("?？؟:：>])", last)
+}
+
+// Speaks reports whether there is a whole line of JSON at the end of an output: its program speaks a protocol.
+func Speaks(tail []byte) bool {
+	for line := range bytes.Lines(tail) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] == '{' && json.Valid(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// Last returns the last line that a program printed as text, or an empty string.
+func Last(tail []byte) string {
+	s := look(tail, true)
+	if !s.open {
+		return ""
+	}
+	return text.OneLine(s.last(), maxQuestion)
 }
 
 func (s screen) signal(kind Kind, id string, from Source) *Signal {

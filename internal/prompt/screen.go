@@ -21,13 +21,20 @@ const (
 // screen is the end of a stream as a person would see it: lines that are not empty, without sequences and frames.
 type screen struct {
 	lines []string
-	open  bool // the last line has no end, and could be a prompt
+	open  bool // the last line could be a prompt: it is not payload, and has no end or need not have one
+	whole bool // the last line has an end
+	blank bool // a blank ends the last line
 	menu  menu
 }
 
-// look draws the end of a stream.
-func look(tail []byte) screen {
+// look draws the end of a stream. closed says that a last line with an end counts too.
+func look(tail []byte, closed bool) screen {
 	raw := tail
+	s := screen{whole: ended(tail), blank: bytes.HasSuffix(tail, []byte(" "))}
+	if closed {
+		raw = bytes.TrimRight(raw, "\r\n\t ")
+		tail = raw
+	}
 	if len(tail) > maxTail {
 		raw = tail[len(tail)-maxTail:]
 		if begin := bytes.IndexAny(raw, "\r\n"); begin >= 0 { // the beginning of the first line is out of sight
@@ -38,7 +45,6 @@ func look(tail []byte) screen {
 	}
 	all := strings.Split(string(raw), "\n")
 	all = all[max(0, len(all)-maxLines):]
-	var s screen
 	for i, line := range all {
 		line = visible(line)
 		if i == len(all)-1 {
@@ -104,6 +110,8 @@ var shapes = sync.OnceValue(func() (s struct {
 	hint     *regexp.Regexp // which keys move in a menu
 	ask      *regexp.Regexp // a sentence that asks
 	mark     *regexp.Regexp // the end of a line at which one types
+	person   *regexp.Regexp // a question that only a person answers
+	asks     *regexp.Regexp // a line that asks: it ends in a question mark, or begins as questions and requests do
 },
 ) {
 	s.rewrite = regexp.MustCompile(`\r|\x1b\[2?K|\x1b\[1?G`)
@@ -112,6 +120,11 @@ var shapes = sync.OnceValue(func() (s struct {
 	s.item = regexp.MustCompile(`^(\s*)(?:([❯›▸▶●>])\s+)?(?:(\d{1,2})[.)]\s+)?(\S.*)$`)
 	s.hint = regexp.MustCompile(`(?i)arrow keys|\benter\b.*\b(select|confirm|continue)\b|\besc\b|[↑↓]`)
 	s.ask = regexp.MustCompile(`^.*?\S[?？](?:\s|$)`)
+	s.asks = regexp.MustCompile(`(?i)[?？؟]["')\]]*\s*$|^\W*(what|which|who|whom|whose|where|when|why|how|should|shall|do` +
+		`|does|did|is|are|am|can|could|would|will|may|please (enter|type|choose|select|pick|specify|provide|confirm` +
+		`|tell)|enter|type|choose|select|pick|specify|provide|tell me|let me know|confirm)\b`)
+	s.person = regexp.MustCompile(`(?i)\b(you|your|I|we|me|my|us|our)\b|` +
+		`^\W*(what|which|who|whom|whose|where|when|why|how|enter|type|choose|select|pick|specify|provide)\b`)
 	s.mark = regexp.MustCompile(`[:?>]\s*$`)
 	return s
 })

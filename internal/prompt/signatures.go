@@ -21,7 +21,7 @@ type place int
 const (
 	onLine   place = iota // the last line, which has no end
 	onMenu                // the question and the choices of the menu that ends the screen
-	onNotice              // the last line, which may have an end: the program says by itself that it waits
+	onNotice              // the last lines, which may have an end: the program says by itself that it waits
 )
 
 type certainty int
@@ -29,7 +29,7 @@ type certainty int
 const (
 	strong  certainty = iota
 	running           // strong, but of a program that has exited it says nothing: the end of input answers no browser
-	weak              // programs that work write such lines, too
+	atEnd             // only of a program that has exited: those that work stop at such lines, too
 )
 
 func (s signature) matches(on screen) bool {
@@ -38,14 +38,14 @@ func (s signature) matches(on screen) bool {
 		m := on.menu
 		return on.open && len(m.choices) > 0 && s.match.MatchString(m.question+"\n"+strings.Join(m.choices, "\n"))
 	case onNotice:
-		return s.match.MatchString(on.last())
+		return s.match.MatchString(strings.Join(on.lines[max(0, len(on.lines)-3):], " "))
 	default:
-		return on.open && s.match.MatchString(on.last())
+		return on.open && (s.sure != atEnd || on.blank) && s.match.MatchString(on.last())
 	}
 }
 
 // signatures returns the table. The first one that matches counts, so what must never be answered through us comes
-// first, and the weak ones come last. Each has fixtures in testdata.
+// first, and those that only an exit proves come last. Each has fixtures in testdata.
 var signatures = sync.OnceValue(func() []signature {
 	re := regexp.MustCompile
 	const end = `(\?|:|[\[(][^\])"]*[\])])\s*:?\s*$`
@@ -66,6 +66,9 @@ var signatures = sync.OnceValue(func() []signature {
 			`(?i)\b(API key|token|(verification|one-time|authorization|auth|2FA) code|OTP)\b.*:\s*$`)},
 		{"login-browser", Login, onLine, running, re(
 			`(?i)\bin (your|a) browser\b|enter the code\b|https?://\S+/(device|activate|oauth|login)\b`)},
+		{"login-code", Login, onNotice, running, re(
+			`(?i:https?://\S+.*\bcode\b).*\b[A-Z0-9]{4}-[A-Z0-9]{4}\b|` +
+				`\b[A-Z0-9]{4}-[A-Z0-9]{4}\b.*\bhttps?://\S+/(device|activate)\b`)},
 		{"login-command", Login, onLine, running, re(`(?i)\bplease (run|use)\b.*\blog ?in\b`)},
 		{"permission", Permission, onLine, strong, re(
 			`(?i)\b(allow|approve)\b.*\b(run|use|edit|write|read|execute|access|call|command|tool)\b.*` + end +
@@ -80,12 +83,11 @@ var signatures = sync.OnceValue(func() []signature {
 			`(?i)^.{0,40}\b(press|hit) \W?(enter|return|any key|space|esc)\b[^.]{0,60}[.…:\])\s]*$`)},
 		{"pager", Pager, onLine, strong, re(`^:\s*$|\(END\)\s*$|^-- ?More ?--|^lines \d+-\d+`)},
 		{"editor", Editor, onLine, running, re(`(?i)\bwaiting for your editor\b`)},
-		{"reading-stdin", StdinWait, onNotice, weak, re(`^Reading (additional input|prompt) from stdin\W*$`)},
 
 		{"inquirer", Question, onLine, strong, re(`^\s*\? \S`)},
-		{"question-mark", Question, onLine, weak, re(
+		{"question-mark", Question, onLine, atEnd, re(
 			`(^|\s)[^\s:]*\pL[^\s:]*[?？؟]["')\]]*(\s+[\[(][^\])]*[\])])?\s*:?\s*$`)},
-		{"colon", Question, onLine, weak, re(`^\s*\pL[^{}()=;]{0,80}(\s[\[(][^\])]*[\])])?[:：]\s*$`)},
-		{"arrow", Question, onLine, weak, re(`(^|[?:)\]]\s*)>\s*$`)},
+		{"colon", Question, onLine, atEnd, re(`^\s*\pL[^{}()=;]{0,80}(\s[\[(][^\])]*[\])])?[:：]\s*$`)},
+		{"arrow", Question, onLine, atEnd, re(`(^|[?:)\]]\s*)>\s*$`)},
 	}
 })

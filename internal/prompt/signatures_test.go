@@ -87,7 +87,7 @@ func TestSignatures(t *testing.T) {
 			continue
 		}
 		for name, output := range f.yes {
-			found := Detect(at(output, false))
+			found := Detect(at(output, s.sure == atEnd))
 			if found == nil || found.Signature != s.id || found.Kind != s.kind {
 				t.Errorf("%s, %s: %+v", s.id, name, found)
 				continue
@@ -146,7 +146,7 @@ func TestEachSignatureIsNeeded(t *testing.T) {
 		rest := slices.Delete(slices.Clone(signatures()), i, i+1)
 		needed := false
 		for _, output := range all[s.id].yes {
-			found := detect(at(output, false), rest)
+			found := detect(at(output, s.sure == atEnd), rest)
 			needed = needed || found == nil || found.Kind != s.kind
 		}
 		if !needed {

@@ -1,10 +1,13 @@
 package prompt_test
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -64,7 +67,7 @@ func supervise(t *testing.T, script string, open bool) (*prompt.Signal, time.Dur
 			Stderr: prompt.Stream{Quiet: time.Since(began)}, Exited: exited,
 		}
 		if !exited {
-			p.Wait = prompt.Waiting(info, []int{cmd.Process.Pid})
+			p.Wait = prompt.Waiting(info, withChildren(cmd.Process.Pid), time.Minute)
 		}
 		return prompt.Detect(p)
 	}
@@ -87,6 +90,17 @@ func supervise(t *testing.T, script string, open bool) (*prompt.Signal, time.Dur
 	}
 }
 
+// withChildren returns a process and, where Linux tells them, its children.
+func withChildren(pid int) []int {
+	pids := []int{pid}
+	list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for _, child := range strings.Fields(string(list)) {
+		n, _ := strconv.Atoi(child)
+		pids = append(pids, n)
+	}
+	return pids
+}
+
 // TestSupervised tries the package as its caller uses it.
 func TestSupervised(t *testing.T) {
 	t.Parallel()
@@ -100,6 +114,8 @@ func TestSupervised(t *testing.T) {
 	}{
 		{"waits", ask, "What is your favorite color?", true},
 		{"answered by the end of input", ask + "exit 0", "What is your favorite color?", false},
+		{"rests", `printf "What is your favorite color? "; exec sleep 600`, "What is your favorite color?", false},
+		{"rests below it", `echo "Should I use tabs or spaces"; exec sleep 600`, "Should I use tabs or spaces", false},
 		{"answers", "echo Which colour do you want?", "", true},
 		{"works", `printf "Downloading: "; sleep 3; echo done`, "", true},
 	} {

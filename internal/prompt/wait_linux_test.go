@@ -65,21 +65,37 @@ func TestWaiting(t *testing.T) {
 		argv  []string
 		env   string
 		want  prompt.Wait
+
+		within time.Duration
 	}{
-		{"a shell reads", pipe, []string{"sh", "-c", "read x"}, "", prompt.Input},
-		{"a shell reads for a while", pipe, []string{"bash", "-c", "read -t 60 x"}, "", prompt.Input},
-		{"a child reads", pipe, []string{"sh", "-c", "cat; :"}, "", prompt.Input},
-		{"a thread reads", pipe, []string{self}, "thread", prompt.Input},
-		{"a terminal is read", terminal, []string{"cat"}, "", prompt.Terminal},
-		{"the terminal is opened", control, []string{"sh", "-c", "read x </dev/tty"}, "", prompt.Terminal},
-		{"sleeps", pipe, []string{"sleep", "60"}, "", prompt.Working},
-		{"sleeps at a terminal", terminal, []string{"sleep", "60"}, "", prompt.Working},
-		{"sleeps without input", none, []string{"sleep", "60"}, "", prompt.Working},
-		{"computes", pipe, []string{"sh", "-c", "while :; do :; done"}, "", prompt.Working},
-		{"a pipeline", pipe, []string{"sh", "-c", "sleep 60 | cat"}, "", prompt.Working},
-		{"a child is dead", pipe, []string{"sh", "-c", "sleep 0 & exec sleep 60"}, "", prompt.Working},
-		{"serves", pipe, []string{self}, "serve", prompt.Working},
-		{"waits for several things", pipe, []string{self}, "poll", prompt.Unknown},
+		{"a shell reads", pipe, []string{"sh", "-c", "read x"}, "", prompt.Input, 0},
+		{"a shell reads for a while", pipe, []string{"bash", "-c", "read -t 60 x"}, "", prompt.Input, 0},
+		{"a child reads", pipe, []string{"sh", "-c", "cat; :"}, "", prompt.Input, 0},
+		{"a thread reads", pipe, []string{self}, "thread", prompt.Input, 0},
+		{"a terminal is read", terminal, []string{"cat"}, "", prompt.Terminal, 0},
+		{"the terminal is opened", control, []string{"sh", "-c", "read x </dev/tty"}, "", prompt.Terminal, 0},
+		{"sleeps", pipe, []string{"sleep", "60"}, "", prompt.Working, 0},
+		{"sleeps at a terminal", terminal, []string{"sleep", "60"}, "", prompt.Working, 0},
+		{"sleeps without input", none, []string{"sleep", "60"}, "", prompt.Working, 0},
+		{"computes", pipe, []string{"sh", "-c", "while :; do :; done"}, "", prompt.Working, 0},
+		{"a pipeline", pipe, []string{"sh", "-c", "sleep 60 | cat"}, "", prompt.Working, 0},
+		{"a child is dead", pipe, []string{"sh", "-c", "sleep 0 & exec sleep 60"}, "", prompt.Working, 0},
+		{"serves", pipe, []string{self}, "serve", prompt.Working, 0},
+		{"sleeps for less", pipe, []string{"sleep", "60"}, "", prompt.Working, time.Hour},
+		{"sleeps for more", pipe, []string{"sleep", "60"}, "", prompt.Resting, time.Minute},
+		{"sleeps for good", pipe, []string{"sleep", "infinity"}, "", prompt.Resting, time.Hour},
+		{"sleeps in a child", pipe, []string{"sh", "-c", "sleep 60; :"}, "", prompt.Resting, time.Minute},
+		{
+			"sleeps for several", pipe, []string{"sh", "-c", "sleep 60 & sleep 61 | cat"},
+			"", prompt.Resting, time.Minute,
+		},
+		{
+			"one works", pipe, []string{"sh", "-c", "sleep 60 & while :; do :; done"},
+			"", prompt.Working, time.Minute,
+		},
+		{"one wakes", pipe, []string{"sh", "-c", "sleep 60 & sleep 50"}, "", prompt.Working, time.Minute},
+		{"serves for good", pipe, []string{self}, "serve", prompt.Working, time.Minute},
+		{"waits for several things", pipe, []string{self}, "poll", prompt.Unknown, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -126,28 +142,28 @@ func TestWaiting(t *testing.T) {
 				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 				_ = cmd.Wait()
 			})
-			expect(t, info, cmd.Process.Pid, c.want)
+			expect(t, info, cmd.Process.Pid, c.within, c.want)
 		})
 	}
 }
 
 // expect asks until the answer is the expected one twenty times in succession. A program that works must never have
-// waited.
-func expect(t *testing.T, input fs.FileInfo, session int, want prompt.Wait) {
+// waited for a person.
+func expect(t *testing.T, input fs.FileInfo, session int, within time.Duration, want prompt.Wait) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for over := time.Now().Add(hermetic.Patience); ; <-tick.C {
 		got, same, pids := prompt.Unknown, 0, members(session)
 		for ; same < 20; same++ {
-			if got = prompt.Waiting(input, pids); got != want {
+			if got = prompt.Waiting(input, pids, within); got != want {
 				break
 			}
 		}
 		if same == 20 {
 			return
 		}
-		if want == prompt.Working && got != prompt.Unknown || time.Now().After(over) {
+		if want == prompt.Working && (got == prompt.Input || got == prompt.Terminal) || time.Now().After(over) {
 			t.Fatalf("the kernel says %d, want %d", got, want)
 		}
 	}
@@ -175,7 +191,7 @@ func TestWaitingForNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pids := range [][]int{nil, {cmd.Process.Pid}} {
-		if got := prompt.Waiting(nil, pids); got != prompt.Unknown {
+		if got := prompt.Waiting(nil, pids, 0); got != prompt.Unknown {
 			t.Errorf("%v: the kernel says %d", pids, got)
 		}
 	}

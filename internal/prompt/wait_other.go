@@ -2,7 +2,10 @@
 
 package prompt
 
-import "io/fs"
+import (
+	"io/fs"
+	"time"
+)
 
 // Waiting returns Unknown: only Linux tells what another process waits for.
-func Waiting(fs.FileInfo, []int) Wait { return Unknown }
+func Waiting(fs.FileInfo, []int, time.Duration) Wait { return Unknown }

@@ -58,6 +58,7 @@ type Ending struct {
 	Prompt    *prompt.Signal // the prompt that ended the turn
 	Denials   []event.Denial
 	Tools     map[string]*ToolCall // by the id of the call
+	Said      string               // the last line of an agent that prints text only
 	Outcome   agent.Outcome
 	Err       error // why it could not begin, or what ended it: a timeout, a cancellation
 }

@@ -2,15 +2,22 @@ package run
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"strconv"
 	"time"
 )
 
-// family returns a process and its descendants, and their total CPU time.
-func family(pid int) (pids []int, cpu time.Duration) {
+// kin are the processes of an agent.
+type kin struct {
+	agent []int         // those that belong to it, its first one first; ours, which build its walls, do not
+	cpu   time.Duration // total CPU time, of ours too
+}
+
+// family returns a process and its descendants.
+func family(pid int) (k kin) {
 	const ticks = 100 // per second; the unit in /proc on every Linux
-	parents, spent := map[int]int{}, map[int]int64{}
+	children, spent := map[int][]int{}, map[int]int64{}
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		id, err := strconv.Atoi(e.Name())
@@ -26,20 +33,42 @@ func family(pid int) (pids []int, cpu time.Duration) {
 		if len(fields) < 15 {
 			continue
 		}
-		parents[id], _ = strconv.Atoi(string(fields[1]))
+		parent, _ := strconv.Atoi(string(fields[1]))
+		children[parent] = append(children[parent], id)
 		for _, f := range fields[11:15] { // its own time, and that of children it waited for
 			n, _ := strconv.ParseInt(string(f), 10, 64)
 			spent[id] += n
 		}
 	}
+	self, _ := os.Stat("/proc/self/exe")
+	type member struct {
+		pid   int
+		below bool // it is the agent, or was started by it
+	}
 	var sum int64
-	for id := range parents {
-		for at := id; at > 1; at = parents[at] {
-			if at == pid {
-				pids, sum = append(pids, id), sum+spent[id]
-				break
-			}
+	for all := []member{{pid: pid}}; len(all) > 0; all = all[1:] {
+		m := all[0]
+		sum += spent[m.pid]
+		if !m.below {
+			program, err := os.Stat("/proc/" + strconv.Itoa(m.pid) + "/exe")
+			m.below = err != nil || self == nil || !os.SameFile(program, self)
+		}
+		if m.below {
+			k.agent = append(k.agent, m.pid)
+		}
+		for _, child := range children[m.pid] {
+			all = append(all, member{child, m.below})
 		}
 	}
-	return pids, time.Duration(sum) * time.Second / ticks
+	k.cpu = time.Duration(sum) * time.Second / ticks
+	return k
+}
+
+// inputOf describes the standard input of a process, or returns nil.
+func inputOf(pid int) fs.FileInfo {
+	info, err := os.Stat("/proc/" + strconv.Itoa(pid) + "/fd/0")
+	if err != nil {
+		return nil
+	}
+	return info
 }

@@ -2,7 +2,19 @@
 
 package run
 
-import "time"
+import (
+	"io/fs"
+	"time"
+)
+
+// kin are the processes of an agent.
+type kin struct {
+	agent []int
+	cpu   time.Duration
+}
 
 // family is not supported on this system.
-func family(int) ([]int, time.Duration) { return nil, 0 }
+func family(int) kin { return kin{} }
+
+// inputOf is not supported on this system.
+func inputOf(int) fs.FileInfo { return nil }

@@ -325,8 +325,9 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 		Secrets: r.secrets.values(),
 		Busy:    max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Services: agent.Services{
-			CanAsk: asks(r.Approval), Grace: o.Grace, Connect: r.First, Tap: tap.services(), Private: r.secrets.in,
-			Apart: o.Apart, Standby: ready.standby,
+			CanAsk: r.Approval != setting.DenyAll, Grace: o.Grace, Connect: r.First, Tap: tap.services(),
+			Private: r.secrets.in,
+			Apart:   o.Apart, Standby: ready.standby,
 		},
 		Opened: func(c *conversation.Conversation) {
 			a.Walls = c.Facts().Walls
@@ -335,11 +336,11 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 		},
 		Sent: func(turn int64) { a.Turn = turn; o.must(Running) },
 		See:  func(e event.Event) { o.see(a, e, desk) },
-		Ask:  o.decide, Patience: o.Patience, Person: o.Person,
+		Ask:  o.granting(name), Patience: o.Patience, Person: o.Person,
 	}
 	ending := e.Do(ctx)
 	r.made(ending)
-	ending.Err = cmp.Or(ending.Err, tap.unkept(name))
+	ending.Err, ending.Said = cmp.Or(ending.Err, tap.unkept(name)), plain(&r.secrets, tap.last())
 	desk.leave()
 	tap.fill(a)
 	return ending
@@ -348,7 +349,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 // longCall is how long a tool may run without activity.
 const longCall = 15 * time.Minute
 
-// asks reports whether an agent in this mode asks a person.
+// asks reports whether an agent in this mode asks for permission.
 func asks(mode setting.Approval) bool { return mode != setting.Yolo && mode != setting.DenyAll }
 
 // opened records the conversation of an attempt.

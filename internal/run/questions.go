@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
 	"omniagent/internal/prompt"
+	"omniagent/internal/setting"
 	"omniagent/internal/text"
 )
 
@@ -45,6 +46,20 @@ func PersonOf(ask func(context.Context, Question) (Answer, bool)) func(context.C
 		q := questionOf(of)
 		a, ok := ask(ctx, q)
 		return q.reply(a), ok
+	}
+}
+
+// granting returns what decides about the questions of an agent. Yolo grants what another's program still asks
+// permission for. What our own asks even then, and what any agent asks a person, stays a question.
+func (o *Owner) granting(name string) func(event.Ask) (*event.Reply, bool) {
+	if o.Run.Approval != setting.Yolo || name == o.Inside {
+		return o.decide
+	}
+	return func(ask event.Ask) (*event.Reply, bool) {
+		if ask.Tool != nil && !ask.Form {
+			return &event.Reply{Option: event.Allow}, false
+		}
+		return o.decide(ask)
 	}
 }
 

@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,16 +29,20 @@ type tap struct {
 	ends  [2]end        // of its streams
 	lost  error         // why its output cannot be stored; nil if it is
 
-	looked time.Time // last look for a prompt
+	within  time.Duration // how long the agent may be silent; 0 for no limit
+	looked  time.Time     // last look for a prompt
+	resting int           // how many looks in succession have found that nothing will wake the agent
+	asked   []byte        // the first line at which a write of it stopped: see prompt.Stops
 }
 
 // end is the end of a stream.
 type end struct {
 	process.Tail
-	at   time.Time // time of the last byte, or of the start
-	name string    // of the file with all output
-	file *os.File  // nil before the first output
-	mask redact.Stream
+	at    time.Time // time of the last byte, or of the start
+	fresh bool      // the next byte begins a line
+	name  string    // of the file with all output
+	file  *os.File  // nil before the first output
+	mask  redact.Stream
 }
 
 // stream is one of the two streams.
@@ -52,7 +57,11 @@ func (s stream) Write(p []byte) (int, error) {
 	if s.tap.first.IsZero() {
 		s.tap.first = now.UTC()
 	}
-	s.end.at = now
+	s.end.at, s.tap.resting = now, 0
+	if s.tap.began.Plain && s.tap.asked == nil && s.end == &s.tap.ends[0] && s.end.fresh {
+		s.tap.asked = prompt.Stops(p)
+	}
+	s.end.fresh = len(p) > 0 && p[len(p)-1] == '\n'
 	file, err := s.tap.file(s.end)
 	s.tap.mu.Unlock()
 	_, _ = s.end.Write(p)
@@ -90,35 +99,75 @@ func (t *tap) unkept(agent string) error {
 	return fault.New(fault.DiskFull, "cannot save the output of %s", agent).Because(t.lost)
 }
 
-// prompt looks for a prompt at the ends of the streams.
+// prompt looks for a prompt at the ends of the streams. Of an agent that was to speak a protocol and has ended without
+// a line of it, words count as of any program.
 func (t *tap) prompt(exited bool) *prompt.Signal {
 	t.mu.Lock()
-	p, pid := prompt.Program{Protocol: t.began.Protocol, Exited: exited}, t.began.PID
+	p, pid := prompt.Program{Exited: exited, Asked: t.asked}, t.began.PID
 	out, err := t.ends[0].at, t.ends[1].at
 	soon := !exited && time.Since(t.looked) < promptGap
 	if !soon {
 		t.looked = time.Now()
 	}
+	protocol, plain := t.began.Protocol, t.began.Plain
 	t.mu.Unlock()
-	if pid == 0 || soon || p.Protocol && exited {
+	if pid == 0 || soon {
 		return nil
 	}
 	p.Stdout = prompt.Stream{Tail: t.ends[0].Bytes(), Quiet: time.Since(out)}
 	p.Stderr = prompt.Stream{Tail: t.ends[1].Bytes(), Quiet: time.Since(err)}
+	switch {
+	case protocol:
+		p.Speaks = prompt.Driven
+	case !plain && !exited, prompt.Speaks(p.Stdout.Tail):
+		p.Speaks = prompt.Records
+	}
 	if !exited {
 		if min(p.Stdout.Quiet, p.Stderr.Quiet) < prompt.Quiet {
 			return nil
 		}
-		pids, _ := family(pid)
-		p.Wait = prompt.Waiting(nil, pids)
+		p.Wait = t.wait(pid)
 	}
 	return prompt.Detect(p)
 }
 
+// wait asks the kernel what the agent waits for. Threads are looked at one after the other, so only what two looks in
+// succession have found is rest.
+func (t *tap) wait(pid int) prompt.Wait {
+	f := family(pid)
+	var input fs.FileInfo
+	if len(f.agent) > 0 {
+		input = inputOf(f.agent[0])
+	}
+	wait := prompt.Waiting(input, f.agent, t.within)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if wait != prompt.Resting {
+		t.resting = 0
+	} else if t.resting++; t.resting < 2 {
+		return prompt.Working
+	}
+	return wait
+}
+
+// last returns the last line that an agent without a protocol has printed.
+func (t *tap) last() string {
+	t.mu.Lock()
+	plain, late := t.began.Plain, 0
+	if t.ends[1].at.After(t.ends[0].at) {
+		late = 1
+	}
+	t.mu.Unlock()
+	if !plain {
+		return ""
+	}
+	return cmp.Or(prompt.Last(t.ends[late].Bytes()), prompt.Last(t.ends[1-late].Bytes()))
+}
+
 func (r *Run) tap() *tap {
-	t := &tap{dir: r.Path(), secrets: &r.secrets}
+	t := &tap{dir: r.Path(), secrets: &r.secrets, within: r.Idle}
 	for i, name := range []string{outputFile, errorFile} {
-		t.ends[i].Most, t.ends[i].name = tailSize, name
+		t.ends[i].Most, t.ends[i].name, t.ends[i].fresh = tailSize, name, true
 	}
 	return t
 }
@@ -138,8 +187,10 @@ func (t *tap) services() *agent.Tap {
 		Began: func(b agent.Beginning) {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			t.began, t.cpu = b, 0
-			t.ends[0].at, t.ends[1].at = time.Now(), time.Now()
+			t.began, t.cpu, t.asked = b, 0, nil
+			for i := range t.ends {
+				t.ends[i].at, t.ends[i].fresh = time.Now(), true
+			}
 		},
 	}
 }
@@ -178,8 +229,8 @@ func (t *tap) alive() bool {
 	if t.began.PID == 0 {
 		return false
 	}
-	_, cpu := family(t.began.PID)
-	worked := cpu - t.cpu
-	t.cpu = cpu
+	f := family(t.began.PID)
+	worked := f.cpu - t.cpu
+	t.cpu = f.cpu
 	return worked >= busy
 }

@@ -87,6 +87,9 @@ func verdictOf(e Ending, changed *bool) Verdict {
 	switch {
 	case errors.Is(e.Err, errIdle):
 		f = fault.New(fault.Stalled, "the agent showed no sign of life for too long")
+		if e.Said != "" {
+			f.Message += "; its last line: " + e.Said
+		}
 		return Verdict{State: Stalled, Reason: Idle, Fault: f}
 	case isConnect(f) || isConnect(fault.Of(e.Err)):
 		return Verdict{State: Stalled, Reason: NoOutput, Fault: cmp.Or(f, fault.Of(e.Err))}

@@ -54,19 +54,7 @@ func (b *bench) allowed() {
 // hands gives the agent a task with nobody watching, on a scripted model.
 func (b *bench) hands(script string, args ...string) ran {
 	b.t.Helper()
-	b.allowed()
-	cmd := exec.Command(program, append([]string{"run", "--agent", b.name(), "-p", "the task", "--output", "json"},
-		args...)...)
-	cmd.Dir, cmd.Env = b.work, b.wired(scripted(b.t, script).URL())
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, _ := cmd.Output()
-	r := ran{code: cmd.ProcessState.ExitCode(), stderr: stderr.String()}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r); err != nil {
-		b.t.Fatalf("no envelope: %v: %s\n%s", err, out, r.stderr)
-	}
-	return r
+	return b.handsTo(scripted(b.t, script), args...)
 }
 
 // ending is one of the thirteen ways in which a task can end.

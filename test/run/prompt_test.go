@@ -28,6 +28,28 @@ func TestPrompts(t *testing.T) {
 			`cat >/dev/null; printf 'What is your favourite colour? '; read c; exit 0`,
 			"What is your favourite colour?", nil, 4, "needs_input", "question",
 		},
+		"answered by EOF, and worked on": {
+			`cat >/dev/null; printf 'What is your favourite colour? '; read c; echo "got=$c" | tee new`,
+			"What is your favourite colour?", nil, 4, "needs_input", "question",
+		},
+		"waits below its line": {
+			`cat >/dev/null; echo 'What is your favourite colour?'; sleep 1000`,
+			"What is your favourite colour?",
+			nil, 4, "needs_input", "question",
+		},
+		"waits without a question mark": {
+			`cat >/dev/null; echo 'Should I use tabs or spaces'; exec sleep 1000`, "Should I use tabs or spaces",
+			nil, 4, "needs_input", "question",
+		},
+		"waits within a line": {
+			`cat >/dev/null; printf 'Your colour, please'; sleep 1000`, "Your colour, please",
+			nil, 4, "needs_input", "question",
+		},
+		"device": {
+			`cat >/dev/null; echo 'To sign in, visit https://example.com/device and enter code ABCD-1234'
+				while :; do sleep 0.2; done`, "", nil, 8, "failed", "not_logged_in",
+		},
+		"wakes": {`cat >/dev/null; printf 'Compiling, ok? '; sleep 4; echo yes`, "", nil, 0, "succeeded", "done_unchanged"},
 		"confirm": {
 			`cat >/dev/null; printf 'Overwrite it? [y/N] '; sleep 1000`, "Overwrite it? [y/N]",
 			[]string{"y", "n"},
@@ -44,7 +66,7 @@ func TestPrompts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t).agent("fake", c.script)
-			a := p.run("fake", "--yolo", "--idle-timeout", "2s")
+			a := p.run("fake", "--yolo", "--idle-timeout", "1m")
 			a.is(t, c.code, c.status, c.reason)
 			if c.code == 4 && (len(a.Data.Questions) != 1 || a.Data.Questions[0].Text != c.question ||
 				!slices.Equal(a.Data.Questions[0].Options, c.options) && c.options != nil) {
@@ -92,6 +114,42 @@ echo "$answer" >answered
 		t.Errorf("the agent read %q as an answer", p.read("answered"))
 	}
 	p.nothing()
+}
+
+// TestStalledAfterWords: what an agent printed last stands in the message. It only becomes a question if it asks.
+func TestStalledAfterWords(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("fake", `cat >/dev/null; echo 'Compiling the parser.'; sleep 1000`)
+	a := p.run("fake", "--yolo", "--idle-timeout", "4s")
+	a.is(t, 10, "stalled", "idle")
+	if !strings.Contains(a.Error.Message, "Compiling the parser.") {
+		t.Errorf("%s", a)
+	}
+}
+
+// TestNoProtocol: an agent whose entry promises a protocol that it does not speak has failed. Nobody cancelled it.
+func TestNoProtocol(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for name, script := range map[string]string{
+		"words": `read -r line; echo 'Hello, I am an agent.'; sleep 1000`,
+		"json":  `read -r line; echo '{"hello":"world"}'; sleep 1000`,
+		"exits": `read -r line; echo 'Hello, I am an agent.'; exit 0`,
+	} {
+		p.put(filepath.Join(p.bin, name), "#!/bin/sh\n"+script)
+		p.targets = append(p.targets, `{"id":"`+name+`","cli":{"modes":{"acp":{"command":"`+name+`","args":[]}}}}`)
+		p.allowed = append(p.allowed, name)
+	}
+	p.put(filepath.Join(p.home, ".config/omniagent/agents/omniagent.config.json"),
+		`{"targets":[`+strings.Join(p.targets, ",")+`]}`)
+	p.configured("")
+	for _, name := range p.allowed {
+		a := p.trusting(name).run(name, "--approval", "default")
+		if a.Code != 1 || a.Data.Status != "failed" || !strings.Contains(a.Error.Message, "Agent Client Protocol") ||
+			!strings.Contains(a.Error.Message, "ello") {
+			t.Errorf("%s: %s", name, a)
+		}
+	}
 }
 
 // TestFlagsOfSeveral: what limits one run limits each of a batch.

@@ -73,7 +73,7 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 		other := s
 		other.Terms.Transport = agent.ByStream
 		return a.Stream(other, sv)
-	}, tell: sv.Tell, within: cmp.Or(a.within, greetWithin)}
+	}, tell: sv.Tell, within: cmp.Or(a.within, greetWithin), title: a.Driver.Describe().Title}
 	over := sv
 	over.Tell = m.receive
 	live, err := LiveMind(Live{
@@ -143,6 +143,9 @@ type greeting struct {
 	mind    agent.Mind // in use
 	decided bool       // the choice of the Mind is final
 	why     string     // why the stream is used
+	line    string     // what it printed instead of the protocol
+	title   string     // of the agent
+	alone   bool       // there is no stream either, so the conversation fails for that reason
 	ended   bool       // we ended the process
 	held    []event.Event
 }
@@ -164,7 +167,7 @@ func (p *greeted) Feed(data []byte) Step {
 	}
 	for _, e := range step.Events {
 		if e.Kind == event.Notice && e.Text == unreadable {
-			p.mind.leave("it printed something else")
+			p.mind.printed(e.Raw)
 		}
 	}
 	return step
@@ -177,6 +180,14 @@ func (p *greeted) End(x agent.Exit) []event.Event {
 	defer m.mu.Unlock()
 	m.ended = x.Signal != "" || x.ByUs != ""
 	return p.Proto.End(x)
+}
+
+// printed gives up the protocol for a line that does not belong to it.
+func (m *greeting) printed(line []byte) {
+	m.mu.Lock()
+	m.line = cmp.Or(m.line, FirstLine(string(line)))
+	m.mu.Unlock()
+	m.leave("it printed something else")
 }
 
 // leave gives up the protocol.
@@ -212,8 +223,26 @@ func (m *greeting) flush() {
 	m.held = nil
 	m.mu.Unlock()
 	for _, e := range held {
-		m.tell(e)
+		m.tell(m.explained(e))
 	}
+}
+
+// explained gives the end of a turn the reason for which we gave up the protocol: we ended the process, but nobody
+// cancelled the turn.
+func (m *greeting) explained(e event.Event) event.Event {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case !m.alone:
+	case e.Kind == event.Failed && e.Terminal:
+		e.Fault = fault.New(fault.AgentFailed, "%s does not speak the Agent Client Protocol, as %s", m.title, m.why)
+		if m.line != "" {
+			e.Fault.Message += ": " + m.line
+		}
+	case e.Kind == event.Ended && !e.Unasked:
+		e.End = &event.End{Reason: event.FailedTurn}
+	}
+	return e
 }
 
 func (m *greeting) now() agent.Mind {
@@ -255,7 +284,8 @@ func (m *greeting) other(over bool) (stream agent.Mind, why string) {
 		return nil, ""
 	}
 	stream, err := m.stream()
-	if err != nil { // the stream fails too; the end of the turn says why
+	if err != nil { // the stream fails too
+		m.alone = true
 		return nil, ""
 	}
 	m.mind, m.decided, m.held = stream, true, nil

@@ -56,7 +56,7 @@ func (m *live) start() error {
 	var observer agent.Observer
 	p.child, observer, err = startProcess(m.Driver, m.services, launch, process.Plan{
 		Standby: standby, Stdin: &p.out, Stdout: p, Stderr: &p.stderr,
-	}, true)
+	}, agent.Beginning{Protocol: true})
 	if err != nil {
 		return err
 	}

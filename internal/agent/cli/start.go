@@ -8,8 +8,8 @@ import (
 )
 
 // startProcess writes the files of a launch and starts it, behind the host's walls if there are any. p has the streams
-// and the standby. The tap gets the output first, and learns whether the process speaks a protocol.
-func startProcess(d agent.Driver, sv agent.Services, l agent.Launch, p process.Plan, protocol bool) (
+// and the standby. The tap gets the output first, and learns how the process speaks, which b says.
+func startProcess(d agent.Driver, sv agent.Services, l agent.Launch, p process.Plan, b agent.Beginning) (
 	*process.Child, agent.Observer, error,
 ) {
 	if err := WriteFiles(l.Files); err != nil {
@@ -20,6 +20,7 @@ func startProcess(d agent.Driver, sv agent.Services, l agent.Launch, p process.P
 	p.Grace, p.Apart, p.Register = sv.Grace, sv.Apart, sv.Register
 	p.Note, _ = process.Value(l.Env, agent.DepthVariable) // the agent may clear its environment later
 	if t := sv.Tap; t != nil {
+		p.Whole = b.Plain
 		p.Stdout, p.Stderr = io.MultiWriter(t.Stdout, p.Stdout), io.MultiWriter(t.Stderr, p.Stderr)
 	}
 	if sv.Around != nil {
@@ -30,8 +31,8 @@ func startProcess(d agent.Driver, sv agent.Services, l agent.Launch, p process.P
 	}
 	child, err := process.Start(p)
 	if err == nil && sv.Tap != nil {
-		apart := child.Apart() || sv.Around != nil // walls have a PID namespace too
-		sv.Tap.Began(agent.Beginning{PID: child.PID(), Launch: l, Protocol: protocol, Apart: apart})
+		b.PID, b.Launch, b.Apart = child.PID(), l, child.Apart() || sv.Around != nil // walls have a PID namespace too
+		sv.Tap.Began(b)
 	}
 	return child, observer, err
 }

@@ -165,7 +165,7 @@ func (m *turns) start(message []event.Block) (*run, error) {
 	}
 	r.child, r.observer, err = startProcess(m.driver, m.services, launch, process.Plan{
 		Standby: m.services.Standby, Stdin: strings.NewReader(prompt), Stdout: r, Stderr: &r.stderr,
-	}, false)
+	}, agent.Beginning{Plain: r.plain})
 	if err != nil {
 		return nil, err
 	}
