@@ -152,7 +152,9 @@ type Spec struct {
 	// only the files of a repository that were reviewed. nil trusts nothing.
 	Trusted func(path string, content []byte) bool
 	// Copy returns our copy of a file's trusted content. It may be nil.
-	Copy   func(path string) ([]byte, bool)
+	Copy func(path string) ([]byte, bool)
+	// Plain leaves the settings of a repository as they are, whether they were reviewed or not.
+	Plain  bool
 	Walled bool // it runs inside our walls, in which its own sandbox has to work
 	// ReadOnly is set if our walls keep the agent from changing the workspace in any mode.
 	ReadOnly bool

@@ -183,13 +183,15 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			}
 			return settings
 		},
-		Events: func(args []string, prompted bool, signals <-chan os.Signal) int {
+		Events: func(args []string, prompted bool, plain shim.Plain, signals <-chan os.Signal) int {
+			parts := p
+			parts.Plain = &plain
 			host := contract.Process()
 			host.Args = append([]string{"start"}, args...)
 			if prompted {
 				host.Stdin, host.StdinTerminal, host.StdinPiped = nil, false, false
 			}
-			return program.Run(context.Background(), host, signals)
+			return parts.Program().Run(context.Background(), host, signals)
 		},
 		Remember: func(name string) int {
 			host := contract.Process()

@@ -54,7 +54,7 @@ func (o opener) env() opening.Env {
 		Lookup: host.Lookup, Environ: os.Environ(), Register: c.Register, Version: Version,
 		Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
-		Bare: c.Config.String("agents.walls") == "off", Owns: c.Config.List("agents.own"), Reviewed: trust.Beneath,
+		Bare: o.bare(), Owns: c.Config.List("agents.own"), Reviewed: trust.Beneath,
 		Undo: snapshots(c), Fork: forkRoots, ForkID: forkID, Run: o.of,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool {
@@ -73,6 +73,9 @@ func (o opener) env() opening.Env {
 			Keys: keysOf(c),
 		},
 	}
+	if o.parts.Plain != nil {
+		e.Plain = &o.parts.Plain.Shared
+	}
 	if o.host {
 		e.Own.Others = o.others()
 	}
@@ -88,6 +91,11 @@ func (o opener) env() opening.Env {
 		return all, err
 	}
 	return e
+}
+
+// bare reports whether no walls stand around installed agents.
+func (o opener) bare() bool {
+	return o.parts.Plain != nil && !o.parts.Plain.Walls || o.call.Config.String("agents.walls") == "off"
 }
 
 // gate returns what the user's configuration lets programs start.

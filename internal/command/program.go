@@ -32,6 +32,8 @@ type Parts struct {
 	Tools  tool.List // of the native agent
 
 	Eidolon bool // the program was started under the name eidolon
+
+	Plain *shim.Plain // installed agents are started so, as by a call without a command; nil: as in any conversation
 }
 
 // Ours returns the parts of this program.

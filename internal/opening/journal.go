@@ -46,7 +46,7 @@ func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 		o.Mind = minds(p.native, o.Spec)
 	} else {
 		kept.Mask(redact.Known(redact.Secrets(p.secrets)...).Bytes)
-		o.Mind = p.env.lend(p.env.wall(p.driver))
+		o.Mind = p.env.lend(p.env.wall(p.env.plain(p.driver)))
 	}
 	c, err := conversation.Open(ctx, o)
 	if err == nil {

@@ -31,6 +31,7 @@ import (
 	"omniagent/internal/process"
 	"omniagent/internal/provider"
 	"omniagent/internal/session"
+	"omniagent/internal/setting"
 	"omniagent/internal/tool"
 	"omniagent/internal/undo"
 )
@@ -56,7 +57,10 @@ type Env struct {
 	Register func() *process.Register // that lists the agents which are started; nil: none
 	Keep     bool                     // keep sessions on disk
 	Bare     bool                     // no walls around installed agents
-	Owns     []string                 // further directories of the home directory that installed agents may change
+	// Plain starts an installed agent for one message as a call without a command does: with these flags, with the
+	// whole environment, with the settings of the repository, and whether it is allowed or not; nil: it does not.
+	Plain *setting.Shared
+	Owns  []string // further directories of the home directory that installed agents may change
 	// Reviewed returns the files beneath directories that a person has reviewed: see config.Trust.Beneath
 	Reviewed func(dirs []string) map[string]string
 	Fork     []string    // the directories of the fork in which all of it happens; none: in no fork
@@ -215,13 +219,18 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 	if err != nil {
 		return nil, err
 	}
-	env := orElse(s.Env, e.Environ)
-	s.Env, err = e.Gate(a, s.Dir).
-		Admit(admission.Request{
-			Driver: a.Driver, Custom: a.Custom, Install: s.Install, Env: env,
-			Dirs: append([]string{s.Dir}, s.Terms.Dirs...), Passthrough: s.Passthrough,
-		})
-	if err != nil {
+	gate, env := e.Gate(a, s.Dir), orElse(s.Env, e.Environ)
+	if e.Plain != nil {
+		if found := gate.FromWorkspace(s.Install, env); found != "" {
+			return nil, fault.New(fault.Unsafe, "%s is not started: %s comes with the workspace", a.Name(), found).
+				With("path", found)
+		}
+		s.Env, s.Plain, s.Shared = env, true, *e.Plain
+		s.Newest, s.Terms.Continue = s.Terms.Continue, false
+	} else if s.Env, err = gate.Admit(admission.Request{
+		Driver: a.Driver, Custom: a.Custom, Install: s.Install, Env: env,
+		Dirs: append([]string{s.Dir}, s.Terms.Dirs...), Passthrough: s.Passthrough,
+	}); err != nil {
 		return nil, err
 	}
 	s.Fresh = cmp.Or(s.Fresh, ident.UUID())

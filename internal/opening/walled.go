@@ -167,6 +167,22 @@ func behindWalls(f fault.Fault) string {
 	return strings.TrimSpace(step + outOfReach)
 }
 
+// plainly is an agent that is started for one message as a call without a command starts it.
+type plainly struct{ agent.Driver }
+
+// Mind implements agent.Driver.
+func (d plainly) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	s.Terms.Mode = "" // that of the flags
+	return cli.TurnMind(d.Driver, s, sv)
+}
+
+func (e Env) plain(d agent.Driver) agent.Driver {
+	if e.Plain != nil {
+		return plainly{d}
+	}
+	return d
+}
+
 // wall makes Minds of an installed agent whose processes stand behind walls.
 func (e Env) wall(d agent.Driver) agent.NewMind {
 	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {

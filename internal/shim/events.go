@@ -37,25 +37,24 @@ func (c *call) eventsAlone() error {
 	return nil
 }
 
-// events runs start with the flags that ask for the same.
+// events runs start with the flags that ask for the same. It starts an installed agent as this call would without it.
 func (c *call) events() int {
 	c.standby.Dismiss()
 	lacks, err := c.lacks()
 	if err != nil {
 		return c.shim.fail(c.host, err)
 	}
-	return c.shim.Events(c.eventArgs(lacks), c.args.Prompt != nil, c.host.Signals)
+	return c.shim.Events(c.eventArgs(lacks), c.args.Prompt != nil, Plain{c.shared, c.args.Walls}, c.host.Signals)
 }
 
-// lacks warns about flags that the agent does not support, and returns their features: start would refuse them. What
-// becomes of the approval is for start, where an agent may ask.
+// lacks warns about flags that the agent does not support, and returns their features: start would refuse them.
 func (c *call) lacks() (features map[string]bool, err error) {
 	launch, warnings, err := c.driver.Command(c.spec())
 	if err != nil {
 		return nil, err
 	}
 	warnings = slices.DeleteFunc(warnings, func(w agent.Warning) bool {
-		return w.Flag == "--"+agent.Approval || w.Flag == "--"+agent.Output
+		return w.Flag == "--"+agent.Output || w.Flag == "--"+agent.Approval && c.driver.Describe().BuiltIn
 	})
 	features = map[string]bool{
 		agent.Model: c.driver.Matrix(c.install.Version).Cell(agent.Model, "", c.mode).Level == agent.None,

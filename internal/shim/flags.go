@@ -64,7 +64,7 @@ func Flags() []Flag {
 		{
 			Name: "output", Value: "FORM", takes: aValue, Allowed: append(text.Words(setting.Outputs()), events),
 			Default: "text",
-			Common:  true, Help: "form of its output; events is the same for every agent",
+			Common:  true, Help: "form of its output; events is one form for every agent",
 		},
 		{Name: "json", Help: "--output json"},
 		{Name: "stream-json", Help: "--output stream-json"},

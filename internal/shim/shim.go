@@ -60,7 +60,7 @@ type Shim struct {
 	Root func(args []string) int
 	// Events runs the command start with these flags, for --output events. Without a prompt among them it reads the
 	// prompt from standard input.
-	Events func(args []string, prompted bool, signals <-chan os.Signal) int
+	Events func(args []string, prompted bool, plain Plain, signals <-chan os.Signal) int
 	// Remember makes an agent the one that is used when none is named, and returns 0, or has said why not.
 	Remember func(name string) int
 	// Rehearse starts the scripted model. The path may be empty.
@@ -82,6 +82,12 @@ type Settings struct {
 	Around func(agent.Driver, agent.Spec) (Walls, error)
 	// Targets turns the targets of a trusted file of a repository into agents.
 	Targets func(*agentsdir.File) ([]agent.Driver, error)
+}
+
+// Plain is how a call without a command starts an installed agent.
+type Plain struct {
+	Shared setting.Shared
+	Walls  bool // walls of ours stand around it
 }
 
 // Walls stand around the processes of an agent.

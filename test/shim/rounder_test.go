@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -217,5 +218,47 @@ func TestEventsAsElsewhere(t *testing.T) {
 	before := len(w.calls())
 	if r := w.run(nil, append(ignored, "--strict")...); r.code != 2 || len(w.calls()) != before {
 		t.Errorf("the same with --strict: %+v", r)
+	}
+}
+
+// TestEventsStartTheSame: with --output events an agent gets the same arguments, the same environment and the same
+// directory as with its own lines, and nothing stands around it.
+func TestEventsStartTheSame(t *testing.T) {
+	t.Parallel()
+	for _, name := range agents() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.env = append(w.env, "COMPANY_KEY=k-123456789")
+			started := func(form string) (c call) {
+				before := len(w.calls())
+				r := w.run(nil, "--agent", name, "-p", "q", "--auto-edit", "--output", form)
+				all := w.calls()
+				if len(all) <= before {
+					t.Fatalf("%s: nothing was started: %+v", form, r)
+				}
+				if form == "events" && !strings.Contains(r.stdout, `"type":"result"`) ||
+					strings.Contains(r.stdout, "namespaces") {
+					t.Errorf("%s", r.stdout)
+				}
+				return all[len(all)-1]
+			}
+			own, events := started("stream-json"), started("events")
+			same := func(args []string) string {
+				id := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{24,32}|/00\d|2\S+Z$`)
+				return id.ReplaceAllString(strings.Join(args, " "), "ID")
+			}
+			slices.Sort(own.Env)
+			slices.Sort(events.Env)
+			if a, b := same(own.Args), same(events.Args); a != b {
+				t.Errorf("the arguments are\n%s\nand with events\n%s", a, b)
+			}
+			if a, b := same(own.Env), same(events.Env); a != b || !strings.Contains(b, "COMPANY_KEY") {
+				t.Errorf("the environment is\n%s\nand with events\n%s", a, b)
+			}
+			if own.Dir != events.Dir || own.Stdin != events.Stdin {
+				t.Errorf("%q in %s, with events %q in %s", own.Stdin, own.Dir, events.Stdin, events.Dir)
+			}
+		})
 	}
 }

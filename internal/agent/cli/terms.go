@@ -88,7 +88,7 @@ func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services, kept ...Term) err
 	if err := Keep(d.Name(), *s, sv, kept...); err != nil {
 		return err
 	}
-	if off := m.Cell(agent.RepoConfig, "off", setting.OneShot); s.Env != nil && len(off.Env) > 0 {
+	if off := m.Cell(agent.RepoConfig, "off", setting.OneShot); s.Env != nil && !s.Plain && len(off.Env) > 0 {
 		s.Env = Environ(s.Env, off.Env) // a person has to review a repository's instructions
 	}
 	for _, shared := range []struct {
