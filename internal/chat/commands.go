@@ -224,6 +224,10 @@ func (c *Chat) permissions(ctx context.Context, rest string) {
 		return
 	}
 	mode, ok := setting.ParseApproval(rest)
+	if words := setting.Elsewhere().Refusal(rest); words != "" {
+		c.notice(fmt.Sprintf("There is no mode %s. With that word, %s.", text.Name(rest), words))
+		return
+	}
 	if !ok {
 		c.notice(fmt.Sprintf("There is no mode %s: %s", text.Name(rest), text.Either(modes())))
 		return

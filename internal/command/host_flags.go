@@ -23,6 +23,7 @@ const dontAsk = "dont-ask"
 func sandboxParam() contract.Param {
 	return contract.Param{
 		Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)},
+		Also: setting.SandboxElsewhere(),
 		Help: "what commands can change; off: no walls",
 	}
 }
@@ -31,8 +32,14 @@ func sandboxParam() contract.Param {
 // are further values of --permission-mode.
 func hostParams(more ...string) []contract.Param {
 	return []contract.Param{
-		{Name: "approval", Kind: contract.Enum, Enum: approvalWords(), Help: "what runs without asking"},
-		{Name: "permission-mode", Kind: contract.Enum, Enum: append(hostWords(), more...), Help: "the same"},
+		{
+			Name: "approval", Kind: contract.Enum, Enum: approvalWords(), Also: setting.Elsewhere(),
+			Help: "what runs without asking",
+		},
+		{
+			Name: "permission-mode", Kind: contract.Enum, Enum: append(hostWords(), more...),
+			Also: setting.Elsewhere(), Help: "the same",
+		},
 		{Name: "auto-edit", Kind: contract.Bool, Help: "as --approval auto-edit"},
 		{Name: "yolo", Kind: contract.Bool, Help: "as --approval yolo"},
 		{Name: "read-only", Kind: contract.Bool, Help: "as --approval plan"},

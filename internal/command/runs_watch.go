@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/run"
+	"omniagent/internal/setting"
 	"omniagent/internal/text"
 )
 
@@ -21,6 +22,15 @@ func printedRun() contract.Param {
 	p := runParam()
 	p.Stdin = false
 	return p
+}
+
+// printedForm is --output of a command that prints in one form.
+func printedForm(word string) contract.Param {
+	return contract.Param{
+		Name: "output", As: "output-format", Kind: contract.Enum, Enum: []string{word}, Default: word,
+		Also: setting.Meaning("text:plain,stream-json:jsonl"),
+		Help: "accepted; there is no other form",
+	}
 }
 
 func whereParam() contract.Param {
@@ -50,6 +60,7 @@ func runsWatch() *contract.Command {
 		Params: []contract.Param{
 			printedRun(), whereParam(),
 			{Name: "from", Kind: contract.Int, Default: "1", Min: 1, Max: 1 << 53, Help: "seq of the first line"},
+			printedForm("jsonl"),
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the run succeeded; any other status is that of omniagent run"},
@@ -219,6 +230,7 @@ func runsLogs() *contract.Command {
 		Params: []contract.Param{
 			printedRun(), whereParam(),
 			{Name: "raw", Kind: contract.Enum, Enum: []string{"stdout", "stderr"}, Help: "the bytes of this stream"},
+			printedForm("plain"),
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is printed"},

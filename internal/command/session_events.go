@@ -22,7 +22,7 @@ func sessionEvents() *contract.Command {
 		Params: []contract.Param{
 			{Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Help: "the session"},
 			{Name: "from", Kind: contract.Int, Default: "1", Help: "seq of the first record to print"},
-			whereParam(),
+			whereParam(), printedForm("jsonl"),
 			{
 				Name: "follow", Short: "f", Kind: contract.Bool,
 				Help: "wait for further records while a process has the session open",

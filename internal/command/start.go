@@ -7,6 +7,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/provider"
+	"omniagent/internal/setting"
 	"omniagent/internal/xnlcall"
 )
 
@@ -66,8 +67,8 @@ func (p Parts) startParams() []contract.Param {
 		{Name: "prompt", Short: "p", Kind: contract.Text, MaxLen: 64 << 20, Help: "the message"},
 		{Name: "resume", Short: "r", Kind: contract.Name, Help: "session to continue"},
 		{
-			Name: "output-format", Kind: contract.Enum, Enum: []string{"stream-json", "json", "text"},
-			Default: "stream-json", Help: "json: the result alone",
+			Name: "output-format", As: "output", Kind: contract.Enum, Enum: []string{"stream-json", "json", "text"},
+			Also: setting.OutputElsewhere(), Default: "stream-json", Help: "json: the result alone",
 		},
 		{
 			Name: "input-format", Kind: contract.Enum, Enum: []string{"auto", "text", "stream-json"}, Default: "auto",

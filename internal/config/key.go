@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"omniagent/internal/literal"
+	"omniagent/internal/setting"
 	"omniagent/internal/text"
 )
 
@@ -42,11 +43,12 @@ func (t Type) String() string {
 type Key struct {
 	Name    string // dotted: "audit.keep"
 	Type    Type
-	Default string   // as text; "" = unset
-	Enum    []string // the allowed values of an Enum
-	Max     string   // the longest Duration, as text; "" = any
-	Env     string   // variable that sets it; "" = none
-	Flag    string   // flag that sets it, for sources; "" = the name with dashes for dots and underscores
+	Default string           // as text; "" = unset
+	Enum    []string         // the allowed values of an Enum
+	Also    setting.Synonyms // words of other programs for them
+	Max     string           // the longest Duration, as text; "" = any
+	Env     string           // variable that sets it; "" = none
+	Flag    string           // flag that sets it, for sources; "" = the name with dashes for dots and underscores
 	Help    string
 
 	// Personal: a project's file cannot set it, trusted or not, because it concerns the user's own things.
@@ -77,6 +79,8 @@ func ReadKeys(table string) []Key {
 				k.Max = value
 			case "values":
 				k.Enum = strings.Split(value, ",")
+			case "also":
+				k.Also = setting.Meaning(value)
 			case "env":
 				k.Env = value
 			case "flag":
@@ -131,6 +135,10 @@ func (k Key) parse(text string) (any, error) {
 	case Duration:
 		return k.parseDuration(text)
 	case Enum:
+		text = k.Also.Read(text)
+		if words := k.Also.Refusal(text); words != "" {
+			return nil, fmt.Errorf("has no value %s: with that word, %s", quote(text), words)
+		}
 		if !slices.Contains(k.Enum, text) {
 			return nil, fmt.Errorf("must be one of %s, not %s", strings.Join(k.Enum, ", "), quote(text))
 		}

@@ -84,7 +84,7 @@ func (p *problems) context(origin, name string, in Value, message, near string) 
 }
 
 func (k Key) corrected(written string) string {
-	if k.Type != Enum {
+	if k.Type != Enum || k.Also.Refusal(written) != "" {
 		return ""
 	}
 	return text.Nearest(written, k.Enum)

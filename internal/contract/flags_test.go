@@ -11,7 +11,7 @@ func TestTableOfFlags(t *testing.T) {
 	scopes := strings.Fields(
 		"always changes destroys lasts lists logs-in networks previews reads recurses resumes shows streams")
 	kinds := []Kind{Text, ID, File, URL, Int, Bool, Enum, Duration, Names, JSON}
-	known := strings.Fields("short values default length max sensitive common")
+	known := strings.Fields("short values default length max sensitive common also as")
 	lines := 0
 	for line := range strings.Lines(flagTable) {
 		if line[0] == '#' {

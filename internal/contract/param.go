@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/literal"
 	"omniagent/internal/redact"
+	"omniagent/internal/setting"
 	"omniagent/internal/text"
 )
 
@@ -40,6 +41,8 @@ type Param struct {
 	Help      string
 	Default   string
 	Enum      []string
+	Also      setting.Synonyms // of an Enum: words of other programs
+	As        string           // another spelling of the name
 	Required  bool
 	Position  int    // 1 is the first
 	Variadic  bool   // takes all further positional arguments; may be repeated as a flag
@@ -179,6 +182,9 @@ func (p Param) check(value string) []fault.Problem {
 		}
 	case Enum:
 		if !slices.Contains(p.Enum, value) {
+			if words := p.Also.Refusal(value); words != "" {
+				return bad(fault.ArgError, "", "%s has no value %s: with that word, %s", p.shown(), value, words)
+			}
 			near := text.Nearest(value, p.Enum)
 			return bad(fault.ArgError, near, "%s takes one of %s%s", p.shown(), strings.Join(p.Enum, ", "),
 				didYouMean(near))

@@ -58,7 +58,8 @@ func (p *Program) takesNext(arg string) bool {
 	}
 	long := strings.HasPrefix(arg, "--")
 	is := func(param *Param) bool {
-		return long && param.Name == name || !long && param.Short != "" && strings.HasSuffix(name, param.Short)
+		return long && (param.Name == name || param.As == name) ||
+			!long && param.Short != "" && strings.HasSuffix(name, param.Short)
 	}
 	for _, c := range p.Commands {
 		for i := range c.Params {
@@ -143,6 +144,7 @@ func (p *Program) flags(call *Call, rest []string) (given map[string][]string, p
 			}
 		}
 	}
+	call.read(given)
 	for _, name := range []string{"quiet", "stable-output", "output"} {
 		if values, ok := given[name]; ok {
 			call.values[name] = values
@@ -165,7 +167,7 @@ func (c *Call) named(arg string) []flagUse {
 		if !joined {
 			value = "true"
 		}
-		return []flagUse{{c.params[name], value, joined}}
+		return []flagUse{{c.flag(name), value, joined}}
 	}
 	var found []flagUse
 	for left := arg[1:]; left != ""; {
@@ -185,6 +187,28 @@ func (c *Call) named(arg string) []flagUse {
 		found = append(found, one)
 	}
 	return found
+}
+
+// flag returns the flag of a name, or of another spelling of it.
+func (c *Call) flag(name string) Param {
+	if p, ok := c.params[name]; ok || name == "" {
+		return p
+	}
+	for _, p := range c.params {
+		if p.As == name {
+			return p
+		}
+	}
+	return Param{}
+}
+
+// read replaces the words of other programs by those of the flags.
+func (c *Call) read(values map[string][]string) {
+	for name, list := range values {
+		for i, word := range list {
+			list[i] = c.params[name].Also.Read(word)
+		}
+	}
 }
 
 // unknownFlag explains a flag that the command does not have, as typed.

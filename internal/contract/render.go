@@ -29,6 +29,7 @@ func (c *Call) format() string {
 		return "plain"
 	}
 	for _, wanted := range []string{c.String("output"), c.Config.String("output"), c.Host.env(prefix + "OUTPUT")} {
+		wanted = c.params["output"].Also.Read(wanted)
 		if slices.Contains([]string{"json", "jsonl", "tsv", "plain", "id"}, wanted) {
 			return wanted
 		}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"omniagent/internal/setting"
 )
 
 // Flags that more than one command has are declared once, in flags.txt. They are ordinary parameters for everything
@@ -48,6 +50,10 @@ func (p *Param) set(what, value string, _ bool) {
 		p.MaxLen = int(n)
 	case "max":
 		p.Max = n
+	case "also":
+		p.Also = setting.Meaning(value)
+	case "as":
+		p.As = value
 	case "common":
 		p.Common = true
 	case "sensitive":

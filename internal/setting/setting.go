@@ -48,10 +48,10 @@ func (a Approval) Edits() bool { return a == AutoEdit || a == Yolo }
 // Stricter reports whether fewer calls run without a question than with prompt.
 func (a Approval) Stricter() bool { return a == DenyAll || a == AskAll || a == Plan }
 
-// ParseApproval reads an approval: one of the seven words, or an older word for one: auto for yolo, interactive for
-// ask. It ignores case and surrounding blanks. The words of an agent's own protocol belong to that protocol.
+// ParseApproval reads an approval: one of the seven words, or another word for one: auto for yolo, interactive for ask,
+// and those of Elsewhere. It ignores case and surrounding blanks.
 func ParseApproval(word string) (Approval, bool) {
-	switch word = strings.ToLower(strings.TrimSpace(word)); word {
+	switch word = strings.ToLower(Elsewhere().Read(strings.TrimSpace(word))); word {
 	case "auto":
 		return Yolo, true
 	case "interactive":

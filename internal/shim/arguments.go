@@ -126,7 +126,7 @@ func (f *Flag) example() string {
 
 func exactly(flags []Flag, word string) bool {
 	return slices.ContainsFunc(flags, func(f Flag) bool {
-		return word == "--"+f.Name || f.Short != "" &&
+		return word == "--"+f.Name || f.as != "" && word == "--"+f.as || f.Short != "" &&
 			word == "-"+f.Short
 	})
 }
@@ -138,7 +138,7 @@ func split(flags []Flag, word string) (flag *Flag, value string, attached bool, 
 	}
 	if long, ok := strings.CutPrefix(word, "--"); ok {
 		name, value, attached := strings.Cut(long, "=")
-		i := slices.IndexFunc(flags, func(f Flag) bool { return f.Name == name })
+		i := slices.IndexFunc(flags, func(f Flag) bool { return f.Name == name || f.as != "" && f.as == name })
 		if i < 0 && strings.EqualFold(name, "agents-dir") { // accepted like all the others
 			i = slices.IndexFunc(flags, func(f Flag) bool { return f.Name == "agentsDir" })
 		}
@@ -223,6 +223,7 @@ func printable(s string) string {
 func (a *Arguments) set(flag *Flag, value string, given bool) error {
 	sh := &a.Shared
 	var err error
+	value = flag.also.Read(value)
 	switch flag.Name {
 	case "prompt":
 		a.Prompt = &value
@@ -334,6 +335,10 @@ func choose[T ~string](flag *Flag, value string, allowed []T) (setting.Chosen[T]
 }
 
 func bad(flag *Flag, value string, allowed []string) error {
+	if words := flag.also.Refusal(value); words != "" {
+		return fault.New(fault.ArgError, "--%s has no value %s: with that word, %s", flag.Name, printable(value),
+			words).Hint("its values are %s", strings.Join(allowed, ", "))
+	}
 	f := fault.New(fault.ArgError, "--%s is %q, and must be one of %s", flag.Name, printable(value),
 		strings.Join(allowed, ", "))
 	if near := text.Nearest(strings.ToLower(value), allowed); near != "" {

@@ -25,7 +25,9 @@ type Flag struct {
 	Help    string
 	Common  bool // often used
 	takes   takes
-	free    bool // any text is a value
+	free    bool             // any text is a value
+	also    setting.Synonyms // words of other programs for the values
+	as      string           // another spelling of the name
 }
 
 // Optional reports whether the flag has a meaning without its value too.
@@ -47,11 +49,11 @@ func Flags() []Flag {
 		{Name: "agent", Value: "NAME", takes: aValue, free: true, Common: true, Help: "the coding agent"},
 		{
 			Name: "approval", Value: "WORD", takes: aValue, Allowed: text.Words(setting.Approvals()), Default: "prompt",
-			Common: true, Help: "what the agent may do without asking",
+			Common: true, Help: "what the agent may do without asking", also: setting.Elsewhere(),
 		},
 		{
 			Name: "permission-mode", Value: "WORD", takes: aValue, Allowed: text.Words(setting.Approvals()),
-			Help: "--approval WORD",
+			Help: "--approval WORD", also: setting.Elsewhere(),
 		},
 		{Name: "auto-edit", Help: "--approval auto-edit"},
 		{Name: "yolo", Help: "--approval yolo; no sandbox unless asked for"},
@@ -59,12 +61,13 @@ func Flags() []Flag {
 		{
 			Name: "sandbox", Value: "WORD", takes: aValue, Allowed: text.Words(setting.Sandboxes()),
 			Default: "workspace-write",
-			Common:  true, Help: "what its commands can reach",
+			Common:  true, Help: "what its commands can reach", also: setting.SandboxElsewhere(),
 		},
 		{
 			Name: "output", Value: "FORM", takes: aValue, Allowed: append(text.Words(setting.Outputs()), events),
 			Default: "text",
 			Common:  true, Help: "form of its output; events is one form for every agent",
+			also: setting.OutputElsewhere(), as: "output-format",
 		},
 		{Name: "json", Help: "--output json"},
 		{Name: "stream-json", Help: "--output stream-json"},

@@ -295,10 +295,12 @@ func Keys() []config.Key {
 		{Name: "agent", Type: config.String, Env: "OMNIAGENT_AGENT", Help: "agent that is used when none is named"},
 		{
 			Name: "shim.approval", Type: config.Enum, Enum: text.Words(setting.Approvals()), Flag: "approval",
+			Also: setting.Elsewhere(),
 			Help: "what an agent may do without asking",
 		},
 		{
 			Name: "shim.sandbox", Type: config.Enum, Enum: text.Words(setting.Sandboxes()), Flag: "sandbox",
+			Also: setting.SandboxElsewhere(),
 			Help: "what an agent's commands can reach; yolo leaves it as it is",
 		},
 		{Name: "shim.model", Type: config.String, Flag: "model", Help: "model, in the agent's own words"},
