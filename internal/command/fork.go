@@ -9,7 +9,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"omniagent/internal/autorun"
 	"omniagent/internal/contract"
+	"omniagent/internal/enclosure"
 	"omniagent/internal/fault"
 	"omniagent/internal/fork"
 	"omniagent/internal/text"
@@ -245,6 +247,7 @@ type forkApplied struct {
 
 type forkResult struct {
 	Path   string `json:"path"`
+	Later  bool   `json:"runs_later" doc:"some program runs or obeys it later by itself, such as a hook"`
 	Result string `json:"result" enum:"applied,merged,marked,kept" doc:"as in the fork; with the changes of both; with marks where they meet; as it was"`
 	Reason string `json:"reason" doc:"why it is marked or kept"`
 }
@@ -254,22 +257,22 @@ func forkAppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) forkApplied {
 		Name: f.Name, Turn: orNil(out.Turn), Commits: out.Commits, Branch: orNil(out.Branch), InPlace: out.InPlace,
 		Resumed: out.Resumed, dryRun: dryRun, root: f.Workspace,
 	}
-	add := func(path, result, reason string) {
-		path = filepath.Join(f.Workspace, filepath.FromSlash(path))
-		d.Files = append(d.Files, forkResult{path, result, reason})
+	add := func(name, result, reason string, later bool) {
+		path := filepath.Join(f.Workspace, filepath.FromSlash(name))
+		d.Files = append(d.Files, forkResult{path, later || slices.Contains(out.Later, name), result, reason})
 	}
 	for _, k := range out.Conflicts {
 		result := "kept"
 		if k.Marked {
 			result = "marked"
 		}
-		add(k.Path, result, k.Reason)
+		add(k.Path, result, k.Reason, k.Later)
 	}
 	for _, path := range out.Merged {
-		add(path, "merged", "")
+		add(path, "merged", "", false)
 	}
 	for _, path := range out.Applied {
-		add(path, "applied", "")
+		add(path, "applied", "", false)
 	}
 	return d
 }
@@ -293,13 +296,22 @@ func (d forkApplied) PlainText() string {
 		verb = "Would bring home"
 	}
 	var merged int
-	var decide []string
+	var decide, later []string
+	held := ""
 	for _, f := range d.Files {
+		came := true
 		switch f.Result {
 		case "merged":
 			merged++
 		case "marked", "kept":
+			came = f.Result == "marked"
 			decide = append(decide, "  "+shownIn(d.root, f.Path)+": "+text.Visible(f.Reason))
+		}
+		switch {
+		case f.Later && came:
+			later = append(later, shownIn(d.root, f.Path))
+		case f.Later && held == "":
+			held = shownIn(d.root, f.Path)
 		}
 	}
 	first := verb + " " + plural(len(d.Files)-len(decide), "path")
@@ -313,20 +325,27 @@ func (d forkApplied) PlainText() string {
 	if len(decide) > 0 {
 		lines = append(append(lines, "For you to decide:"), decide...)
 	}
+	if held != "" {
+		lines = append(lines, "Files that are run later by themselves come home with --take, such as --take "+held+".")
+	}
+	if len(later) > 0 {
+		lines = append(lines, "Run later by themselves: "+strings.Join(later, ", "))
+	}
 	if d.Turn != nil {
 		lines = append(lines, "omniagent undo takes it back.")
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
 
-func forkApply() *contract.Command {
+func (p Parts) forkApply() *contract.Command {
 	return forkCommand(contract.Command{
 		Path: "fork apply", Summary: "merge what a fork has changed into the workspace", Danger: contract.Mutating,
 		Detail: "Changes of both are merged; where they meet, the file gets marks and is listed. Commits arrive " +
 			"on the " +
-			"branch if neither it nor\nthe index has moved, else as the branch fork/NAME. See docs/forks.md.",
+			"branch if neither it nor\nthe index has moved, else as the branch fork/NAME. What is run later by " +
+			"itself, such as a hook, stays in the fork\nunless --take names it. See docs/forks.md.",
 		DryRun: true, Reversible: true, Output: contract.TypeOf[forkApplied](), Volatile: []string{"turn"},
-		Params:   []contract.Param{forkParam()},
+		Params:   []contract.Param{forkParam(), takeParam()},
 		Files:    []contract.FileEffect{forkFiles(), undoFiles(), {Path: ".", Type: "state"}},
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
 		Exits: []contract.Exit{
@@ -337,7 +356,7 @@ func forkApply() *contract.Command {
 		},
 		Examples: []contract.Example{{Description: "All of it", Command: "omniagent fork apply try"}},
 		Run: on(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
-			d, err := bringHome(ctx, c, f)
+			d, err := p.bringHome(ctx, c, f)
 			return contract.Result{
 				Data: d, Effect: d.effect(), Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
 			}, err
@@ -345,8 +364,16 @@ func forkApply() *contract.Command {
 	})
 }
 
+// takeParam names what comes home although it is run later by itself.
+func takeParam() contract.Param {
+	return contract.Param{
+		Name: "take", Kind: contract.Text, Value: "PATH", Repeat: true,
+		Help: "bring this home too although it is run later by itself, such as a hook; . is all",
+	}
+}
+
 // bringHome merges what a fork has changed into the workspace.
-func bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (forkApplied, error) {
+func (p Parts) bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (forkApplied, error) {
 	if in := forkAround(c); in != nil {
 		return forkAppliedOf(f, fork.Outcome{}, c.DryRun()), fault.New(fault.Conflicting,
 			"this is the fork %s, and changes are brought home outside of it", in.Name).
@@ -359,7 +386,8 @@ func bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (forkApplied
 	if err != nil {
 		return forkApplied{}, err
 	}
-	out, err := f.Apply(ctx, store, c.DryRun())
+	policy := p.later(c, f)
+	out, err := f.Apply(ctx, store, fork.Request{DryRun: c.DryRun(), Take: c.Strings("take"), Policy: &policy})
 	if told := undo.Sentence(out.Gaps); told != "" {
 		c.Warn("UNDO", "%s", told)
 	}
@@ -372,9 +400,15 @@ func bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (forkApplied
 	}
 	if err == nil && len(out.Conflicts) > 0 && !c.DryRun() {
 		err = fault.New(fault.PartialFailure, "not as in the fork: %s", plural(len(out.Conflicts), "path")).
-			Hint("settle what data.files names%s", orUndo(out.Turn))
+			Hint("settle what data.files names%s%s", orTake(out), orUndo(out.Turn))
 	}
 	return forkAppliedOf(f, out, c.DryRun()), err
+}
+
+// later returns the policy of a fork's workspace about what is run later by itself.
+func (p Parts) later(c *contract.Call, f *fork.Fork) autorun.Policy {
+	home, _ := c.Host.Lookup("HOME")
+	return enclosure.Later(f.Workspace, p.guarded(c), home, c.Host.Lookup)
 }
 
 // warnOwn says what only the repositories of a fork have, since it goes when the fork is deleted.
@@ -392,6 +426,14 @@ func warnOwn(ctx context.Context, c *contract.Call, f *fork.Fork) {
 	}
 	c.Warn("FORK_OWN", "commits of %s%s stay in the fork; omniagent fork diff %s lists them", text.Visible(first), more,
 		f.Name)
+}
+
+// orTake is how what is run later by itself comes home.
+func orTake(out fork.Outcome) string {
+	if !slices.ContainsFunc(out.Conflicts, func(c fork.Conflict) bool { return c.Later }) {
+		return ""
+	}
+	return ", bring home what is run later by itself with --take PATH"
 }
 
 // orUndo is the other way to go on where a turn was recorded.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"omniagent/internal/contract"
@@ -170,7 +171,8 @@ func (p Parts) guardedBeside(paths contract.Paths, lookup func(string) (string, 
 	for _, d := range p.Agents {
 		about := d.Describe()
 		all = append(all, guard.Agent{
-			Program: about.Binary, Package: about.Package, Settings: about.Settings, Private: about.Private,
+			Program: about.Binary, Package: about.Package, Private: about.Private,
+			Settings: slices.Concat(about.Settings, about.RepoFiles),
 		})
 	}
 	home, _ := lookup("HOME")

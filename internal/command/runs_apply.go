@@ -47,7 +47,7 @@ func (d runApplied) PlainText() string {
 // Verbatim says that the patch is for git apply.
 func (d runApplied) Verbatim() bool { return d.Patch.Value != "" }
 
-func runsApply() *contract.Command {
+func (p Parts) runsApply() *contract.Command {
 	return forkCommand(contract.Command{
 		Path: "runs apply", Summary: "bring home what a run did in its fork", Danger: contract.Mutating,
 		Detail: "It does what fork apply does. With --as branch, or patch, the files here stay as they are. See " +
@@ -58,6 +58,7 @@ func runsApply() *contract.Command {
 				Name: "as", Kind: contract.Enum, Default: asInPlace, Enum: []string{asInPlace, asBranch, asPatch},
 				Help: "how",
 			},
+			takeParam(),
 		},
 		Files:    []contract.FileEffect{forkFiles(), undoFiles(), {Path: ".", Type: "state"}},
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
@@ -74,11 +75,11 @@ func runsApply() *contract.Command {
 				Command:     "omniagent runs apply run-1a2b3c4d --as patch --output plain",
 			},
 		},
-		Run: on(runStore, applyRun),
+		Run: on(runStore, p.applyRun),
 	})
 }
 
-func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.Result, error) {
+func (p Parts) applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.Result, error) {
 	r, err := runs.Load(ctx, c.String("id"))
 	if err != nil {
 		return contract.Result{}, err
@@ -102,9 +103,13 @@ func applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.R
 		d.Branch, d.Commits, err = orNil(branch), count, errBranch
 		if changes, errChanges := f.Changes(ctx); err == nil && errChanges == nil {
 			warnLeftOut(c, f.LeftOut(changes))
+			if later := f.RunsLater(p.later(c, f), changes); len(later) > 0 {
+				c.Warn("RUNS_LATER", "the branch has what is run later by itself once it is checked out: %s",
+					text.Visible(strings.Join(later, ", ")))
+			}
 		}
 	default:
-		d.forkApplied, err = bringHome(ctx, c, f)
+		d.forkApplied, err = p.bringHome(ctx, c, f)
 	}
 	return contract.Result{
 		Data: d, Effect: d.effect(), Target: map[string]any{"run": r.ID, "fork": f.Name, "cwd": f.Workspace},
@@ -121,7 +126,7 @@ func (d *runApplied) foresee(ctx context.Context, c *contract.Call, f *fork.Fork
 			continue
 		}
 		path := filepath.Join(f.Workspace, filepath.FromSlash(change.Path))
-		d.Files = append(d.Files, forkResult{path, "applied", ""})
+		d.Files = append(d.Files, forkResult{path, false, "applied", ""})
 	}
 	d.branch = f.BranchName()
 	return err

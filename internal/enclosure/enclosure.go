@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"omniagent/internal/autorun"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/gate"
@@ -57,6 +58,7 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 	p := sandbox.Policy{
 		Root: root, Write: sandbox.GitDirs(root), Protected: w.Agents.Protected(),
 		Hidden: Credentials(w.Agents, w.Home), GitConfig: GitConfig(w.Home, w.Lookup), Temp: w.Temp,
+		Obeyed:      w.Agents.Protected(),
 		HiddenNames: w.Barred.UnreadNames, KeptNames: w.Barred.UnchangedNames, Limits: sandbox.Limits{Memory: w.Memory},
 	}
 	for _, dir := range w.Roots {
@@ -73,7 +75,13 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 			}
 		}
 	}
+	started := startedOf(w.Home, w.Lookup)
 	for _, dir := range append([]string{root}, p.Roots...) {
+		if place := started.Holds(dir); place != "" {
+			return p, startsThere(dir, place)
+		}
+		p.Started = append(p.Started, started.Into(dir)...)
+		p.Fresh = append(p.Fresh, autorun.For(dir, nil, excludes(w.Home, w.Lookup)))
 		trees, whole := sandbox.Repositories(dir)
 		p.Repositories, p.Unseen = append(p.Repositories, trees...), p.Unseen || !whole
 	}

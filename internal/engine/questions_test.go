@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"omniagent/internal/autorun"
 	"omniagent/internal/engine"
 	"omniagent/internal/event"
 	"omniagent/internal/guard"
@@ -30,8 +31,12 @@ func TestHowMuchIsAsked(t *testing.T) {
 	hermetic.Long(t)
 	t.Parallel()
 	lines := publicCommands(t)
+	policy := autorun.For("/testbed", nil, "") // nothing is there, so that each name with a dot is a new one
 	judge := guard.Judge{
-		Known: tool.Ours().Specs(), Place: guard.Place{Root: "/testbed", Dir: "/testbed", Home: "/root"},
+		Known: tool.Ours().Specs(), Place: guard.Place{
+			Root: "/testbed", Dir: "/testbed", Home: "/root",
+			Fresh: func(path string) string { return policy.Why(path, true) },
+		},
 	}
 	for _, covered := range []bool{true, false} {
 		limits := []limit{{setting.Yolo, false, 0, 1}, {setting.Default, true, 20, 1}, {setting.Default, false, 0, 1}}

@@ -33,6 +33,7 @@ type Outcome struct {
 	Rewrote   bool       // Branch is another one because the fork has dropped commits of the checked out one
 	Resumed   bool       // completed an earlier Apply whose process had died
 	Gaps      []tree.Gap // what undo cannot restore
+	Later     []string   // paths of Applied and Merged that are run later by themselves, see Request.Take
 }
 
 // Conflict is a path that could not be made the same as in the fork.
@@ -40,6 +41,7 @@ type Conflict struct {
 	Path   string
 	Reason string
 	Marked bool // the file has both versions, between conflict markers
+	Later  bool // it stays in the fork because it is run later by itself, see Request.Take
 }
 
 // The reasons.
@@ -84,11 +86,13 @@ type step struct {
 // applying is the state of an Apply.
 type applying struct {
 	*Fork
-	ctx   context.Context
-	root  *os.Root
-	was   *bases
-	steps []step
-	old   journal // journal of an Apply that was killed
+	ctx     context.Context
+	request Request
+	later   *later
+	root    *os.Root
+	was     *bases
+	steps   []step
+	old     journal // journal of an Apply that was killed
 	journal
 	out  Outcome
 	took map[string]appliedFileState // the new base
@@ -97,7 +101,9 @@ type applying struct {
 }
 
 // Apply merges the changes of the fork into the workspace. It takes a snapshot first, so that undo can revert it.
-func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Outcome, error) {
+// What is run later by itself stays in the fork, unless the request names it.
+func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, r Request) (Outcome, error) {
+	dryRun := r.DryRun
 	held, err := f.lock(ctx)
 	if err != nil {
 		return Outcome{}, err
@@ -110,7 +116,10 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, dryRun bool) (Ou
 		}
 		defer func() { _ = alone.Unlock() }()
 	}
-	a := &applying{Fork: f, ctx: ctx, took: map[string]appliedFileState{}, before: map[string]*appliedFileState{}}
+	a := &applying{
+		Fork: f, ctx: ctx, request: r, later: f.later(r.Policy), took: map[string]appliedFileState{},
+		before: map[string]*appliedFileState{},
+	}
 	if a.root, err = f.openRoot(); err != nil {
 		return a.out, err
 	}
@@ -252,6 +261,9 @@ func (a *applying) decide(name string, m, t *side) error {
 		return err
 	}
 	if t == nil && b.known && !b.there {
+		return nil
+	}
+	if a.holdsBack(name, m, t) {
 		return nil
 	}
 	if !a.reachable(name) {
@@ -438,7 +450,7 @@ func (a *applying) spare(turn *undo.Turn) {
 func (a *applying) note(s step) {
 	switch {
 	case s.marked:
-		a.out.Conflicts = append(a.out.Conflicts, Conflict{s.name, bothMarked, true})
+		a.out.Conflicts = append(a.out.Conflicts, Conflict{Path: s.name, Reason: bothMarked, Marked: true})
 	case s.merged:
 		a.out.Merged = append(a.out.Merged, s.name)
 	default:
@@ -470,6 +482,7 @@ func (a *applying) conclude() error {
 	}
 	slices.Sort(a.out.Applied)
 	slices.Sort(a.out.Merged)
+	slices.Sort(a.out.Later)
 	slices.SortFunc(a.out.Conflicts, func(x, y Conflict) int { return cmp.Compare(x.Path, y.Path) })
 	return workspace.SyncDir(a.dir)
 }

@@ -248,7 +248,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	g2.must(filepath.Dir(g.dir), "mv project elsewhere")
-	_, err = f.Apply(t.Context(), g.snapshots, false)
+	_, err = f.Apply(t.Context(), g.snapshots, fork.Request{})
 	check("the workspace is gone", err, fault.FileMissing, "no longer exists")
 	_, err = f.Changes(t.Context())
 	check("the workspace is gone", err, fault.FileMissing, "no longer exists")

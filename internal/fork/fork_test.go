@@ -145,7 +145,7 @@ func (g *ground) run(f *fork.Fork, script string) string {
 
 func (g *ground) apply(f *fork.Fork) fork.Outcome {
 	g.t.Helper()
-	out, err := f.Apply(g.t.Context(), g.snapshots, false)
+	out, err := f.Apply(g.t.Context(), g.snapshots, fork.Request{})
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func TestApplyOfAnIncompleteHistory(t *testing.T) {
 				from.must(from.dir, "for i in 4 5 6; do echo $i >>f; git commit -qam $i; done")
 				f := g.make("try", tier)
 				g.run(f, script+"\n echo 7 >g; git add g; git commit -qm 7; echo new >new; rm -f none")
-				dry, err := f.Apply(t.Context(), g.snapshots, true)
+				dry, err := f.Apply(t.Context(), g.snapshots, fork.Request{DryRun: true})
 				if err != nil || reasons(dry)[".git"] == "" {
 					t.Errorf("%v %+v", err, dry)
 				}

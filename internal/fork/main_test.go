@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 			f, err := store.Open(os.Args[5])
 			if err == nil {
 				fmt.Println("begins")
-				_, err = f.Apply(context.Background(), snapshots, false)
+				_, err = f.Apply(context.Background(), snapshots, fork.Request{})
 			}
 			finish(err)
 		case "makes":

@@ -107,7 +107,7 @@ func TestApplyKeepsWhatUndoCannotRestore(t *testing.T) {
 		g.settle()
 		f := g.make("try", tier)
 		g.run(f, "rm -r large tracked small out out2 pipe; echo fork >replaced; chmod 755 mode")
-		planned, err := f.Apply(t.Context(), g.snapshots, true)
+		planned, err := f.Apply(t.Context(), g.snapshots, fork.Request{DryRun: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"omniagent/internal/fork"
 )
 
 // An apply that fails does not say that it has brought commits.
@@ -24,7 +26,7 @@ func TestApplyThatFailsHasBroughtNothing(t *testing.T) {
 			if err := block(g); err != nil {
 				t.Fatal(err)
 			}
-			out, err := f.Apply(t.Context(), g.snapshots, false)
+			out, err := f.Apply(t.Context(), g.snapshots, fork.Request{})
 			if err == nil || out.Commits != 0 || out.Branch != "" || out.InPlace {
 				t.Errorf("%v %+v", err, out)
 			}
@@ -67,7 +69,7 @@ func TestApplyLeavesWhatWasPutIn(t *testing.T) {
 	g.run(f, "rmdir empty; rm f; mkdir f; echo 1 >f/1")
 	g.must(g.dir, "echo mine >empty/mine; echo mine >>f")
 	for _, dryRun := range []bool{true, false} {
-		out, err := f.Apply(t.Context(), g.snapshots, dryRun)
+		out, err := f.Apply(t.Context(), g.snapshots, fork.Request{DryRun: dryRun})
 		if err != nil {
 			t.Fatal(err)
 		}

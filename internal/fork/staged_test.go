@@ -59,7 +59,7 @@ func TestApplyAgainKeepsWhatIsStaged(t *testing.T) {
 func (g *ground) fail(f *fork.Fork) {
 	g.t.Helper()
 	g.must(g.dir, "touch .git/refs/heads/main.lock")
-	if _, err := f.Apply(g.t.Context(), g.snapshots, false); !errors.Is(err, fault.Conflicting) {
+	if _, err := f.Apply(g.t.Context(), g.snapshots, fork.Request{}); !errors.Is(err, fault.Conflicting) {
 		g.t.Fatal(err)
 	}
 	g.must(g.dir, "rm .git/refs/heads/main.lock")
@@ -75,7 +75,7 @@ func TestApplyAgainTellsConflicts(t *testing.T) {
 	g.run(f, "echo theirs >mine; git commit -qam mine")
 	g.must(g.dir, "echo ours >mine")
 	g.must(g.dir, "touch .git/refs/heads/main.lock")
-	if _, err := f.Apply(t.Context(), g.snapshots, false); err == nil {
+	if _, err := f.Apply(t.Context(), g.snapshots, fork.Request{}); err == nil {
 		t.Fatal("it moves a branch that is locked")
 	}
 	g.must(g.dir, "rm .git/refs/heads/main.lock")
@@ -146,7 +146,7 @@ func TestApplyWhileGitIsUsed(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-			out, err := f.Apply(t.Context(), g.snapshots, false)
+			out, err := f.Apply(t.Context(), g.snapshots, fork.Request{})
 			if !errors.Is(err, fault.Conflicting) || strings.Count(err.Error(), "has changed while") != 1 {
 				t.Errorf("%v %+v", err, out)
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/autorun"
 	"omniagent/internal/pathname"
 )
 
@@ -403,14 +404,10 @@ func (w *walker) changesThere(p *piece, path, fixed string, takes change) {
 		return
 	}
 	if name := place.Agents.protectedName(fixed, root); name != "" {
-		p.protects(name+decidesLater, place.wallsHold(name, fixed, root))
+		p.protects(name+autorun.DecidesLater, place.wallsHold(name, fixed, root))
 	}
-	if place.Kept != nil {
-		for _, kept := range place.Kept() {
-			if foldedWithin(kept, fixed) {
-				p.protects(kept+" is protected: git or a link in a protected directory leads to it", true)
-			}
-		}
+	if why := place.later(fixed, false); why != "" {
+		p.protects(why, true)
 	}
 	for _, g := range place.Ground.Cover.Gaps {
 		switch meets := overlaps(path, g.Path, takes.beneath); {
@@ -425,7 +422,6 @@ func (w *walker) changesThere(p *piece, path, fixed string, takes change) {
 
 const (
 	outsideWorkspace = "it writes outside the workspace, which the walls refuse; --add-dir DIR opens a directory"
-	decidesLater     = " is protected, because it decides what is run or obeyed later"
 	heldBack         = ". The walls keep every command from it: use Write or Edit, which ask, or tell the user " +
 		"what to do"
 )

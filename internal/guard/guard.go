@@ -80,6 +80,8 @@ type Place struct {
 	// Kept returns further paths that only a person may change, such as the hooks that git's configuration names; may
 	// be nil
 	Kept func() []string
+	// Fresh returns why nobody but a person makes a path that is not there yet, see autorun.Policy, or ""; may be nil
+	Fresh func(path string) string
 	// InGit reports whether a path lies in a git directory, whatever its name; nil: only .git is one
 	InGit func(path string) bool
 	// Leads returns where a path leads, or each match of one with * or ?, if a link is on the way. nil: links are not

@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
+
+	"omniagent/internal/autorun"
 )
 
 // Agent has what guard needs to know about an agent.
@@ -19,16 +20,14 @@ type Agent struct {
 // Agents are the agents of this program.
 type Agents []Agent
 
-//go:embed protected.txt
-var protected string
-
 //go:embed credentials.txt
 var credentials string
 
-// Protected lists the names in a workspace that only a person may change: what is written there is run or obeyed later,
-// by git, by an editor, by a shell, by a package manager or by an agent. A directory stands for all beneath it.
-func (a Agents) Protected() []string {
-	names := strings.Fields(protected)
+// Protected lists the names in a workspace that only a person may change: those of package autorun, and the settings of
+// agents. A directory stands for all beneath it.
+func (a Agents) Protected() []string { return append(autorun.Names(), a.settings()...) }
+
+func (a Agents) settings() (names []string) {
 	for _, one := range a {
 		names = append(names, one.Settings...)
 	}
@@ -62,31 +61,9 @@ func resolve(dir, path string) string {
 // foldedWithin is pathname.Within as on a file system that ignores case. It compares the texts alone, because folding
 // may make a name such as "..:x" one that leads upwards.
 func foldedWithin(dir, path string) bool {
-	dir, path = fold(dir), fold(path)
+	dir, path = autorun.Fold(dir), autorun.Fold(path)
 	separator := string(filepath.Separator)
 	return dir != "" && (dir == path || strings.HasPrefix(path, strings.TrimSuffix(dir, separator)+separator))
-}
-
-// fold maps names to one form if some file system treats them as the same. It removes case, the dots and spaces at the
-// end and the text after a colon, which Windows ignores, and the invisible characters that macOS ignores.
-func fold(path string) string {
-	elements := strings.Split(strings.ToLower(path), string(filepath.Separator))
-	for i, e := range elements {
-		if head, _, _ := strings.Cut(e, ":"); head != "" {
-			e = head
-		}
-		e = strings.Map(func(r rune) rune {
-			if unicode.Is(unicode.Cf, r) {
-				return -1
-			}
-			return r
-		}, e)
-		elements[i] = e
-		if trimmed := strings.TrimRight(e, ". "); trimmed != "" {
-			elements[i] = trimmed
-		}
-	}
-	return strings.Join(elements, string(filepath.Separator))
 }
 
 // foreign reports whether path is written for another system: C:\x and \\host\x name no file here, but they name one
@@ -147,52 +124,43 @@ func (s Set) Write(path string, p Place) Verdict {
 	if name == "" && (inRepository(full, root) || p.InGit != nil && p.InGit(full)) {
 		name = ".git"
 	}
-	if name == "" && p.Kept != nil {
-		for _, kept := range p.Kept() {
-			if foldedWithin(kept, full) || foldedWithin(full, kept) {
-				v := one(Ask, path, kept+" is protected: git or a link in a protected directory leads to it")
-				v.Firm = true
-				return v
-			}
+	why := name + autorun.DecidesLater
+	if name == "" {
+		if why = p.later(full, true); why == "" {
+			return Verdict{}
 		}
 	}
-	if name == "" {
-		return Verdict{}
-	}
-	v := one(Ask, path, name+decidesLater) // a person may have a reason, and looks at it
+	v := one(Ask, path, why) // a person may have a reason, and looks at it
 	v.Firm = true
 	return v
 }
 
-// protectedName returns the protected name that a path in the workspace is or is beneath, at any depth, because a
-// workspace may contain other repositories. Changing a directory that contains one counts too.
-func (a Agents) protectedName(full, root string) string {
-	rel, err := filepath.Rel(root, full)
-	if err != nil {
-		return full
-	}
-	rel = fold(filepath.FromSlash(rel))
-	slash := "/" + filepath.ToSlash(rel) + "/"
-	for _, name := range a.Protected() {
-		if strings.Contains(slash, "/"+strings.ToLower(name)+"/") {
-			return name
+// later returns why a path that no name protects is run or obeyed later all the same, or "". above: what holds such a
+// path counts too.
+func (p Place) later(full string, above bool) string {
+	if p.Kept != nil {
+		for _, kept := range p.Kept() {
+			if foldedWithin(kept, full) || above && foldedWithin(full, kept) {
+				return kept + autorun.KeptBecause
+			}
 		}
 	}
-	if strings.HasSuffix(slash, "/.git/") {
-		return ".git"
-	}
-	// NTFS knows .git by this name too.
-	if strings.Contains(slash, "/git~1/") {
-		return ".git"
+	if p.Fresh != nil {
+		return p.Fresh(full)
 	}
 	return ""
+}
+
+// protectedName returns the protected name that a path in the workspace is or is beneath, or "".
+func (a Agents) protectedName(full, root string) string {
+	return autorun.Policy{Root: root, Names: a.settings()}.Named(full)
 }
 
 // inRepository reports whether a path is in the directory of git: its own commands write there, and tools for files
 // need not.
 func inRepository(full, root string) bool {
 	rel, err := filepath.Rel(root, full)
-	return err == nil && slices.Contains(strings.Split(fold(rel), string(filepath.Separator)), ".git")
+	return err == nil && slices.Contains(strings.Split(autorun.Fold(rel), string(filepath.Separator)), ".git")
 }
 
 // Read reports whether a tool may read path, which it may not where credentials are.

@@ -82,7 +82,7 @@ func (r *request) do(d deed) error {
 	case truncates:
 		return r.truncate(s, d.size)
 	case makesDirectory:
-		if !r.names.mayMakeDirectory(s.path) {
+		if !r.names.mayMakeDirectory(s.path) || r.fresh(s) {
 			return s.refusal(true)
 		}
 		r.mayHave(r.mask())
@@ -103,6 +103,14 @@ func (r *request) do(d deed) error {
 	return errGoOn
 }
 
+// fresh reports whether a name is not there yet and commands cannot make it, see autorun.Policy.
+func (r *request) fresh(s spot) bool { return r.names.isFresh(s.path) && s.kind() == 0 }
+
+// bringsFresh reports whether a move would make such a name, or bring names that a directory has.
+func (r *request) bringsFresh(from, to spot) bool {
+	return r.fresh(to) || from.kind() == unix.S_IFDIR && r.names.isFreshTree(to.path)
+}
+
 func (r *request) remove(s spot, flags int) error {
 	switch {
 	case r.names.lock(s.path) && !r.names.protects(s.path):
@@ -117,7 +125,7 @@ func (r *request) remove(s spot, flags int) error {
 
 // mayMake returns why a name cannot be made that does not stand for a directory.
 func (r *request) mayMake(s spot) error {
-	if !r.names.mayMove(s.path) {
+	if !r.names.mayMove(s.path) || r.fresh(s) {
 		return s.refusal(true)
 	}
 	if s.slash {
@@ -224,6 +232,13 @@ func (r *request) open(d deed) error {
 		return s.refusal(exclusive)
 	case flags&unix.O_CREAT != 0 && r.names.leadsTo(s.path): // a directory may be there, but no file
 		flags &^= unix.O_CREAT | unix.O_EXCL
+	case flags&unix.O_CREAT != 0 && s.name != "." && r.names.isFresh(s.path): // only what is there may be opened
+		if r.fresh(s) {
+			return refusedName
+		}
+		if flags &^= unix.O_CREAT; exclusive {
+			return unix.EEXIST
+		}
 	}
 	if flags&(unix.O_CREAT|unix.O_TMPFILE) != 0 {
 		r.mayHave(r.mask())
@@ -442,6 +457,9 @@ func (r *request) move(d deed) error {
 	}
 	if !r.names.mayMove(from.path) || !r.names.mayMove(to.path) {
 		return from.refusal(false)
+	}
+	if r.bringsFresh(from, to) || d.flags&unix.RENAME_EXCHANGE != 0 && r.bringsFresh(to, from) {
+		return refusedName
 	}
 	if kind := from.kind(); kind != unix.S_IFDIR && (from.slash || to.slash) {
 		if kind == 0 {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"omniagent/internal/autorun"
 )
 
 // guarded decides which names commands may change. Paths are those that the kernel knows, so links are followed
@@ -20,6 +22,7 @@ type guarded struct {
 	locks  map[string]bool // files that git replaces over a lock, in lower case too
 	gits   []string        // git directories
 	named  []string        // Policy.KeptNames
+	fresh  []autorun.Policy
 
 	mu   sync.RWMutex
 	dirs map[string]bool // what protects says of them
@@ -42,6 +45,9 @@ func newGuarded(o *order) *guarded {
 	}
 	for _, path := range o.Stay {
 		g.stays(path)
+	}
+	for _, words := range o.Fresh {
+		g.fresh = append(g.fresh, autorun.Of(words))
 	}
 	for _, path := range o.Locks {
 		g.locks[path], g.locks[strings.ToLower(path)] = true, true
@@ -135,6 +141,16 @@ func (g *guarded) mayRemove(path string) bool {
 // mayMove reports whether a command may move a name, or something else to that name, or make it but for a directory.
 func (g *guarded) mayMove(path string) bool {
 	return !g.protects(path) && !g.lock(path) && !g.leadsTo(path)
+}
+
+// isFresh reports whether a path is a name that commands cannot make, see autorun.Policy.
+func (g *guarded) isFresh(path string) bool {
+	return slices.ContainsFunc(g.fresh, func(p autorun.Policy) bool { return p.Fresh(path) })
+}
+
+// isFreshTree is isFresh for a directory, whatever was there.
+func (g *guarded) isFreshTree(path string) bool {
+	return slices.ContainsFunc(g.fresh, func(p autorun.Policy) bool { return p.FreshTree(path) })
 }
 
 // isHead reports whether a path is that of HEAD in a git directory. Without it git would look for another one.

@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"omniagent/internal/autorun"
 	"omniagent/internal/pathname"
 	"omniagent/internal/workspace"
 )
@@ -82,9 +82,9 @@ func packages(dir string) (found []string) {
 
 // Aliases returns the paths beneath root that only a person may change although their names do not say so: where .git
 // leads, what the links in protected directories lead to, and what git's configuration there, or one of the user's,
-// names as hooks, configuration or programs.
-func Aliases(root string, protected, user []string) (paths []string) {
-	p := Policy{Root: root, GitConfig: user}
+// names as hooks, configuration or programs; what protected files name, and where start-up places lead.
+func Aliases(root string, protected, user, started []string) (paths []string) {
+	p := Policy{Root: root, GitConfig: user, Obeyed: protected, Started: started}
 	all := append(p.git(root), p.pointers(root, "")...)
 	if up := enclosing(root); up != "" {
 		all = append(all, p.pointers(root, up)...)
@@ -157,7 +157,8 @@ func (p Policy) nested(root, tree string) (all []kept) {
 	return append(append(all, bareName(root, rel)...), p.pointers(root, rel)...)
 }
 
-// pointers returns what the configuration of a work tree names, as far as commands could write it.
+// pointers returns what protected files of a work tree and the configuration of git there name, and where start-up
+// places lead, as far as commands could write it.
 func (p Policy) pointers(root, rel string) (all []kept) {
 	tree := filepath.Join(root, rel)
 	files := slices.Clone(p.GitConfig)
@@ -169,21 +170,31 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 			all = append(all, kept{base: base, name: name, lock: lock})
 		}
 	}
+	var followed []string // directories of hooks
+	for _, dir := range repository(tree) {
+		followed = append(followed, filepath.Join(dir, "hooks"))
+	}
 	for i := 0; i < len(files) && i < mostIncludes; i++ {
 		for _, s := range gitSettings(files[i]) {
 			switch {
 			case slices.Contains([]string{"core.hookspath", "core.attributesfile", "init.templatedir"}, s.key):
-				add(homely(s.value, tree), false)
+				path := homely(s.value, tree)
+				if add(path, false); s.key == "core.hookspath" {
+					followed = append(followed, path)
+				}
 			case s.key == "include.path" || strings.HasPrefix(s.key, "includeif.") && strings.HasSuffix(s.key, ".path"):
 				path := homely(s.value, filepath.Dir(files[i]))
 				add(path, true)
 				files = append(files, path)
 			case !isData(s.key):
-				for _, path := range filesOf(s.value, tree) {
+				for _, path := range autorun.Files(s.value, tree) {
 					add(path, false)
 				}
 			}
 		}
+	}
+	for _, path := range append(autorun.Pointers(root, tree, p.Obeyed, followed), p.Started...) {
+		add(path, false)
 	}
 	return all
 }
@@ -193,19 +204,7 @@ func homely(path, base string) string {
 	if rest, found := strings.CutPrefix(path, "%(prefix)/"); found {
 		return filepath.Join(gitPrefix(), rest)
 	}
-	name, rest, found := strings.Cut(path, "/")
-	switch {
-	case !found || !strings.HasPrefix(name, "~"):
-	case name == "~":
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, rest)
-		}
-	default:
-		if u, err := user.Lookup(name[1:]); err == nil {
-			return filepath.Join(u.HomeDir, rest)
-		}
-	}
-	return absolute(path, base)
+	return filepath.Clean(autorun.Homely(path, base))
 }
 
 // gitPrefix returns the directory in which git is installed.
@@ -234,52 +233,6 @@ func isData(key string) bool {
 		"format.signaturefile", "fsck.skiplist", "mailmap.file", "receive.fsck.skiplist",
 	}, key)
 }
-
-// filesOf returns the files that the words of a command name: as they are, in a directory that another word names,
-// behind a variable or a substitution, such as "$(git rev-parse --show-toplevel)/tools/x", and as interpreters complete
-// names.
-func filesOf(command, tree string) (files []string) {
-	all := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n'\"!;|&()<>=`$", r) })
-	if len(all) > mostWords {
-		all = all[:mostWords]
-	}
-	dirs := []string{tree}
-	for _, word := range all {
-		for _, dir := range dirs {
-			paths := []string{homely(word, dir)}
-			if _, rest, found := strings.Cut(word, "/"); found && dir == tree {
-				paths = append(paths, filepath.Join(tree, rest))
-			}
-			for _, path := range slices.Concat(paths, completed(paths[0])) {
-				switch info, err := os.Stat(path); {
-				case err != nil:
-				case info.Mode().IsRegular():
-					files = append(files, path)
-				case info.IsDir() && path != tree && dir == tree:
-					dirs = append(dirs, path)
-				}
-			}
-		}
-	}
-	return files
-}
-
-// completed returns the files that interpreters and make look for by such a name: node tools/x, python3 -m tools.x,
-// make -C tools.
-func completed(path string) (files []string) {
-	for _, extension := range []string{".js", ".mjs", ".cjs", ".py", ".sh"} {
-		files = append(files, path+extension)
-	}
-	dir, name := filepath.Split(path)
-	files = append(files, filepath.Join(dir, strings.ReplaceAll(name, ".", "/"))+".py")
-	for _, inside := range []string{"Makefile", "makefile", "GNUmakefile", "index.js", "__main__.py"} {
-		files = append(files, filepath.Join(path, inside))
-	}
-	return files
-}
-
-// mostWords is how many words of a command are looked at.
-const mostWords = 64
 
 // setting is a line of a configuration; the key is in lower case.
 type setting struct{ key, value string }

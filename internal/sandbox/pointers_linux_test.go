@@ -45,7 +45,7 @@ func TestAliases(t *testing.T) {
 		"made/Makefile": "", "nd/x.js": "", "py/mod.py": "", "Makefile": "",
 		".git/config.worktree": "[core]\n\tattributesFile = attr\n",
 	})
-	got := Aliases(root, nil, []string{filepath.Join(root, "user"), filepath.Join(root, "gone")})
+	got := Aliases(root, nil, []string{filepath.Join(root, "user"), filepath.Join(root, "gone")}, nil)
 	slices.Sort(got)
 	var want []string
 	for _, name := range []string{
@@ -66,7 +66,8 @@ func TestAliasesEnd(t *testing.T) {
 		".git/config": "[include]\n\tpath = config\n[include]\n\tpath = /dev/zero\n[[[\"]]\n= x\n[core\nhooksPath\n" +
 			strings.Repeat("[", 1<<16) + "\n[core]\n\thooksPath = h\n",
 	})
-	if got := Aliases(root, nil, nil); !slices.Contains(got, filepath.Join(root, "h")) || len(got) > 2*mostIncludes {
+	got := Aliases(root, nil, nil, nil)
+	if !slices.Contains(got, filepath.Join(root, "h")) || len(got) > 2*mostIncludes {
 		t.Errorf("%q", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/autorun"
 	"omniagent/internal/fault"
 	"omniagent/internal/pathname"
 )
@@ -32,9 +33,12 @@ type Policy struct {
 	// HiddenNames, and Seatbelt ignores both.
 	HiddenNames, KeptNames []string
 
-	Repositories []string // work trees beneath Root and Roots whose git directories are protected too
-	Unseen       bool     // there may be more of them
-	GitConfig    []string // the user's files of git's configuration, which may name files of the workspace
+	Repositories []string         // work trees beneath Root and Roots whose git directories are protected too
+	Unseen       bool             // there may be more of them
+	GitConfig    []string         // the user's files of git's configuration, which may name files of the workspace
+	Started      []string         // paths in Root and Roots to which start-up places of the user lead, see autorun.Home
+	Obeyed       []string         // those names in Protected that agents obey; what they name is protected
+	Fresh        []autorun.Policy // for each of Root and Roots, which new names are refused
 
 	Hidden []string // unreadable; paths that do not exist are ignored
 	// Home directories, without links, of which commands see only Places, if the tier is Namespaces or Landlock. The

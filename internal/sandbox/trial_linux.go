@@ -245,6 +245,8 @@ func (t trial) holes(p Policy, tier Tier, root bool) []string {
 		"repositories that a command makes elsewhere in the workspace, or that come there while it runs, and what "+
 			"git runs when a person continues a rebase, also one that the person began")
 	add(true, "settings of editors and agents deeper in the workspace, such as lib/.vscode")
+	add(true, "settings of tools that no list has and whose names have no dot, and what programs load that protected "+
+		"files name")
 	add(true, "what git's index names: an entry in .git becomes a file there when a person restores the work tree")
 	add(p.many(), "settings that repositories beneath do not have yet: there are many of them")
 	add(p.Unseen, "repositories in directories of the workspace that are too deep or too many to be looked at")

@@ -46,6 +46,9 @@ func (p Policy) protect(o *order) error {
 	}
 	o.Kept, o.Covers, o.Locks = sorted(w.kept), sorted(w.covers), sorted(w.locks)
 	o.GitDirs = p.gitDirs()
+	for _, fresh := range p.Fresh {
+		o.Fresh = append(o.Fresh, fresh.Words())
+	}
 	// If a directory above them were moved, the next command and its sandbox would not find these.
 	for _, path := range slices.Concat(w.writable, p.Hidden) {
 		if w.changeable(filepath.Dir(path)) {

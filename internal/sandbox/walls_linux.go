@@ -57,6 +57,7 @@ type order struct {
 	GitDirs exact // git directories
 	Named   exact // names that commands cannot change wherever they are, see Policy.KeptNames
 	Hidden  exact
+	Fresh   []exact // what new names are refused, see autorun.Policy
 
 	Homes    exact  // home directories, empty but for what follows
 	Seen     exact  // pairs: what is seen, and where

@@ -5,23 +5,40 @@ import (
 	"path/filepath"
 	"strings"
 
+	"omniagent/internal/autorun"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/guard"
+	"omniagent/internal/pathname"
 	"omniagent/internal/sandbox"
 )
 
 // PlaceOf returns where calls of a conversation are judged: in these directories, of which the first is the workspace.
 // lookup reads a variable of the environment; nil: none is set.
 func PlaceOf(roots []string, home string, agents guard.Agents, lookup func(name string) (string, bool)) guard.Place {
-	gitConfig := enclosure.GitConfig(home, lookup)
+	policies := make([]autorun.Policy, len(roots))
+	for i, root := range roots {
+		policies[i] = enclosure.Later(root, agents, home, lookup)
+	}
 	return guard.Place{
 		Root: roots[0], More: roots[1:], Dir: roots[0], Home: home, Agents: agents,
 		Leads: leads, Names: names, InGit: sandbox.InGitDir,
 		Kept: func() (paths []string) {
-			for _, root := range roots {
-				paths = append(paths, sandbox.Aliases(root, agents.Protected(), gitConfig)...)
+			for _, p := range policies {
+				paths = append(paths, p.Kept()...)
 			}
 			return paths
+		},
+		Fresh: func(path string) string {
+			if _, err := os.Lstat(path); err == nil {
+				return ""
+			}
+			real := pathname.Real(path)
+			for _, p := range policies {
+				if p.Fresh(real) {
+					return p.Why(real, true)
+				}
+			}
+			return ""
 		},
 	}
 }
