@@ -119,8 +119,9 @@ func TestHome(t *testing.T) {
 	top := newRoot(t)
 	root, home := filepath.Join(top, "ws"), filepath.Join(top, "home")
 	put(t, top, map[string]string{
-		"ws/rc": "", "ws/auto/x.desktop": "", "ws/bin/tool": "", "ws/aliases": "", "ws/fish/conf.d/x": "", "ws/plain": "",
-		"ws/link": "->rc", "ws/ssh": "", "ws/sourced": "",
+		"ws/rc": "", "ws/auto/x.desktop": "", "ws/bin/tool": "", "ws/aliases": "", "ws/fish/conf.d/x": "",
+		"ws/plain": "",
+		"ws/link":  "->rc", "ws/ssh": "", "ws/sourced": "",
 		"home/.bashrc": "->" + root + "/link", "home/.config/autostart": "->../../ws/auto", "home/dots": "->" + root,
 		"home/.config/fish/conf.d/x.fish": "->../../../dots/fish/conf.d/x", "home/.ssh/config": "->" + root + "/absent",
 		"home/.whole": "->" + root, "home/notes": "->" + root + "/plain", "home/.cache/x": "->" + root + "/plain",

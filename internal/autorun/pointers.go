@@ -52,7 +52,7 @@ type follower struct {
 	words      int             // that were looked at
 	found      map[string]bool
 	paths      []string
-	links      map[string]string // where links lead; "": it is none
+	links      map[string]string // where links lead; "": there is no link
 }
 
 func newFollower(root, tree string) *follower {

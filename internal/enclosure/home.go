@@ -79,8 +79,8 @@ func checkHomes(p sandbox.Policy, homes ...string) error {
 // startsThere refuses to let commands write a directory to which a start-up place of the home directory leads as a
 // whole, such as ~/.config/autostart.
 func startsThere(dir, place string) error {
-	return fault.New(fault.Unsafe, "commands cannot write in %s: %s leads to it, and what they wrote there could run at "+
-		"the next login", dir, place).With("path", dir).
+	return fault.New(fault.Unsafe, "commands cannot write in %s: %s leads to it, and what they wrote there could run "+
+		"at the next login", dir, place).With("path", dir).
 		Hint("Begin in the directory of a project, or replace the link %s.", place)
 }
 

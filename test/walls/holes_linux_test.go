@@ -125,12 +125,12 @@ os.chmod(name, 0o755)
 			},
 		},
 		{
+			name: "settings of tools that no list has", lines: []string{"touch newtool.toml"},
+			open: func(_ *testing.T, g *ground, _ outcome) bool { return exists(g.work + "/newtool.toml") },
+		},
+		{
 			name: "settings of editors and agents deeper", open: func(_ *testing.T, g *ground, _ outcome) bool {
 				return exists(g.work + "/sub/lib/.vscode/tasks.json")
-			},
-			{
-				name: "settings of tools that no list has", lines: []string{"touch newtool.toml"},
-				open: func(_ *testing.T, g *ground, _ outcome) bool { return exists(g.work + "/newtool.toml") },
 			},
 			lines: []string{
 				`mkdir -p sub/lib && cd sub/lib && python3 -c '

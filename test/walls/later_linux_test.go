@@ -16,7 +16,7 @@ type plot struct{ before, attack, act string }
 // evil is a script, a setting or a program that does the harm.
 const evil = "echo 'touch {out}/ran' >> "
 
-// plots are ways to write what runs later by itself, under names that do not say so, or that nobody has listed.
+// plots are ways to write what runs later by itself, under names that do not say so, or that are on no list.
 func plots() map[string]plot {
 	return map[string]plot{
 		"link to git's configuration": {
@@ -75,7 +75,7 @@ func plots() map[string]plot {
 			evil + "srv/run.sh", "sh srv/run.sh",
 		},
 		"settings of a listed tool": {"true", evil + "mise.toml", "sh ./mise.toml"},
-		"settings of a tool that nobody has listed": {
+		"settings of a tool on no list": {
 			"true", "mkdir -p .newtool; " + evil + ".newtool/start", "sh .newtool/start",
 		},
 		"beneath a directory that is there": {
@@ -142,8 +142,8 @@ func turns(name string) []tier {
 func (g *ground) laterGround(t *testing.T, p plot) {
 	t.Helper()
 	must(t, os.RemoveAll(g.work+"/.git"))
-	g.env = append(g.env, "PATH="+g.home+"/apps:/usr/local/bin:/usr/bin:/bin", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
-		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	g.env = append(g.env, "PATH="+g.home+"/apps:/usr/local/bin:/usr/bin:/bin", "GIT_AUTHOR_NAME=a",
+		"GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
 	g.write(t, g.home+"/.gitconfig", "[user]\n\tname = a\n\temail = a@b\n")
 	if out := g.person("git init -q . && " + p.before); out != "" {
 		t.Fatal(out)
@@ -158,7 +158,7 @@ func (g *ground) person(line string) string {
 	return string(out)
 }
 
-// TestHarmlessNames: work goes on with names that are harmless, ignored, or were there before.
+// TestHarmlessNames: commands can write names that are harmless, ignored, or were there before.
 func TestHarmlessNames(t *testing.T) {
 	const before = `mkdir -p .github/workflows .tool; echo 1 > .github/workflows/ci.yml; echo 1 > .tool/conf; echo 1 > .rc
 		printf '.local-state\n*.ign\n' > .gitignore; git add -A; git commit -qm 1; git checkout -qb other
