@@ -21,6 +21,9 @@ func (p Parts) refusesRun(ctx context.Context, c *contract.Call) error {
 	if err == nil {
 		_, err = answersOf(c)
 	}
+	if err == nil {
+		err = p.checkUnwalled(c)
+	}
 	if err != nil {
 		return err
 	}

@@ -65,6 +65,7 @@ func (p Parts) run() *contract.Command {
 			{If: "script", Then: []string{"rehearse"}},
 			{If: "race", Not: []string{"agent", "detach", "batch", "parallel"}},
 			{If: "batch", Not: []string{"task", "detach"}},
+			{If: checkOutside, Then: []string{"check"}},
 			{If: "parallel", Then: []string{"batch", "fork"}},
 		},
 		Instead: p.inFork,
@@ -104,6 +105,7 @@ func runForks() []contract.Param {
 	return []contract.Param{
 		forkFlag(),
 		{Name: "check", Kind: contract.Text, Help: "command that must succeed afterwards"},
+		{Name: checkOutside, Kind: contract.Bool, Help: "run --check without walls, as you would"},
 		{Name: "race", Kind: contract.Name, Help: "A,B*2, each in a fork: docs/races.md"},
 		{Name: "batch", Kind: contract.File, Help: "tasks, as a Markdown list"},
 		{Name: "parallel", Kind: contract.Int, Min: 1, Max: mostEntries, Help: "tasks at once"},
@@ -248,7 +250,8 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 		Timeout: clockOf(c, "timeout", "run.timeout"), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
 		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
 		Check: c.String("check"), CheckFor: c.Config.Duration("run.check_timeout"),
-		Rehearse: c.Bool("rehearse"), Script: c.Path("script"),
+		CheckOutside: c.Bool(checkOutside),
+		Rehearse:     c.Bool("rehearse"), Script: c.Path("script"),
 	}
 	approval, _, err := approvalOf(c)
 	if err != nil {
@@ -330,6 +333,11 @@ func requirements(c *contract.Call, r *run.Run, known map[string]string) error {
 
 // runTask begins a run and carries it out, or leaves that to a process that stays.
 func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, error) {
+	if !c.DryRun() {
+		if err := p.checkUnwalled(c); err != nil {
+			return contract.Result{}, err
+		}
+	}
 	if c.Given("batch") {
 		return p.batch(ctx, c)
 	}
@@ -429,7 +437,7 @@ func (o opener) owner(r *run.Run) run.Owner {
 	c := o.call
 	o.of = r.ID
 	return run.Owner{
-		Run: r, Open: o.converse, Grace: c.Config.Duration("grace") / 2, Log: o.log,
+		Run: r, Open: o.converse, Grace: c.Config.Duration("grace") / 2, Log: o.log, Check: o.check,
 		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
 		Inside:   native.Name,
 		Apart:    c.Config.String(namespaceKey) != namespaceOff,

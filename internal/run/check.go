@@ -3,12 +3,10 @@ package run
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"omniagent/internal/fault"
-	"omniagent/internal/process"
 	"omniagent/internal/shell"
 )
 
@@ -20,7 +18,7 @@ func (o *Owner) check(ctx context.Context, v Verdict) Verdict {
 	r := o.Run
 	began := time.Now()
 	test := &Tested{Command: r.Check}
-	out, err := o.line(ctx, r.Check, r.CheckFor)
+	out, err := o.Check(ctx, r.Task, o.Grace)
 	test.Output, test.DurationMS = tail(out.Stdout+out.Stderr), time.Since(began).Milliseconds()
 	if ctx.Err() != nil { // the run was cancelled, or timed out
 		v = verdictOf(Ending{Err: context.Cause(ctx)}, nil)
@@ -43,23 +41,15 @@ func (o *Owner) check(ctx context.Context, v Verdict) Verdict {
 		}
 		why = fmt.Sprintf("it ended with %d", out.Exit)
 	}
+	behind := ", which ran behind walls: --check-outside runs it without"
+	if r.CheckOutside {
+		behind = ""
+	}
 	return Verdict{
 		State: Failed, Reason: CheckFailed, Tested: test, Evidence: append(v.Evidence, "the check: "+why),
 		Fault: fault.New(fault.CheckFailed, "the agent finished, but the check failed: %s", why).
-			Hint("omniagent runs show %s prints the output of the check", r.ID),
+			Hint("omniagent runs show %s prints the output of the check%s", r.ID, behind),
 	}
-}
-
-// line runs a command line by the user, with the user's own environment.
-func (o *Owner) line(ctx context.Context, line string, limit time.Duration) (shell.Outcome, error) {
-	in, err := shell.New(shell.Options{
-		Root: o.Run.Dir, Env: process.Environment(os.Environ(), process.EnvOptions{NoColor: true}), Grace: o.Grace,
-	})
-	if err != nil {
-		return shell.Outcome{}, err
-	}
-	defer in.Close()
-	return in.Run(ctx, shell.Command{Line: line, Timeout: limit})
 }
 
 // tail returns the end of a program's output.

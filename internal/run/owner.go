@@ -19,6 +19,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
+	"omniagent/internal/shell"
 	"omniagent/internal/workspace"
 )
 
@@ -36,6 +37,8 @@ type Owner struct {
 	// Person asks a person, as in Errand.
 	Person func(context.Context, event.Ask) (event.Reply, bool)
 	Hooks  Hooks
+	// Check runs the check of a task; the last argument is the time from the request to end until the kill.
+	Check  func(context.Context, Task, time.Duration) (shell.Outcome, error)
 	Inside string // the agent that works in this process, if any
 	// Tell gets each state of the run, and each event of its conversations. It may be nil.
 	Tell func(Progress)

@@ -72,6 +72,8 @@ type Task struct {
 	Network   string           `json:"network,omitempty"`  // of the fork, as in --network; empty for the default
 	Check     string           `json:"check,omitempty"`    // a shell command that must succeed afterwards
 	CheckFor  time.Duration    `json:"check_timeout_ns,omitempty"`
+	// without walls, as the person would run it
+	CheckOutside bool `json:"check_outside,omitempty"`
 	// comments for the agent of the retried run, in the same session if possible
 	Comments string `json:"comments,omitempty"`
 	Session  string `json:"session,omitempty"`
