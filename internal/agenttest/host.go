@@ -38,6 +38,7 @@ type host struct {
 	lines   []string
 	grew    chan struct{}
 	stopped bool // the client reads no more
+	slim    bool // long lines are not kept
 	resume  chan struct{}
 }
 
@@ -97,7 +98,7 @@ func (h *host) listen(out io.Reader) {
 		}
 		line, err := in.ReadString('\n')
 		h.mu.Lock()
-		if line != "" {
+		if line != "" && !(h.slim && len(line) > floodPiece) {
 			h.lines = append(h.lines, trimmed(line))
 		}
 		close(h.grew)

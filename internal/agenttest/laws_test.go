@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,6 +49,22 @@ func TestStoppedReader(t *testing.T) {
 	hermetic.Long(t)
 	for _, s := range subjects() {
 		t.Run(s.Name(), func(t *testing.T) { Heavy(t, s) })
+	}
+}
+
+// TestFlood has each agent say too much through each host: each in turn one of the ways.
+func TestFlood(t *testing.T) {
+	hermetic.Long(t)
+	for i, h := range []Host{Flat(&built), Nested(&built), Editor(&built), Delegate(&built), Lines(&built)} {
+		for j, s := range []Subject{Live(h), PerTurn(h)} {
+			if h.passes != "" && s.Agent == "live" || h.Name == Lines(&built).Name && s.Agent == "per turn" {
+				continue // its lines pass as they are; and chat talks another protocol with it
+			}
+			all := Deluges()
+			for _, d := range hermetic.InTurn(t, slices.Concat(all[(i+2*j)%len(all):], all[:(i+2*j)%len(all)]), 1) {
+				t.Run(s.Name()+", "+d.Name, func(t *testing.T) { Flood(t, s, d) })
+			}
+		}
 	}
 }
 

@@ -226,7 +226,7 @@ func (l *live) piece(text string) {
 	}
 	l.open.WriteString(text)
 	l.stream(map[string]any{"type": "content_block_delta", "delta": map[string]any{"type": "text_delta", "text": text}})
-	if l.open.Len() > 4<<20 { // as an agent does whose model may say so much and no more
+	if l.open.Len() > 1<<20 { // as an agent does whose model may say so much and no more
 		l.whole()
 	}
 }

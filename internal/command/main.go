@@ -40,6 +40,7 @@ func (p Parts) Main() int {
 	if sandbox.IsStage(os.Args) {
 		return sandbox.Stage()
 	}
+	saveMemory()
 	log.SetOutput(io.Discard) // net/http quotes what a server sends unasked, which may be the key of the request
 	if demo.IsStandIn(os.Args, os.LookupEnv) {
 		return demo.StandIn(os.Args, os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)

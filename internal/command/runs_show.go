@@ -39,12 +39,12 @@ type runShown struct {
 	Ended          *time.Time                     `json:"ended_at"`
 	Signal         *string                        `json:"signal"`
 	Namespace      *bool                          `json:"pid_namespace" doc:"the agent had one of its own, and nothing of it could outlive us; null: no program was started"`
-	TimeoutReason  string                         `json:"timeout_reason" enum:"none,idle,no_output,max_duration"`
+	TimeoutReason  string                         `json:"timeout_reason" enum:"none,idle,no_output,max_duration,output_limit"`
 	Retries        int                            `json:"retry_count"`
 	Clarifications int                            `json:"clarification_count"`
 	Answered       contract.Foreigns[runAnswered] `json:"answered"`
 	Bytes          runBytes                       `json:"output_bytes"`
-	Truncated      bool                           `json:"truncated" doc:"always false: every byte is kept"`
+	Truncated      bool                           `json:"truncated" doc:"the output reached its limit, and the rest is not kept"`
 	Denied         contract.Foreigns[runDenial]   `json:"permission_denials"`
 	Policies       []agent.Policy                 `json:"policy_decisions"`
 	Walls          *event.Walls                   `json:"walls" doc:"what stood around the agent, or its commands; null: not known"`
@@ -165,8 +165,9 @@ func (d *runShown) last(r run.Record) {
 		d.Ended = &out.Ended
 	}
 	switch out.Reason {
-	case run.Idle, run.NoOutput, run.TooLong:
+	case run.Idle, run.NoOutput, run.TooLong, run.TooMuch:
 		d.TimeoutReason = string(out.Reason)
+		d.Truncated = out.Reason == run.TooMuch
 	}
 	d.Tools = out.Tools
 	if f := cmp.Or(r.Advised(), out.Fault); f != nil {

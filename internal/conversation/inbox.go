@@ -24,10 +24,14 @@ type inbox struct {
 	spare   []item
 	closed  bool
 	waiting int // events among items
+	size    int // of these events
 }
 
 // mostEvents is how many events may wait for the journal before the agent has to wait.
-const mostEvents = 256
+const (
+	mostEvents = 256
+	mostBytes  = 1 << 20
+)
 
 func (b *inbox) init() { b.room.L, b.filled.L = &b.mu, &b.mu }
 
@@ -35,11 +39,14 @@ func (b *inbox) init() { b.room.L, b.filled.L = &b.mu, &b.mu }
 func (b *inbox) tell(i item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.waiting >= mostEvents && !b.closed {
+	for (b.waiting >= mostEvents || b.size >= mostBytes) && !b.closed {
 		b.room.Wait()
 	}
 	if !b.closed {
 		b.waiting++
+		if i.event != nil {
+			b.size += weight(i.event)
+		}
 		b.add(i)
 	}
 }
@@ -67,7 +74,7 @@ func (b *inbox) take() []item {
 	}
 	items := b.items
 	clear(b.spare)
-	b.items, b.spare, b.waiting = b.spare[:0], items, 0
+	b.items, b.spare, b.waiting, b.size = b.spare[:0], items, 0, 0
 	b.room.Broadcast()
 	return items
 }

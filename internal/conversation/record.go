@@ -45,6 +45,7 @@ func (c *Conversation) recordEnd(e event.Event) {
 		for _, m := range c.transcript.flush() {
 			c.append(session.Message{Message: m, Turn: e.Turn})
 		}
+		c.transcript = transcript{}
 	}
 	e.Raw = nil
 	r := session.End{Event: &e}

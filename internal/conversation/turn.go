@@ -25,6 +25,7 @@ type turn struct {
 	killed    bool
 	fault     *fault.Fault // why the conversation ended it
 	clocks    []*time.Timer
+	told      int // weight of its events
 }
 
 // errInterrupted cancels the context of a turn that a host interrupts.
@@ -303,6 +304,9 @@ func (c *Conversation) take(e *event.Event) {
 		return
 	case event.Ended:
 		e.Unasked = e.Unasked || c.turn == nil || c.turn.ended
+	}
+	if c.flooded(e) {
+		return
 	}
 	for _, out := range c.assembly.put(*e) {
 		c.tell(&out)

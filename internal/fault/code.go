@@ -95,6 +95,7 @@ const (
 	ContextFull    Code = "CONTEXT_FULL"
 	ModelRefused   Code = "MODEL_REFUSED"
 	NoAnswer       Code = "NO_ANSWER"
+	OutputLimit    Code = "OUTPUT_LIMIT"
 	SchemaUnmet    Code = "SCHEMA_UNMET"
 )
 

@@ -174,6 +174,9 @@ type Wishes struct {
 // longest is the longest line of a host that is read; images of some megabytes fit.
 const longest = 64 << 20
 
+// longestResult is the longest line of the agent that is looked at.
+const longestResult = 8 << 20
+
 // forward passes on the host's lines, except those that would kill the agent.
 func (r Relay) forward(to io.Writer) {
 	var line []byte
@@ -262,7 +265,7 @@ type Watch struct {
 
 // NewWatch returns a Watch that writes to out.
 func NewWatch(out io.Writer) *Watch {
-	return &Watch{out: out, mark: []byte(mark), lines: lines.Cutter{Most: longest}}
+	return &Watch{out: out, mark: []byte(mark), lines: lines.Cutter{Most: longestResult}}
 }
 
 // mark is in every result, and in no text: there the quotes would be escaped.

@@ -58,7 +58,8 @@ func (r Record) command(code fault.Code, retry string) string {
 		return fmt.Sprintf("%s; then: %s --timeout %.0fh", diff, retry, longer.Hours())
 	case fault.Stalled, fault.Interrupted, fault.UnknownOutcome:
 		return diff + "; then: " + retry
-	case fault.AgentFailed, fault.APIError, fault.AgentUsage, fault.Blocked, fault.NoAnswer, fault.SchemaUnmet:
+	case fault.AgentFailed, fault.APIError, fault.AgentUsage, fault.Blocked, fault.NoAnswer, fault.SchemaUnmet,
+		fault.OutputLimit:
 		return logs
 	case fault.ModelRefused, fault.ContextFull, fault.Repeated, fault.PromptTooLong: // another task
 		return "omniagent runs show " + r.ID

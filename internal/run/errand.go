@@ -39,6 +39,7 @@ type Errand struct {
 	Sent   func(turn int64)                 // called when the agent has the message; may be nil
 	See    func(event.Event)                // gets each event of the turn; may be nil
 	Alive  func() bool                      // reports whether a silent agent works; may be nil
+	Lost   func() error                     // why the output cannot be stored any more, which ends the turn; may be nil
 	// Waits looks for a prompt in the agent's output, which nobody would answer; may be nil
 	Waits func(exited bool) *prompt.Signal
 }
@@ -225,6 +226,12 @@ func (w *errand) watched(ctx context.Context) context.Context {
 			}
 			silent, waits := w.limit > 0 && !w.telling && uptime(w.began)-w.sign >= w.limit, w.waits
 			w.mu.Unlock()
+			if w.Lost != nil {
+				if err := w.Lost(); err != nil {
+					cancel(err)
+					return
+				}
+			}
 			if found := w.prompted(false); found != nil {
 				cancel(&prompted{found})
 				return

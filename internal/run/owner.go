@@ -327,6 +327,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
 		Secrets: r.secrets.values(),
 		Busy:    max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
+		Lost: func() error { return tap.unkept(name) },
 		Services: agent.Services{
 			CanAsk: r.Approval != setting.DenyAll, Grace: o.Grace, Connect: r.First, Tap: tap.services(),
 			Private: r.secrets.in,

@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,6 +44,7 @@ type end struct {
 	name  string    // of the file with all output
 	file  *os.File  // nil before the first output
 	mask  redact.Stream
+	size  int64 // of all output
 }
 
 // stream is one of the two streams.
@@ -65,6 +67,10 @@ func (s stream) Write(p []byte) (int, error) {
 	file, err := s.tap.file(s.end)
 	s.tap.mu.Unlock()
 	_, _ = s.end.Write(p)
+	if s.end.size += int64(len(p)); err == nil && s.end.size > mostLogged {
+		err = fault.New(fault.OutputLimit, "%s of the agent reached the limit of %d MiB", s.end.name, mostLogged>>20).
+			With("limit_bytes", mostLogged)
+	}
 	switch known := s.tap.secrets.values(); {
 	case err != nil:
 	case known == nil:
@@ -93,8 +99,8 @@ func (t *tap) file(e *end) (f *os.File, err error) {
 func (t *tap) unkept(agent string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.lost == nil {
-		return nil
+	if t.lost == nil || errors.Is(t.lost, fault.OutputLimit) {
+		return t.lost
 	}
 	return fault.New(fault.DiskFull, "cannot save the output of %s", agent).Because(t.lost)
 }
@@ -212,6 +218,9 @@ func (t *tap) fill(a *Attempt) {
 	}
 	slices.Sort(a.EnvKeys)
 }
+
+// mostLogged is how much of a stream is stored. More ends the agent.
+const mostLogged = 128 << 20
 
 // tailSize is the size of the end of a stream that is searched for a prompt.
 const tailSize = 8 << 10

@@ -49,6 +49,7 @@ const (
 	Unsupported  Reason = "unsupported"       // the agent does not support the request
 	OwnerDied    Reason = "owner_died"        //
 	NotMade      Reason = "approved_not_made" // a person approved a call, and the agent never made it
+	TooMuch      Reason = "output_limit"      // it wrote more than a run may
 	CheckFailed  Reason = "check_failed"      // the agent was done, but the task's check failed
 	Other        Reason = "failed"            //
 )
@@ -101,6 +102,8 @@ func verdictOf(e Ending, changed *bool) Verdict {
 		return Verdict{State: Cancelled, Reason: CancelledBy, Fault: fault.Of(e.Err)}
 	case e.Question != nil, e.Prompt != nil:
 		return asked(e)
+	case errors.Is(e.Err, fault.OutputLimit):
+		return failed(e, fault.Of(e.Err))
 	case errors.Is(e.Err, fault.DiskFull) && (e.End == nil || !e.End.OK): // a full disk also ended its process
 		return failed(e, fault.Of(e.Err))
 	case e.End == nil:
@@ -234,6 +237,7 @@ func reasonOf(f *fault.Fault) Reason {
 		fault.ModelRefused:       Refused,
 		fault.Down:               Unreachable,
 		fault.NoAnswer:           NoAnswer,
+		fault.OutputLimit:        TooMuch,
 		fault.Unsupported:        Unsupported,
 	}[f.Code]
 }

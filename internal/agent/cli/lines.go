@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	maxLine    = 64 << 20
+	maxLine    = 8 << 20
 	quotedLine = 4 << 10 // kept of a longer line, as evidence
 )
 
 // JSONLines is a Decoder for agents that print one JSON object a line. It calls Parse with each line that is not blank,
-// without the line break; Parse should return a Notice for a line that it cannot read. A line of more than 64 MiB is
+// without the line break; Parse should return a Notice for a line that it cannot read. A line of more than 8 MiB is
 // Unreadable, and only its beginning is kept.
 type JSONLines struct {
 	Parse func(line []byte) []event.Event

@@ -106,7 +106,7 @@ func stub() {
 		_, _ = os.Stdout.WriteString(`{"kind":"end","reason":"done"}`)
 	case "huge":
 		block := bytes.Repeat([]byte("x"), 1<<20)
-		for range 16 {
+		for range 4 {
 			_, _ = os.Stdout.Write(block)
 		}
 		_, _ = os.Stdout.WriteString("\n")

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -132,14 +133,26 @@ func note(notes []event.Event, e event.Event) []event.Event {
 	return append(notes, event.Event{Kind: e.Kind, Denial: e.Denial, Fault: e.Fault, Terminal: e.Terminal})
 }
 
-// plainText is the decoder for agents that only print their answer.
+// plainText is the decoder for agents that only print their answer. Of a long one it keeps the beginning and the end.
 type plainText struct {
-	answer  strings.Builder
+	head    []byte
+	tail    process.Tail // of what follows head
+	size    int
 	partial []byte // the beginning of a character
 }
 
+// How much of an answer is kept. All of it has been told in pieces.
+const (
+	headKept = 600 << 10
+	tailKept = 400 << 10
+)
+
 func (d *plainText) Feed(p []byte) []event.Event {
-	d.answer.Write(p)
+	d.size += len(p)
+	more := p[min(len(p), headKept-len(d.head)):]
+	d.head = append(d.head, p[:len(p)-len(more)]...)
+	d.tail.Most = tailKept
+	_, _ = d.tail.Write(more)
 	p = append(d.partial, p...)
 	end := len(p)
 	for back := 1; back < utf8.UTFMax && back <= len(p); back++ {
@@ -161,8 +174,16 @@ func piece(p []byte) []event.Event {
 	return []event.Event{{Kind: event.Text, Text: string(p), Delta: true}}
 }
 
+func (d *plainText) answer() string {
+	tail := d.tail.Bytes()
+	if left := d.size - len(d.head) - len(tail); left > 0 {
+		return fmt.Sprintf("%s\n[%d bytes are left out here]\n%s", d.head, left, tail)
+	}
+	return string(d.head) + string(tail)
+}
+
 func (d *plainText) End(x agent.Exit) []event.Event {
-	text := d.answer.String()
+	text := d.answer()
 	end := &event.End{Reason: event.FailedTurn, Text: text}
 	if x.Code == 0 && x.ByUs == "" && strings.TrimSpace(text) != "" {
 		end.OK, end.Reason = true, event.Success

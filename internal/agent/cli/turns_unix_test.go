@@ -136,7 +136,7 @@ func TestLastWords(t *testing.T) {
 func TestHugeLineAndOrder(t *testing.T) {
 	m := open(t, agentOf{})
 	events := m.turn(t, "huge")
-	if len(events) != 2 || events[0].Kind != event.Notice || len(events[0].Raw) != 16<<20 {
+	if len(events) != 2 || events[0].Kind != event.Notice || len(events[0].Raw) != 4<<20 {
 		t.Fatalf("%d events", len(events))
 	}
 	m = open(t, agentOf{})

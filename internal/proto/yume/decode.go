@@ -20,7 +20,7 @@ type Decoder struct {
 	over    bool // the last turn has ended
 }
 
-const longestLine = 64 << 20
+const longestLine = 8 << 20
 
 // longestObject limits an object that is spread over several lines.
 const longestObject = 100_000

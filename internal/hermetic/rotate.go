@@ -1,0 +1,43 @@
+package hermetic
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// RoundVariable is the number of the round, which decides what is tried in turn.
+const RoundVariable = "OMNIAGENT_ROUND"
+
+// Round returns the number of the round: OMNIAGENT_ROUND, or the day. It prints how to have the same one again.
+func Round(t testing.TB) int {
+	t.Helper()
+	round := int(time.Now().Unix() / (24 * 60 * 60))
+	if text := os.Getenv(RoundVariable); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			t.Fatalf("%s is %q, not a number", RoundVariable, text)
+		}
+		round = n
+	}
+	t.Logf("the same again: %s=%d", RoundVariable, round)
+	return round
+}
+
+// InTurn returns so many of all cases, others in each round until all had their turn. OMNIAGENT_WHOLE=matrices has all.
+func InTurn[T any](t testing.TB, all []T, most int) []T {
+	t.Helper()
+	if Matrices() || most >= len(all) {
+		return all
+	}
+	return turnOf(Round(t), all, most)
+}
+
+func turnOf[T any](round int, all []T, most int) []T {
+	turn := make([]T, 0, most)
+	for i := range most {
+		turn = append(turn, all[(round*most+i)%len(all)])
+	}
+	return turn
+}
