@@ -65,7 +65,9 @@ type About struct {
 	// Keeps returns the places of the agent's own data, given the user's environment; nil if they are unknown
 	Keeps  func(env []string) Keeps
 	Caches []string // names in the temporary directory under which it stores what it has compiled
-	Parts  []string // files of the agent that its command line names, absolute
+	// patterns of names in the temporary directory for what only the agent itself reads again, while it runs
+	Scratch []string
+	Parts   []string // files of the agent that its command line names, absolute
 	// RepoEffect describes what the agent does in a conversation with a trusted file of a repository, or returns ""
 	// if it ignores the file; nil if it ignores all files
 	RepoEffect func(file string) string

@@ -19,6 +19,7 @@ const DepthVariable = "OMNIAGENT_DEPTH"
 type Change struct {
 	Mode  setting.Approval
 	Model string
+	Dir   string // a further directory to work in, absolute
 }
 
 // Outcome is how a conversation with an agent ended.

@@ -29,6 +29,7 @@ func builtIn() []command {
 		{"status", "", "show the agent, the model, the mode and the walls", (*Chat).status},
 		{"model", "[NAME]", "show or change the model", (*Chat).model},
 		{"permissions", "[MODE]", "show or change what runs unasked", (*Chat).permissions},
+		{"add-dir", "DIR", "let the agent work in a further directory too", (*Chat).addDir},
 		{"agent", "[NAME]", "list the agents, or go on with another", (*Chat).another},
 		{"sessions", "", "list the conversations about this directory", (*Chat).sessions},
 		{"resume", "[ID]", "go on with one of them", (*Chat).resume},

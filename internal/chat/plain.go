@@ -221,12 +221,19 @@ func eventLine(e event.Event) string {
 	case event.Failed:
 		return "failed: " + advised(e.Fault)
 	case event.Ended:
+		var lines []string
 		switch {
 		case e.End.Reason == event.Cancelled:
-			return "interrupted"
-		case e.End.OK && len(e.End.Notes) > 0:
-			return "· " + strings.Join(e.End.Notes, "\n· ")
+			lines = append(lines, "interrupted")
+		case e.End.OK:
+			for _, note := range e.End.Notes {
+				lines = append(lines, "· "+note)
+			}
 		}
+		if lost := e.End.Lost(); lost != "" {
+			lines = append(lines, "· "+strings.ReplaceAll(lost, " --add-dir ", " /add-dir "))
+		}
+		return strings.Join(lines, "\n")
 	}
 	return ""
 }

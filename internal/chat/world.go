@@ -13,6 +13,7 @@ import (
 // World is what a chat reaches beside its conversation. What is nil cannot be done there.
 type World struct {
 	Dir  string // the workspace
+	Home string // the person's home directory
 	Bare bool   // exit, quit and q leave without a slash
 	From int64  // the first record of the conversation that is shown
 

@@ -31,7 +31,7 @@ func (p Parts) chat() *contract.Command {
 	like := p.start()
 	for _, one := range like.Params {
 		switch one.Name {
-		case "agent", "provider", "model", "cwd", "session-id", "continue", "api-base", "sandbox", "network", "web",
+		case "agent", "provider", "model", "cwd", "add-dir", "session-id", "continue", "api-base", "sandbox", "network", "web",
 			"tool-protocol":
 			params = append(params, one)
 		}

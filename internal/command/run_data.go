@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"omniagent/internal/contract"
+	"omniagent/internal/event"
 	"omniagent/internal/run"
 	"omniagent/internal/text"
 	"omniagent/internal/tree"
@@ -26,6 +27,7 @@ type runData struct {
 	Denials     contract.Foreigns[runDenial]   `json:"denials"`
 	Questions   contract.Foreigns[runQuestion] `json:"questions" doc:"without an answer"`
 	Asks        contract.Foreigns[string]      `json:"open_questions" doc:"with which the answer of a success ends"`
+	NotKept     contract.Foreigns[string]      `json:"not_kept" doc:"what was written to places that the walls throw away, such as /tmp and the home directory"`
 	Usage       *run.Usage                     `json:"usage" doc:"of all attempts; null: the agent does not tell it"`
 	Attempts    int                            `json:"attempts"`
 	Fingerprint string                         `json:"fingerprint" doc:"the same for the same task, agent, version, mode and directory"`
@@ -124,6 +126,7 @@ func runDataOf(r run.Record) runData {
 func (d *runData) add(out run.Result, dir string) {
 	d.Reason, d.Usage, d.Text.Value = string(out.Reason), out.Usage, out.Text
 	d.Asks, d.Evidence, d.Summary.Checks = out.Asks, out.Evidence, out.Checks
+	d.NotKept = out.NotKept
 	d.Summary.What.Value = text.OneLine(out.Text, 300)
 	if out.Tested != nil {
 		t := *out.Tested
@@ -179,6 +182,9 @@ func (d runData) PlainText() string {
 	d.changes(&b)
 	if k := d.Check; k != nil {
 		k.tell(&b)
+	}
+	if lost := (&event.End{NotKept: d.NotKept}).Lost(); lost != "" {
+		fmt.Fprintf(&b, "%s%s.\n", strings.ToUpper(lost[:1]), lost[1:])
 	}
 	for _, denial := range d.Denials {
 		fmt.Fprintf(&b, "Denied: %s: %s\n", denial.Tool, text.OneLine(denial.Reason, 200))

@@ -28,6 +28,9 @@ func With(s agent.Spec, change agent.Change) agent.Spec {
 	if change.Model != "" {
 		s.Shared.Model = setting.AsTyped(change.Model)
 	}
+	if change.Dir != "" && !slices.Contains(s.Terms.Dirs, change.Dir) {
+		s.Terms.Dirs = append(slices.Clip(s.Terms.Dirs), change.Dir)
+	}
 	return s
 }
 
@@ -98,7 +101,7 @@ func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 	facts := c.Facts()
 	var refused error
 	switch {
-	case !c.abandoned && (change.Mode == "" || change.Mode == facts.Mode) &&
+	case !c.abandoned && (change.Dir == "" || slices.Contains(c.spec.Terms.Dirs, change.Dir)) && (change.Mode == "" || change.Mode == facts.Mode) &&
 		(change.Model == "" || change.Model == facts.Model): // nothing to change
 	case c.returning(): // it ended while the Mind was asked for the change
 		c.changes = slices.Insert(c.changes, 0, func() { c.restartWith(change, reply) })
@@ -111,7 +114,7 @@ func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 			Hint("begin another conversation")
 	default:
 		c.restart(With(c.spec, change), func(err error) {
-			if err == nil {
+			if err == nil && (change.Mode != "" || change.Model != "") {
 				c.tell(&event.Event{
 					Kind: event.Changed, Facts: &event.Facts{Mode: change.Mode, Model: change.Model}, Synthetic: true,
 				})

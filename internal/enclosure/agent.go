@@ -34,6 +34,7 @@ type AgentWanted struct {
 type Agent struct {
 	walls  *sandbox.AgentWalls
 	wanted AgentWanted
+	homes  []string
 }
 
 // OpenAgent builds a sandbox around an agent, and tries it. A fault of code UNAVAILABLE says that this machine supports
@@ -47,7 +48,7 @@ func OpenAgent(w AgentWanted) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{walls, w}, nil
+	return &Agent{walls, w, policy.Homes}, nil
 }
 
 // policy returns what the agent may do. files are single files in a home directory that belong to it.
@@ -220,6 +221,17 @@ func packagesOf(path string) string {
 // SetWritable says whether the agent may change the workspace from now on. That it may not any more fails while it has
 // a file there open for writing.
 func (a *Agent) SetWritable(on bool) error { return a.walls.SetWritable(on) }
+
+// Homes returns the home directories in whose place the agent has one of its own.
+func (a *Agent) Homes() []string { return a.homes }
+
+// Left returns the files that the agent has in places which are thrown away at the end, but for its own.
+func (a *Agent) Left() []string {
+	if a == nil {
+		return nil
+	}
+	return a.walls.Left()
+}
 
 // Told returns what holds, for records and streams. A nil Agent holds nothing.
 func (a *Agent) Told() *event.Walls {

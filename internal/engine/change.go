@@ -18,6 +18,9 @@ import (
 // Set changes the mode from the next call on, and the model from the next request on. Open questions stay open. If one
 // of several changes cannot be made, none is made.
 func (m *Mind) Set(_ context.Context, c agent.Change) error {
+	if c.Dir != "" { // its tools and walls are built for certain directories
+		return agent.ErrRestart
+	}
 	if c.Mode != "" && !known(c.Mode) {
 		return fault.New(fault.ArgError, "there is no permission mode %q", c.Mode).
 			Hint("deny, ask, plan, prompt, default, auto-edit or yolo")

@@ -10,10 +10,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/setting"
+	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
 )
 
@@ -291,6 +293,32 @@ type End struct {
 	Asking     time.Duration   `json:"asking_ns,omitempty"`   // the part of it in which a model answered
 	// what went wrong and was mended, such as a repeated request
 	Notes []string `json:"notes,omitempty"`
+	// paths in places that walls throw away at the end, with a slash behind a directory: what was written there in the
+	// turn is lost
+	NotKept []string `json:"not_kept,omitempty"`
+	KeptBy  string   `json:"kept_by,omitempty"` // the flag that would have opened a directory, where the agent takes it
+}
+
+// mostLost of the paths are named in one line.
+const mostLost = 5
+
+// Lost says which paths are not kept; empty if there are none.
+func (e *End) Lost() string {
+	if len(e.NotKept) == 0 {
+		return ""
+	}
+	var names []string
+	for _, path := range e.NotKept[:min(len(e.NotKept), mostLost)] {
+		names = append(names, text.Name(path))
+	}
+	if more := len(e.NotKept) - mostLost; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	kept := "the workspace"
+	if e.KeptBy != "" {
+		kept += " and what " + e.KeptBy + " opens"
+	}
+	return "not kept: " + strings.Join(names, ", ") + ". Behind the walls only " + kept + " can be kept"
 }
 
 // Compaction is how a conversation was shortened.

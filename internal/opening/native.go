@@ -111,7 +111,7 @@ func minds(o native.Options, s agent.Spec) agent.NewMind {
 	first := s.Shared.Model.Value
 	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 		o := o
-		o.Services, o.Mode = sv, cli.ModeOf(s)
+		o.Services, o.Mode, o.Terms.Dirs = sv, cli.ModeOf(s), s.Terms.Dirs
 		if name := s.Shared.Model.Value; name != first {
 			var err error
 			if o.Choice, err = o.Choice.With(name); err != nil {

@@ -27,13 +27,25 @@ type Around struct {
 	close func()
 	fixed bool // nothing makes the workspace writable
 
+	homes   []string // home directories of the agent's own
+	scratch []string // see agent.About.Scratch
+	keptBy  string   // the flag with which it gets further directories; empty: there is none
+	log     func(format string, args ...any)
+
 	mu   sync.Mutex
 	mode setting.Approval
+	told []string // see notKept
 }
 
 // Around builds walls around an agent, unless they are switched off or this machine cannot build them.
 func (e Env) Around(d agent.Driver, s agent.Spec) (*Around, error) {
-	a := &Around{close: func() {}, fixed: s.ReadOnly, mode: cli.ModeOf(s)}
+	about := d.Describe()
+	a := &Around{
+		close: func() {}, fixed: s.ReadOnly, mode: cli.ModeOf(s), scratch: about.Scratch, log: e.Log,
+	}
+	if about.Lasting {
+		a.keptBy = "--add-dir DIR"
+	}
 	if e.Bare || s.Shared.Sandbox.Value == setting.Off && s.Shared.Sandbox.Asked() {
 		return a, nil
 	}
@@ -45,7 +57,8 @@ func (e Env) Around(d agent.Driver, s agent.Spec) (*Around, error) {
 	w.Temp = temp
 	a.walls, err = enclosure.OpenAgent(w)
 	if err == nil {
-		a.close = func() { a.walls.Close(); _ = os.RemoveAll(temp); _ = os.RemoveAll(temp + "-home") }
+		a.homes = a.walls.Homes()
+		a.close = func() { a.last(); a.walls.Close(); _ = os.RemoveAll(temp); _ = os.RemoveAll(temp + "-home") }
 		_ = a.walls.SetWritable(a.may(a.mode)) // nothing runs yet
 		return a, nil
 	}
@@ -152,6 +165,7 @@ func (a *Around) hold(mode setting.Approval) error {
 type walled struct {
 	agent.Mind
 	around *Around
+	opens  func(dir string) error // why a further directory cannot be opened
 }
 
 // outOfReach is what a person has to know whose agent finds no login.
@@ -203,14 +217,22 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 				f := *e.Fault
 				e.Fault = f.Hint("%s", behindWalls(f))
 			}
-			tell(e)
+			tell(around.tellsLost(e))
 		}
 		m, err := d.Mind(ctx, s, sv)
 		if err != nil {
 			around.Close()
 			return nil, err
 		}
-		return &walled{m, around}, nil
+		return &walled{m, around, func(dir string) error {
+			if about := d.Describe(); !about.Lasting {
+				return fault.New(fault.Unsupported, "%s does not accept further directories", about.Title)
+			}
+			if !around.Stands() {
+				return nil
+			}
+			return enclosure.CheckWorkspace(e.Home, s.Dir, append(slices.Clip(s.Terms.Dirs), dir))
+		}}, nil
 	}
 }
 
@@ -223,6 +245,9 @@ func (w *walled) Facts() event.Facts {
 
 // Set changes the walls before the agent. Where they cannot be changed, another process gets new ones.
 func (w *walled) Set(ctx context.Context, c agent.Change) error {
+	if c.Dir != "" {
+		return cmp.Or(w.opens(c.Dir), agent.ErrRestart)
+	}
 	if c.Mode == "" {
 		return w.Mind.Set(ctx, c)
 	}

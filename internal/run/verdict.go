@@ -296,6 +296,9 @@ func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 		DurationMS: worked.Milliseconds(), WaitedMS: waited.Milliseconds(), Tools: tools(e), Checks: checks(e),
 		Tested: v.Tested,
 	}
+	if e.End != nil {
+		out.NotKept = e.End.NotKept
+	}
 	for _, d := range e.Denials {
 		out.Denials = append(out.Denials, Denial{d.Tool, d.Reason})
 	}

@@ -27,6 +27,7 @@ type AgentWalls struct {
 	mu       sync.Mutex
 	readOnly bool
 	running  []*lodged
+	ours     []string // see remember
 }
 
 // lodged is a process of an agent that runs.
@@ -134,6 +135,7 @@ func (w *AgentWalls) wrap(
 	}
 	o.Mine, o.Files = realPaths(needs.Own), w.homes.system.files
 	o.Shown = slices.Concat(needs.Show, needs.Own) // of these, links that lead to them
+	w.remember(&o)
 	w.mu.Lock()
 	o.ReadOnly = w.readOnly
 	w.mu.Unlock()

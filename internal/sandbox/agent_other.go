@@ -27,5 +27,8 @@ func (*AgentWalls) Plan(p process.Plan, _ AgentNeeds) (process.Plan, error) {
 // SetWritable does nothing.
 func (*AgentWalls) SetWritable(bool) error { return nil }
 
+// Left returns nothing.
+func (*AgentWalls) Left() []string { return nil }
+
 // Close does nothing.
 func (*AgentWalls) Close() error { return nil }

@@ -133,14 +133,20 @@ func (h *keeper) close() {
 // hold furnishes home directories, and hands out copies until the caller has gone.
 func hold(o *order) int {
 	carried, failed := inhabit(o)
+	ours := o.standing()
 	defer func() {
 		carried.close()
 		tell("carried")
 	}()
 	for {
-		_, to, err := withRights(controlFile, 1)
+		word, to, err := withRights(controlFile, 1)
 		if err != nil || len(to) == 0 {
 			return 0
+		}
+		if word == wordLeft {
+			listLeft(o, ours, to[0])
+			_ = unix.Close(to[0])
+			continue
 		}
 		var fds []int
 		for _, home := range outermost(o.Homes) {

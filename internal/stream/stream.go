@@ -427,6 +427,9 @@ func (h *Host) event(e event.Event) {
 		}
 		delete(h.open, e.Turn)
 		h.last = e.End
+		if lost := e.End.Lost(); lost != "" {
+			h.Log("%s", lost)
+		}
 		h.Detail("turn %d ended after %s: %s", e.Turn, e.End.Took.Round(time.Millisecond), e.End.Reason)
 		if h.Form == Text && e.End.OK {
 			clean, _ := text.Clean(e.End.Text) // it may go to a terminal

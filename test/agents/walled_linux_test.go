@@ -145,3 +145,33 @@ func TestWalledLogin(t *testing.T) {
 		})
 	}
 }
+
+// TestWalledSaysWhatIsNotKept: each agent's command writes to /tmp and to the home directory, and is told that this
+// worked. The end of the turn lists it, and nothing of the agent's own.
+func TestWalledSaysWhatIsNotKept(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	for _, s := range subjects() {
+		t.Run(s.driver.Name(), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, s.driver.Name())
+			notes := filepath.Join(b.home, "notes.txt")
+			d := b.drives(`[{"shell":"echo x > /tmp/report.md; mkdir /tmp/d; echo x > /tmp/d/e; echo x > `+notes+
+				`; echo y > inside"},{"say":"one"},{"say":"two"}]`, "--permission-mode", "yolo")
+			for _, want := range [][]any{{"/tmp/d/", "/tmp/report.md", notes}, nil} {
+				d.say(`{"type":"user","content":"go"}`)
+				r := d.until("result")
+				if got, _ := r["not_kept"].([]any); r["is_error"] != false || !slices.Equal(got, want) {
+					t.Errorf("%v, not %v: %v", got, want, r)
+				}
+			}
+			d.ends()
+			if !b.took("inside") || b.took(notes) {
+				t.Error("what was listed was kept, or the workspace was not")
+			}
+			if want := "not kept: /tmp/d/, /tmp/report.md, " + notes; !strings.Contains(d.errors.String(), want) {
+				t.Errorf("standard error lacks %q: %s", want, d.errors.String())
+			}
+		})
+	}
+}

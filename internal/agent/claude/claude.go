@@ -25,6 +25,7 @@ func New() agent.Driver {
 			Lasting:     true,
 			Binary:      "claude",
 			Package:     "@anthropic-ai/claude-code",
+			Scratch:     []string{"claude-*"},
 			RepoEffect:  repoEffect,
 			RepoFiles:   []string{".mcp.json", ".claude"},
 			Traps:       traps,

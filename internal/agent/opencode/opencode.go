@@ -37,6 +37,7 @@ func New() agent.Driver {
 			Title:          "OpenCode",
 			Binary:         "opencode",
 			Package:        "opencode-ai",
+			Scratch:        []string{".*.so"}, // libraries that its program unpacks
 			RepoEffect:     repoEffect,
 			RepoFiles:      []string{".opencode", "opencode.json", "opencode.jsonc"},
 			Traps:          traps,

@@ -71,7 +71,8 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 	r := Result{
 		Type: "result", Subtype: event.Success, IsError: !end.OK, Took: end.Took.Milliseconds(),
 		Asking: end.Asking.Milliseconds(), Turns: end.Turns, Session: e.session, Usage: turnTokens(end.Usage),
-		Denials: nonNil(e.denials), Structured: end.Structured, Identifier: e.UUID(),
+		Denials: nonNil(e.denials), Structured: end.Structured, NotKept: end.NotKept,
+		Identifier: e.UUID(),
 	}
 	r.Turns = cmp.Or(r.Turns, new(1))
 	if e.stop != "" {

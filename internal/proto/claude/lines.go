@@ -156,6 +156,7 @@ type Result struct {
 	Estimated  bool                   `json:"usage_estimated,omitempty"`               // ours: not reported
 	Denials    []Denial               `json:"permission_denials"`
 	Structured json.RawMessage        `json:"structured_output,omitempty"`
+	NotKept    []string               `json:"not_kept,omitempty"` // ours
 	Status     *int                   `json:"api_error_status,omitempty"`
 	Identifier string                 `json:"uuid"`
 }

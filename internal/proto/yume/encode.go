@@ -325,7 +325,7 @@ func (e *Encoder) end(ev event.Event) [][]byte {
 	}
 	r := result{
 		Type: "result", Subtype: end.Reason, IsError: !end.OK, Result: e.words(end), Session: e.Session,
-		Turns: end.Turns, Structured: end.Structured, Denials: e.denials,
+		Turns: end.Turns, Structured: end.Structured, Denials: e.denials, NotKept: end.NotKept,
 	}
 	if usage := tokensOf(end.Usage); usage != nil {
 		lines = append(lines, encode(usageLine{"usage", *usage, end.Usage.Estimated})...)
@@ -478,6 +478,7 @@ type result struct {
 	Structured json.RawMessage       `json:"structured_output,omitempty"`
 	Denials    []denial              `json:"permission_denials,omitempty"`
 	Errors     []string              `json:"errors,omitempty"`
+	NotKept    []string              `json:"not_kept,omitempty"`
 }
 
 func encode(v any) [][]byte { return [][]byte{text.MustLine(v)} }

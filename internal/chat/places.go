@@ -1,0 +1,35 @@
+package chat
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"omniagent/internal/agent"
+	"omniagent/internal/pathname"
+	"omniagent/internal/text"
+)
+
+// addDir opens a directory to the agent between two turns.
+func (c *Chat) addDir(ctx context.Context, rest string) {
+	if rest == "" {
+		c.notice("/add-dir DIR lets the agent work in a further directory, until this conversation is left.")
+		return
+	}
+	dir := rest
+	if home, below := strings.CutPrefix(dir+"/", "~/"); below {
+		dir = filepath.Join(c.World.Home, home)
+	}
+	dir = filepath.Clean(pathname.From(c.World.Dir, dir))
+	c.idle("/add-dir "+text.Name(rest), func() { c.opens(ctx, dir) })
+}
+
+// opens opens a directory to the agent, and reports whether it is open.
+func (c *Chat) opens(ctx context.Context, dir string) bool {
+	if err := c.Conversation().Set(ctx, agent.Change{Dir: dir}); err != nil {
+		c.notice("nothing was changed: " + advised(err))
+		return false
+	}
+	c.notice("· " + text.Name(dir) + " is open to " + text.Name(c.Conversation().Facts().Agent) + " now")
+	return true
+}

@@ -1,0 +1,39 @@
+//go:build unix
+
+package chat
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestAFurtherDirectory: a conversation goes on in it, and what is none changes nothing.
+func TestAFurtherDirectory(t *testing.T) {
+	t.Parallel()
+	code := t.TempDir()
+	shared := filepath.Join(code, "shared")
+	p := newPlace(t, `[{"call":{"name":"Write","input":{"file_path":"`+shared+`/made","content":"x\n"}}},{"say":"Said."}]`)
+	p.work = filepath.Join(code, "app")
+	for _, dir := range []string{p.work, shared} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := p.open("--approval", "yolo")
+	w.await("test-model")
+	w.enters("make it")
+	w.await("lies outside")
+	w.await("Said.")
+	w.enters("/add-dir ../nothing")
+	w.await("nothing was changed")
+	w.enters("/add-dir ../shared")
+	w.await("shared is open to native now")
+	w.enters("make it")
+	w.await("+x")
+	w.await("Said.")
+	w.quits()
+	if _, err := os.Stat(filepath.Join(shared, "made")); err != nil {
+		t.Error(err)
+	}
+}
