@@ -31,8 +31,8 @@ func (p Parts) chat() *contract.Command {
 	like := p.start()
 	for _, one := range like.Params {
 		switch one.Name {
-		case "agent", "provider", "model", "cwd", "add-dir", "session-id", "continue", "api-base", "sandbox", "network", "web",
-			"tool-protocol":
+		case "agent", "provider", "model", "cwd", "add-dir", "session-id", "continue", "api-base", "sandbox",
+			"network", "web", "tool-protocol":
 			params = append(params, one)
 		}
 	}

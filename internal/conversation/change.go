@@ -101,7 +101,8 @@ func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 	facts := c.Facts()
 	var refused error
 	switch {
-	case !c.abandoned && (change.Dir == "" || slices.Contains(c.spec.Terms.Dirs, change.Dir)) && (change.Mode == "" || change.Mode == facts.Mode) &&
+	case !c.abandoned && (change.Dir == "" || slices.Contains(c.spec.Terms.Dirs, change.Dir)) &&
+		(change.Mode == "" || change.Mode == facts.Mode) &&
 		(change.Model == "" || change.Model == facts.Model): // nothing to change
 	case c.returning(): // it ended while the Mind was asked for the change
 		c.changes = slices.Insert(c.changes, 0, func() { c.restartWith(change, reply) })

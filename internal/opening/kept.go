@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/event"
 )
 
-// notKept returns what the agent has written, since it was asked last, in places that are thrown away at the end: files,
-// or directories with a slash behind, as they lie in /tmp or in a home directory.
+// notKept returns what the agent has written since it was asked last, in places that are thrown away at the end: files
+// that lie in /tmp or in a home directory, and directories there with files in them, which end in a slash.
 func (a *Around) notKept() (all []string) {
 	if a.walls == nil {
 		return nil
@@ -39,7 +39,7 @@ func scratch(patterns []string, name string) bool {
 	})
 }
 
-// tellsLost adds to the end of a turn what of it is not kept.
+// tellsLost adds to the end of a turn which files are not kept.
 func (a *Around) tellsLost(e event.Event) event.Event {
 	if e.Kind != event.Ended || e.End == nil || e.Parent != "" {
 		return e

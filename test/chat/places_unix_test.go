@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAFurtherDirectory: a conversation goes on in it, and what is none changes nothing.
+// TestAFurtherDirectory: a conversation goes on in it. The name of one that does not exist changes nothing.
 func TestAFurtherDirectory(t *testing.T) {
 	t.Parallel()
 	code := t.TempDir()
