@@ -339,8 +339,14 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 			ready.survey() // before the agent gets the task
 		},
 		Sent: func(turn int64) { a.Turn = turn; o.must(Running) },
-		See:  func(e event.Event) { o.see(a, e, desk) },
-		Ask:  o.granting(name), Patience: o.Patience, Person: o.Person,
+		See: func(e event.Event) {
+			if left := tap.leaves(); a.Leaves == nil && left != nil {
+				a.Leaves = left
+				o.save()
+			}
+			o.see(a, e, desk)
+		},
+		Ask: o.granting(name), Patience: o.Patience, Person: o.Person,
 	}
 	ending := e.Do(ctx)
 	r.made(ending)

@@ -128,6 +128,7 @@ type Attempt struct {
 	Reason      Reason         `json:"reason,omitempty"`
 	ExitCode    *int           `json:"exit_code,omitempty"` // exit code of the agent's process
 	Signal      string         `json:"signal,omitempty"`
+	Leaves      []string       `json:"leaves,omitempty"` // directories that it leaves behind if it is killed
 }
 
 // Question is a question to a person.

@@ -201,6 +201,13 @@ func (t *tap) services() *agent.Tap {
 	}
 }
 
+// leaves returns what the agent may leave behind if it is killed.
+func (t *tap) leaves() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.began.Leaves
+}
+
 // fill adds the started process to the record of an attempt.
 func (t *tap) fill(a *Attempt) {
 	t.mu.Lock()

@@ -29,10 +29,24 @@ func startProcess(d agent.Driver, sv agent.Services, l agent.Launch, p process.P
 			return nil, nil, err
 		}
 	}
+	if o, ok := observer.(agent.Leaver); ok {
+		b.Leaves = o.Leaves()
+		p.After = clearing(p.After, b.Leaves)
+	}
 	child, err := process.Start(p)
 	if err == nil && sv.Tap != nil {
 		b.PID, b.Launch, b.Apart = child.PID(), l, child.Apart() || sv.Around != nil // walls have a PID namespace too
 		sv.Tap.Began(b)
 	}
 	return child, observer, err
+}
+
+// clearing removes what the agent has left when nothing of it runs any more.
+func clearing(after func(*process.Ending), left []string) func(*process.Ending) {
+	return func(e *process.Ending) {
+		if after != nil {
+			after(e)
+		}
+		agent.Clear(left)
+	}
 }
