@@ -94,7 +94,7 @@ func (a *asker) ask(ctx context.Context, q run.Question) (answer run.Answer, ok 
 // tellQuestion prints a question. Its words stand last above the keys, so that no long input can hide them, and what
 // the agent wrote can move nothing on the screen.
 func tellQuestion(c *contract.Call, q run.Question) {
-	if q.Input != "" {
+	if !strings.Contains(q.Text, q.Input) {
 		c.Say("  " + q.Tool + " " + strings.ReplaceAll(text.Visible(q.Input), "\n", "\n  "))
 	}
 	c.Say("? " + text.Visible(strings.TrimSpace(q.Text)))

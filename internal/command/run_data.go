@@ -191,7 +191,7 @@ func (d runData) PlainText() string {
 	}
 	for _, q := range d.Questions {
 		fmt.Fprintf(&b, "Question %s: %s\n", q.ID, q.Text)
-		if q.Input != "" {
+		if !strings.Contains(q.Text, q.Input) {
 			fmt.Fprintf(&b, "  %s %s\n", q.Tool, strings.ReplaceAll(text.Visible(q.Input), "\n", "\n  "))
 		}
 		if len(q.Options) > 0 {

@@ -148,7 +148,11 @@ func runShownOf(store run.Store, r run.Record) runShown {
 func (d *runShown) last(r run.Record) {
 	if n := len(r.Attempts); n > 0 {
 		d.Started = &r.Attempts[0].Began
-		d.Retries = n - 1
+		for _, before := range r.Attempts[:n-1] {
+			if before.Reason != run.Asked { // an attempt after an answer is not a retry
+				d.Retries++
+			}
+		}
 		a := r.Attempts[n-1]
 		d.Version, d.Executable, d.Signal = orNil(a.Version), orNil(a.Program), orNil(a.Signal)
 		d.Command, d.EnvKeys, d.Policies = a.Args, a.EnvKeys, a.Policies

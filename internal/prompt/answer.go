@@ -53,6 +53,8 @@ func Questions(answer string) (open []string, only bool) {
 			}
 		case w.report.MatchString(s.masked) && !w.denial.MatchString(s.masked):
 			report = true
+		case s.item && i > 0 && sentences[i-1].block == s.block: // it follows the question of its item
+			last = false
 		case !s.item && !w.leadIn.MatchString(s.masked):
 			statements++
 			last = false

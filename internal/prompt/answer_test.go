@@ -78,6 +78,11 @@ func TestQuestions(t *testing.T) {
 		{
 			"rhetorical", "Why did it fail? The lock was held.\n\nThe build is green.\n", false, nil,
 		},
+		{
+			"questions that are answered", "These were answered before:\n- Question: Overwrite it? [y/N]\n  Answer: yn\n",
+			false,
+			[]string{"Question: Overwrite it?"},
+		},
 		{"a mark within a sentence", "The regex is foo? and bar.", false, nil},
 		{"a question that it answers", "What did I do? I looked and nothing had to change.", false, []string{"What did I do?"}},
 		{"a question, then a fact", "Which version is it? The lock file says 1.2.", false, []string{"Which version is it?"}},

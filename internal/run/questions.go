@@ -23,7 +23,14 @@ func questionOf(ask event.Ask) Question {
 	if ask.Tool != nil && !ask.Form {
 		q.Tool, q.Call = ask.Tool.Name, identity(ask.Tool, ask.Text)
 		q.Input = cmp.Or(ask.Tool.Command, ask.Tool.Path, string(ask.Tool.Input))
-		q.Text = strings.TrimSpace("May " + q.Tool + " run? " + ask.Text)
+		does := cmp.Or(ask.Tool.Command, ask.Tool.Path)
+		switch {
+		case ask.Text == "":
+			q.Text = does
+		case !strings.Contains(ask.Text, does): // the agent's title may say anything
+			q.Text += ": " + does
+		}
+		q.Text = strings.TrimSpace("May " + q.Tool + " run? " + q.Text)
 	}
 	if !ask.Form {
 		q.Options = ask.Options

@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -120,6 +121,59 @@ func TestAnswersWithQuestionMarks(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestYoloStillAsks: yolo grants permissions, and answers no question to a person.
+func TestYoloStillAsks(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	r := newBench(t, "claude").hands(`[{"ask":"Which colour?"},{"say":"You said ${input}"}]`, "--yolo")
+	if r.code != 4 || r.Data.Status != "needs_input" || r.Data.Reason != "question" {
+		t.Errorf("%s", r)
+	}
+}
+
+// TestCodexLeavesNothing: what Codex's sandbox makes in the workspace for a command goes with it, also if both are
+// killed, and even if we are.
+func TestCodexLeavesNothing(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	const script = `[{"shell":"touch began; sleep 1000"},{"say":"Done."}]`
+	made := func(b *bench) (names []string) {
+		entries, _ := os.ReadDir(b.work)
+		for _, e := range entries {
+			if e.Name() != ".git" && e.Name() != "began" {
+				names = append(names, e.Name())
+			}
+		}
+		return names
+	}
+	b := newBench(t, "codex")
+	r := b.hands(script, "--yolo", "--timeout", "15s")
+	if r.Data.Changed == nil || r.Data.Changed.Count != 1 || len(made(b)) > 0 {
+		t.Errorf("%q is left, %s", made(b), r)
+	}
+
+	b = newBench(t, "codex")
+	b.allowed()
+	cmd := exec.Command(program, "run", "--agent", "codex", "-p", "the task", "--yolo")
+	cmd.Dir, cmd.Env = b.work, b.wired(scripted(t, script).URL())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for over := time.Now().Add(patience); !b.took("began") && time.Now().Before(over); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	list := exec.Command(program, "runs", "list", "--output", "plain")
+	list.Dir, list.Env = cmd.Dir, cmd.Env
+	if out, err := list.CombinedOutput(); err != nil || !strings.Contains(string(out), "unknown_outcome") {
+		t.Errorf("%v %s", err, out)
+	}
+	if left := made(b); len(left) > 0 {
+		t.Errorf("%q is left", left)
 	}
 }
 

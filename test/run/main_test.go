@@ -244,6 +244,7 @@ type answer struct {
 		Executable     string
 		Path           string
 		Clarifications int                            `json:"clarification_count"`
+		Retries        int                            `json:"retry_count"`
 		Bytes          struct{ Stdout, Stderr int64 } `json:"output_bytes"`
 		TimeoutReason  string                         `json:"timeout_reason"`
 		Answered       []struct{ Question, Answer string }

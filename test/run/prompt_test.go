@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -149,6 +150,44 @@ func TestNoProtocol(t *testing.T) {
 			!strings.Contains(a.Error.Message, "ello") {
 			t.Errorf("%s: %s", name, a)
 		}
+	}
+}
+
+// TestEchoOfAnAnswer: an agent that repeats what it was told asks nothing with it.
+func TestEchoOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("echo", `task=$(cat)
+		case $task in *Answer:*) printf '%s\n' "$task" ;; *) printf 'Overwrite it? [y/N] '; exec sleep 1000 ;; esac`)
+	a := p.run("echo", "--yolo", "--idle-timeout", "1m")
+	a.is(t, 4, "needs_input", "question")
+	p.call("answer", a.Data.ID, "yn").is(t, 0, "succeeded", "done_unchanged")
+}
+
+// TestOutputLeavesTheProtocol: an agent that prints words instead of its protocol has failed, or is silent.
+func TestOutputLeavesTheProtocol(t *testing.T) {
+	t.Parallel()
+	for end, want := range map[string][3]string{
+		"exit 0":          {"1", "failed", "cut_stream"},
+		"exec sleep 1000": {"10", "stalled", "idle"},
+	} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.put(filepath.Join(p.bin, "copilot"), `#!/bin/sh
+case "$*" in *--version*) echo 'GitHub Copilot CLI 1.0.102.'; exit ;; esac
+cat >/dev/null
+for i in 1 2 3 4 5 6 7 8 9; do
+	echo '{"type":"assistant.message_delta","data":{"messageId":"m","deltaContent":"one "}}'
+done
+echo 'Shall I use tabs or spaces?'
+printf 'Overwrite it? [y/N] '
+`+end+"\n")
+			p.allowed = append(p.allowed, "copilot")
+			a := p.configured("").trusting("copilot").run("copilot", "--yolo", "--idle-timeout", "4s")
+			code, _ := strconv.Atoi(want[0])
+			a.is(t, code, want[1], want[2])
+			p.nothing()
+		})
 	}
 }
 

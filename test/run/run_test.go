@@ -210,7 +210,7 @@ func TestQuestion(t *testing.T) {
 	if u := shown.Data.Usage; u == nil || u.Input != 200 || u.Output != 14 {
 		t.Errorf("the usage of both attempts is %+v", u)
 	}
-	if shown.Data.Clarifications != 1 || shown.Data.Answered[0].Answer != "blue" {
+	if shown.Data.Clarifications != 1 || shown.Data.Retries != 0 || shown.Data.Answered[0].Answer != "blue" {
 		t.Errorf("%s", shown)
 	}
 }

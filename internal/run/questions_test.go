@@ -1,0 +1,26 @@
+package run
+
+import (
+	"testing"
+
+	"omniagent/internal/event"
+)
+
+// TestQuestionNamesTheCall: the words of a question about a call have what it does, whatever its title says.
+func TestQuestionNamesTheCall(t *testing.T) {
+	for _, c := range []struct {
+		title string
+		call  event.Call
+		want  string
+	}{
+		{"Tidy up", event.Call{Name: "execute", Command: "rm -rf x"}, "May execute run? Tidy up: rm -rf x"},
+		{"rm -rf x (tidy)", event.Call{Name: "execute", Command: "rm -rf x"}, "May execute run? rm -rf x (tidy)"},
+		{"Write a file", event.Call{Name: "write", Path: "/w/a"}, "May write run? Write a file: /w/a"},
+		{"", event.Call{Name: "Bash", Command: "ls"}, "May Bash run? ls"},
+		{"look", event.Call{Name: "Other"}, "May Other run? look"},
+	} {
+		if got := questionOf(event.Ask{ID: "q", Text: c.title, Tool: &c.call}).Text; got != c.want {
+			t.Errorf("%q, not %q", got, c.want)
+		}
+	}
+}
