@@ -43,6 +43,7 @@ type Window struct {
 	room     *sync.Cond // for more lines
 	blank    bool       // the last line is
 	lines    []string   // finished, not given to the screen yet
+	queued   int        // bytes of these
 	live     screen.Live
 	answer   *markdown.Renderer // of the text that grows; nil: there is none
 	state    State
@@ -77,6 +78,7 @@ type WindowOptions struct {
 
 const (
 	mostQueued = 4096 // lines
+	mostBytes  = 1 << 20
 	// mostTasks of a list are shown.
 	mostTasks = 6
 	// settling is how long after a question letters still belong to what was being typed.
@@ -128,7 +130,7 @@ func (w *Window) paint() {
 func (w *Window) giveToScreen() {
 	w.mu.Lock()
 	lines, live := w.lines, w.live
-	w.lines = nil
+	w.lines, w.queued = nil, 0
 	w.room.Broadcast()
 	w.mu.Unlock()
 	w.screen.Print(lines...)
@@ -154,7 +156,7 @@ func (w *Window) stirred() {
 
 // print adds finished lines. The caller holds the lock.
 func (w *Window) print(lines ...string) {
-	for len(w.lines) > mostQueued && !w.over {
+	for (len(w.lines) > mostQueued || w.queued > mostBytes) && !w.over {
 		w.room.Wait()
 	}
 	if w.over {
@@ -165,6 +167,9 @@ func (w *Window) print(lines ...string) {
 	}
 	if n := len(lines); n > 0 {
 		w.blank = cells.Plain(lines[n-1]) == ""
+	}
+	for _, line := range lines {
+		w.queued += len(line)
 	}
 	w.lines = append(w.lines, lines...)
 	w.repaint()

@@ -25,7 +25,7 @@ func (p *spoken) paint(s *Screen) {
 			b.WriteString(line + "\r\n")
 			text += len(line) + 2
 		}
-		s.done = nil
+		s.done, s.waiting = nil, 0
 	}
 	if below := cells.Plain(strings.Join(s.live.Input.Below, "\r\n")); below != p.below {
 		if p.below = below; below != "" {

@@ -54,18 +54,19 @@ type Live struct {
 type Screen struct {
 	o Options
 
-	mu     sync.Mutex
-	done   []string // finished, and not printed yet
-	live   Live     // as it should be
-	tail   []string // as it was painted last
-	shown  []row    // the region on the screen; empty: the cursor stands where it will begin
-	cursor position // in shown
-	size   position // of the window when it was painted
-	begun  bool     // something was written
-	parked bool     // the cursor is hidden and stands at the beginning of the region
-	anew   bool     // what stands in the region is not known any more, only where it begins
-	closed bool
-	err    error
+	mu      sync.Mutex
+	done    []string // finished, and not printed yet
+	waiting int      // bytes of these
+	live    Live     // as it should be
+	tail    []string // as it was painted last
+	shown   []row    // the region on the screen; empty: the cursor stands where it will begin
+	cursor  position // in shown
+	size    position // of the window when it was painted
+	begun   bool     // something was written
+	parked  bool     // the cursor is hidden and stands at the beginning of the region
+	anew    bool     // what stands in the region is not known any more, only where it begins
+	closed  bool
+	err     error
 
 	frames frames
 	resize resize
@@ -92,11 +93,21 @@ func (s *Screen) measure() position {
 // Width returns the width for which the rows of Live.Input are made.
 func (s *Screen) Width() int { return s.measure().column - 1 }
 
+// mostWaiting is how many bytes of finished lines wait for the next frame.
+const mostWaiting = 1 << 20
+
 // Print prints finished lines, soon. A line has no newline in it.
 func (s *Screen) Print(lines ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.done = append(s.done, lines...); len(lines) > 0 {
+	s.done = append(s.done, lines...)
+	for _, line := range lines {
+		s.waiting += len(line)
+	}
+	switch {
+	case s.waiting > mostWaiting: // who prints more waits for the terminal
+		s.paint(true)
+	case len(lines) > 0:
 		s.schedule()
 	}
 }
@@ -267,7 +278,7 @@ func (s *Screen) paintAnew(p *pen, rows []row) (text int) {
 		p.b.WriteString("\r\n")
 		text += len(line) + 2
 	}
-	s.done = nil
+	s.done, s.waiting = nil, 0
 	p.draw(rows)
 	p.b.WriteString(frameEnd)
 	return text
