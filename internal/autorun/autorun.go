@@ -15,6 +15,7 @@ package autorun
 
 import (
 	_ "embed" // the names
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -281,6 +282,32 @@ func (p Policy) Why(full string, isNew bool) string {
 		return p.top(full) + freshName
 	}
 	return ""
+}
+
+// Once returns the policy for many paths: what it keeps is found once.
+func (p Policy) Once() Policy {
+	if p.Kept != nil {
+		kept := p.Kept()
+		p.Kept = func() []string { return kept }
+	}
+	return p
+}
+
+// RunsLater reports whether a path beneath the root that has changed is run or obeyed later by itself. added: it was not
+// there before. Unlike Why it needs no policy from before the change.
+func (p Policy) RunsLater(rel string, added bool) bool {
+	full := filepath.Join(p.Root, filepath.FromSlash(rel))
+	return p.Why(full, false) != "" || added && p.FreshTree(full)
+}
+
+// Sentence tells a person which changed files are run later by themselves, in one line.
+func Sentence(names []string) string {
+	const most = 5
+	shown := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
+	}
+	return "Some changed files run by themselves later: " + shown
 }
 
 // Beneath returns a name that is protected and lies beneath a path, whether or not it is there, or "".

@@ -14,6 +14,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
+	"omniagent/internal/autorun"
 	"omniagent/internal/contract"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/fault"
@@ -438,6 +439,9 @@ func (o opener) owner(r *run.Run) run.Owner {
 	o.of = r.ID
 	return run.Owner{
 		Run: r, Open: o.converse, Grace: c.Config.Duration("grace") / 2, Log: o.log, Check: o.check,
+		Later: func(dir string) autorun.Policy {
+			return enclosure.Later(dir, o.parts.guarded(c), c.Host.Home(), c.Host.Lookup)
+		},
 		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
 		Inside:   native.Name,
 		Apart:    c.Config.String(namespaceKey) != namespaceOff,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"omniagent/internal/autorun"
 	"omniagent/internal/contract"
 	"omniagent/internal/event"
 	"omniagent/internal/run"
@@ -57,6 +58,7 @@ type runChanges struct {
 	Files   contract.Foreigns[tree.Change] `json:"files"`
 	Git     contract.Foreigns[string]      `json:"git" doc:"what differs of the repository itself: HEAD, refs, configuration, hooks"`
 	Ignored int                            `json:"ignored" doc:"further files, which the repository ignores"`
+	Later   contract.Foreigns[string]      `json:"runs_later" doc:"those of them, relative to the directory, that run later by themselves, such as a hook"`
 	Partial contract.Foreigns[string]      `json:"partial" doc:"what could not be looked at"`
 }
 
@@ -137,7 +139,7 @@ func (d *runData) add(out run.Result, dir string) {
 	}
 	if c := out.Changed; c != nil {
 		files := slices.Clone(c.Files)
-		d.Changed = &runChanges{c.Count, files, c.Git, c.Ignored, c.Partial}
+		d.Changed = &runChanges{c.Count, files, c.Git, c.Ignored, c.Later, c.Partial}
 		for i, f := range c.Files {
 			files[i].Path = filepath.Join(dir, filepath.FromSlash(f.Path))
 			d.Summary.Files = append(d.Summary.Files, string(f.Status)+" "+f.Path)
@@ -245,6 +247,9 @@ func (d runData) changes(b *strings.Builder) {
 		}
 		_, name, _ := strings.Cut(d.Summary.Files[i], " ")
 		fmt.Fprintf(b, "  %-8s %s%s\n", f.Status, text.Name(name), lines)
+	}
+	if len(d.Changed.Later) > 0 {
+		b.WriteString(text.Visible(autorun.Sentence(d.Changed.Later)) + "\n")
 	}
 }
 

@@ -33,11 +33,7 @@ func (f *Fork) later(policy *autorun.Policy) *later {
 	if policy == nil {
 		return l
 	}
-	l.policy, l.judges = *policy, true
-	if policy.Kept != nil {
-		kept := policy.Kept() // once for all paths
-		l.policy.Kept = func() []string { return kept }
-	}
+	l.policy, l.judges = policy.Once(), true
 	return l
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"omniagent/internal/agent/native"
+	"omniagent/internal/autorun"
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/undo"
@@ -23,7 +24,7 @@ func (p *Plan) witness(session string) conversation.Witness {
 	store := *p.env.Undo
 	store.Private = p.request.Services.Private
 	return &witness{
-		store: store, log: p.env.Log, waits: p.agent == native.Name,
+		store: store, log: p.env.Log, later: p.laterOf(), waits: p.agent == native.Name,
 		silent: p.driver != nil && p.driver.Describe().Custom,
 		origin: undo.Origin{Dir: p.request.Spec.Dir, Session: session, Agent: p.agent, Run: p.env.Run},
 	}
@@ -54,6 +55,7 @@ type witness struct {
 	waits  bool // the agent calls no tool before the call was told
 	silent bool // the agent need not tell its calls at all
 	log    func(format string, args ...any)
+	later  func(dir string) autorun.Policy // see sayLater; nil: it is not said
 
 	last *snapshots // the methods of a conversation begin one turn after another
 
@@ -88,6 +90,9 @@ func (w *witness) Begin(turn int64) conversation.Snapshots {
 		if gaps := undo.Sentence(l.turn.Gaps()); gaps != "" {
 			w.say("%s", gaps)
 		}
+		if top, err := w.store.Root(origin.Dir); err == nil && w.later != nil {
+			l.top, l.policy = top, w.later(top)
+		}
 	}()
 	return l
 }
@@ -108,8 +113,11 @@ type snapshots struct {
 	*witness
 	begun chan struct{} // closed after the first one
 	turn  *undo.Turn    // nil: it failed
-	late  atomic.Bool   // the agent may have acted before the first one was complete
-	ended chan struct{} // closed after the second one
+	// what is run later by itself in the workspace
+	policy autorun.Policy
+	top    string        // "": that is not said
+	late   atomic.Bool   // the agent may have acted before the first one was complete
+	ended  chan struct{} // closed after the second one
 }
 
 // Start waits for the first snapshot, if nothing else tells when the agent acts.
@@ -153,7 +161,11 @@ func (l *snapshots) End(at time.Time) {
 	if l.late.Load() {
 		l.turn.Late()
 	}
-	if _, err := l.turn.End(context.Background(), at); err != nil {
+	record, err := l.turn.End(context.Background(), at)
+	if err != nil {
 		l.log("the snapshot after the turn failed: %v", err)
+	}
+	if l.top != "" {
+		l.sayLater(l.policy, l.top, record.Changed)
 	}
 }

@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/autorun"
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/shell"
+	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
 
@@ -40,6 +42,8 @@ type Owner struct {
 	// Check runs the check of a task; the last argument is the time from the request to end until the kill.
 	Check  func(context.Context, Task, time.Duration) (shell.Outcome, error)
 	Inside string // the agent that works in this process, if any
+	// Later returns what of a directory is run later by itself; nil: the result does not say it.
+	Later func(dir string) autorun.Policy
 	// Tell gets each state of the run, and each event of its conversations. It may be nil.
 	Tell func(Progress)
 	Log  func(format string, args ...any)
@@ -93,7 +97,7 @@ func (o *Owner) Work(ctx context.Context) error {
 			ending.Err = context.Cause(ctx) // it says who ended the run
 		}
 		ready.survey() // a failed attempt may not have waited for it
-		changed := r.changed(ctx)
+		changed := o.changed(ctx)
 		v := Judge(ending, differ(changed))
 		if v.Reason == Idle {
 			v.Fault.Hint("omniagent runs retry %s, or a longer --idle-timeout", r.ID)
@@ -440,11 +444,31 @@ func (o *Owner) rest(v Verdict, e Ending, changed *Changes) error {
 	return err
 }
 
+// changed returns the changes since before the run, with those that are run later by themselves.
+func (o *Owner) changed(ctx context.Context) *Changes {
+	changed := o.Run.changed(ctx)
+	if changed == nil || o.Later == nil || changed.Count+len(changed.Git) == 0 {
+		return changed
+	}
+	policy := o.Later(o.Run.Dir).Once()
+	for _, f := range changed.Files {
+		if f.Status != tree.Deleted && policy.RunsLater(f.Path, f.Status == tree.Added) {
+			changed.Later = append(changed.Later, f.Path)
+		}
+	}
+	for _, name := range changed.Git {
+		if policy.RunsLater(name, false) {
+			changed.Later = append(changed.Later, name)
+		}
+	}
+	return changed
+}
+
 // conclude ends the run. If changed is nil, it looks for the changes.
 func (o *Owner) conclude(v Verdict, e Ending, changed *Changes) error {
 	r := o.Run
 	if changed == nil {
-		changed = r.changed(context.Background())
+		changed = o.changed(context.Background())
 	}
 	err := r.conclude(v, e, changed)
 	o.after(r.agent())

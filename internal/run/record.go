@@ -213,12 +213,13 @@ type Tested struct {
 // Changes describes the files that differ from before the run.
 type Changes struct {
 	Count   int           `json:"count"`
-	Files   []tree.Change `json:"files"`             // at most mostFiles
-	Added   int           `json:"added,omitempty"`   // lines, of all files
-	Removed int           `json:"removed,omitempty"` // the same
-	Git     []string      `json:"git,omitempty"`     // changes of the repository itself: HEAD, refs, hooks, …
-	Ignored int           `json:"ignored,omitempty"` // number of ignored files
-	Partial []string      `json:"partial,omitempty"` // paths that could not be read
+	Files   []tree.Change `json:"files"`                // at most mostFiles
+	Added   int           `json:"added,omitempty"`      // lines, of all files
+	Removed int           `json:"removed,omitempty"`    // the same
+	Git     []string      `json:"git,omitempty"`        // changes of the repository itself: HEAD, refs, hooks, …
+	Ignored int           `json:"ignored,omitempty"`    // number of ignored files
+	Later   []string      `json:"runs_later,omitempty"` // those of Files and Git that are run later by themselves
+	Partial []string      `json:"partial,omitempty"`    // paths that could not be read
 }
 
 // Denial is a tool that was not allowed to run.

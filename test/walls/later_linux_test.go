@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"omniagent/internal/hermetic"
@@ -185,6 +187,23 @@ func TestHarmlessNames(t *testing.T) {
 				}
 			}, turns(name)...)
 		})
+	}
+}
+
+// TestATurnSaysWhatRunsLater: where no walls hold it, the end of the turn names it, in one line.
+func TestATurnSaysWhatRunsLater(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	g.rules(t, "allow = ['Bash']\n")
+	g.write(t, g.work+"/do.sh", "mkdir .newtool; echo x > .newtool/start; echo x > plain; echo x > .git/hooks/post-commit")
+	o := g.turn(t, tier{name: "none"}, []string{bash("sh do.sh")}, "--sandbox", "off", "--permission-mode", "yolo")
+	const want = "Some changed files run by themselves later: "
+	_, line, found := strings.Cut(o.stderr, want)
+	line, _, _ = strings.Cut(line, "\n")
+	names := strings.Split(line, ", ")
+	slices.Sort(names)
+	if !found || !slices.Equal(names, []string{".git/hooks/post-commit", ".newtool/start"}) {
+		t.Errorf("%q\n%s\n%v", names, o.stderr, o.results)
 	}
 }
 
