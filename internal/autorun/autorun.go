@@ -293,8 +293,8 @@ func (p Policy) Once() Policy {
 	return p
 }
 
-// RunsLater reports whether a path beneath the root that has changed is run or obeyed later by itself. added: it was not
-// there before. Unlike Why it needs no policy from before the change.
+// RunsLater reports whether a path beneath the root that has changed is run or obeyed later by itself. added: it was
+// not there before. Unlike Why it needs no policy from before the change.
 func (p Policy) RunsLater(rel string, added bool) bool {
 	full := filepath.Join(p.Root, filepath.FromSlash(rel))
 	return p.Why(full, false) != "" || added && p.FreshTree(full)

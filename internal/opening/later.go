@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/pathname"
 )
 
-// laterOf returns the function that tells what of a directory is run later by itself, or nil in a run, which tells it
-// with all that it has changed.
+// laterOf returns the function that tells which files of a directory run later by themselves, or nil in a run, which
+// says it with all that it has changed.
 func (p *Plan) laterOf() func(dir string) autorun.Policy {
 	if p.env.Run != "" {
 		return nil

@@ -42,7 +42,7 @@ type Owner struct {
 	// Check runs the check of a task; the last argument is the time from the request to end until the kill.
 	Check  func(context.Context, Task, time.Duration) (shell.Outcome, error)
 	Inside string // the agent that works in this process, if any
-	// Later returns what of a directory is run later by itself; nil: the result does not say it.
+	// Later returns which files of a directory run later by themselves; nil: the result does not say it.
 	Later func(dir string) autorun.Policy
 	// Tell gets each state of the run, and each event of its conversations. It may be nil.
 	Tell func(Progress)
