@@ -44,7 +44,12 @@ func TestDetect(t *testing.T) {
 			yesNo, progress,
 			"confirm confirm-letters stdout",
 		},
-		{"strong, all work", working, yesNo, "", "confirm confirm-letters stdout"},
+		{"strong, all work", working, yesNo, "", ""},
+		{
+			"a sign-in, all work",
+			working, "Visit https://example.com/device and enter the code ABCD-1234\n", "",
+			"login login-code stdout",
+		},
 		{"the end of input", exited, asks, "", "question question-mark stdout"},
 		{
 			"ended at once",

@@ -105,8 +105,8 @@ type Wait int
 
 // What the kernel can say.
 const (
-	Unknown  Wait = iota // it does not tell, or a process waits for several things at once
-	Working              // every process was looked at; none waits for input, and one works or will wake
+	Unknown  Wait = iota // it does not tell, or a process waits for input and for other things at once
+	Working              // every process was looked at; none waits for input, and one works or may be woken
 	Input                // one is blocked reading the standard input of the program
 	Terminal             // one is blocked reading its terminal
 	Resting              // every process is blocked, and no program, connection or near clock will wake one
@@ -119,8 +119,10 @@ const (
 // that it reads the input that carries our protocol while a line other than a record stands open on its output. Of one
 // that prints text:
 //
-//   - A signature matches the last line of a stream, if that line has no end and the stream is quiet. Lines of JSON are
-//     payload: text in them never matches.
+//   - A signature matches the last line of a stream, if that line has no end, the stream is quiet, and the kernel does
+//     not say that the program works: a model may pause behind any words. Lines of JSON are payload: text in them never
+//     matches. A page for a sign-in with its code is one whatever the kernel says, since such programs ask a server
+//     whether it was visited.
 //   - A program that the kernel says is blocked reading waits, whatever it printed. One that rests waits if its last
 //     line has no end, or asks: nothing else will wake it, so the words only tell a question from a deadlock.
 //   - When it has exited, the end of its input has answered a prompt at which its output stopped, at the end or before.
@@ -149,22 +151,24 @@ func detect(p Program, table []signature) *Signal {
 		{Stderr, p.Exited || p.Stderr.Quiet >= Quiet, look(p.Stderr.Tail, blocked)},
 		{Stdout, p.Exited || p.Stdout.Quiet >= Quiet, look(p.Stdout.Tail, blocked)},
 	}
-	if found := match(outputs, table, p.Exited); found != nil {
+	works := !p.Exited && p.Wait == Working
+	if found := match(outputs, table, p.Exited, works); found != nil {
 		return found
 	}
 	switch {
 	case blocked:
 		return p.blocked(outputs)
 	case p.Exited && len(p.Asked) > 0:
-		return match([]output{{Stdout, true, look(p.Asked, false)}}, table, true)
+		return match([]output{{Stdout, true, look(p.Asked, false)}}, table, true, false)
 	}
 	return nil
 }
 
 // match returns what the first signature finds.
-func match(outputs []output, table []signature, exited bool) *Signal {
+func match(outputs []output, table []signature, exited, works bool) *Signal {
 	for _, s := range table {
-		if exited && (s.where == onNotice || s.sure == running) || !exited && s.sure == atEnd {
+		if exited && (s.where == onNotice || s.sure == running) || !exited && s.sure == atEnd ||
+			works && s.where != onNotice {
 			continue
 		}
 		for _, o := range outputs {
@@ -191,7 +195,7 @@ func (p Program) off(table []signature) *Signal {
 	default:
 		return nil
 	}
-	if found := match([]output{out}, table, false); found != nil {
+	if found := match([]output{out}, table, false, false); found != nil {
 		return found
 	}
 	return p.blocked([]output{out})
@@ -225,7 +229,7 @@ func Stops(write []byte) []byte {
 		return nil
 	}
 	at := []output{{Stdout, true, look(line, false)}}
-	found := match(at, signatures(), true)
+	found := match(at, signatures(), true, false)
 	switch { // what works says "Compiling: " and "Is git installed? ", too
 	case found == nil, found.Signature == "colon", found.Signature == "arrow",
 		found.Signature == "question-mark" && !shapes().person.MatchString(found.Question):

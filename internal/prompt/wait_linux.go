@@ -106,13 +106,11 @@ func (p person) waited(pid int, call string) Wait {
 		return p.until(pid, args[3], args[1]&^(futexPrivate|futexRealtime) != 0)
 	case unix.SYS_WAIT4, unix.SYS_WAITID, unix.SYS_RT_SIGSUSPEND: // a child is looked at for itself
 		return Resting
-	case unix.SYS_WRITE, unix.SYS_RT_SIGTIMEDWAIT:
-		return Working
 	}
 	if runtime.GOARCH == "amd64" && number == pauseAMD64 {
 		return Resting
 	}
-	return Unknown
+	return Working // for something, such as a connection
 }
 
 // pauseAMD64 is pause, which most architectures do not have.

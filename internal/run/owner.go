@@ -183,8 +183,11 @@ func (o *Owner) waitFor(ctx context.Context, d time.Duration) error {
 	if err := o.enter(Queued); err != nil {
 		return err
 	}
-	for { // in steps, because a timer stops while the machine sleeps
-		left := time.Until(r.Until)
+	// By the machine's uptime, which a jump of the clock does not change; in steps, because a timer stops while the
+	// machine sleeps.
+	now, whole := time.Now(), time.Until(r.Until)
+	for began := uptime(now); ; {
+		left := whole - (uptime(now) - began)
 		if left <= 0 {
 			r.Until = time.Time{}
 			return nil

@@ -50,6 +50,10 @@ func TestPrompts(t *testing.T) {
 			`cat >/dev/null; echo 'To sign in, visit https://example.com/device and enter code ABCD-1234'
 				while :; do sleep 0.2; done`, "", nil, 8, "failed", "not_logged_in",
 		},
+		"pauses in its answer": {
+			`cat >/dev/null; printf 'It says: '; printf 'Overwrite it? [y/N] '; sleep 4; echo 'and then it goes on.'`,
+			"", nil, 0, "succeeded", "done_unchanged",
+		},
 		"wakes": {`cat >/dev/null; printf 'Compiling, ok? '; sleep 4; echo yes`, "", nil, 0, "succeeded", "done_unchanged"},
 		"confirm": {
 			`cat >/dev/null; printf 'Overwrite it? [y/N] '; sleep 1000`, "Overwrite it? [y/N]",
