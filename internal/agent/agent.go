@@ -50,6 +50,8 @@ type About struct {
 	// installs the version that was measured; it can be typed as is, and is safe to repeat
 	InstallCommand string
 	Login          string   // how a person logs in, as a command or a sentence
+	LoginFiles     []string // files in the home directory of which one is there once a login is stored
+	LoginKeys      []string // variables that are a login
 	Aliases        []string // other words that select it
 	Custom         bool     // defined by the user's configuration
 	BuiltIn        bool     // it is part of this program

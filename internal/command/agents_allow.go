@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +27,22 @@ type allowResult struct {
 type allowData struct {
 	Summary batchSummary  `json:"summary"`
 	Results []allowResult `json:"results"`
+}
+
+// PlainText is a line for each agent: the files of a package are many, and a person asked about none of them.
+func (d allowData) PlainText() string {
+	var b strings.Builder
+	for _, r := range d.Results {
+		fmt.Fprintf(&b, "%s: %s", r.ID, strings.ReplaceAll(r.Change, "_", " "))
+		if n := len(r.Files); n > 0 {
+			fmt.Fprintf(&b, ", %s (%s)", r.Files[0], plural(n, "file"))
+		}
+		if r.Error != nil {
+			fmt.Fprintf(&b, ": %s", r.Error.Message)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 func (p Parts) agentsAllow() *contract.Command {

@@ -378,10 +378,31 @@ func checkAgents(ctx context.Context, c *contract.Call, drivers []agent.Driver) 
 		k := check{Name: "agent:" + row.Name, OK: row.Installed, Version: row.Version, Detail: row.Path}
 		if !row.Installed {
 			k = failed(k, fault.New(fault.NotInstalled, "%s is not installed", row.Title), row.InstallCommand)
+		} else if words := loginOf(c, d.Describe()); words != "" {
+			k.Detail = new(*k.Detail + "; " + words)
 		}
 		list = append(list, k)
 	}
 	return list
+}
+
+// loginOf says whether an agent is logged in, as far as its own files and variables tell; nothing is started. A login
+// can also be in a keyring, so a check does not fail without one.
+func loginOf(c *contract.Call, about agent.About) string {
+	for _, name := range about.LoginKeys {
+		if v, _ := c.Host.Lookup(name); v != "" {
+			return "logged in by " + name
+		}
+	}
+	for _, file := range about.LoginFiles {
+		if info, err := os.Stat(filepath.Join(c.Host.Home(), file)); err == nil && info.Size() > int64(len("{}\n")) {
+			return "logged in: ~/" + file
+		}
+	}
+	if about.Login == "" || about.BuiltIn {
+		return ""
+	}
+	return "no login is recorded, unless a keyring has one: " + about.Login
 }
 
 // checkShell reports the caller's shell, which matters only for completion.

@@ -136,6 +136,10 @@ func rehearseAll(
 	if err != nil {
 		return err
 	}
+	if c.Host.StderrTerminal && !c.Bool("quiet") {
+		logLine(c, "each of %s works on a scripted model six or seven times; that takes a minute or two",
+			plural(len(subjects), "agent"))
+	}
 	path, _ := os.Executable()
 	records := rehearsal.Run(ctx, subjects, rehearsal.Options{
 		Env: os.Environ(), State: c.Paths.State, Temp: temp, Self: path, Tool: Version, Agents: drivers,

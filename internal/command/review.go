@@ -75,6 +75,9 @@ func (d reviewData) PlainText() string {
 	return b.String()
 }
 
+// neverFails is the --fail-on of those who look at the data only.
+const neverFails = "never"
+
 func (p Parts) review() *contract.Command {
 	c := p.runCommand(contract.Command{
 		Path: "review", Summary: "have an agent review a diff; exit codes by severity",
@@ -90,8 +93,9 @@ func (p Parts) review() *contract.Command {
 			{Name: "agent", Kind: contract.Name, Help: "who reviews"},
 			{Name: "model", Short: "m", Kind: contract.Name, Help: "model, in the agent's own words"},
 			{
-				Name: "fail-on", Kind: contract.Enum, Enum: []string{"note", "warning", "error", "never"},
-				Default: string(review.Warning), Help: "lowest severity that makes the command fail",
+				Name: "fail-on", Kind: contract.Enum, Enum: []string{"note", "warning", "error", neverFails},
+				Default: string(review.Warning),
+				Help:    "lowest severity that makes the command fail; never: 0 for every answer, see data.whole",
 			},
 			{Name: "look-at", Kind: contract.Text, MaxLen: 4096, Help: "what matters most"},
 			{Name: "sarif", Kind: contract.File, Help: "file to write as SARIF 2.1.0"},
@@ -102,7 +106,7 @@ func (p Parts) review() *contract.Command {
 			contract.Specific(80, foundNote, "the worst is a note"),
 			contract.Specific(81, foundWarning, "the worst is a warning"),
 			contract.Specific(82, foundError, "the worst is an error"),
-			contract.Specific(83, unreadAnswer, "the answer is not whole"),
+			contract.Specific(83, unreadAnswer, "the answer is not whole, without --fail-on never"),
 			{Code: contract.NotFound, When: "no such agent, or no repository"},
 			{Code: contract.Unavailable, When: "the model's service does not answer", Changed: contract.Some},
 		},
@@ -225,7 +229,7 @@ func reviewed(c *contract.Call, diff review.Diff, data reviewData, findings []re
 	switch counts := slices.Contains(review.Severities(), limit); {
 	case counts && worst != "" && worst.AtLeast(limit):
 		result.Exit = codes[worst]
-	case !data.Whole:
+	case !data.Whole && limit != neverFails:
 		result.Exit = unreadAnswer
 	}
 	result.Data = data

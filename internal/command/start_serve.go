@@ -98,7 +98,7 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 	if err != nil {
 		return unopened(host, dialect, r.Spec.Resume, p.firstStart(c, err))
 	}
-	host.Conversation, host.Quiet = opened, r.Spec.Terms.Mode == setting.DenyAll
+	host.Conversation = opened
 	return host.Run(ctx), nil
 }
 

@@ -20,7 +20,9 @@ type Host struct {
 	Dir    string
 
 	StdinTerminal, StdoutTerminal, StderrTerminal bool
-	StdinPiped                                    bool // standard input is a pipe or a file
+
+	Merged     bool // standard output and standard error lead to the same place
+	StdinPiped bool // standard input is a pipe or a file
 
 	line  object        // in a batch: the number of this line
 	stray func() string // what other code wrote to standard output; nil if it is not guarded
@@ -35,7 +37,15 @@ func Process() Host {
 		StdinPiped:     piped(os.Stdin),
 		StdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		Merged:         oneStream(os.Stdout, os.Stderr),
 	}
+}
+
+// oneStream reports whether two streams lead to the same place, as with 2>&1.
+func oneStream(a, b *os.File) bool {
+	one, err := a.Stat()
+	other, wrong := b.Stat()
+	return err == nil && wrong == nil && os.SameFile(one, other)
 }
 
 // lookupEnv is os.LookupEnv, but leaves out a HOME that is not absolute: it would be another one in each directory.

@@ -50,7 +50,8 @@ func (c *Call) helpAnswer(write func(*helpPage), data any) answer {
 	case plain:
 		a.human, a.bare = c.written(write, c.Host.StdoutTerminal), true
 	case !c.Bool("quiet"):
-		_, _ = io.WriteString(c.Host.Stderr, c.written(write, false))
+		words := strings.TrimSpace(c.Program.Name + " help " + c.Command.Path)
+		_, _ = io.WriteString(c.Host.Stderr, words+" prints this to standard output\n\n"+c.written(write, false))
 	}
 	return a
 }

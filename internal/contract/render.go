@@ -43,6 +43,11 @@ func (c *Call) format() string {
 	return "json"
 }
 
+// chosen reports whether somebody chose the form of the answer.
+func (c *Call) chosen() bool {
+	return c.Given("output") || c.Config.String("output") != "" || c.Host.env(prefix+"OUTPUT") != ""
+}
+
 // streams reports whether rows are written while they are made.
 func (c *Call) streams() bool {
 	return c.Command.Streaming && c.Host.line == nil && (c.Bool("stream") || c.format() == "jsonl" &&
@@ -306,16 +311,20 @@ func (c *Call) writeNotes(a answer, status int, format string) {
 		}
 		c.say(none)
 	}
-	if a.page != nil && a.page.next() != "" && format != "json" && !c.Bool("stream") && status == 0 {
+	asked := c.Given("limit") && format != "plain" // a program that wants so many rows
+	if a.page != nil && a.page.next() != "" && format != "json" && !c.Bool("stream") && status == 0 && !asked {
 		c.say(fmt.Sprintf("%d of %d shown; next: %s", a.page.returned, a.page.total, c.next(a.page)))
 	}
-	if status == 0 || a.fault == nil {
+	if c.Command.List != nil && c.Host.StderrTerminal && !c.Host.StdoutTerminal && format == "json" && !c.chosen() {
+		c.say("hint: " + c.line("--output", "plain") + " prints a table")
+	}
+	if status == 0 || a.fault == nil || format == "json" && c.Host.Merged { // the envelope says all of it
 		return
 	}
 	for _, line := range c.errorLines(a.fault) {
 		c.say(line)
 	}
-	if c.Host.machine() {
+	if c.Host.machine() && format != "plain" {
 		_, _ = io.WriteString(c.Host.Stderr, "TOOL_FAILED=1\n")
 	}
 }

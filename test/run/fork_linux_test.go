@@ -313,7 +313,7 @@ func TestWhatIsRefusedLeavesNoFork(t *testing.T) {
 		made bool
 		args []string
 	}{
-		{2, false, []string{"run", "-p", "x"}},
+		{8, false, []string{"run", "-p", "x"}},
 		{5, false, []string{"run", "-p", "x", "--agent", "nobody"}},
 		{5, false, []string{"run", "-p", "x", "--agent", "gone"}},
 		{5, false, []string{"run", "-p", "x", "--agent", "gone", "--detach"}},

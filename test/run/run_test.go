@@ -486,7 +486,7 @@ func TestWrong(t *testing.T) {
 	p := newPlace(t).agent("scribe", `echo done`)
 	for _, args := range [][]string{
 		{"run", "--agent", "scribe"},
-		{"run", "-p", "x"},
+		{"run", "-p", "x", "--agent", ","},
 		{
 			"run", "--agent", "scribe", "-p", "x", "--require",
 			"colour",

@@ -35,6 +35,8 @@ func New() agent.Driver {
 			// Pinned: without a version, npm on node 20 silently installs the older 2.1.197.
 			InstallCommand: "npm install -g @anthropic-ai/claude-code@" + measured,
 			Login:          "claude auth login",
+			LoginFiles:     []string{".claude/.credentials.json"},
+			LoginKeys:      []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
 			Variables: []string{
 				"ANTHROPIC_*", "CLAUDE_*", "IS_SANDBOX", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY",
 				"DISABLE_ERROR_REPORTING", "API_TIMEOUT_MS", "MAX_THINKING_TOKENS",

@@ -33,6 +33,8 @@ func New() agent.Driver {
 			Private:        []string{".codex"},
 			InstallCommand: "npm install -g " + pkg + "@" + measured,
 			Login:          login,
+			LoginFiles:     []string{".codex/auth.json"},
+			LoginKeys:      []string{"CODEX_API_KEY"},
 			Variables:      []string{"CODEX_*", "OPENAI_*"},
 		},
 		Table:      table,

@@ -47,6 +47,7 @@ func New() agent.Driver {
 				Private:        []string{".copilot", ".config/github-copilot"},
 				InstallCommand: "npm install -g @github/copilot@" + measured,
 				Login:          "copilot login",
+				LoginKeys:      []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"},
 				Variables:      []string{"COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"},
 			},
 			Table:      func(string) agent.Matrix { return table(runtime.GOOS) },

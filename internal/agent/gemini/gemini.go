@@ -47,6 +47,8 @@ func New() agent.Driver {
 			Private:        []string{".gemini"},
 			InstallCommand: "npm install -g @google/gemini-cli@" + measured,
 			Login:          "gemini, and choose a way to sign in; or set GEMINI_API_KEY",
+			LoginFiles:     []string{".gemini/oauth_creds.json"},
+			LoginKeys:      []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
 			Variables:      []string{"GEMINI_*", "GOOGLE_*"},
 		},
 		Table:      table,

@@ -45,6 +45,7 @@ func New() agent.Driver {
 			Private:        []string{".local/share/opencode", ".config/opencode"},
 			InstallCommand: "npm install -g opencode-ai@" + measured,
 			Login:          "opencode auth login",
+			LoginFiles:     []string{".local/share/opencode/auth.json"},
 			Variables:      []string{"OPENCODE_*"},
 		},
 		Native:  "opencode", // as in opencode-linux-x64
