@@ -199,6 +199,20 @@ func (p Policy) FreshTree(full string) bool {
 	return dotted(Fold(top)) && Fold(top) != ".git" && !isHarmless(rel) && !p.isIgnored(rel)
 }
 
+// FreshDirectory is Fresh for a directory that is made empty: one in which harmless names lie, such as .github,
+// may be made.
+func (p Policy) FreshDirectory(full string) bool {
+	if !p.Fresh(full) {
+		return false
+	}
+	for pattern := range strings.FieldsSeq(harmless) {
+		if strings.HasPrefix(pattern, p.top(full)+"/") {
+			return false
+		}
+	}
+	return true
+}
+
 // mayBeDotted rules out most paths at no cost, because every write of a command is looked at.
 func (p Policy) mayBeDotted(full string) bool {
 	rest, found := strings.CutPrefix(full, p.Root)

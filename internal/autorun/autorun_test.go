@@ -68,6 +68,11 @@ func TestFresh(t *testing.T) {
 		if !p.FreshTree(filepath.Join(root, ".tool")) || p.FreshTree(filepath.Join(root, ".cache")) {
 			t.Errorf("%d: a directory that is moved is judged by what was there", i)
 		}
+		for name, want := range map[string]bool{".circleci": false, ".newtool": true, ".gith": true} {
+			if got := p.FreshDirectory(filepath.Join(root, name)); got != want {
+				t.Errorf("%d: the directory %q: %v", i, name, got)
+			}
+		}
 	}
 	for name, isNew := range map[string]bool{
 		".agent/x": false, "deep/.agent": false, "mise.toml": false, "a/.Vscode/x": false, ".zed ": true,

@@ -82,7 +82,7 @@ func (r *request) do(d deed) error {
 	case truncates:
 		return r.truncate(s, d.size)
 	case makesDirectory:
-		if !r.names.mayMakeDirectory(s.path) || r.fresh(s) {
+		if !r.names.mayMakeDirectory(s.path) || r.names.isFreshDirectory(s.path) && s.kind() == 0 {
 			return s.refusal(true)
 		}
 		r.mayHave(r.mask())

@@ -148,6 +148,11 @@ func (g *guarded) isFresh(path string) bool {
 	return slices.ContainsFunc(g.fresh, func(p autorun.Policy) bool { return p.Fresh(path) })
 }
 
+// isFreshDirectory is isFresh for a directory that is made empty.
+func (g *guarded) isFreshDirectory(path string) bool {
+	return slices.ContainsFunc(g.fresh, func(p autorun.Policy) bool { return p.FreshDirectory(path) })
+}
+
 // isFreshTree is isFresh for a directory, whatever was there.
 func (g *guarded) isFreshTree(path string) bool {
 	return slices.ContainsFunc(g.fresh, func(p autorun.Policy) bool { return p.FreshTree(path) })

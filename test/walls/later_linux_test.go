@@ -166,21 +166,25 @@ func TestHarmlessNames(t *testing.T) {
 		printf '.local-state\n*.ign\n' > .gitignore; git add -A; git commit -qm 1; git checkout -qb other
 		echo 2 > .github/workflows/ci.yml; echo 2 > .tool/conf; echo 2 > .rc; git commit -qam 2; git checkout -q -`
 	for name, line := range map[string]string{
-		"caches":      "mkdir .pytest_cache .venv .mypy_cache; touch .pytest_cache/x .venv/y .coverage .eslintcache",
-		"git's files": "echo x >> .gitignore; touch .gitattributes .gitkeep .mailmap",
-		"editors":     "touch .editorconfig .prettierrc .main.c.swp .#lock",
-		"ignored":     "mkdir .local-state; touch .local-state/x .a.ign",
-		"changed":     "echo 3 >> .rc; sed -i s/1/4/ .tool/conf; echo x > .tool/conf.tmp; mv .tool/conf .moved.tmp",
-		"replaced":    "cp .rc new; mv new .rc; rm .tool/conf; echo 5 > .tool/conf",
-		"git":         "git checkout -q other; git checkout -q -; echo 9 > .rc; git stash -q; git stash pop -q",
-		"workflow":    "echo x > .github/workflows/new.yml",
-		"deeper":      "mkdir -p src/.hidden; touch src/.hidden/x a.b",
-		"repository":  "git init -q sub; git clone -q . copy",
+		"caches":            "mkdir .pytest_cache .venv .mypy_cache; touch .pytest_cache/x .venv/y .coverage .eslintcache",
+		"git's files":       "echo x >> .gitignore; touch .gitattributes .gitkeep .mailmap",
+		"editors":           "touch .editorconfig .prettierrc .main.c.swp .#lock",
+		"ignored":           "mkdir .local-state; touch .local-state/x .a.ign",
+		"changed":           "echo 3 >> .rc; sed -i s/1/4/ .tool/conf; echo x > .tool/conf.tmp; mv .tool/conf .moved.tmp",
+		"replaced":          "cp .rc new; mv new .rc; rm .tool/conf; echo 5 > .tool/conf",
+		"git":               "git checkout -q other; git checkout -q -; echo 9 > .rc; git stash -q; git stash pop -q",
+		"workflow":          "echo x > .github/workflows/new.yml",
+		"first of its kind": "mkdir -p .github/workflows; echo x > .github/workflows/new.yml",
+		"other histories":   "mkdir -p .hg/store .svn; touch .hg/store/x .svn/wc.db",
+		"deeper":            "mkdir -p src/.hidden; touch src/.hidden/x a.b",
+		"repository":        "git init -q sub; git clone -q . copy",
 	} {
 		t.Run(name, func(t *testing.T) {
 			inTiers(t, func(t *testing.T, where tier) {
 				g := newGround(t)
-				g.laterGround(t, plot{before: before})
+				if g.laterGround(t, plot{before: before}); name == "first of its kind" {
+					must(t, os.RemoveAll(g.work+"/.github"))
+				}
 				out, err := g.command(where, "sandbox", "run", "--", "bash", "-ec", line).CombinedOutput()
 				if err != nil {
 					t.Errorf("%v: %s", err, out)
