@@ -128,7 +128,7 @@ func (p person) behind(process string, descriptor int) Wait {
 		if p.input != nil && os.SameFile(file, p.input) {
 			return Input
 		}
-		if file.Mode()&fs.ModeNamedPipe != 0 {
+		if name, _ := os.Readlink(link); strings.HasPrefix(name, "pipe:") { // any program may open one with a name
 			return Resting
 		}
 		return Working

@@ -93,6 +93,12 @@ func TestWaiting(t *testing.T) {
 			"one works", pipe, []string{"sh", "-c", "sleep 60 & while :; do :; done"},
 			"", prompt.Working, time.Minute,
 		},
+		{
+			"any program may write", pipe, []string{
+				"sh", "-c", `cd "$(mktemp -d)" && mkfifo f && exec 3<>f && rm f && rmdir "$PWD" && read x <&3`,
+			},
+			"", prompt.Working, time.Minute,
+		},
 		{"one wakes", pipe, []string{"sh", "-c", "sleep 60 & sleep 50"}, "", prompt.Working, time.Minute},
 		{"serves for good", pipe, []string{self}, "serve", prompt.Working, time.Minute},
 		{"waits for several things", pipe, []string{self}, "poll", prompt.Unknown, 0},
