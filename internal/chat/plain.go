@@ -36,6 +36,9 @@ func NewPlain(in io.Reader, out io.Writer, typed bool) *Plain {
 	return &Plain{in: in, out: out, typed: typed, broken: make(chan struct{})}
 }
 
+// plainWidth is that of a terminal whose width is not asked for.
+const plainWidth = 76
+
 const longestLine = 64 << 20
 
 // Run implements View. It reads a terminal all the time, to know when a line was typed.
@@ -109,11 +112,14 @@ func (p *Plain) Ask(q *Question) {
 		return
 	}
 	p.say("? " + strings.ReplaceAll(q.Title, "\n", "\n  "))
-	if q.Detail != "" {
-		p.say("  " + strings.ReplaceAll(q.Detail, "\n", "\n  "))
+	for _, row := range q.rows(plainWidth) {
+		p.say("  " + row)
 	}
 	if q.Change != nil {
 		p.say(strings.Join(style{}.change(q.Change), "\n"))
+	}
+	if q.Why != "" {
+		p.say("  " + q.Why)
 	}
 	p.asked.Add(1) // before the text that an answer follows, however fast that is
 	p.print("  " + q.Hint)

@@ -139,7 +139,7 @@ func TestTypedAhead(t *testing.T) {
 				}
 			}
 			// While it works, and in the moment before the question stands there.
-			ahead := map[string]string{"⏺ Look\n": "second\n", "? Change: the tool is not known here\n": "y\n"}
+			ahead := map[string]string{"⏺ Look\n": "second\n", "? Use Change\n": "y\n"}
 			if !typed {
 				delete(ahead, "⏺ Look\n")
 			}

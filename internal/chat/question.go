@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,9 +18,11 @@ import (
 
 // Question is a question as a person sees it: the agent's, or one of ours.
 type Question struct {
-	Title  string
+	Title  string        // in our words
+	Said   string        // the agent's words, which are shown as such
 	Detail string        // what it is about, as it will run
 	Change *event.Change // what it is about: a file that changes
+	Why    string        // our reason, shown last
 	Hint   string        // how to answer
 	Keys   string        // answers of one letter, which need no Return
 	Items  []screen.Item // one of them is chosen: the text of an item is an answer
@@ -123,17 +124,11 @@ func (c *Chat) asked(q *event.Ask) *Question {
 	if q.Form || q.Tool == nil && !slices.Contains(q.Options, event.Allow) {
 		return c.form(q, send)
 	}
-	one := &Question{id: q.ID, Title: text.Name(questionText(q)), Keys: "yn"}
-	if call := q.Tool; call != nil {
-		one.call = call.ID
-		if one.Change = changeOf(call); one.Change != nil {
-			one.Detail = c.replaced(one.Change)
-			one.Change.Path = c.near(one.Change.Path)
-		} else {
-			// Show the whole command, with nothing removed: its description may differ, and a shell runs even what a
-			// terminal hides.
-			one.Detail = text.Visible(cmp.Or(call.Command, string(call.Input)))
-		}
+	one := &Question{id: q.ID, Title: c.agentName() + " asks", Keys: "yn"}
+	if q.Tool == nil {
+		one.Said = text.Decided(q.Text)
+	} else {
+		c.about(one, q)
 	}
 	always := ""
 	if slices.Contains(q.Options, event.Always) {
@@ -181,7 +176,9 @@ func (c *Chat) form(q *event.Ask, send func(context.Context, event.Reply) error)
 	var step func(i int) *Question
 	step = func(i int) *Question {
 		ask := form.Questions[i]
-		one := &Question{id: q.ID, Title: text.Visible(ask.Question), Detail: options(ask)}
+		one := &Question{
+			id: q.ID, Title: c.agentName() + " asks", Said: text.Decided(ask.Question), Detail: bars(options(ask)),
+		}
 		switch {
 		case len(ask.Options) == 0:
 			one.Hint = "type your answer; Return skips: "
@@ -213,12 +210,15 @@ func (c *Chat) form(q *event.Ask, send func(context.Context, event.Reply) error)
 	return step(0)
 }
 
+// longestOption limits what is shown of an option, in characters.
+const longestOption = 300
+
 func options(q event.FormQuestion) string {
 	var b strings.Builder
 	for i, o := range q.Options {
-		fmt.Fprintf(&b, "%d. %s", i+1, text.Visible(o.Label))
+		fmt.Fprintf(&b, "%d. %s", i+1, text.OneLine(text.Decided(o.Label), longestOption))
 		if o.Description != "" {
-			b.WriteString(": " + text.Visible(o.Description))
+			b.WriteString(": " + text.OneLine(text.Decided(o.Description), longestOption))
 		}
 		b.WriteByte('\n')
 	}
@@ -239,23 +239,6 @@ func chosen(q event.FormQuestion, words string) string {
 		return words
 	}
 	return strings.Join(labels, ", ")
-}
-
-// questionText returns the question without the command, which is shown in full below it.
-func questionText(q *event.Ask) string {
-	if q.Tool == nil {
-		return q.Text
-	}
-	if q.Tool.Command != "" {
-		if why, ok := strings.CutPrefix(q.Text, firstLine(q.Tool.Command)); ok {
-			return "May this run" + why
-		}
-		return q.Text
-	}
-	if q.Text == q.Tool.Path || q.Text == "" { // it says only what
-		return strings.TrimSpace(q.Tool.Name + " " + q.Text)
-	}
-	return q.Text
 }
 
 // changeOf returns how a call changes a file, where its input says so; else nil.

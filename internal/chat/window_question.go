@@ -9,6 +9,9 @@ import (
 	"omniagent/internal/screen"
 )
 
+// mostInSight is how many lines of a question are in sight on a usual screen, with what stands below them.
+const mostInSight = 16
+
 // Ask implements View.
 func (w *Window) Ask(q *Question) {
 	w.locked(func() {
@@ -20,15 +23,25 @@ func (w *Window) Ask(q *Question) {
 		w.asked++
 		w.at = time.Now()
 		lines := w.style.each(w.style.ask, w.ours("? "+q.Title))
+		width := w.screen.Width()
+		if w.o.Reader {
+			width = 0
+		}
 		if len(q.Items) > 0 && !w.o.Reader {
 			w.picker = &screen.Picker{Title: w.style.bold(">"), Items: q.Items}
 			w.live.Input = w.picker.View(w.screen.Width())
 		} else {
-			lines = append(lines, clean(q.Detail)...)
+			lines = append(lines, q.rows(width)...)
 		}
 		if q.Change != nil {
 			lines = append(lines, w.style.change(q.Change)...)
 			w.agreed[q.call] = marksOf(q.Change)
+		}
+		if rows := len(lines); rows > mostInSight && w.picker == nil {
+			lines = append(lines, w.style.ask(fmt.Sprintf("%d lines are asked about: scroll up to see all of them", rows)))
+		}
+		if q.Why != "" {
+			lines = append(lines, w.style.each(w.style.ask, w.ours(q.Why))...)
 		}
 		if w.o.Reader { // which reads nothing below the prompt
 			lines = append(lines, clean(q.short())...)

@@ -88,13 +88,16 @@ func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 		v.reason = cmp.Or(host.Reason, v.reason)
 	}
 	if canAsk && s.needsNetwork && s.action.Opens != nil {
+		if v.reason == guard.NeedsNetwork {
+			v.reason = "it needs the network"
+		}
 		v.reason = reasoned(v.reason, "a yes opens the network for this command alone")
 	}
 	title = reasoned(title, v.reason)
 	if !canAsk {
 		return s.refused(false, "%s needs approval, and nobody can be asked (%s)", s.call.Name, title)
 	}
-	return l.question(ctx, s, title)
+	return l.question(ctx, s, title, v)
 }
 
 // now returns the current policy, with the ground of the turn that runs.
@@ -111,10 +114,10 @@ func (m *Mind) now() policy {
 }
 
 // question asks a person, and waits for the answer or for the end of the turn.
-func (l *loop) question(ctx context.Context, s *step, title string) *event.Denial {
+func (l *loop) question(ctx context.Context, s *step, title string, v verdict) *event.Denial {
 	ask := &event.Ask{
 		ID: s.call.ID, Text: title, Options: []string{event.Allow, event.Always, event.Deny}, Tool: s.actual(),
-		Form: s.action.Form != nil,
+		Form: s.action.Form != nil, Reason: v.reason, Part: v.part,
 	}
 	if s.action.Person {
 		ask.Options = []string{event.Allow, event.Deny}

@@ -34,6 +34,7 @@ type verdict struct {
 	refusal      string // what the walls refuse of it, and the setting that would open it
 	needsNetwork bool   // a yes has to open the network for it
 	answered     bool   // an earlier answer allows it
+	part         string // of a command, that the reason is about
 }
 
 // judge decides about a call. The sandbox may be stricter than this decision, never laxer.
@@ -55,7 +56,7 @@ func (p policy) judge(call guard.Call, a tool.Action, host string) (v verdict) {
 	case host == event.Deny:
 		v = verdict{decision: guard.Deny, reason: "a hook refuses it"}
 	case host == askPerson:
-		v = verdict{decision: guard.Ask, reason: v.reason}
+		v = verdict{decision: guard.Ask, reason: v.reason, part: v.part}
 	case host == event.Allow && v.decision == guard.Ask && !said.Firm && !(said.Explicit && said.Decision == guard.Ask):
 		v = verdict{decision: guard.Allow}
 	}
@@ -77,7 +78,8 @@ func (p policy) groundFor(g guard.Ground, a tool.Action) guard.Ground {
 
 // withoutHook returns the decision before a hook is considered.
 func (p policy) withoutHook(said guard.Verdict, a tool.Action) verdict {
-	v := verdict{decision: said.Decision, reason: because(said)}
+	v := verdict{decision: said.Decision}
+	v.reason, v.part = because(said)
 	changes := a.Changes || a.Kind == event.Web || a.Kind == event.MCP
 	switch {
 	case v.decision == guard.Deny:
@@ -145,14 +147,14 @@ func Described(name string, a tool.Action) guard.Call {
 	return guard.Call{Tool: name, Kind: kind, Command: a.Command, Dir: dir, Paths: a.Paths, URL: a.URL, Input: a.Input}
 }
 
-// because returns the first reason for the decision.
-func because(v guard.Verdict) string {
+// because returns the first reason for the decision, and the part of the call that it is about.
+func because(v guard.Verdict) (reason, part string) {
 	for _, r := range v.Reasons {
 		if r.Decision == v.Decision {
-			return r.Text
+			return r.Text, r.Piece
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // reasoned adds to a title why the question is asked.

@@ -218,6 +218,9 @@ type Ask struct {
 	Text    string   `json:"text,omitempty"`
 	Options []string `json:"options,omitempty"`
 	Tool    *Call    `json:"tool,omitempty"` // the question is whether this may run
+	// why it is asked, in our own words, and the part of a command that they are about; in Text the agent's may stand
+	Reason string `json:"reason,omitempty"`
+	Part   string `json:"part,omitempty"`
 	// the Tool is itself a question: what is wanted is its input filled in, or a text
 	Form bool `json:"form,omitempty"`
 }

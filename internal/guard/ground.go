@@ -201,7 +201,7 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 	case "go":
 		if len(args) > 1 && (args[0] == "install" || args[0] == "run") &&
 			strings.Contains(strings.Join(args, " "), "@") {
-			p.reaches(network, needsNetwork)
+			p.reaches(network, NeedsNetwork)
 		}
 	case "pip", "pip3":
 		if !remote(args) {
@@ -216,11 +216,11 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 		}
 	case name == "npm" && len(operandsOf(args)) == 1 && args[0] == "init":
 	case does(ofReading, name, words):
-		p.reaches(network, needsNetwork)
+		p.reaches(network, NeedsNetwork)
 	case does(ofPublishing, name, words):
 		p.reaches(published, "it publishes, or acts for you elsewhere; nothing takes that back")
 	case !slices.Contains(args, "--offline") && does(ofNetwork, name, words):
-		p.reaches(network, needsNetwork)
+		p.reaches(network, NeedsNetwork)
 	}
 	if name == "git" {
 		w.gitLoses(p, words, argv, at)
@@ -231,7 +231,8 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 	w.mayChange(p, name, argv, at)
 }
 
-const needsNetwork = "it needs the network, which the walls keep closed; --network HOST opens it to a host"
+// NeedsNetwork is the reason for a question about a command that the walls would let run, but for the network.
+const NeedsNetwork = "it needs the network, which the walls keep closed; --network HOST opens it to a host"
 
 // pathOfRemote returns the directory that git takes for a remote repository, or "" if it takes none.
 func pathOfRemote(words []string) string {

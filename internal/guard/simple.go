@@ -207,7 +207,7 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 // connects denies a connection that bash itself opens.
 func (p *piece) connects() {
 	p.say(Deny, "it opens a connection")
-	p.reaches(network, needsNetwork)
+	p.reaches(network, NeedsNetwork)
 }
 
 // rereads reports whether a command changes how bash reads later commands.

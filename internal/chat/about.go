@@ -1,0 +1,127 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"omniagent/internal/cells"
+	"omniagent/internal/event"
+	"omniagent/internal/text"
+)
+
+// shortCommand is how wide a command may be that stands in the question itself.
+const shortCommand = 60
+
+// about says what a question is about: what would be done in our words, the command as it will run, and what the agent
+// says of it as the agent's own words. Our reason stands last. Nothing of a command is removed: its description may
+// differ, and a shell runs even what a terminal hides.
+func (c *Chat) about(one *Question, q *event.Ask) {
+	call := q.Tool
+	one.call = call.ID
+	path := text.Name(c.near(call.Path))
+	command := text.Decided(call.Command)
+	switch one.Change = changeOf(call); {
+	case one.Change != nil:
+		one.Title = text.Name(call.Name) + " " + text.Name(c.near(one.Change.Path))
+		one.Detail = c.replaced(one.Change)
+		one.Change.Path = c.near(one.Change.Path)
+	case command != "" && !strings.Contains(command, "\n") && cells.Width(command) <= shortCommand:
+		one.Title = "Run " + command
+	case command != "":
+		one.Title, one.Detail = "Run this command", bars(command)
+	case call.Path != "":
+		one.Title, one.Detail = text.Name(call.Name)+" "+path, bars(members(call))
+	default:
+		one.Title, one.Detail = "Use "+text.Name(call.Name), bars(members(call))
+	}
+	one.Why = text.Name(q.Reason)
+	if part := text.Decided(q.Part); q.Reason != "" && part != command && call.Command != "" && part != "" {
+		one.Why += ": " + text.OneLine(part, 2*shortCommand)
+	}
+	if words := said(q); words != "" {
+		one.Said = c.agentName() + " says: " + words
+	}
+}
+
+// agentName is how a question calls the one who asks.
+func (c *Chat) agentName() string {
+	if with := c.Conversation(); with != nil {
+		return text.Name(with.Facts().Agent)
+	}
+	return "the agent"
+}
+
+// said returns what the agent, or its model, says of a call.
+func said(q *event.Ask) string {
+	var in struct {
+		Description string `json:"description"`
+	}
+	_ = json.Unmarshal(q.Tool.Input, &in)
+	var all []string
+	for _, words := range []string{in.Description, q.Text} {
+		words = strings.TrimSpace(words)
+		known := words == "" || words == q.Tool.Path || words == q.Tool.Command || words == q.Tool.Name ||
+			words == firstLine(q.Tool.Command) || strings.Contains(q.Tool.Command, words)
+		if !known && !slices.Contains(all, words) && (q.Reason == "" || words == in.Description) {
+			all = append(all, words)
+		}
+	}
+	return text.Decided(strings.Join(all, "\n"))
+}
+
+// members shows the input of a call, a member a line, but for what the question says already.
+func members(call *event.Call) string {
+	var in map[string]json.RawMessage
+	if json.Unmarshal(call.Input, &in) != nil {
+		return text.Decided(string(call.Input))
+	}
+	var lines []string
+	for name, raw := range in {
+		var words string
+		if json.Unmarshal(raw, &words) != nil {
+			var compact bytes.Buffer
+			if json.Compact(&compact, raw) == nil {
+				words = compact.String()
+			}
+		}
+		if words == call.Path && words != "" || name == "description" {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s", name, words))
+	}
+	slices.Sort(lines)
+	return text.Decided(strings.Join(lines, "\n"))
+}
+
+// bar stands in front of each row of what is the agent's, so that nothing there looks like a line of ours.
+const bar = "│ "
+
+// bars puts it in front of each line.
+func bars(s string) string {
+	if s == "" {
+		return ""
+	}
+	return bar + strings.ReplaceAll(s, "\n", "\n"+bar)
+}
+
+// rows returns the lines of a question between its title and how to answer, for a width; 0: any.
+func (q *Question) rows(width int) (rows []string) {
+	barred := func(s string) {
+		for _, line := range clean(s) {
+			rest, has := strings.CutPrefix(line, bar)
+			if !has || width == 0 {
+				rows = append(rows, line)
+				continue
+			}
+			for _, row := range cells.Wrap(rest, max(width-2, 1)) {
+				rows = append(rows, bar+row)
+			}
+		}
+	}
+	barred(bars(q.Said))
+	barred(q.Detail)
+	return rows
+}
