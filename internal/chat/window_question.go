@@ -38,7 +38,8 @@ func (w *Window) Ask(q *Question) {
 			w.agreed[q.call] = marksOf(q.Change)
 		}
 		if rows := len(lines); rows > mostInSight && w.picker == nil {
-			lines = append(lines, w.style.ask(fmt.Sprintf("%d lines are asked about: scroll up to see all of them", rows)))
+			note := fmt.Sprintf("%d lines are asked about: scroll up to see all of them", rows)
+			lines = append(lines, w.style.ask(note))
 		}
 		if q.Why != "" {
 			lines = append(lines, w.style.each(w.style.ask, w.ours(q.Why))...)
