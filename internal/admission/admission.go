@@ -96,7 +96,14 @@ func (g Gate) Admit(r Request) (env []string, err error) {
 }
 
 func (g Gate) environment(r Request) []string {
-	return Environment(r.Env, r.Driver.Describe().Variables, g.More, g.Roots)
+	about := r.Driver.Describe()
+	own := slices.Clone(about.Variables)
+	for chosen, names := range about.Clouds {
+		if on, _ := process.Value(r.Env, chosen); on != "" && on != "0" && on != "false" {
+			own = append(own, names...)
+		}
+	}
+	return Environment(r.Env, own, g.More, g.Roots)
 }
 
 // listed checks agents.allow.

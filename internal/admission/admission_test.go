@@ -11,6 +11,8 @@ import (
 
 	"omniagent/internal/admission"
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/claude"
+	"omniagent/internal/agent/codex"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/audit"
 	"omniagent/internal/fault"
@@ -138,5 +140,30 @@ func TestEnvironment(t *testing.T) {
 	want := []string{"PATH=/bin", "HOME=/h", base[2], "OTHER_KEY=k", "EXTRA=1", "LC_ALL=C", "OWN_NODE=1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestClouds: the credentials of a cloud go to the agent that was told to use it, and to nobody else.
+func TestClouds(t *testing.T) {
+	fine := put(t, place(t)+"/bin/fine", "\x7fELF", 0o755)
+	cloud := []string{"AWS_SECRET_ACCESS_KEY=s", "AWS_REGION=r", "GOOGLE_APPLICATION_CREDENTIALS=/f"}
+	for _, c := range []struct {
+		driver agent.Driver
+		chosen string
+		want   []string
+	}{
+		{claude.New(), "", nil},
+		{claude.New(), "CLAUDE_CODE_USE_BEDROCK=0", nil},
+		{claude.New(), "CLAUDE_CODE_USE_BEDROCK=1", cloud[:2]},
+		{claude.New(), "CLAUDE_CODE_USE_VERTEX=1", cloud[2:]},
+		{codex.New(), "CLAUDE_CODE_USE_BEDROCK=1", nil},
+	} {
+		env, err := (admission.Gate{}).Admit(admission.Request{
+			Driver: c.driver, Install: fine, Env: append([]string{c.chosen}, cloud...),
+		})
+		got := slices.DeleteFunc(env, func(entry string) bool { return !slices.Contains(cloud, entry) })
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s with %q gets %q: %v", c.driver.Name(), c.chosen, got, err)
+		}
 	}
 }

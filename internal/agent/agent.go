@@ -87,6 +87,8 @@ type About struct {
 	Servers func(env []string, name string, argv []string) hookup.Place
 	// environment variables that it reads: logins, addresses, settings; X_* matches every name that begins with X_
 	Variables []string
+	// further ones that it reads only where a variable is set that chooses a cloud, by that variable
+	Clouds map[string][]string
 }
 
 // Find returns the agent that a word selects, a name or an alias in any case.
@@ -272,6 +274,7 @@ type Refusal struct {
 	Fix     string // what to do
 	Command string // a command that does it, if there is one
 	Codes   []int  // the exit codes with which the agent then fails; nil means 1
+	Login   bool   // it is why the agent finds no login
 }
 
 // Explains reports whether the agent may have ended for this reason: it exited by itself, with one of the exit codes.

@@ -7,6 +7,9 @@ type Login struct {
 	By    string // the variable or the file of the login, if any
 }
 
+// Variable is the member of a fault's detail with the variable that the agent's own configuration names for its login.
+const Variable = "variable"
+
 // LoginFinder is a Driver that knows where its agent keeps a login.
 type LoginFinder interface {
 	Login(Env) Login

@@ -424,6 +424,9 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	if err := work(ctx); err != nil {
 		return contract.Result{Data: runDataOf(r.Record), Effect: contract.Updated}, err
 	}
+	if c.Attended() && !r.Detached {
+		offerVariables(ctx, c, r.Record)
+	}
 	return answerOf(r.Record)
 }
 

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
+	"omniagent/internal/opening"
 	"omniagent/internal/run"
 	"omniagent/internal/text"
 )
@@ -106,6 +108,24 @@ func tellQuestion(c *contract.Call, q run.Question) {
 		c.Say(fmt.Sprintf("  %d  %s", i+1, text.OneLine(o, 200)))
 	}
 	c.Say("Type the answer. Enter alone: later, with omniagent answer")
+}
+
+// offerVariables asks whether the variables that an agent lacked are passed on from now on.
+func offerVariables(ctx context.Context, c *contract.Call, r run.Record) {
+	if r.Result == nil || r.Result.Fault == nil || r.Result.Fault.Detail[opening.WithheldDetail] == nil {
+		return
+	}
+	f := r.Result.Fault
+	c.Say(f.Message + " " + f.Fix)
+	line, err := c.Line(ctx, "Pass it on from now on? [y/N] ")
+	if word := strings.ToLower(strings.TrimSpace(line)); err != nil || word != "y" && word != "yes" {
+		return
+	}
+	host := c.Host
+	host.Args, host.Stdin, host.StdinTerminal, host.Stdout = strings.Fields(f.FixCommand)[1:], nil, false, io.Discard
+	if c.Program.Run(ctx, host, nil) == 0 {
+		c.Say("It is passed on now. Once more: omniagent runs retry " + r.ID)
+	}
 }
 
 // answered returns the run that omniagent answer names, or "", and the text of the answer. A word alone that cannot be

@@ -166,19 +166,7 @@ type walled struct {
 	agent.Mind
 	around *Around
 	opens  func(dir string) error // why a further directory cannot be opened
-}
-
-// outOfReach is what a person has to know whose agent finds no login.
-const outOfReach = " A login in a keyring is out of reach behind walls: put it into the environment, or use " +
-	"--sandbox off."
-
-// behindWalls adds to the next step what walls keep out of reach.
-func behindWalls(f fault.Fault) string {
-	step := cmp.Or(f.Suggestion, f.FixCommand)
-	if step != "" && !strings.HasSuffix(step, ".") {
-		step += "."
-	}
-	return strings.TrimSpace(step + outOfReach)
+	advise func(*fault.Fault) *fault.Fault
 }
 
 // plainly is an agent that is started for one message as a call without a command starts it.
@@ -199,23 +187,23 @@ func (e Env) plain(d agent.Driver) agent.Driver {
 
 // wall makes Minds of an installed agent whose processes stand behind walls.
 func (e Env) wall(d agent.Driver) agent.NewMind {
+	env := e
 	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
-		around, err := e.Around(d, s)
+		around, err := env.Around(d, s)
 		if err != nil {
 			return nil, err
 		}
 		if s.Walled = around.Stands(); s.Walled {
 			sv.Around = around.Plan
 		}
-		tell := sv.Tell
+		tell, advise := sv.Tell, func(f *fault.Fault) *fault.Fault { return env.advised(d, s, f) }
 		sv.Tell = func(e event.Event) {
 			if around.Follow(e); e.Kind == event.Started && e.Facts != nil {
 				facts := *e.Facts
 				facts.Walls, e.Facts = around.Told(), &facts
 			}
-			if s.Walled && e.Fault != nil && e.Fault.Kind() == fault.Auth {
-				f := *e.Fault
-				e.Fault = f.Hint("%s", behindWalls(f))
+			if e.Fault != nil {
+				e.Fault = advise(e.Fault)
 			}
 			tell(around.tellsLost(e))
 		}
@@ -232,7 +220,7 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 				return nil
 			}
 			return enclosure.CheckWorkspace(e.Home, s.Dir, append(slices.Clip(s.Terms.Dirs), dir))
-		}}, nil
+		}, advise}, nil
 	}
 }
 
@@ -267,6 +255,9 @@ func (w *walled) Set(ctx context.Context, c agent.Change) error {
 // Close removes the walls after the agent.
 func (w *walled) Close(ctx context.Context) (agent.Outcome, error) {
 	out, err := w.Mind.Close(ctx)
+	if f := out.Evidence.Fault; f != nil {
+		out.Evidence.Fault = w.advise(f)
+	}
 	w.around.Close()
 	return out, err
 }

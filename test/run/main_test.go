@@ -262,6 +262,7 @@ type answer struct {
 	}
 	Error *struct {
 		Code, Message, Suggestion string
+		FixCommand                string `json:"fix_command"`
 		Retryable                 bool
 	}
 }

@@ -18,10 +18,10 @@ func TestSecretsAreKeptNowhere(t *testing.T) {
 	const secret = `pw-canary "554433"`
 	for name, agent := range map[string]func(p *place){
 		"custom": func(p *place) {
-			p.agent("custom", `task=$(cat); printf '%s\n' "$task" | tee .env; printf '%s' "$task" >&2`)
+			p.agent("custom", `task=$(cat); printf '%s\n' "$task" | tee secret.txt; printf '%s' "$task" >&2`)
 		},
 		"native": func(p *place) {
-			p.model(`[{"ask":"Which password?"},{"shell":"echo 'pw-canary \"554433\"' | tee .env"},` +
+			p.model(`[{"ask":"Which password?"},{"shell":"echo 'pw-canary \"554433\"' | tee secret.txt"},` +
 				`{"say":"It is ${result}"}]`).configured("")
 		},
 		"claude": func(p *place) { p.askingClaude() },
@@ -41,8 +41,9 @@ func TestSecretsAreKeptNowhere(t *testing.T) {
 			a := p.run(name, args...)
 			p.reaches(a.Data.ID, "needs_input")
 			b := p.call("answer", a.Data.ID, "--secret-from-env", "MYPW")
-			if !strings.Contains(p.read(".env"), "pw-canary") || !strings.Contains(b.Data.Text.Value, "[REDACTED]") {
-				t.Fatalf("the agent did not get it: %q %s", p.read(".env"), b)
+			wrote := p.read("secret.txt")
+			if !strings.Contains(wrote, "pw-canary") || !strings.Contains(b.Data.Text.Value, "[REDACTED]") {
+				t.Fatalf("the agent did not get it: %q %s", wrote, b)
 			}
 			if named := strings.Contains(b.Stdout, "SECRET_WITH_AGENT"); named != (name != "native") {
 				t.Errorf("the agent's own record is named: %v\n%s", named, b)
@@ -132,7 +133,7 @@ for line in sys.stdin:
     say(type="system", subtype="init", session_id="x", tools=[], model="m")
     answer = "Which password do you want?"
     if "pw-canary" in task:
-        open(".env", "w").write(task)
+        open("secret.txt", "w").write(task)
         answer = "I was told: " + task
         print(task, file=sys.stderr, flush=True)
         event({"type": "message_start", "message": {"id": "m1", "role": "assistant", "content": []}})

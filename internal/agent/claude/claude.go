@@ -43,6 +43,16 @@ func New() agent.Driver {
 				"MAX_MCP_OUTPUT_TOKENS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "BASH_DEFAULT_TIMEOUT_MS",
 				"BASH_MAX_TIMEOUT_MS", "BASH_MAX_OUTPUT_LENGTH",
 			},
+			Clouds: map[string][]string{
+				"CLAUDE_CODE_USE_BEDROCK": {
+					"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
+					"AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK",
+				},
+				"CLAUDE_CODE_USE_VERTEX": {
+					"CLOUD_ML_REGION", "VERTEX_REGION_*", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT",
+					"GCLOUD_PROJECT",
+				},
+			},
 		},
 		Table:   func(string) agent.Matrix { return table(runtime.GOOS) },
 		OneShot: []string{"-p"},

@@ -303,6 +303,11 @@ func TestRefusals(t *testing.T) {
 			t.Error("said for the user that this is a sandbox")
 		}
 	}
+	walled := func(s *agent.Spec) { s.Walled = true }
+	l, _ := launch(t, wish(approval(setting.Yolo), root, walled))
+	if v, _ := process.Value(l.Env, "IS_SANDBOX"); v != "1" || len(refusals(l)) != 0 {
+		t.Errorf("behind walls of ours: %q, %+v", v, refusals(l))
+	}
 	if l, _ := launch(t, wish(on("windows"), held(setting.WorkspaceWrite))); len(refusals(l)) != 1 {
 		t.Errorf("windows: %+v", refusals(l))
 	}

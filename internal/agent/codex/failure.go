@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/fault"
 )
 
@@ -26,6 +27,10 @@ func faultOf(message string, info json.RawMessage) *fault.Fault {
 	if word != "" {
 		f.With("codex_error", word)
 	}
+	if name := missingVariable(message); name != "" {
+		return f.With(agent.Variable, name).
+			Hint("set %s: the configuration of Codex names it as the key of this provider", name)
+	}
 	if f.Code == fault.AuthRequired {
 		f.Code = fault.Login(message)
 		f.FixBy("Log in to Codex.", login)
@@ -34,6 +39,15 @@ func faultOf(message string, info json.RawMessage) *fault.Fault {
 		f.Hint("begin a new session")
 	}
 	return f
+}
+
+// missingVariable returns the variable that the configuration of Codex names for a key, if it is not set, or "".
+func missingVariable(message string) string {
+	m := regexp.MustCompile("^Missing environment variable: `([^`]+)`").FindStringSubmatch(message)
+	if m == nil {
+		return ""
+	}
+	return m[1]
 }
 
 func codeFor(word string, status int) fault.Code {

@@ -40,7 +40,7 @@ func refusals(s agent.Spec, l agent.Launch) []agent.Refusal {
 		out = append(out, agent.Refusal{
 			Reason: "With GOOGLE_GEMINI_BASE_URL set, Gemini CLI needs a way to sign in that was chosen before.",
 			Fix:    `Set security.auth.selectedType to "gemini-api-key" in ~/.gemini/settings.json.`,
-			Codes:  []int{exitAuth},
+			Codes:  []int{exitAuth}, Login: true,
 		})
 	}
 	return out

@@ -46,7 +46,10 @@ func New() agent.Driver {
 			InstallCommand: "npm install -g opencode-ai@" + measured,
 			Login:          "opencode auth login",
 			LoginFiles:     []string{".local/share/opencode/auth.json"},
-			Variables:      []string{"OPENCODE_*"},
+			Variables: []string{
+				"OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY",
+				"GOOGLE_GENERATIVE_AI_API_KEY", "OPENROUTER_API_KEY",
+			},
 		},
 		Native:  "opencode", // as in opencode-linux-x64
 		Table:   table,
