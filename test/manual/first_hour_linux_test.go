@@ -17,7 +17,7 @@ import (
 const mostTyped = 12
 
 // installed are the lines of the README that bring the program; the test has it already.
-var installed = []string{"git clone https://ADDRESS/omniagent && cd omniagent", "go install ./cmd/omniagent"}
+var installed = []string{"go install ./cmd/omniagent && "}
 
 type typedLine struct {
 	line  string

@@ -51,7 +51,8 @@ func must(t *testing.T, err error) {
 // reader is somebody at a terminal: Ann, in a project of hers.
 type reader struct {
 	root, home, app, bin, model string
-	agents                      string // where the real ones are
+	agents                      string   // where the real ones are
+	keys                        []string // lines that are typed where the program shows "> " and waits
 }
 
 // wrapper stands in front of the program: an agent is not started unless it is ours, and a model is the one that is
@@ -68,6 +69,7 @@ acp | mcp) exec "$PROGRAM" "$@" </dev/null ;; # a host that has gone
 start | chat)
 	case " $* " in
 	*" --dialect claude --agent codex "*) shift 5 && set -- start --dialect claude "$@" && export ANTHROPIC_BASE_URL="$MODEL" ;;
+	*" --rehearse"*) ;; # a script of its own
 	*) set -- "$@" --api-base "$MODEL" ;;
 	esac
 	;;
@@ -191,7 +193,19 @@ func (r reader) types(t *testing.T, options, text string) (string, int) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(&shown, terminal)
+		keys, from := r.keys, 0
+		for block := make([]byte, 4096); ; {
+			n, err := terminal.Read(block)
+			shown.Write(block[:n])
+			if len(keys) > 0 && bytes.Contains(shown.Bytes()[from:], []byte("\n> ")) {
+				from = shown.Len()
+				_, _ = io.WriteString(terminal, keys[0]+"\r")
+				keys = keys[1:]
+			}
+			if err != nil {
+				return
+			}
+		}
 	}()
 	if strings.Contains(text, "omniagent chat") {
 		_, err = terminal.WriteString("hello\r/exit\r") // as keys, whether or not it reads keys already

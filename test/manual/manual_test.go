@@ -3,7 +3,9 @@
 package manual
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"omniagent/internal/text"
 )
 
 // TestReadme types everything that README.md shows.
@@ -29,6 +33,8 @@ func TestReadme(t *testing.T) {
 				}
 			case strings.Contains(b.text, "go install"):
 				install(t, b.text)
+			case strings.HasPrefix(b.text, "$ omniagent run --rehearse"):
+				firstRun(t, b)
 			case b.kind == "sh":
 				r := newReader(t)
 				r.stubs(t)
@@ -138,24 +144,82 @@ func standing(t *testing.T, r reader) {
 	}
 }
 
-// install does what the page says in an empty home, and then starts what is there.
-func install(t *testing.T, text string) {
+// firstRun types the first run and its undo, where one question is answered, and wants what the page shows. Only
+// times, sizes and names that each run has anew may differ.
+func firstRun(t *testing.T, b block) {
+	t.Helper()
+	r := newReader(t)
+	shown, code := "", 0
+	for _, part := range strings.Split("\n"+b.text, "\n$ ")[1:] {
+		typed, want, _ := strings.Cut(part, "\n")
+		r.keys = nil
+		for _, m := range regexp.MustCompile(`(?m)^> (.+)$`).FindAllStringSubmatch(want, -1) {
+			r.keys = append(r.keys, m[1])
+		}
+		if shown, code = r.types(t, "-uc", typed); code != 0 || settled(shown) != settled(want) {
+			t.Errorf("README.md:%d: %s: exit code %d\n%s\nnot\n%s", b.line, typed, code, settled(shown), settled(want))
+		}
+	}
+	if _, err := os.Stat(filepath.Join(r.app, "greeting.txt")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it was not undone: %v", err)
+	}
+}
+
+// settled replaces in a text what differs from run to run.
+func settled(text string) string {
+	for _, one := range [][2]string{
+		{` and [0-9.ms]+ of waiting for an answer`, ""},
+		{`\b[0-9]+(\.[0-9]+)?m?s\b`, "TIME"},
+		{`[0-9]+ tokens in, [0-9]+ out`, "TOKENS"},
+		{`\b(run-)?[0-9a-v]{26}\b`, "ID"},
+		{`[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}`, "DATE"},
+	} {
+		text = regexp.MustCompile(one[0]).ReplaceAllString(text, one[1])
+	}
+	return strings.TrimSpace(text)
+}
+
+// install does what the page says in an empty home, in a copy of what the program is built from, and answers the
+// question of the run with which it begins.
+func install(t *testing.T, typed string) {
 	t.Helper()
 	cache, err := exec.Command("go", "env", "GOMODCACHE", "GOCACHE").Output()
 	must(t, err)
-	places, bin := strings.Fields(string(cache)), filepath.Join(t.TempDir(), "bin")
-	cmd := exec.Command("/bin/sh", "-euc", text)
-	cmd.Dir = repository
+	checkout := filepath.Join(beyond(t), "omniagent")
+	for _, name := range []string{"go.mod", "go.sum", "omniagent.go", "CHANGELOG.md", "cmd", "internal"} {
+		copied(t, filepath.Join(repository, name), filepath.Join(checkout, name))
+	}
+	places := strings.Fields(string(cache))
+	r := newReader(t)
+	r.app, r.keys = checkout, []string{"yes"}
 	// Without the version control stamp: the owner of the checkout may be another user.
-	cmd.Env = []string{
-		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "GOBIN=" + bin, "GOMODCACHE=" + places[0],
-		"GOCACHE=" + places[1], "GOFLAGS=-buildvcs=false -trimpath", "CGO_ENABLED=0",
+	shown, code := r.types(t, "-euc", "export PATH="+text.Shell(os.Getenv("PATH"))+
+		" GOPATH="+filepath.Join(r.root, "go")+" GOMODCACHE="+places[0]+" GOCACHE="+places[1]+" GOFLAGS='-buildvcs=false -trimpath' CGO_ENABLED=0\n"+typed)
+	if code != 0 || !strings.Contains(shown, "added    greeting.txt") {
+		t.Errorf("exit code %d\n%s", code, shown)
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	out, err := exec.Command(filepath.Join(bin, "omniagent"), "--version").Output()
-	if err != nil || strings.Count(string(out), ".") != 2 {
-		t.Errorf("installed is %q: %v", out, err)
-	}
+}
+
+// copied copies a file, or a directory without its tests.
+func copied(t *testing.T, from, to string) {
+	t.Helper()
+	must(t, filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "testdata":
+			return filepath.SkipDir
+		case d.IsDir() || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, strings.TrimPrefix(path, from))
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(target, data, 0o644)
+	}))
 }
