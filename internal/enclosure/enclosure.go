@@ -45,6 +45,9 @@ type Wanted struct {
 	Via     netip.AddrPort         // the gate through which hosts are reached; not valid: directly
 	Refused func(host, why string) // called for each refusal of the gate; nil: not called
 
+	// RefusedName is called with paths that a command could not write, see sandbox.Options; nil: not called
+	RefusedName func(path string)
+
 	// Lookup reads a variable of the environment, which names places of tools; nil: they are where they usually are.
 	Lookup func(name string) (value string, set bool)
 }
@@ -245,7 +248,7 @@ func Open(w Wanted) (*Enclosure, error) {
 func (w Wanted) build(tier sandbox.Tier, p sandbox.Policy) (walls *sandbox.Walls, lacks, err error) {
 	report := sandbox.Report{OS: runtime.GOOS, Tier: tier, Privileged: os.Geteuid() == 0}
 	for range 2 {
-		if walls, err = sandbox.Open(p, report, sandbox.Options{State: w.State}); err == nil {
+		if walls, err = sandbox.Open(p, report, sandbox.Options{State: w.State, Refused: w.RefusedName}); err == nil {
 			return walls, nil, nil
 		}
 		switch why := sandbox.Stands(tier, p); {

@@ -57,6 +57,10 @@ type Options struct {
 	// State is the user's directory in which Open keeps on record what it makes. One that cannot be written is replaced
 	// by a directory of the user's beneath the temporary one.
 	State string
+
+	// Refused is called, when a command has ended, with each path that it could not write because the path is protected,
+	// as the command gave it, up to a few; nil: it is not called.
+	Refused func(path string)
 }
 
 // Report is the result of Probe.

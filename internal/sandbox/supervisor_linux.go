@@ -45,6 +45,7 @@ type supervisor struct {
 	later   chan waiting // what cannot be opened yet
 	locking sync.Mutex
 	locks   map[inode]int // those made for commands, each with a descriptor of it
+	told    *toldPaths    // nil: what is refused is not told
 }
 
 // mostAgain is how often a path is followed anew because it was changed.
@@ -100,6 +101,9 @@ func supervise(listener int, umask uint32, o *order) error {
 	s := &supervisor{
 		listener: listener, names: newGuarded(o), roots: o.Watched, writable: o.granted(),
 		strange: o.OldProcesses, umask: umask, later: make(chan waiting, mostWaiting), locks: map[inode]int{},
+	}
+	if o.Tells {
+		s.told = &toldPaths{}
 	}
 	for _, path := range s.writable {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -182,6 +186,9 @@ func (r *request) handle(n *notification) {
 	case errors.Is(err, errGoOn):
 		a.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
 	case errors.As(err, &errno):
+		if errno == refusedName {
+			r.tellRefused(d)
+		}
 		a.errno = -int32(errno)
 	default:
 		a.errno = -int32(unix.EACCES)

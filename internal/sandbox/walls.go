@@ -13,6 +13,8 @@ type Walls struct {
 	claim  Claim
 	system wallsOf // the part for this system
 
+	refused func(path string) // see Options
+
 	mu     sync.Mutex
 	closed bool
 }
@@ -38,7 +40,7 @@ func Open(p Policy, r Report, o Options) (*Walls, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	w := &Walls{policy: p, claim: Claim{Tier: tier, Name: tier.String(), Network: p.Network.name()}}
+	w := &Walls{policy: p, claim: Claim{Tier: tier, Name: tier.String(), Network: p.Network.name()}, refused: o.Refused}
 	if err := w.open(r, o); err != nil {
 		w.release()
 		return nil, err

@@ -84,6 +84,7 @@ type order struct {
 	Env     exact
 	Program string
 	Trial   bool
+	Tells   bool  // what is refused is told, see Options.Refused
 	Outside exact // where a trial tries to write
 
 	To    string // what else the stage is for, see Private; "": walls
@@ -207,7 +208,11 @@ func passing(err error) bool {
 }
 
 func (w *Walls) plan(p process.Plan, network Network) (process.Plan, error) {
-	return w.wrap(p, network, false, func(string) {})
+	return w.wrap(p, network, false, func(text string) {
+		if path, found := strings.CutPrefix(text, refusedWord); found && w.refused != nil {
+			w.refused(path)
+		}
+	})
 }
 
 // wrap makes a stage that starts the program. say gets the last report of the stage.
@@ -221,6 +226,7 @@ func (w *Walls) wrap(
 		p.Env = os.Environ()
 	}
 	o := w.order(p, network)
+	o.Tells = w.refused != nil && !trial
 	if o.Trial = trial; trial {
 		home, _ := os.UserHomeDir()
 		o.Outside = []string{filepath.Dir(w.policy.Root), home, "/", "/etc", "/var/lib"}

@@ -194,6 +194,28 @@ func TestHarmlessNames(t *testing.T) {
 	}
 }
 
+// TestARefusalSaysWhy: the result of a command that was kept from such a file names the file, as the command did, and
+// what the model can do.
+func TestARefusalSaysWhy(t *testing.T) {
+	inTiers(t, func(t *testing.T, where tier) {
+		g := newGround(t)
+		g.write(t, g.work+"/do.sh", "cd sub; mkdir ../.newtool; mv b.txt ../mise.toml; echo x > c.txt")
+		o := g.turn(t, where, []string{bash("sh do.sh")}, "--permission-mode", "auto")
+		if len(o.results) != 1 {
+			t.Fatalf("%+v\n%s", o.results, o.stderr)
+		}
+		for _, path := range []string{`"../.newtool"`, `"../mise.toml"`} {
+			if !strings.Contains(o.results[0].Content, "[The walls refused: a write to "+path+
+				", which may run later by itself; Write and Edit ask a person about it.") {
+				t.Errorf("%s: %q", path, o.results[0].Content)
+			}
+		}
+		if strings.Contains(o.results[0].Content, "c.txt\"") || !exists(g.work+"/sub/c.txt") {
+			t.Errorf("what was written counts as refused: %q", o.results[0].Content)
+		}
+	}, namespaces(), landlock())
+}
+
 // TestATurnSaysWhatRunsLater: where no walls hold it, the end of the turn names it, in one line.
 func TestATurnSaysWhatRunsLater(t *testing.T) {
 	t.Parallel()

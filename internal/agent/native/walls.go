@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -41,6 +42,10 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 		Refused: func(host, why string) {
 			tell(host, why)
 			m.refused.add(why)
+		},
+		RefusedName: func(path string) {
+			m.refused.add("a write to " + strconv.Quote(path) + ", which may run later by itself; Write and Edit ask " +
+				"a person about it")
 		},
 	})
 	if err != nil {
