@@ -58,8 +58,8 @@ type Options struct {
 	// by a directory of the user's beneath the temporary one.
 	State string
 
-	// Refused is called, when a command has ended, with each path that it could not write because the path is protected,
-	// as the command gave it, up to a few; nil: it is not called.
+	// Refused is called, when a command has ended, with each path that it could not write because the path is
+	// protected, as the command gave it, up to a few; nil: it is not called.
 	Refused func(path string)
 }
 
