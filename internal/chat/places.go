@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/event"
 	"omniagent/internal/pathname"
 	"omniagent/internal/text"
 )
@@ -32,4 +33,18 @@ func (c *Chat) opens(ctx context.Context, dir string) bool {
 	}
 	c.notice("· " + text.Name(dir) + " is open to " + text.Name(c.Conversation().Facts().Agent) + " now")
 	return true
+}
+
+// widen refuses a call, opens the directory that it needs when the turn has ended, and has the agent go on.
+func (c *Chat) widen(ctx context.Context, dir string, send func(context.Context, event.Reply) error) error {
+	words := text.Name(dir) + " is being opened to you. The next message says when that is done."
+	if err := send(ctx, event.Reply{Option: event.Deny, Text: words, Stop: true}); err != nil {
+		return err
+	}
+	c.idle("opening "+text.Name(dir), func() {
+		if c.opens(ctx, dir) {
+			c.send(ctx, text.Name(dir)+" is open to you now. Go on.", false)
+		}
+	})
+	return nil
 }

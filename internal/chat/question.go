@@ -27,6 +27,7 @@ type Question struct {
 	Keys   string        // answers of one letter, which need no Return
 	Items  []screen.Item // one of them is chosen: the text of an item is an answer
 
+	opens  string // a directory that d opens
 	id     string // of the agent's question; empty: it is ours
 	call   string // what it is about
 	answer func(ctx context.Context, words string) error
@@ -37,6 +38,10 @@ func (q *Question) short() string {
 	switch q.Keys {
 	case "yn":
 		return "y yes · n no · or say why not"
+	case "ynd":
+		return "y yes · n no · d open " + q.opens + " · or say why not"
+	case "yand":
+		return "y yes · a always exactly this · n no · d open " + q.opens + " · or say why not"
 	case "yan":
 		return "y yes · a always exactly this · n no · or say why not"
 	}
@@ -134,8 +139,18 @@ func (c *Chat) asked(q *event.Ask) *Question {
 	if slices.Contains(q.Options, event.Always) {
 		always, one.Keys = "a allows exactly this from now on, ", "yan"
 	}
+	if q.Opens != "" {
+		one.opens, one.Keys = text.Name(q.Opens), one.Keys+"d"
+		always += "d opens " + one.opens + " in this conversation, "
+	}
 	one.Hint = "y allows it, " + always + "Return refuses, anything else refuses and says why: "
-	one.answer = func(ctx context.Context, words string) error { return send(ctx, reply(words, always != "")) }
+	lasting := slices.Contains(q.Options, event.Always)
+	one.answer = func(ctx context.Context, words string) error {
+		if q.Opens != "" && strings.EqualFold(words, "d") {
+			return c.widen(ctx, q.Opens, send)
+		}
+		return send(ctx, reply(words, lasting))
+	}
 	return one
 }
 

@@ -194,3 +194,15 @@ func TestTheAgentsWordsAreItsOwn(t *testing.T) {
 		t.Errorf("%.500q", shown)
 	}
 }
+
+// TestADirectoryIsOffered: where a call needs one that is outside the walls, a letter opens it.
+func TestADirectoryIsOffered(t *testing.T) {
+	q := (&Chat{}).asked(&event.Ask{
+		Options: []string{event.Allow, event.Deny}, Reason: "/x/y exists, and the walls hide it from the agent",
+		Opens: "/x", Tool: &event.Call{Name: "Read", Path: "/x/y"},
+	})
+	if !strings.Contains(q.Keys, "d") || !strings.Contains(q.short(), "d open /x") ||
+		!strings.Contains(q.Hint, "d opens /x") || !strings.HasPrefix(q.short(), "y yes") || q.Title != "Read /x/y" || q.Why == "" {
+		t.Errorf("%+v: %s", q, q.short())
+	}
+}

@@ -12,8 +12,11 @@ import (
 	"omniagent/internal/chat"
 	"omniagent/internal/contract"
 	"omniagent/internal/conversation"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/opening"
+	"omniagent/internal/pathname"
+	"omniagent/internal/sandbox"
 	"omniagent/internal/session"
 	"omniagent/internal/text"
 )
@@ -108,7 +111,7 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 		if err != nil {
 			return nil, p.firstStart(c, err)
 		}
-		one.Greet = greeting(conv)
+		one.Greet = strings.Join(append([]string{greeting(conv)}, p.sees(conv.Facts(), c.Host.Home())...), "\n")
 		return conv, nil
 	})
 }
@@ -129,6 +132,22 @@ func greeting(conv *conversation.Conversation) string {
 		return facts.Model + " of " + of + ". /help lists the commands."
 	}
 	return facts.Agent + ". /help lists the commands."
+}
+
+// sees says what the agent has of the home directory, where walls keep the rest from it.
+func (p Parts) sees(f event.Facts, home string) []string {
+	if f.Walls == nil || f.Walls.Name != sandbox.Namespaces.String() || home == "" {
+		return nil
+	}
+	line := "Of your home directory it sees its own files and tools only"
+	if rest, within := pathname.In(home, f.Dir); within {
+		line = "Of your home directory it sees only ~/" + text.Name(rest) + ", its own files and tools"
+	}
+	d, known := agent.Find(p.Agents, f.Agent)
+	if f.Agent == native.Name || known && d.Describe().Lasting {
+		line += "; /add-dir DIR opens more"
+	}
+	return []string{line + "."}
 }
 
 // chatSession finds the conversation that --resume or --continue means, and the agent that it is with. picks reports

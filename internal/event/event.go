@@ -221,6 +221,7 @@ type Ask struct {
 	// why it is asked, in our own words, and the part of a command that they are about; in Text the agent's may stand
 	Reason string `json:"reason,omitempty"`
 	Part   string `json:"part,omitempty"`
+	Opens  string `json:"opens,omitempty"` // a directory outside the walls that the call needs
 	// the Tool is itself a question: what is wanted is its input filled in, or a text
 	Form bool `json:"form,omitempty"`
 }

@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/mcp"
 	"omniagent/internal/process"
+	"omniagent/internal/sandbox"
 	"omniagent/internal/setting"
 )
 
@@ -29,7 +30,12 @@ type Around struct {
 
 	homes   []string // home directories of the agent's own
 	scratch []string // see agent.About.Scratch
-	keptBy  string   // the flag with which it gets further directories; empty: there is none
+	title   string
+	dir     string                                      // the workspace
+	explain func(path string) ([]sandbox.Effect, error) // what it may do with a path: read, write
+	calls   map[string]*event.Call                      // without a result yet
+	asked   map[string]string                           // the calls of open questions
+	keptBy  string                                      // the flag with which it gets further directories; empty: there is none
 	log     func(format string, args ...any)
 
 	mu   sync.Mutex
@@ -42,6 +48,7 @@ func (e Env) Around(d agent.Driver, s agent.Spec) (*Around, error) {
 	about := d.Describe()
 	a := &Around{
 		close: func() {}, fixed: s.ReadOnly, mode: cli.ModeOf(s), scratch: about.Scratch, log: e.Log,
+		title: about.Title, dir: s.Dir, calls: map[string]*event.Call{}, asked: map[string]string{},
 	}
 	if about.Lasting {
 		a.keptBy = "--add-dir DIR"
@@ -58,6 +65,10 @@ func (e Env) Around(d agent.Driver, s agent.Spec) (*Around, error) {
 	a.walls, err = enclosure.OpenAgent(w)
 	if err == nil {
 		a.homes = a.walls.Homes()
+		a.explain = func(path string) ([]sandbox.Effect, error) {
+			effects, _, err := w.Explain(path, s.Install.Path)
+			return effects, err
+		}
 		a.close = func() { a.last(); a.walls.Close(); _ = os.RemoveAll(temp); _ = os.RemoveAll(temp + "-home") }
 		_ = a.walls.SetWritable(a.may(a.mode)) // nothing runs yet
 		return a, nil
@@ -205,7 +216,7 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 			if e.Fault != nil {
 				e.Fault = advise(e.Fault)
 			}
-			tell(around.tellsLost(e))
+			tell(around.tells(e))
 		}
 		m, err := d.Mind(ctx, s, sv)
 		if err != nil {
@@ -250,6 +261,12 @@ func (w *walled) Set(ctx context.Context, c agent.Change) error {
 		_ = w.around.hold(old)
 	}
 	return err
+}
+
+// Answer answers a question.
+func (w *walled) Answer(r event.Reply) error {
+	w.around.answered(r)
+	return w.Mind.Answer(r)
 }
 
 // Close removes the walls after the agent.
