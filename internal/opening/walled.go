@@ -31,11 +31,12 @@ type Around struct {
 	homes   []string // home directories of the agent's own
 	scratch []string // see agent.About.Scratch
 	title   string
-	dir     string                                      // the workspace
-	explain func(path string) ([]sandbox.Effect, error) // what it may do with a path: read, write
-	calls   map[string]*event.Call                      // without a result yet
-	asked   map[string]string                           // the calls of open questions
-	keptBy  string                                      // the flag with which it gets further directories; empty: there is none
+	dir     string // the workspace
+	// what it may do with a path: read, write
+	explain func(path string) ([]sandbox.Effect, error)
+	calls   map[string]*event.Call // without a result yet
+	asked   map[string]string      // the calls of open questions
+	keptBy  string                 // the flag with which it gets further directories; empty: there is none
 	log     func(format string, args ...any)
 
 	mu   sync.Mutex
