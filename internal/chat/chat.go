@@ -58,6 +58,7 @@ type Chat struct {
 	replays bool               // what was recorded before is still being shown
 	owed    bool               // listen asks for a message after the replay
 	turns   turns
+	unasked unasked
 	open    []*Question // the first is shown
 	shown   int64       // questions shown so far
 	before  []event.Block

@@ -84,8 +84,12 @@ func (c *Chat) event(e event.Event, past bool) {
 	case event.ToolResult:
 		c.results = append(c.results, kept{record: e.Seq})
 		number = len(c.results)
+		if r := e.Result; !past && r.Change != nil && !r.Failed && !c.unasked.asked[r.ID] {
+			c.unasked.changed = true
+		}
 	case event.Question:
 		if !past {
+			c.unasked.note(e.Ask.Tool)
 			c.queue(c.asked(e.Ask))
 		}
 		return
@@ -115,10 +119,30 @@ func (c *Chat) event(e event.Event, past bool) {
 		c.retried = append(c.retried, e.Retry.Note())
 	case event.Ended:
 		c.View.Event(c.untold(e), 0)
+		if u := &c.unasked; u.changed && !u.told && c.World.Undo != nil {
+			u.told = true
+			c.View.Notice("· changed without asking; /undo takes it back")
+		}
 		c.ended(e, past)
 		return
 	}
 	c.View.Event(c.local(e), number)
+}
+
+// unasked is what changed files without a question, which is told once.
+type unasked struct {
+	asked         map[string]bool // calls that were asked about
+	changed, told bool
+}
+
+func (u *unasked) note(call *event.Call) {
+	if call == nil {
+		return
+	}
+	if u.asked == nil {
+		u.asked = map[string]bool{}
+	}
+	u.asked[call.ID] = true
 }
 
 // untold returns the end of a turn without the notes of attempts that have been shown.

@@ -427,7 +427,12 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	if c.Attended() && !r.Detached {
 		offerVariables(ctx, c, r.Record)
 	}
-	return answerOf(r.Record)
+	result, err := answerOf(r.Record)
+	if d, is := result.Data.(runData); is && r.Fork == "" && r.State.Terminal() && snapshots(c) != nil {
+		d.undo = "omniagent undo --run " + r.ID
+		result.Data = d
+	}
+	return result, err
 }
 
 // Whether agents of runs get a PID namespace of their own.

@@ -48,6 +48,7 @@ type runData struct {
 	Timeout  *int64  `json:"timeout_ms,omitempty" doc:"0: none"`
 	PID      *int    `json:"background_pid,omitempty" doc:"the process that carries it out"`
 
+	undo    string   // what takes the changes back; empty: nothing does
 	would   string   // what a dry run says
 	hints   []string // next steps that an error says too
 	skipped []string // see run.Record
@@ -247,6 +248,9 @@ func (d runData) changes(b *strings.Builder) {
 		}
 		_, name, _ := strings.Cut(d.Summary.Files[i], " ")
 		fmt.Fprintf(b, "  %-8s %s%s\n", f.Status, text.Name(name), lines)
+	}
+	if d.undo != "" {
+		fmt.Fprintf(b, "Take back: %s\n", d.undo)
 	}
 	if len(d.Changed.Later) > 0 {
 		b.WriteString(text.Visible(autorun.Sentence(d.Changed.Later)) + "\n")

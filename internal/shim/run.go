@@ -247,6 +247,9 @@ func (c *call) startAround(p process.Plan) (*process.Child, error) {
 // allowMore adds a hint with the next freer setting, or else with the reason of the denial, if there is one.
 func (c *call) allowMore(f *fault.Fault, denials []event.Denial) {
 	switch {
+	case c.driver.Describe().BuiltIn && c.shared.Approval.Value == setting.Prompt:
+		f.Hint("--approval default runs what can be contained and taken back, as chat, start and run do; " +
+			"--auto-edit and --yolo allow more")
 	case c.shared.Approval.Value == setting.AutoEdit:
 		f.Hint("--approval yolo allows more")
 	case c.shared.Approval.Value != setting.Yolo:

@@ -145,3 +145,22 @@ func TestUndo(t *testing.T) {
 	made(true)
 	w.quits()
 }
+
+// TestChangedWithoutAsking: the first turn that changes a file without a question says how to take it back, and no
+// later one does.
+func TestChangedWithoutAsking(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"write":{"path":"one","content":"x"}},{"say":"Said."}]`)
+	w := p.open()
+	w.await("test-model")
+	const told = "changed without asking; /undo takes it back"
+	w.enters("first")
+	w.await("Said.")
+	w.await(told)
+	w.enters("second")
+	w.await("Said.")
+	w.quits()
+	if n := strings.Count(w.text(), told); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+}

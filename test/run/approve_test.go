@@ -88,3 +88,19 @@ func TestARejectedCall(t *testing.T) {
 		t.Errorf("%s", a)
 	}
 }
+
+// TestTakenBackAsTold: what a run changed without asking is taken back by the command that its end names.
+func TestTakenBackAsTold(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).model(writes).configured("")
+	out, err := p.command("run", "--agent", "native", "-m", "m", "--provider", "openai", "-p", "go", "--output",
+		"plain").CombinedOutput()
+	_, line, told := strings.Cut(string(out), "Take back: omniagent ")
+	command, _, _ := strings.Cut(line, "\n")
+	if err != nil || !told || p.read("made") != "x" {
+		t.Fatalf("%v %s", err, out)
+	}
+	if a := p.call(strings.Fields(command)...); a.Code != 0 || p.read("made") != "" {
+		t.Errorf("%s", a)
+	}
+}

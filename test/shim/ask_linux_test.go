@@ -174,3 +174,25 @@ func TestUndoAsksAboutEachFile(t *testing.T) {
 	v.sees("Restored 1 path:")
 	v.sees("code 3")
 }
+
+// TestDeniedBySeed: without a command the native agent asks about each change, so a call with nobody to ask denies it.
+// The denial names what lets it run, which does.
+func TestDeniedBySeed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	script := filepath.Join(t.TempDir(), "script.json")
+	if err := os.WriteFile(script, []byte(`[{"shell": "echo x > made"}, {"say": "Done."}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--agent", "native", "-p", "go", "--rehearse=" + script}
+	r := w.run(nil, args...)
+	if r.code != 3 || !strings.Contains(r.stderr, "hint: --approval default runs what can be contained") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.run(nil, append(args, "--approval", "default")...); r.code != 0 {
+		t.Errorf("what was advised: %+v", r)
+	}
+	if _, err := os.Stat(filepath.Join(w.root, "made")); err != nil {
+		t.Error(err)
+	}
+}
