@@ -62,6 +62,9 @@ type About struct {
 	Settings []string
 	// names below those that the agent itself creates while it works
 	OwnSettings []string
+	// further names in a workspace that it obeys, which commands may change. No agent of our hosts finds them, nor
+	// Settings and RepoFiles of any agent, until a person has trusted the content
+	Obeys []string
 	// places in the home directory with logins and conversations, which no tool may read
 	Private []string
 	// Keeps returns the places of the agent's own data, given the user's environment; nil if they are unknown

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/model"
+	"omniagent/internal/opening"
 	"omniagent/internal/provider"
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
@@ -180,6 +181,14 @@ func (p Parts) guardedBeside(paths contract.Paths, lookup func(string) (string, 
 		all = append(all, guard.Agent{Private: []string{ours}})
 	}
 	return all
+}
+
+// veiled returns the names in a workspace that any agent obeys.
+func (p Parts) veiled() (names []string) {
+	for _, d := range p.Agents {
+		names = append(names, opening.Veiled(d.Describe())...)
+	}
+	return names
 }
 
 // providing returns the names of agents that --provider may name.

@@ -61,6 +61,8 @@ type Env struct {
 	// whole environment, with the settings of the repository, and whether it is allowed or not; nil: it does not.
 	Plain *setting.Shared
 	Owns  []string // further directories of the home directory that installed agents may change
+	// Veiled are the names in a workspace that any agent obeys: see the function Veiled
+	Veiled []string
 	// Reviewed returns the files beneath directories that a person has reviewed: see config.Trust.Beneath
 	Reviewed func(dirs []string) map[string]string
 	Fork     []string    // the directories of the fork in which all of it happens; none: in no fork

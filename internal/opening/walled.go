@@ -94,7 +94,8 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) enclosure.AgentWanted {
 		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns), Programs: []string{s.Install.Path, s.Install.Program},
 		Caches: about.Caches,
 		Parts:  append(slices.Clone(about.Parts), servedBy(s.Terms.Servers)...),
-		Veiled: append(slices.Clone(about.Settings), about.RepoFiles...), OwnSettings: about.OwnSettings,
+		Veiled: slices.Compact(slices.Sorted(slices.Values(slices.Concat(e.Veiled, Veiled(about))))),
+		OwnSettings: about.OwnSettings,
 	}
 	w.Keeps = func(env []string) (dirs, files []string) {
 		if about.Keeps != nil {
@@ -110,6 +111,12 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) enclosure.AgentWanted {
 		w.Reviewed = e.Reviewed(append([]string{s.Dir}, s.Terms.Dirs...))
 	}
 	return w
+}
+
+// Veiled returns the names in a workspace that an agent obeys. They are kept from all agents, since one reads what is
+// another's, and since what an agent trusts by its path is not what a person has trusted.
+func Veiled(about agent.About) []string {
+	return slices.Concat(about.Settings, about.RepoFiles, about.Obeys)
 }
 
 // servedBy returns the files that the MCP servers of a host consist of, as far as their command lines name them. What

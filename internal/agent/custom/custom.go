@@ -59,7 +59,7 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 		about.Binary, about.Package, about.InstallCommand, about.Login = of.Binary, of.Package, of.InstallCommand,
 			of.Login
 		about.Keeps, about.RepoFiles = of.Keeps, of.RepoFiles
-		about.Settings, about.OwnSettings = of.Settings, of.OwnSettings
+		about.Settings, about.OwnSettings, about.Obeys = of.Settings, of.OwnSettings, of.Obeys
 		return alias{base, strings.ToLower(t.ID), about}
 	}
 	for _, call := range []agentsdir.Call{t.CLI.OneShot, t.CLI.Interactive, t.CLI.ACP} {
@@ -101,6 +101,7 @@ func adapt(about *agent.About, known []agent.Driver) {
 			about.Settings = append(about.Settings, one.Settings...)
 			about.OwnSettings = append(about.OwnSettings, one.OwnSettings...)
 			about.RepoFiles = append(about.RepoFiles, one.RepoFiles...)
+			about.Obeys = append(about.Obeys, one.Obeys...)
 		}
 	}
 	binary := about.Binary

@@ -4,9 +4,9 @@
 // run is recognised by its session id, which we chose or a person named, never by its time or place. The CLI is kept to
 // one process, unless something needs the second one that it would start by itself.
 //
-// The driver never trusts a directory on a person's behalf. A denial, an error or an answer that is not in the CLI's
-// records is unknown. A repository that a person trusted can allow more than the approval; this is reported, not
-// prevented.
+// The driver never trusts a directory on a person's behalf, but in a conversation of ours, where walls hide from
+// the CLI what it would obey. A denial, an error or an answer that is not in the CLI's records is unknown. A
+// repository that a person trusted can allow more than the approval; this is reported, not prevented.
 package gemini
 
 import (
@@ -29,11 +29,14 @@ const (
 	exitCancelled = 130
 )
 
-type driver struct{ cli.Program }
+type driver struct {
+	cli.Program
+	hosted bool // a conversation of ours, and not a call that a person types
+}
 
 // New returns the driver.
 func New() agent.Driver {
-	return driver{cli.Program{
+	return driver{Program: cli.Program{
 		ID: "gemini",
 		About: agent.About{
 			Keeps:          keeps,
@@ -44,6 +47,7 @@ func New() agent.Driver {
 			Package:        "@google/gemini-cli",
 			Traps:          traps,
 			Settings:       []string{".gemini"},
+			Obeys:          []string{".env", ".agents/skills"},
 			Private:        []string{".gemini"},
 			InstallCommand: "npm install -g @google/gemini-cli@" + measured,
 			Login:          "gemini, and choose a way to sign in; or set GEMINI_API_KEY",
@@ -86,6 +90,9 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		session = s.Fresh
 	}
 	policy(&t, s)
+	if d.hosted {
+		trusts(&t, s)
+	}
 	t.Env = append(t.Env, singleProcess(s, memory())...)
 	if s.Rehearsal != nil {
 		rehearse(&t, s)
@@ -97,6 +104,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 
 // Mind prepares a conversation: with a lasting process over ACP, or else with a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	d.hosted = true
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }
 	return cli.ACP{Driver: d, Launch: d.acp, Fault: acpFault, Exit: exitOf, Stream: stream}.Mind(s, sv)
 }

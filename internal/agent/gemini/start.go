@@ -1,14 +1,19 @@
 package gemini
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/literal"
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
+	"omniagent/internal/workspace"
 )
 
 const (
@@ -19,6 +24,37 @@ const (
 	// defaultHeap is Node's default limit on a machine with less than 16 GB, in MiB.
 	defaultHeap = 2096
 )
+
+const defaultsName = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
+
+// trusts lets the CLI work in a directory that no person trusted, where our walls hide all that a repository could tell
+// it: its settings and its .env, whatever the CLI's own list of trusted directories says. A setting of ours leaves the
+// .env of a repository unread without walls too, unless a person has trusted its content, or has such defaults.
+func trusts(t *cli.Translation, s agent.Spec) {
+	if s.Walled {
+		t.Env = append(t.Env, "GEMINI_CLI_TRUST_WORKSPACE=true")
+	}
+	path := filepath.Join(pathname.Real(s.Dir), ".env")
+	data, err := workspace.ReadFile(path, 1<<20)
+	trusted := err == nil && s.Trusted != nil && s.Trusted(path, data)
+	_, moved := process.Value(s.Env, defaultsName)
+	if trusted || moved || s.Temp == "" || hasDefaults() {
+		return
+	}
+	own := filepath.Join(s.Temp, "defaults.json")
+	t.Env = append(t.Env, defaultsName+"="+own)
+	t.Files = append(t.Files, agent.File{Path: own, Data: []byte(`{"advanced":{"ignoreLocalEnv":true}}`)})
+}
+
+// hasDefaults reports whether the machine has defaults for the CLI.
+func hasDefaults() bool {
+	return slices.ContainsFunc([]string{
+		"/etc/gemini-cli", "/Library/Application Support/GeminiCli", `C:\ProgramData\gemini-cli`,
+	}, func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "system-defaults.json"))
+		return err == nil
+	})
+}
 
 // singleProcess returns the variables that keep the CLI to one process, or nil if it should start its second one.
 //
