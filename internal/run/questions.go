@@ -57,9 +57,10 @@ func PersonOf(ask func(context.Context, Question) (Answer, bool)) func(context.C
 }
 
 // granting returns what decides about the questions of an agent. Yolo grants what another's program still asks
-// permission for. What our own asks even then, and what any agent asks a person, stays a question.
+// permission for. What our own asks even then, what leads out of a sandbox that was asked for, and what any agent asks
+// a person, stays a question.
 func (o *Owner) granting(name string) func(event.Ask) (*event.Reply, bool) {
-	if o.Run.Approval != setting.Yolo || name == o.Inside {
+	if o.Run.Approval != setting.Yolo || name == o.Inside || o.Run.Sandbox == setting.WorkspaceWrite {
 		return o.decide
 	}
 	return func(ask event.Ask) (*event.Reply, bool) {
