@@ -204,7 +204,9 @@ func (p *Plan) resume(ctx context.Context, store session.Store) (*session.Sessio
 		return nil, false, err
 	}
 	forked := s.Terms.Fork
-	s.Resume = kept.State().Session
+	if s.Resume = kept.State().Session; kept.State().Turns == 0 && !p.stores(ctx, s.Resume) {
+		s.Resume = ""
+	}
 	switch {
 	case s.Resume == "": // the agent has no session yet
 		s.Terms.Fork = false
@@ -217,6 +219,20 @@ func (p *Plan) resume(ctx context.Context, store session.Store) (*session.Sessio
 	}
 	return kept, forked, nil
 }
+
+// stores reports whether the agent may have a session in which no turn has ended. Some agents store one only once the
+// model has answered, and refuse to resume it before.
+func (p *Plan) stores(ctx context.Context, own string) bool {
+	if own == "" || p.driver == nil || p.driver.Describe().Archive == nil {
+		return true
+	}
+	past, err := p.driver.Describe().Archive(p.request.Spec.Env).List(ctx, mostPast)
+	is := func(c agent.Past) bool { return c.ID == own }
+	return err != nil || len(past) == mostPast || slices.ContainsFunc(past, is)
+}
+
+// mostPast is how many of the agent's own sessions are looked at.
+const mostPast = 500
 
 // shared reports whether a session is a fork without messages: its agent session is still that of the original, and has
 // to be forked too.
