@@ -18,8 +18,8 @@ type law struct {
 	try    func(t *testing.T, s Subject)
 }
 
-// all returns the laws.
-func all() []law {
+// laws returns all laws.
+func laws() []law {
 	return []law{
 		{1, "Send during a turn queues", queues},
 		{2, "every accepted message has one end, in order", ends},
@@ -46,7 +46,7 @@ func all() []law {
 
 // Laws tries every law on a subject, each as a subtest. It skips what cannot be tried, with the reason.
 func Laws(t *testing.T, s Subject) {
-	for _, l := range all() {
+	for _, l := range laws() {
 		t.Run(fmt.Sprintf("law%02d %s", l.number, l.name), func(t *testing.T) {
 			t.Parallel()
 			if why := s.Unsaid(l.number); why != "" {
@@ -99,7 +99,7 @@ func InTurn(subjects []Subject, why string) []Subject {
 		s.lacks = lacks
 		turns = append(turns, s)
 	}
-	for _, l := range all() {
+	for _, l := range laws() {
 		able := slices.DeleteFunc(slices.Clone(turns), func(s Subject) bool { return s.Unsaid(l.number) != "" })
 		for i, s := range able {
 			if i != l.number%len(able) {
@@ -114,7 +114,7 @@ func InTurn(subjects []Subject, why string) []Subject {
 func Unsaid(subjects []Subject) string {
 	var b strings.Builder
 	for _, s := range subjects {
-		for _, l := range all() {
+		for _, l := range laws() {
 			if why := s.Unsaid(l.number); why != "" {
 				fmt.Fprintf(&b, "%-28s law %2d  %s\n", s.Name(), l.number, why)
 			}

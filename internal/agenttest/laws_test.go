@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -52,19 +51,34 @@ func TestStoppedReader(t *testing.T) {
 	}
 }
 
-// TestFlood has each agent say too much through each host: each in turn one of the ways.
+// TestFlood has each agent say too much through each host.
 func TestFlood(t *testing.T) {
 	hermetic.Long(t)
-	for i, h := range []Host{Flat(&built), Nested(&built), Editor(&built), Delegate(&built), Lines(&built)} {
-		for j, s := range []Subject{Live(h), PerTurn(h)} {
-			if h.passes != "" && s.Agent == "live" || h.Name == Lines(&built).Name && s.Agent == "per turn" {
-				continue // its lines pass as they are; and chat talks another protocol with it
+	type flood struct {
+		s Subject
+		d Deluge
+	}
+	var all []flood
+	for _, d := range Deluges() {
+		for _, h := range []Host{Flat(&built), Nested(&built), Editor(&built), Delegate(&built), Lines(&built)} {
+			if h.passes == "" {
+				all = append(all, flood{Live(h), d})
 			}
-			all := Deluges()
-			for _, d := range hermetic.InTurn(t, slices.Concat(all[(i+2*j)%len(all):], all[:(i+2*j)%len(all)]), 1) {
-				t.Run(s.Name()+", "+d.Name, func(t *testing.T) { Flood(t, s, d) })
+			if h.Name != Lines(&built).Name { // it talks with that agent in another protocol
+				all = append(all, flood{PerTurn(h), d})
 			}
 		}
+	}
+	for _, f := range hermetic.InTurn(t, all, 3) {
+		t.Run(f.s.Name()+", "+f.d.Name, func(t *testing.T) { Flood(t, f.s, f.d) })
+	}
+}
+
+// TestLawsInTurn tries the laws with slow models and in workspaces where somebody else works.
+func TestLawsInTurn(t *testing.T) {
+	hermetic.Long(t)
+	for _, trial := range hermetic.InTurn(t, Trials(subjects()), 24) {
+		trial.Try(t)
 	}
 }
 

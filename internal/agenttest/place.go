@@ -50,6 +50,9 @@ func newPlace(t *testing.T, s Subject) *place {
 	if s.installed {
 		p.env = append(slices.Clone(s.env), "HOME="+p.home, "TMPDIR="+p.temp, p.mark)
 	}
+	if s.Busy {
+		p.disturb(t)
+	}
 	t.Cleanup(func() {
 		if left := p.waitGone(10 * time.Second); left != "" {
 			t.Errorf("left alive:\n%s", left)

@@ -19,6 +19,7 @@ type Subject struct {
 	Host   Host
 	Driver agent.Driver     // nil: the engine
 	Pace   modelserver.Pace // how slowly its model or its stub answers
+	Busy   bool             // somebody else works in its workspace meanwhile
 
 	prepare   func(*place, *agent.Spec)   // of an installed agent
 	around    func(agent.Mind) agent.Mind // what stands in front of its Mind, driven directly; nil: nothing

@@ -1,0 +1,65 @@
+//go:build unix
+
+package agenttest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// disturb has a person work in the workspace until the test ends: edit, add, delete and commit, all the time. What the
+// laws look at has other names.
+func (p *place) disturb(t *testing.T) {
+	t.Helper()
+	git := func(args ...string) error {
+		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		cmd.Dir, cmd.Env = p.work, []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), p.mark}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("git %v: %w\n%s", args, err, out)
+		}
+		return nil
+	}
+	if err := git("init", "-q"); err != nil {
+		t.Fatal(err)
+	}
+	stop, stopped := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				stopped <- nil
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			err := os.MkdirAll(p.file("theirs"), 0o700)
+			for _, name := range []string{"edited", fmt.Sprint("added", i)} {
+				if err == nil {
+					err = os.WriteFile(filepath.Join(p.work, "theirs", name), fmt.Append(nil, i), 0o600)
+				}
+			}
+			if err == nil && i > 3 {
+				err = os.RemoveAll(p.file(fmt.Sprint("theirs/added", i-3)))
+			}
+			if err == nil && i%10 == 9 {
+				if err = git("add", "-A", "theirs"); err == nil {
+					err = git("commit", "-qm", fmt.Sprint(i))
+				}
+			}
+			if err != nil {
+				stopped <- err
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		close(stop)
+		if err := <-stopped; err != nil {
+			t.Errorf("somebody else cannot work in the workspace: %v", err)
+		}
+	})
+}
