@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
+	"omniagent/internal/touch"
 )
 
 // DepthVariable is the environment variable that counts how many agents have asked one another in a row. The MCP
@@ -50,6 +51,8 @@ type Services struct {
 	Tap   *Tap // may be nil
 	// Private tells of a file's content that snapshots must not keep it; nil: of none.
 	Private func(content []byte) bool
+	// Touched gets what the agent writes; it may be nil.
+	Touched *touch.Log
 	// Around changes the plan of a process of the agent so that it runs behind walls; nil for no walls.
 	Around func(process.Plan) (process.Plan, error)
 	Apart  bool // the agent ends with us even if all our processes are killed at once, where the system allows that

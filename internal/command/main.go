@@ -26,6 +26,7 @@ import (
 	"omniagent/internal/setting"
 	"omniagent/internal/shim"
 	"omniagent/internal/terminal"
+	"omniagent/internal/touch"
 )
 
 // Main runs the process. The first argument decides whether it is a guard, a stage, a direct call of an agent, or a
@@ -173,8 +174,8 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 				RecordedVersion: versions(paths).Of,
 				Targets:         func(f *agentsdir.File) ([]agent.Driver, error) { return custom.New(f, p.Agents) },
 			}
-			settings.Around = func(d agent.Driver, s agent.Spec) (shim.Walls, error) {
-				return p.around(program, host, set, paths, d, s)
+			settings.Around = func(d agent.Driver, s agent.Spec, touched *touch.Log) (shim.Walls, error) {
+				return p.around(program, host, set, paths, d, s, touched)
 			}
 			if err == nil {
 				settings.Custom, settings.Err = p.ownAgents(paths)
@@ -206,6 +207,7 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 // around builds the walls that a person asked for.
 func (p Parts) around(
 	program *contract.Program, host contract.Host, set *config.Set, paths contract.Paths, d agent.Driver, s agent.Spec,
+	touched *touch.Log,
 ) (shim.Walls, error) {
 	why := fault.New(fault.Down, "no walls can be built around %s here", d.Describe().Title).
 		Hint("Run: omniagent doctor")
@@ -217,7 +219,7 @@ func (p Parts) around(
 		Log: func(format string, args ...any) {
 			why = fault.New(fault.Down, format, args...).Hint("Run: omniagent doctor")
 		},
-	}.Around(d, s)
+	}.Around(d, s, touched)
 	switch {
 	case err != nil:
 		return nil, err

@@ -469,7 +469,7 @@ func answerOf(r run.Record) (contract.Result, error) {
 	}
 	f := *cmp.Or(r.Advised(), r.Result.Fault)
 	f.Phase = fault.Execution
-	nothing := r.Result.Changed != nil && r.Result.Changed.Count == 0
+	nothing := r.Result.Changed != nil && r.Result.Changed.Count == 0 && r.Result.Changed.Doubtful == 0
 	if nothing && r.State.Terminal() && run.MaySucceedAgain(r.Result.Reason) && f.Code != fault.PermissionDenied {
 		f.Retry = new(true)
 	}

@@ -52,6 +52,7 @@ type runData struct {
 	would   string   // what a dry run says
 	hints   []string // next steps that an error says too
 	skipped []string // see run.Record
+	doubts  []run.Doubt
 }
 
 type runChanges struct {
@@ -61,6 +62,8 @@ type runChanges struct {
 	Ignored int                            `json:"ignored" doc:"further files, which the repository ignores"`
 	Later   contract.Foreigns[string]      `json:"runs_later" doc:"those of them, relative to the directory, that run later by themselves, such as a hook"`
 	Partial contract.Foreigns[string]      `json:"partial" doc:"what could not be looked at"`
+	Perhaps contract.Foreigns[run.Doubt]   `json:"perhaps" doc:"what differs too, perhaps because of others, and why; not counted"`
+	By      string                         `json:"by" enum:"agent" doc:"who changed count and files"`
 }
 
 type runChecked struct {
@@ -140,7 +143,12 @@ func (d *runData) add(out run.Result, dir string) {
 	}
 	if c := out.Changed; c != nil {
 		files := slices.Clone(c.Files)
-		d.Changed = &runChanges{c.Count, files, c.Git, c.Ignored, c.Later, c.Partial}
+		perhaps := slices.Clone(c.Perhaps)
+		for i := range perhaps {
+			perhaps[i].Path = filepath.Join(dir, filepath.FromSlash(perhaps[i].Path))
+		}
+		d.Changed = &runChanges{c.Count, files, c.Git, c.Ignored, c.Later, c.Partial, perhaps, "agent"}
+		d.doubts = c.Perhaps
 		for i, f := range c.Files {
 			files[i].Path = filepath.Join(dir, filepath.FromSlash(f.Path))
 			d.Summary.Files = append(d.Summary.Files, string(f.Status)+" "+f.Path)
@@ -232,8 +240,11 @@ func (d runData) changes(b *strings.Builder) {
 	if d.Changed == nil {
 		return
 	}
+	defer d.perhaps(b)
 	if d.Changed.Count == 0 {
-		b.WriteString("No file has changed.\n")
+		if len(d.doubts) == 0 {
+			b.WriteString("No file has changed.\n")
+		}
 		return
 	}
 	fmt.Fprintf(b, "%s changed:\n", plural(d.Changed.Count, "file"))
@@ -254,6 +265,21 @@ func (d runData) changes(b *strings.Builder) {
 	}
 	if len(d.Changed.Later) > 0 {
 		b.WriteString(text.Visible(autorun.Sentence(d.Changed.Later)) + "\n")
+	}
+}
+
+// perhaps lists what others may have changed.
+func (d runData) perhaps(b *strings.Builder) {
+	if len(d.doubts) == 0 {
+		return
+	}
+	b.WriteString("Changed meanwhile, perhaps by you:\n")
+	for i, f := range d.doubts {
+		if i == mostFilesShown {
+			fmt.Fprintf(b, "  and %d more\n", len(d.doubts)-i)
+			break
+		}
+		fmt.Fprintf(b, "  %-8s %s: %s\n", f.Status, text.Name(f.Path), f.Why)
 	}
 }
 

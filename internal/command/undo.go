@@ -109,6 +109,8 @@ type undoTurn struct {
 	Ended     *time.Time                    `json:"ended" doc:"null: it is under way"`
 	Files     *int                          `json:"files" doc:"that differ; null: not known before the turn is over"`
 	Changed   contract.Foreigns[string]     `json:"changed" doc:"the first hundred of them"`
+	Doubtful  int                           `json:"perhaps" doc:"how many more it has perhaps changed; undo keeps them"`
+	Perhaps   contract.Foreigns[string]     `json:"perhaps_changed" doc:"the first hundred of them"`
 	Of        *string                       `json:"of" doc:"the turn that an undo or redo took back"`
 	Back      *string                       `json:"taken_back_by"`
 	Late      bool                          `json:"late" doc:"it may have begun before the first snapshot was complete"`
@@ -124,7 +126,8 @@ type undoMissed struct {
 func undoTurnOf(r undo.Record) undoTurn {
 	t := undoTurn{
 		ID: r.ID, Kind: string(r.Kind), Session: orNil(r.Session), Run: orNil(r.Run), Agent: r.Agent, Began: r.Began,
-		Changed: r.Changed, Of: orNil(r.Undoes), Back: orNil(r.UndoneBy), Late: r.Late, Abandoned: r.Abandoned,
+		Changed: r.Changed, Doubtful: r.Doubtful, Perhaps: r.Perhaps,
+		Of: orNil(r.Undoes), Back: orNil(r.UndoneBy), Late: r.Late, Abandoned: r.Abandoned,
 	}
 	if len(r.Roots) > 0 {
 		t.Workspace = r.Roots[0]
@@ -192,20 +195,22 @@ func undoFor(c *contract.Call) func(ctx context.Context, dir, session string, re
 		}
 		words := undoWords(out, false)
 		if len(out.Kept) > 0 {
-			words += "\nhint: " + keptHint(out, false, "")
+			words += "\nhint: " + keptHint(out, false, false, "")
 		}
 		return words, nil
 	}
 }
 
 // keptHint says what to do about what an undo has kept. why is put before it where only the reasons help.
-func keptHint(out undo.Outcome, takeOld bool, why string) string {
+func keptHint(out undo.Outcome, takeOld, takeAll bool, why string) string {
 	back := "omniagent redo takes this undo back"
 	if out.Undo.Kind == undo.OfRedo {
 		back = "omniagent undo " + out.Undo.ID + " takes this redo back"
 	}
 	again := "omniagent undo " + out.Turn.ID + " --take-old restores them "
 	switch {
+	case !takeAll && slices.ContainsFunc(out.Kept, undo.Kept.Doubted):
+		return "omniagent undo " + out.Turn.ID + " --take-all takes back also what others may have changed; " + back
 	case !takeOld && slices.ContainsFunc(out.Kept, undo.Kept.ByHand):
 		return again + "too; " + back
 	case slices.ContainsFunc(out.Kept, undo.Kept.Passing):
@@ -318,6 +323,7 @@ func undoNote(t undoTurn) string {
 		names = append(names, "…")
 	}
 	add(len(names) > 0, strings.Join(names, ", "))
+	add(t.Doubtful > 0, "and perhaps "+plural(t.Doubtful, "path")+" that others may have changed")
 	return strings.Join(parts, "; ")
 }
 
@@ -336,10 +342,13 @@ func undoCommand(c contract.Command) *contract.Command {
 			Name: "keep-mine", Kind: contract.Bool, Help: "keep what was changed after the turn; the default",
 		},
 		contract.Param{Name: "take-old", Kind: contract.Bool, Help: "restore also what was changed after the turn"},
+		contract.Param{
+			Name: "take-all", Kind: contract.Bool, Help: "take back also what others may have changed during the turn",
+		},
 	)
 	c.Rules = append(c.Rules,
 		contract.Rule{If: "keep-mine", Not: []string{"take-old"}},
-		contract.Rule{If: "list", Not: []string{"keep-mine", "take-old"}})
+		contract.Rule{If: "list", Not: []string{"keep-mine", "take-old", "take-all"}})
 	c.Exits = []contract.Exit{
 		{Code: contract.Success, When: "everything is as before the turn, or the turns are listed"},
 		{Code: contract.PartialFailure, When: "some paths are not; data.kept names them", Changed: contract.Some},
@@ -397,7 +406,7 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	if err != nil {
 		return contract.Result{}, err
 	}
-	q.Dir, q.TakeOld, q.DryRun = c.Dir(), c.Bool("take-old"), c.DryRun()
+	q.Dir, q.TakeOld, q.TakeAll, q.DryRun = c.Dir(), c.Bool("take-old"), c.Bool("take-all"), c.DryRun()
 	if q.Dir == "" { // it was removed, perhaps by the turn: the shell still knows its name
 		if q.Dir, _ = c.Host.Lookup("PWD"); q.Dir == "" {
 			return contract.Result{}, fault.New(fault.FileMissing, "the current directory was removed").
@@ -407,7 +416,7 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	if c.Bool("list") {
 		return undoList(store, q)
 	}
-	if c.Attended() && !c.Bool("keep-mine") && !q.TakeOld && !q.DryRun {
+	if c.Attended() && !c.Bool("keep-mine") && !(q.TakeOld && q.TakeAll) && !q.DryRun {
 		if q.Overwrite, err = askAbout(ctx, c, store, q); err != nil {
 			return contract.Result{}, err
 		}
@@ -422,19 +431,20 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	}
 	if len(out.Kept) > 0 && !q.DryRun {
 		return result, fault.New(fault.PartialFailure, "not restored: %s", plural(len(out.Kept), "path")).
-			With("turn", out.Turn.ID).Hint("%s", keptHint(out, q.TakeOld, "data.kept says why; "))
+			With("turn", out.Turn.ID).Hint("%s", keptHint(out, q.TakeOld, q.TakeAll, "data.kept says why; "))
 	}
 	return result, nil
 }
 
-// askAbout asks a person about each path that was changed after the turn, and returns those to restore.
+// askAbout asks a person about each path that was changed after the turn, or perhaps not by it, and returns those to
+// restore.
 func askAbout(ctx context.Context, c *contract.Call, store undo.Store, q undo.Request) (chosen []string, err error) {
 	q.DryRun = true
 	out, err := store.Undo(ctx, q)
 	if err != nil || out.Resumed {
 		return nil, nil // Undo says it, or completes what was decided before
 	}
-	for _, k := range slices.DeleteFunc(out.Kept, func(k undo.Kept) bool { return !k.ByHand() }) {
+	for _, k := range slices.DeleteFunc(out.Kept, func(k undo.Kept) bool { return !k.ByHand() && !k.Doubted() }) {
 		yes, err := c.Agree(ctx, text.Visible(k.Path)+": "+text.Visible(k.Reason)+"; restore it all the same")
 		if err != nil {
 			return nil, err

@@ -44,7 +44,7 @@ func OpenAgent(w AgentWanted) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	walls, err := sandbox.OpenAgent(policy, files, sandbox.Options{State: w.State})
+	walls, err := sandbox.OpenAgent(policy, files, sandbox.Options{State: w.State, Watcher: w.Watcher})
 	if err != nil {
 		return nil, err
 	}

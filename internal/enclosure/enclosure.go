@@ -48,6 +48,8 @@ type Wanted struct {
 	// RefusedName is called with paths that a command could not write, see sandbox.Options; nil: not called
 	RefusedName func(path string)
 
+	Watcher sandbox.Watcher // gets what is written behind the walls; nil: nobody wants to know
+
 	// Lookup reads a variable of the environment, which names places of tools; nil: they are where they usually are.
 	Lookup func(name string) (value string, set bool)
 }
@@ -248,7 +250,8 @@ func Open(w Wanted) (*Enclosure, error) {
 func (w Wanted) build(tier sandbox.Tier, p sandbox.Policy) (walls *sandbox.Walls, lacks, err error) {
 	report := sandbox.Report{OS: runtime.GOOS, Tier: tier, Privileged: os.Geteuid() == 0}
 	for range 2 {
-		if walls, err = sandbox.Open(p, report, sandbox.Options{State: w.State, Refused: w.RefusedName}); err == nil {
+		o := sandbox.Options{State: w.State, Refused: w.RefusedName, Watcher: w.Watcher}
+		if walls, err = sandbox.Open(p, report, o); err == nil {
 			return walls, nil, nil
 		}
 		switch why := sandbox.Stands(tier, p); {

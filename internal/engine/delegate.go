@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/model"
 	"omniagent/internal/setting"
 	"omniagent/internal/tool"
+	"omniagent/internal/touch"
 )
 
 // caller is the conversation as another agent sees it that does the work of a call. The work of that agent is reported
@@ -48,6 +49,9 @@ func (c *caller) Mode() setting.Approval { return c.mind.mode() }
 
 // CanAsk reports whether a person can be asked.
 func (c *caller) CanAsk() bool { return c.mind.o.Services.CanAsk }
+
+// Touched gets what the agent writes.
+func (c *caller) Touched() *touch.Log { return c.mind.o.Services.Touched }
 
 // Ask asks a person. The question is about a call that hosts know: the agent's own, or one that consists of the
 // question.

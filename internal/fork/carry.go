@@ -4,12 +4,16 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
+	"omniagent/internal/pathname"
+	"omniagent/internal/touch"
 	"omniagent/internal/undo"
 	"omniagent/internal/workspace"
 )
@@ -72,10 +76,31 @@ func (a *applying) carryOut(snapshots undo.Store, move move) error {
 func (a *applying) turn(snapshots undo.Store) (*undo.Turn, error) {
 	if a.old.Turn != "" {
 		if turn, err := snapshots.Resume(a.ctx, a.Workspace, a.old.Turn); err == nil {
+			turn.Watch(touch.Only(func(string) bool { return true })) // what the first part did is not known
 			return turn, nil
 		}
 	}
-	return snapshots.Begin(a.ctx, undo.Origin{Dir: a.Workspace, Agent: "fork " + a.Name})
+	turn, err := snapshots.Begin(a.ctx, undo.Origin{Dir: a.Workspace, Agent: "fork " + a.Name})
+	if err == nil {
+		turn.Watch(touch.Only(a.carried()))
+	}
+	return turn, err
+}
+
+// carried returns a func that reports whether this changes a path: that of a step, a directory above it, or a part of a
+// repository.
+func (a *applying) carried() func(path string) bool {
+	names := map[string]bool{}
+	for _, s := range a.steps {
+		for name := s.name; name != "." && !names[name]; name = path.Dir(name) {
+			names[name] = true
+		}
+	}
+	return func(full string) bool {
+		rel, within := pathname.In(a.Workspace, full)
+		name := filepath.ToSlash(rel)
+		return !within || names[name] || slices.Contains(strings.Split(name, "/"), ".git")
+	}
 }
 
 // removeAll removes everything that the fork does not have: files first, then empty directories.

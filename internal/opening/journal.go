@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/redact"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
+	"omniagent/internal/touch"
 )
 
 // Open opens the conversation. If that fails, it removes a session that it created.
@@ -32,6 +33,9 @@ func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 	p.resumeMode(kept.State())
 	if err := p.recordMode(kept); err != nil {
 		return nil, err
+	}
+	if p.request.Services.Touched == nil {
+		p.request.Services.Touched = touch.New()
 	}
 	o := conversation.Options{
 		Journal: kept, Spec: p.request.Spec, Services: p.request.Services, Patience: p.request.Patience,

@@ -20,6 +20,7 @@ import (
 	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/setting"
+	"omniagent/internal/touch"
 )
 
 // Around is what stands around the processes of an installed agent, in a conversation.
@@ -44,12 +45,20 @@ type Around struct {
 	told []string // see notKept
 }
 
-// Around builds walls around an agent, unless they are switched off or this machine cannot build them.
-func (e Env) Around(d agent.Driver, s agent.Spec) (*Around, error) {
+// Around builds walls around an agent, unless they are switched off or this machine cannot build them. touched gets
+// what the agent writes; it may be nil.
+func (e Env) Around(d agent.Driver, s agent.Spec, touched *touch.Log) (*Around, error) {
 	about := d.Describe()
 	a := &Around{
 		close: func() {}, fixed: s.ReadOnly, mode: cli.ModeOf(s), scratch: about.Scratch, log: e.Log,
 		title: about.Title, dir: s.Dir, calls: map[string]*event.Call{}, asked: map[string]string{},
+	}
+	if touched != nil {
+		defer func() {
+			if a.walls == nil {
+				touched.Unseen(touch.Unwatched)
+			}
+		}()
 	}
 	if about.Lasting {
 		a.keptBy = "--add-dir DIR"
@@ -62,7 +71,9 @@ func (e Env) Around(d agent.Driver, s agent.Spec) (*Around, error) {
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
 	w := e.Wanted(d, s)
-	w.Temp = temp
+	if w.Temp = temp; touched != nil {
+		w.Watcher = touched
+	}
 	a.walls, err = enclosure.OpenAgent(w)
 	if err == nil {
 		a.homes = a.walls.Homes()
@@ -208,7 +219,7 @@ func (e Env) plain(d agent.Driver) agent.Driver {
 func (e Env) wall(d agent.Driver) agent.NewMind {
 	env := e
 	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
-		around, err := env.Around(d, s)
+		around, err := env.Around(d, s, sv.Touched)
 		if err != nil {
 			return nil, err
 		}

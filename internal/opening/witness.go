@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/autorun"
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
+	"omniagent/internal/touch"
 	"omniagent/internal/undo"
 )
 
@@ -24,7 +25,8 @@ func (p *Plan) witness(session string) conversation.Witness {
 	store := *p.env.Undo
 	store.Private = p.request.Services.Private
 	return &witness{
-		store: store, log: p.env.Log, later: p.laterOf(), waits: p.agent == native.Name,
+		store: store, log: p.env.Log, touched: p.request.Services.Touched, later: p.laterOf(),
+		waits:  p.agent == native.Name,
 		silent: p.driver != nil && p.driver.Describe().Custom,
 		origin: undo.Origin{Dir: p.request.Spec.Dir, Session: session, Agent: p.agent, Run: p.env.Run},
 	}
@@ -50,12 +52,13 @@ func (f fork) End(time.Time) {}
 
 // witness takes the snapshots of a session.
 type witness struct {
-	store  undo.Store
-	origin undo.Origin
-	waits  bool // the agent calls no tool before the call was told
-	silent bool // the agent need not tell its calls at all
-	log    func(format string, args ...any)
-	later  func(dir string) autorun.Policy // see sayLater; nil: it is not said
+	store   undo.Store
+	origin  undo.Origin
+	waits   bool // the agent calls no tool before the call was told
+	silent  bool // the agent need not tell its calls at all
+	log     func(format string, args ...any)
+	later   func(dir string) autorun.Policy // see sayLater; nil: it is not said
+	touched *touch.Log
 
 	last *snapshots // the methods of a conversation begin one turn after another
 
@@ -83,6 +86,7 @@ func (w *witness) Begin(turn int64) conversation.Snapshots {
 			<-before.ended
 		}
 		var err error
+		l.seen = w.touched.Open()
 		if l.turn, err = w.store.Begin(context.Background(), origin); err != nil {
 			w.say("undo does not cover this conversation: %v", err)
 			return
@@ -118,6 +122,7 @@ type snapshots struct {
 	top    string        // "": that is not said
 	late   atomic.Bool   // the agent may have acted before the first one was complete
 	ended  chan struct{} // closed after the second one
+	seen   *touch.Window // what the agent writes
 }
 
 // Start waits for the first snapshot, if nothing else tells when the agent acts.
@@ -155,9 +160,11 @@ func (l *snapshots) Cover() event.Cover {
 func (l *snapshots) End(at time.Time) {
 	defer close(l.ended)
 	<-l.begun
+	l.seen.Close()
 	if l.turn == nil {
 		return
 	}
+	l.turn.Watch(l.seen)
 	if l.late.Load() {
 		l.turn.Late()
 	}

@@ -197,7 +197,7 @@ func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err er
 	if own, err := s.Own(ctx, id); err == nil { // it waits for an answer, and has no owner
 		defer own.Release() //nolint:errcheck // the end is written
 		err = own.conclude(Verdict{State: Cancelled, Reason: CancelledBy, Fault: errCancelled()}, Ending{},
-			own.changed(ctx))
+			own.soFar(ctx))
 		return own.Record, true, err
 	}
 	if err := (call{Do: "cancel"}).send(ctx, r); err != nil {

@@ -62,7 +62,7 @@ func TestLongRecord(t *testing.T) {
 
 // TestManyFilesChanged: the record of a run counts all changes and names some; who asks for them gets all.
 func TestManyFilesChanged(t *testing.T) {
-	r := &Run{Record: Record{ID: NewID(), Task: Task{Dir: t.TempDir()}}, store: Store{Dir: t.TempDir()}}
+	r := &Run{Record: Record{ID: NewID(), Task: Task{Dir: t.TempDir(), Fork: "f"}}, store: Store{Dir: t.TempDir()}}
 	if err := errors.Join(os.MkdirAll(r.Path(), 0o700), r.survey(t.Context())); err != nil {
 		t.Fatal(err)
 	}

@@ -283,6 +283,7 @@ type preparation struct {
 // in this process, may change the workspace before the task.
 func (o *Owner) prepare(ctx context.Context) preparation {
 	r := o.Run
+	r.look() // before the log is handed to a conversation
 	ready := preparation{survey: sync.OnceFunc(func() {
 		if err := r.survey(ctx); err != nil {
 			o.Log("what the run changes will not be known: %v", err)
@@ -337,8 +338,8 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 		Lost: func() error { return tap.unkept(name) },
 		Services: agent.Services{
 			CanAsk: r.Approval != setting.DenyAll, Grace: o.Grace, Connect: r.First, Tap: tap.services(),
-			Private: r.secrets.in,
-			Apart:   o.Apart, Standby: ready.standby,
+			Private: r.secrets.in, Touched: r.sight.log,
+			Apart: o.Apart, Standby: ready.standby,
 		},
 		Opened: func(c *conversation.Conversation) {
 			a.Walls = c.Facts().Walls
@@ -383,6 +384,7 @@ func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 	case event.Question:
 		if o.Patience > 0 && len(o.Run.Open()) > 0 {
 			o.must(NeedsInput)
+			o.pause()
 			o.notify(a.Agent)
 		}
 	case event.Replied:
@@ -417,6 +419,20 @@ func (o *Owner) withdrawn(id string) {
 func (o *Owner) resume() {
 	if r := o.Run; r.State == NeedsInput && len(r.Open()) == 0 {
 		o.must(Running)
+		if err := o.Run.survey(context.Background()); err != nil {
+			o.Log("what others changed meanwhile counts as the run's: %v", err)
+		}
+	}
+}
+
+// pause looks at what the run has changed, before it waits for a person while its agent does.
+func (o *Owner) pause() {
+	_, _, err := o.Run.changes(context.Background())
+	if err == nil {
+		err = o.Run.pause()
+	}
+	if err != nil {
+		o.Log("what others change meanwhile will count as the run's: %v", err)
 	}
 }
 
@@ -442,6 +458,9 @@ func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
 func (o *Owner) rest(v Verdict, e Ending, changed *Changes) error {
 	o.Run.Socket = ""
 	o.Run.Result = plain(&o.Run.secrets, o.Run.result(v, e, changed))
+	if err := o.Run.pause(); err != nil {
+		o.Log("what others change meanwhile will count as the run's: %v", err)
+	}
 	err := o.enter(NeedsInput)
 	o.notify(o.Run.agent())
 	return err

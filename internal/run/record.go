@@ -96,6 +96,7 @@ type Record struct {
 	Socket    string        `json:"socket,omitempty"`
 	Attempts  []Attempt     `json:"attempts"`
 	Questions []Question    `json:"questions"`
+	Doubts    []Doubt       `json:"doubts,omitempty"` // what it changed and somebody else changed while it waited
 	Result    *Result       `json:"result,omitempty"` // of the last verdict; final if the state is
 	Unkept    bool          `json:"-"`                // nothing of it is on disk: no command finds it
 }
@@ -220,6 +221,9 @@ type Changes struct {
 	Ignored int           `json:"ignored,omitempty"`    // number of ignored files
 	Later   []string      `json:"runs_later,omitempty"` // those of Files and Git that are run later by themselves
 	Partial []string      `json:"partial,omitempty"`    // paths that could not be read
+	// Perhaps differ too, perhaps because of the run: at most mostFiles of them. Doubtful is how many do.
+	Perhaps  []Doubt `json:"perhaps,omitempty"`
+	Doubtful int     `json:"doubtful,omitempty"`
 }
 
 // Denial is a tool that was not allowed to run.

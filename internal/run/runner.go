@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/text"
 	"omniagent/internal/tool"
+	"omniagent/internal/touch"
 	"omniagent/internal/tree"
 )
 
@@ -77,6 +78,7 @@ func (d Runner) Carry(ctx context.Context, p tool.Packet, by tool.Caller) (repor
 	}
 	defer func() { _ = r.Release() }()
 	o := d.Owner(r)
+	r.sight.log = touch.Under(by.Touched())
 	told := false
 	o.Tell = func(now Progress) {
 		if e := now.Event; e != nil {

@@ -23,6 +23,7 @@ import (
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 	"omniagent/internal/tool"
+	"omniagent/internal/touch"
 	"omniagent/internal/workspace"
 )
 
@@ -65,18 +66,19 @@ func newBench(t *testing.T, inner string, o engine.Options) *bench {
 	b.store = run.Store{Dir: filepath.Join(t.TempDir(), "runs"), Sessions: session.Open(t.TempDir())}
 	o.Client, o.Services.Tell = scripted(t, delegate), b.tell
 	o.Rules.Known = tool.Ours().Specs()
-	o.Tools = func(tool.Task) []tool.Tool { return b.tools(true) }
+	o.Tools = func(tool.Task) []tool.Tool { return b.tools(true, touch.New()) }
 	b.outer = engine.New(o)
 	t.Cleanup(func() { _, _ = b.outer.Close(context.Background()) })
 	return b
 }
 
-func (b *bench) tools(delegates bool) (all []tool.Tool) {
+func (b *bench) tools(delegates bool, touched *touch.Log) (all []tool.Tool) {
 	files, err := workspace.OpenDir(b.dir)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { _ = files.Close() })
+	files.Watch(touched.Put)
 	env := &tool.Env{Files: files, Person: !delegates, Seen: &tool.Seen{}}
 	if delegates {
 		env.Agents = run.Runner{
@@ -112,7 +114,7 @@ func (b *bench) open(ctx context.Context, _ string, s agent.Spec, sv agent.Servi
 		Mind: func(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 			o := engine.Options{
 				ID: journal.ID(), Client: b.inner, Services: sv, Mode: s.Terms.Mode, Journal: journal,
-				Tools: func(tool.Task) []tool.Tool { return b.tools(false) },
+				Tools: func(tool.Task) []tool.Tool { return b.tools(false, sv.Touched) },
 			}
 			o.Rules = guard.Judge{Known: tool.Ours().Specs(), Place: guard.Place{Root: b.dir, Dir: b.dir}}
 			return engine.New(o), nil

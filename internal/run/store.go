@@ -59,6 +59,7 @@ type Run struct {
 	store   Store
 	held    *workspace.FileLock
 	secrets secrets // answers that are not stored
+	sight   sight
 }
 
 // Create creates a run that this process owns. It is visible to others when it is saved: at once if another process is

@@ -15,9 +15,10 @@ import (
 // survey makes an index of the workspace before the run, with the content that a diff will need. If that fails, the run
 // continues without a list of changes.
 func (r *Run) survey(ctx context.Context) error {
+	r.look()
 	path := filepath.Join(r.Path(), startFile)
-	if _, err := os.Stat(path); err == nil { // an earlier owner has made it
-		return nil
+	if start, err := tree.LoadFile(path); err == nil { // an earlier owner has made it
+		return r.goOn(ctx, start)
 	}
 	for _, dir := range r.store.Ours {
 		if !pathname.Within(r.Dir, dir) {
@@ -28,12 +29,21 @@ func (r *Run) survey(ctx context.Context) error {
 			return err
 		}
 	}
-	store := r.store.contents(r.ID)
-	before, err := tree.Take(ctx, r.Dir, tree.Options{Store: store, Except: tree.Except(r.Dir, r.store.Ours)})
+	before, err := r.take(ctx, nil)
 	if err != nil {
 		return err
 	}
+	r.sight.base = before
 	return before.SaveFile(path)
+}
+
+// take makes an index of the workspace, with the content that a diff will need. since is an earlier one; it may be nil.
+func (r *Run) take(ctx context.Context, since *tree.Index) (*tree.Index, error) {
+	o := tree.Options{Store: r.store.contents(r.ID), Since: since, Except: tree.Except(r.Dir, r.store.Ours)}
+	if since != nil {
+		o.Private = r.secrets.in
+	}
+	return tree.Take(ctx, r.Dir, o)
 }
 
 // contents returns the store of the contents for a run's diff.
@@ -42,36 +52,37 @@ func (s Store) contents(id string) *tree.Store {
 }
 
 // changes compares the workspace with its state before the run. It keeps the second index for the diff.
-func (r *Run) changes(ctx context.Context) (*tree.Changes, error) {
+// What others have changed, and perhaps not the run, is left out; doubts are the latter.
+func (r *Run) changes(ctx context.Context) (found *tree.Changes, doubts []Doubt, err error) {
 	before, err := tree.LoadFile(filepath.Join(r.Path(), startFile))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	store := r.store.contents(r.ID)
-	after, err := tree.Take(ctx, r.Dir, tree.Options{
-		Store: store, Since: before, Except: tree.Except(r.Dir, r.store.Ours), Private: r.secrets.in,
-	})
+	after, err := r.take(ctx, before)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	r.sight.last = after
+	before, after, doubts = r.judge(before, after)
 	first, last := tree.Trim(before, after)
-	if err := first.SaveFile(filepath.Join(r.Path(), "before")); err != nil {
-		return nil, err
+	if err := first.SaveFile(filepath.Join(r.Path(), firstFile)); err != nil {
+		return nil, nil, err
 	}
-	if err := last.SaveFile(filepath.Join(r.Path(), "after")); err != nil {
-		return nil, err
+	if err := last.SaveFile(filepath.Join(r.Path(), lastFile)); err != nil {
+		return nil, nil, err
 	}
-	changes := tree.Diff(before, after)
-	return changes, changes.Count(ctx, store)
+	found = tree.Diff(before, after)
+	return found, doubts, found.Count(ctx, r.store.contents(r.ID))
 }
 
 // changed returns the changes since before the run, or nil if they are unknown.
 func (r *Run) changed(ctx context.Context) *Changes {
-	found, err := r.changes(ctx)
+	found, doubts, err := r.changes(ctx)
 	if err != nil {
 		return nil
 	}
 	out := &Changes{Files: []tree.Change{}, Ignored: found.Ignored}
+	out.Doubtful, out.Perhaps = len(doubts), doubts[:min(len(doubts), mostFiles)]
 	for _, f := range found.Files {
 		if f.Status == tree.Git { // agents write there too
 			out.Git = append(out.Git, f.Path)
@@ -95,7 +106,7 @@ const mostFiles = 1000
 
 // differ reports whether any file differs; nil if unknown.
 func differ(c *Changes) *bool {
-	if c == nil || c.Count == 0 && len(c.Partial) > 0 {
+	if c == nil || c.Count == 0 && (len(c.Partial) > 0 || c.Doubtful > 0) {
 		return nil
 	}
 	return new(c.Count > 0)
@@ -123,6 +134,14 @@ func (s Store) Changes(ctx context.Context, id string) (dir string, files []tree
 	return r.Dir, slices.DeleteFunc(found.Files, func(f tree.Change) bool { return f.Status == tree.Git }), nil
 }
 
+// soFar returns what a run that waits has changed until then, since nothing counts while it waits.
+func (r *Run) soFar(ctx context.Context) *Changes {
+	if r.Result != nil && r.Result.Changed != nil {
+		return r.Result.Changed
+	}
+	return r.changed(ctx)
+}
+
 func unknownChanges(id string) *fault.Fault {
 	return fault.New(fault.FileMissing, "what %s has changed is not known", id).Hint("it is known when the run is over")
 }
@@ -141,11 +160,11 @@ func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
 
 // compared returns the changes between the indexes that a run has kept.
 func (s Store) compared(id string) (*tree.Changes, error) {
-	before, err := tree.LoadFile(filepath.Join(s.Path(id), "before"))
+	before, err := tree.LoadFile(filepath.Join(s.Path(id), firstFile))
 	if err != nil {
 		return nil, unknownChanges(id).Because(err)
 	}
-	after, err := tree.LoadFile(filepath.Join(s.Path(id), "after"))
+	after, err := tree.LoadFile(filepath.Join(s.Path(id), lastFile))
 	if err != nil {
 		return nil, err
 	}

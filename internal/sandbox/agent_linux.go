@@ -49,6 +49,7 @@ func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 	}
 	w := &AgentWalls{policy: p, homes: &Walls{
 		policy: p.Policy, claim: Claim{Tier: Namespaces, Name: Namespaces.String(), Network: "on"},
+		seen: o.Watcher,
 	}}
 	// A directory of the machine in the place of /tmp would show in the table of mounts by its name outside, from which
 	// codex concludes where its own files are.
@@ -151,7 +152,10 @@ func (w *AgentWalls) wrap(
 	if run.home, err = w.homes.furnish(&o, trial); err != nil {
 		return p, err
 	}
-	if err := run.prepare(o); err != nil {
+	if err = run.watch(&o, w.homes.watcher(trial)); err == nil {
+		err = run.prepare(o)
+	}
+	if err != nil {
 		return p, fault.New(fault.Internal, "the walls around the agent cannot be prepared").Because(err)
 	}
 	run.heard = func(text string) {

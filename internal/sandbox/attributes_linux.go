@@ -196,7 +196,33 @@ func (r *request) mark(d deed) error {
 	if !r.valid() {
 		return errAnswered
 	}
-	return d.apply(r, fd)
+	if err := d.apply(r, fd); err != nil {
+		return err
+	}
+	r.ledger.add(entryWrote, path, "", &s, &unix.Stat_t{})
+	return nil
+}
+
+// seeMark enters in the ledger that the kernel is about to change a mode.
+func (r *request) seeMark(d deed) {
+	fd, path, err := r.marked(d)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	var s unix.Stat_t
+	if unix.Fstat(fd, &s) == nil && r.inside(path) {
+		r.ledger.add(entryWrites, path, "", &s, &unix.Stat_t{})
+	}
+}
+
+// bpfModes adds the calls that change modes, which are held for the ledger alone.
+func bpfModes(calls map[uint32][]unix.SockFilter) {
+	held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
+	for _, n := range append(oldModes(), unix.SYS_FCHMOD, unix.SYS_FCHMODAT) {
+		calls[n] = held
+	}
+	calls[unix.SYS_FCHMODAT2] = bpfRefuse(unix.ENOSYS)
 }
 
 // marked opens what a call that changes attributes means, without rights.

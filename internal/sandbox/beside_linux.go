@@ -47,6 +47,8 @@ func beside(o order, env []string, signals chan os.Signal) int {
 		_ = unix.Close(pair[0])
 		if err == nil && len(listener) == 1 {
 			err = supervise(listener[0], ownUmask(), &o)
+		} else {
+			o.openLedger().add(entryUnseen, unseenReason, "", &unix.Stat_t{}, &unix.Stat_t{})
 		}
 		if err != nil {
 			_ = syscall.Kill(child, syscall.SIGKILL)

@@ -61,6 +61,10 @@ func (r *request) do(d deed) error {
 		r.unmask.Add(1)
 		return errGoOn
 	case marks:
+		if !r.attributes {
+			r.seeMark(d)
+			return errGoOn
+		}
 		return r.mark(d)
 	}
 	path, err := r.text(d.paths[0])
@@ -86,7 +90,7 @@ func (r *request) do(d deed) error {
 			return s.refusal(true)
 		}
 		r.mayHave(r.mask())
-		return unix.Mkdirat(s.dir, s.name, d.mode&0o7777)
+		return r.entered(s, func() error { return unix.Mkdirat(s.dir, s.name, d.mode&0o7777) })
 	case makesNode:
 		kind := d.mode & unix.S_IFMT
 		if !slices.Contains([]uint32{0, unix.S_IFREG, unix.S_IFIFO, unix.S_IFSOCK}, kind) {
@@ -96,7 +100,7 @@ func (r *request) do(d deed) error {
 			return err
 		}
 		r.mayHave(r.mask())
-		return unix.Mknodat(s.dir, s.name, d.mode, 0)
+		return r.entered(s, func() error { return unix.Mknodat(s.dir, s.name, d.mode, 0) })
 	case removes:
 		return r.remove(s, int(d.flags))
 	}
@@ -114,13 +118,13 @@ func (r *request) bringsFresh(from, to spot) bool {
 func (r *request) remove(s spot, flags int) error {
 	switch {
 	case r.names.lock(s.path) && !r.names.protects(s.path):
-		return r.removeLock(s)
+		return r.entered(s, func() error { return r.removeLock(s) })
 	case !r.names.mayRemove(s.path):
 		return s.refusal(false)
 	case s.slash && flags == 0:
 		return s.file()
 	}
-	return unix.Unlinkat(s.dir, s.name, flags)
+	return r.entered(s, func() error { return unix.Unlinkat(s.dir, s.name, flags) })
 }
 
 // mayMake returns why a name cannot be made that does not stand for a directory.
@@ -247,6 +251,7 @@ func (r *request) open(d deed) error {
 	if exclusive { // it cannot be a pipe
 		how &^= unix.O_NONBLOCK &^ flags
 	}
+	was := r.look(s)
 	fd, err := r.openOnly(s.dir, s.name, how, d.mode&0o7777)
 	switch {
 	case errors.Is(err, unix.ELOOP) && flags&unix.O_NOFOLLOW == 0:
@@ -255,6 +260,9 @@ func (r *request) open(d deed) error {
 		return r.wait(s, flags)
 	case err != nil:
 		return err
+	}
+	if s.name != "." { // else it is a file without a name
+		r.ledger.add(entryWrote, s.path, "", &was, &unix.Stat_t{})
 	}
 	if how&unix.O_NONBLOCK == 0 {
 		return r.hand(fd, flags)
@@ -306,6 +314,7 @@ func (r *request) reopen(number, flags int) error {
 	if err != nil {
 		return err
 	}
+	r.ledger.add(entryWrote, path, "", &there, &unix.Stat_t{})
 	return r.give(again, flags)
 }
 
@@ -324,7 +333,7 @@ func (r *request) truncate(s spot, size int64) error {
 		return err
 	}
 	defer unix.Close(fd)
-	return unix.Ftruncate(fd, size)
+	return r.entered(s, func() error { return unix.Ftruncate(fd, size) })
 }
 
 // second follows the new path of a call that has two.
@@ -359,7 +368,7 @@ func (r *request) symlink(d deed) error {
 	if !r.mayMakeLink(s, target) {
 		return unix.EPERM
 	}
-	return unix.Symlinkat(target, s.dir, s.name)
+	return r.entered(s, func() error { return unix.Symlinkat(target, s.dir, s.name) })
 }
 
 // link gives a file a second name. That of a protected file would be a way to change it.
@@ -395,14 +404,14 @@ func (r *request) link(d deed) error {
 			return from.file()
 		}
 		if !r.names.inGit(to.path) {
-			return unix.Linkat(from.dir, from.name, to.dir, to.name, 0)
+			return r.entered(to, func() error { return unix.Linkat(from.dir, from.name, to.dir, to.name, 0) })
 		}
 		fd, err := unix.Openat(from.dir, from.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd)
-		return r.secondName(fd, to)
+		return r.entered(to, func() error { return r.secondName(fd, to) })
 	}
 	fd, path, err := r.held(from.own)
 	if err != nil {
@@ -412,7 +421,7 @@ func (r *request) link(d deed) error {
 	if !r.names.mayWrite(path) {
 		return refusedName
 	}
-	return r.secondName(fd, to)
+	return r.entered(to, func() error { return r.secondName(fd, to) })
 }
 
 // elsewhere is the error of a call with one path in the workspace and one outside, as between two file systems.
@@ -453,7 +462,7 @@ func (r *request) move(d deed) error {
 		return unix.EINVAL
 	}
 	if r.names.configures(from.path, to.path) && d.flags == 0 {
-		return r.configure(from, to)
+		return r.enteredMove(from, to, func() error { return r.configure(from, to) })
 	}
 	if !r.names.mayMove(from.path) || !r.names.mayMove(to.path) {
 		return from.refusal(false)
@@ -467,7 +476,12 @@ func (r *request) move(d deed) error {
 		}
 		return unix.ENOTDIR
 	}
-	return r.rename(from, to, uint(d.flags))
+	if d.flags&unix.RENAME_EXCHANGE != 0 {
+		return r.entered(from, func() error {
+			return r.entered(to, func() error { return r.rename(from, to, uint(d.flags)) })
+		})
+	}
+	return r.enteredMove(from, to, func() error { return r.rename(from, to, uint(d.flags)) })
 }
 
 // there reports whether a path of the caller that leads out of the workspace leads to something.

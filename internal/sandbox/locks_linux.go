@@ -41,6 +41,7 @@ func (r *request) makeLock(s spot, d deed) error {
 		return errors.Join(err, unix.Unlinkat(s.dir, s.name, 0))
 	}
 	r.locks[inode{made.Dev, made.Ino}] = held
+	r.ledger.add(entryWrote, s.path, "", &unix.Stat_t{}, &unix.Stat_t{})
 	return r.hand(fd, int(d.flags))
 }
 

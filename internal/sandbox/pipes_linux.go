@@ -56,6 +56,7 @@ func (w waiting) open() bool {
 		_ = unix.Close(w.dir)
 		return true
 	}
+	was := r.look(spot{dir: w.dir, name: w.name})
 	fd, err := r.openOnly(w.dir, w.name, w.flags|ours, 0)
 	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EAGAIN) {
 		if !r.signalled() {
@@ -65,6 +66,7 @@ func (w waiting) open() bool {
 	}
 	_ = unix.Close(w.dir)
 	if err == nil {
+		r.ledger.add(entryWrote, filepath.Join(path, w.name), "", &was, &unix.Stat_t{})
 		err = r.give(fd, w.flags)
 	}
 	var errno unix.Errno

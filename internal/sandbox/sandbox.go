@@ -61,6 +61,9 @@ type Options struct {
 	// Refused is called, when a command has ended, with each path that it could not write because the path is
 	// protected, as the command gave it, up to a few; nil: it is not called.
 	Refused func(path string)
+
+	// Watcher gets what programs behind the walls write; nil: nobody wants to know.
+	Watcher Watcher
 }
 
 // Report is the result of Probe.

@@ -119,10 +119,20 @@ func bpfRefused() []uint32 {
 
 // bpfHeld adds the calls that a supervisor makes for programs.
 func bpfHeld(calls map[uint32][]unix.SockFilter) {
+	bpfWriting(calls)
+	calls[unix.SYS_UMASK] = []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
+	calls[unix.SYS_OPENAT2] = bpfRefuse(unix.ENOSYS) // no filter can see its flags
+	// A program that confines itself would go on changing the workspace, since the supervisor does that for it.
+	calls[unix.SYS_LANDLOCK_CREATE_RULESET] = bpfOneOf(2, 0, []uint32{asksForWalls},
+		bpfRefuse(unix.EALREADY), bpfRefuse(unix.EOPNOTSUPP))
+}
+
+// bpfWriting holds what opens files for writing and changes names.
+func bpfWriting(calls map[uint32][]unix.SockFilter) {
 	held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
 	for _, n := range append(oldCalls(),
 		unix.SYS_TRUNCATE, unix.SYS_MKDIRAT, unix.SYS_MKNODAT, unix.SYS_SYMLINKAT, unix.SYS_LINKAT, unix.SYS_RENAMEAT,
-		unix.SYS_RENAMEAT2, unix.SYS_UNLINKAT, unix.SYS_UMASK) {
+		unix.SYS_RENAMEAT2, unix.SYS_UNLINKAT) {
 		calls[n] = held
 	}
 	toWrite := func(flags uint32) []unix.SockFilter {
@@ -133,10 +143,6 @@ func bpfHeld(calls map[uint32][]unix.SockFilter) {
 	if n, ok := oldOpen(); ok {
 		calls[n] = toWrite(1)
 	}
-	calls[unix.SYS_OPENAT2] = bpfRefuse(unix.ENOSYS) // no filter can see its flags
-	// A program that confines itself would go on changing the workspace, since the supervisor does that for it.
-	calls[unix.SYS_LANDLOCK_CREATE_RULESET] = bpfOneOf(2, 0, []uint32{asksForWalls},
-		bpfRefuse(unix.EALREADY), bpfRefuse(unix.EOPNOTSUPP))
 }
 
 // deedOf returns what a held call asks for.

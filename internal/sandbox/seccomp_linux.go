@@ -74,6 +74,7 @@ type holding int
 const (
 	holdsNothing    holding = iota
 	holdsNames              // those that open files for writing and change names
+	holdsModes              // and those that change modes, to know of them
 	holdsAttributes         // and those that change modes, owners, times and extended attributes
 )
 
@@ -92,6 +93,9 @@ func systemCalls(tier Tier, inet bool, held holding) []unix.SockFilter {
 	}
 	if held >= holdsNames {
 		bpfHeld(calls)
+	}
+	if held == holdsModes {
+		bpfModes(calls)
 	}
 	if held >= holdsAttributes {
 		bpfAttributes(calls)

@@ -65,6 +65,9 @@ func oldAttributes() []uint32 {
 	}
 }
 
+// oldModes are those that change a mode.
+func oldModes() []uint32 { return []uint32{unix.SYS_CHMOD} }
+
 // oldAttribute returns what one of them asks for.
 func oldAttribute(
 	number uint32, a [6]uint64, at func(dir int32, path, flags uint64, apply applying) (deed, bool),

@@ -18,6 +18,8 @@ func oldDeed(uint32, [6]uint64) (deed, bool) { return deed{}, false }
 // oldAttributes and oldAttribute too.
 func oldAttributes() []uint32 { return nil }
 
+func oldModes() []uint32 { return nil }
+
 func oldAttribute(uint32, [6]uint64, func(dir int32, path, flags uint64, apply applying) (deed, bool)) (deed, bool) {
 	return deed{}, false
 }

@@ -380,10 +380,10 @@ func TestAgentIsFilteredEverywhere(t *testing.T) {
 	const refused, missing = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM), unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 	for _, held := range []veiling{veilsNothing, veilsOpening, veilsAll} {
 		for n := range uint32(1000) {
-			if got, _ := run(t, agentFilter(held), machine, n|1<<30); got != missing {
+			if got, _ := run(t, agentFilter(held, false), machine, n|1<<30); got != missing {
 				t.Errorf("call %d of x32: %#x", n, got)
 			}
-			if got, _ := run(t, agentFilter(held), 1, n); got != missing {
+			if got, _ := run(t, agentFilter(held, false), 1, n); got != missing {
 				t.Errorf("call %d of a machine that nobody knows: %#x", n, got)
 			}
 		}
@@ -396,7 +396,7 @@ func TestAgentIsFilteredEverywhere(t *testing.T) {
 		{54, unix.TCGETS}: unix.SECCOMP_RET_ALLOW, {1}: unix.SECCOMP_RET_ALLOW, {250}: unix.SECCOMP_RET_ALLOW,
 		{425}: missing,
 	} {
-		got, _ := run(t, agentFilter(veilsAll), unix.AUDIT_ARCH_I386, call[0], 0, uint64(call[1]))
+		got, _ := run(t, agentFilter(veilsAll, false), unix.AUDIT_ARCH_I386, call[0], 0, uint64(call[1]))
 		if got != want {
 			t.Errorf("call %d of i386: %#x, want %#x", call, got, want)
 		}

@@ -182,8 +182,11 @@ func filtered(o *order) error {
 	}
 	umask := ownUmask() // to ask for it later would wait for a supervisor that has not begun
 	held := holdsNames
-	if o.Tier == Landlock { // with namespaces mounts hold attributes
+	switch { // with namespaces mounts hold attributes
+	case o.Tier == Landlock:
 		held = holdsAttributes
+	case o.Ledger > 0:
+		held = holdsModes
 	}
 	listener, err := listenTo(systemCalls(o.Tier, inet, held))
 	switch {

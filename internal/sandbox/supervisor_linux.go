@@ -36,13 +36,15 @@ type supervisor struct {
 	writable []string // what commands may change, there and elsewhere
 	grants   []string // the same, without links
 
-	umask   uint32        // of the command
-	unmask  atomic.Uint32 // how often a process has asked for another one
-	strange bool          // /proc has other numbers for processes
-	blunt   bool          // Landlock does not see truncation (before Linux 6.2), so none is left to the kernel
+	umask      uint32        // of the command
+	unmask     atomic.Uint32 // how often a process has asked for another one
+	strange    bool          // /proc has other numbers for processes
+	attributes bool          // it changes those too
+	blunt      bool          // Landlock does not see truncation (before Linux 6.2), so none is left to the kernel
 
 	moves   sync.RWMutex // a rename changes where other paths lead
 	later   chan waiting // what cannot be opened yet
+	ledger  *ledger      // nil: nobody wants to know what is written
 	locking sync.Mutex
 	locks   map[inode]int // those made for commands, each with a descriptor of it
 	told    *toldPaths    // nil: what is refused is not told
@@ -101,6 +103,7 @@ func supervise(listener int, umask uint32, o *order) error {
 	s := &supervisor{
 		listener: listener, names: newGuarded(o), roots: o.Watched, writable: o.granted(),
 		strange: o.OldProcesses, umask: umask, later: make(chan waiting, mostWaiting), locks: map[inode]int{},
+		ledger: o.openLedger(), attributes: o.Tier == Landlock,
 	}
 	if o.Tells {
 		s.told = &toldPaths{}

@@ -43,12 +43,14 @@ type veiled struct {
 // veil puts this thread behind a filter. If there are names to hide, the filter holds the looks, and veil starts what
 // answers them.
 func veil(o *order) error {
-	if len(o.Veiled) == 0 || len(o.Readers) == 0 && !o.Trial {
-		return install(agentFilter(veilsNothing))
+	hides := len(o.Veiled) > 0 && (len(o.Readers) > 0 || o.Trial)
+	if !hides && o.Ledger == 0 {
+		return install(agentFilter(veilsNothing, false))
 	}
 	v := &veiled{
 		reviewed: o.Reviewed, readers: o.Readers, own: slices.Concat(o.Mine, o.Files, o.Readers),
 	}
+	v.ledger, v.roots = o.openLedger(), realPaths(append([]string{o.Root}, o.Write...))
 	for _, name := range o.Veiled {
 		v.names = append(v.names, strings.Split(name, "/"))
 	}
@@ -56,7 +58,9 @@ func veil(o *order) error {
 		v.makes = append(v.makes, strings.Split(name, "/"))
 	}
 	held := veilsOpening
-	if v.anyThere(append([]string{o.Dir, o.Root}, o.Write...)) {
+	if !hides {
+		held = veilsNothing
+	} else if v.anyThere(append([]string{o.Dir, o.Root}, o.Write...)) {
 		held = veilsAll
 	}
 	// The thread that answers begins before the filter: it keeps the privileges, and its own looks are not held. It is
@@ -64,7 +68,7 @@ func veil(o *order) error {
 	listeners, begun := make(chan int), make(chan bool)
 	go v.serve(listeners, begun)
 	<-begun
-	listener, err := listenTo(agentFilter(held))
+	listener, err := listenTo(agentFilter(held, o.Ledger > 0))
 	if err != nil {
 		return err
 	}
@@ -102,14 +106,20 @@ const (
 	veilsAll
 )
 
-// agentFilter returns the filter for an agent. Calls that reach a file without a path of it do not exist.
-func agentFilter(what veiling) []unix.SockFilter {
+// agentFilter returns the filter for an agent. Calls that reach a file without a path of it do not exist. With a ledger
+// it also holds what writes.
+func agentFilter(what veiling, ledger bool) []unix.SockFilter {
 	machine, oldOpen, old := oldLooks()
 	if machine == 0 {
 		return nil
 	}
 	calls := map[uint32][]unix.SockFilter{}
 	held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
+	if ledger {
+		bpfWriting(calls)
+		bpfModes(calls)
+		calls[unix.SYS_OPENAT2] = held
+	}
 	if what >= veilsOpening {
 		for _, n := range append(oldOpen, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_CHDIR) {
 			calls[n] = held
@@ -156,7 +166,7 @@ func (v *veiled) serve(listeners <-chan int, begun chan<- bool) {
 	runtime.LockOSThread()
 	begun <- true
 	<-listeners
-	r := &request{supervisor: &v.supervisor, known: known{living: -1}}
+	r := v.newRequest()
 	for n := new(notification); ; *n = (notification{}) {
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(v.listener), ioctlReceive, uintptr(unsafe.Pointer(n)))
 		switch errno {
@@ -165,6 +175,8 @@ func (v *veiled) serve(listeners <-chan int, begun chan<- bool) {
 			r.answer = answer{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 			if v.hides(r, n) {
 				r.answer = answer{id: n.id, errno: -int32(unix.ENOENT)}
+			} else if v.ledger != nil {
+				r.enter(n)
 			}
 			r.send(&r.answer)
 		case unix.EINTR, unix.ENOENT:

@@ -12,6 +12,7 @@ type Walls struct {
 	policy Policy
 	claim  Claim
 	system wallsOf // the part for this system
+	seen   Watcher // nil: nobody wants to know what is written
 
 	refused func(path string) // see Options
 
@@ -40,7 +41,10 @@ func Open(p Policy, r Report, o Options) (*Walls, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	w := &Walls{policy: p, claim: Claim{Tier: tier, Name: tier.String(), Network: p.Network.name()}, refused: o.Refused}
+	w := &Walls{
+		policy: p, claim: Claim{Tier: tier, Name: tier.String(), Network: p.Network.name()}, refused: o.Refused,
+		seen: o.Watcher,
+	}
 	if err := w.open(r, o); err != nil {
 		w.release()
 		return nil, err
@@ -83,6 +87,9 @@ func (w *Walls) planned(p process.Plan, network Network) (process.Plan, error) {
 	w.mu.Unlock()
 	if closed {
 		return process.Plan{}, fault.New(fault.Interrupted, "the walls are closed: no command is started any more")
+	}
+	if w.claim.Tier == Seatbelt && w.seen != nil {
+		w.seen.Unseen(unseenReason)
 	}
 	return w.plan(p, network)
 }

@@ -87,6 +87,8 @@ type order struct {
 	Tells   bool  // what is refused is told, see Options.Refused
 	Outside exact // where a trial tries to write
 
+	Ledger int // the descriptor through which the stage tells what is written; 0: nobody wants to know
+
 	To    string // what else the stage is for, see Private; "": walls
 	Names exact  // of Layers, in mount tables
 	Call  string // the address to connect to
@@ -246,7 +248,10 @@ func (w *Walls) wrap(
 	if err := w.hideNames(&o); err != nil {
 		return p, err
 	}
-	if err := run.prepare(o); err != nil {
+	if err = run.watch(&o, w.watcher(trial)); err == nil {
+		err = run.prepare(o)
+	}
+	if err != nil {
 		return p, fault.New(fault.Internal, "the walls cannot be prepared").Because(err)
 	}
 	wrapped = run.stage(p, run.end)
@@ -329,8 +334,9 @@ func isProxy(name string) bool { return strings.HasSuffix(strings.ToLower(name),
 // running is what belongs to a command that runs.
 type running struct {
 	order, theirs *os.File
-	home          *os.File // where the stage receives home directories
-	control       int      // our end, -1: none
+	ledger        *readLedger // nil: nobody wants to know what is written
+	home          *os.File    // where the stage receives home directories
+	control       int         // our end, -1: none
 	network       Network
 	say           func(string)
 	heard         func(string) // each report, at once; nil: nobody waits for one
@@ -379,7 +385,23 @@ func (r *running) files() []*os.File {
 	if r.home != nil {
 		files = append(files, r.home)
 	}
+	if r.ledger != nil {
+		files = append(files, r.ledger.theirs)
+	}
 	return files
+}
+
+// watch prepares the ledger of a stage whose other descriptors are known.
+func (r *running) watch(o *order, w Watcher) (err error) {
+	if w == nil {
+		return nil
+	}
+	o.Ledger = controlFile + 1
+	if r.home != nil {
+		o.Ledger++
+	}
+	r.ledger, err = openLedger(w)
+	return err
 }
 
 // serve waits for the listener of the command. If the network is not served, none comes.
@@ -456,6 +478,9 @@ func (r *running) end(e *process.Ending) {
 		r.users.Wait()   // and so does this
 		r.hear(unix.MSG_DONTWAIT)
 		_ = unix.Close(r.control)
+	}
+	if r.ledger != nil {
+		r.ledger.close()
 	}
 	if r.ended != nil { // it was prepared
 		close(r.ended)

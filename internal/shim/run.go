@@ -22,6 +22,7 @@ import (
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
+	"omniagent/internal/touch"
 )
 
 // strictEnough refuses an approval that is stricter than prompt if this agent does not enforce it: weakening it would
@@ -88,7 +89,8 @@ func (c *call) start() (code int, err error) {
 		return 0, err
 	}
 	if c.args.Walls && !c.driver.Describe().BuiltIn { // the native agent has its own
-		if c.walls, err = c.settings.Around(c.driver, spec); err != nil {
+		c.touched = touch.New()
+		if c.walls, err = c.settings.Around(c.driver, spec, c.touched); err != nil {
 			return 0, err
 		}
 		defer c.walls.Close()

@@ -33,6 +33,7 @@ import (
 	"omniagent/internal/process"
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
+	"omniagent/internal/touch"
 	"omniagent/internal/undo"
 )
 
@@ -79,7 +80,7 @@ type Settings struct {
 	Custom          []agent.Driver // agents that the configuration defines
 	Undo            *undo.Store    // of the snapshots around each run; nil: none are taken
 	// Around builds walls around an agent. It fails where there are none.
-	Around func(agent.Driver, agent.Spec) (Walls, error)
+	Around func(agent.Driver, agent.Spec, *touch.Log) (Walls, error)
 	// Targets turns the targets of a trusted file of a repository into agents.
 	Targets func(*agentsdir.File) ([]agent.Driver, error)
 }
@@ -143,6 +144,7 @@ func hasNoInput(stdin *os.File) bool {
 
 // call is one call in progress.
 type call struct {
+	touched    *touch.Log // what the agent writes; nil: nothing sees that
 	shim       *Shim
 	host       Host
 	args       Arguments

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"omniagent/internal/touch"
 	"omniagent/internal/undo"
 )
 
@@ -15,6 +16,7 @@ const beside = 50 * time.Millisecond
 type snapshot struct {
 	begun    chan struct{} // closed after the first one
 	turn     *undo.Turn    // nil: it failed
+	seen     *touch.Window // what the agent writes; nil: nothing sees that
 	err      error
 	reported bool // what it does not cover
 	ended    bool
@@ -36,6 +38,9 @@ func (c *call) snapshotBefore() {
 		return
 	}
 	s := &snapshot{begun: make(chan struct{})}
+	if c.touched != nil {
+		s.seen = c.touched.Open()
+	}
 	c.snapshot = s
 	began := time.Now()
 	go func() {
@@ -108,11 +113,15 @@ func (c *call) snapshotAfter(session string) {
 		s.turn.Late()
 	}
 	s.turn.SetSession(session)
+	if s.seen != nil {
+		s.seen.Close()
+		s.turn.Watch(s.seen)
+	}
 	record, err := s.turn.End(ctx, at)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		c.note("the snapshot after the run failed: %v", err)
-	case err == nil && record.Files > 0:
+	case err == nil && record.Files+record.Doubtful > 0:
 		s.Turn = &record.ID
 	}
 }

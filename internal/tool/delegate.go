@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/setting"
 	"omniagent/internal/text"
 	"omniagent/internal/toolspec"
+	"omniagent/internal/touch"
 )
 
 // DelegateName is the tool that delegates work to another agent. RunnerName is the kind of sub-agent that does the
@@ -53,6 +54,7 @@ type Caller interface {
 	Tell(e event.Event)
 	// Spend counts the agent's usage, which is nil if unknown.
 	Spend(u *event.Usage)
+	Touched() *touch.Log // gets what the agent writes; nil: nobody wants to know
 }
 
 // Delegate returns the tool that delegates work to another agent.

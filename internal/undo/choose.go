@@ -95,7 +95,7 @@ func named(fits []Record, q Request, root string) (r Record, err error) {
 	case err != nil:
 	case r.Damaged:
 		return r, damagedTurn(r.ID, errors.New("its record cannot be read"))
-	case r.UndoneBy != "" && !q.TakeOld: // with it, what was kept is restored
+	case r.UndoneBy != "" && !q.TakeOld && !q.TakeAll: // with it, what was kept is restored
 		return r, fault.New(fault.Conflicting, "%s is taken back already", r.ID).With("by", r.UndoneBy).
 			Hint("omniagent undo %s takes that back; omniagent undo %s --take-old restores what it kept",
 				r.UndoneBy, r.ID)

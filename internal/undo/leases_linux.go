@@ -16,19 +16,21 @@ type leases struct {
 	done    chan struct{}
 	group   sync.WaitGroup
 	held    []lease
+	left    int64 // bytes that are copied when the leases are given up
 }
 
 type lease struct {
 	fd   int
 	pack string
 	own  func() error // makes the copy of the store
+	size int64
 }
 
 const mostLeases = 1024 // each of them is an open file
 
 // newLeases prepares to take leases.
-func newLeases() *leases {
-	l := &leases{signals: make(chan os.Signal, 1), done: make(chan struct{})}
+func newLeases(left int64) *leases {
+	l := &leases{signals: make(chan os.Signal, 1), done: make(chan struct{}), left: left}
 	signal.Notify(l.signals, unix.SIGIO) // before the first lease: without a handler the signal is ignored
 	return l
 }
@@ -46,7 +48,9 @@ func (l *leases) take(path string, own func() error) bool {
 		_ = unix.Close(fd)
 		return false
 	}
-	l.held = append(l.held, lease{fd, path, own})
+	var is unix.Stat_t
+	_ = unix.Fstat(fd, &is)
+	l.held = append(l.held, lease{fd, path, own, is.Size})
 	return true
 }
 
@@ -78,13 +82,17 @@ func (l *leases) serve() {
 	l.held = kept
 }
 
-// close gives all leases up.
+// close gives all leases up. Before that the store gets copies of its own, as far as left allows: until the next turn
+// nothing would tell that something writes into a pack.
 func (l *leases) close() {
 	signal.Stop(l.signals)
 	close(l.done)
 	l.group.Wait()
 	l.serve() // those who wait already
 	for _, h := range l.held {
+		if l.left -= h.size; l.left >= 0 {
+			_ = h.own() // where it fails, the checksum tells
+		}
 		_ = unix.Close(h.fd)
 	}
 	l.held = nil

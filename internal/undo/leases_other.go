@@ -5,7 +5,7 @@ package undo
 // leases tell before a file is written. Only Linux has them.
 type leases struct{}
 
-func newLeases() *leases { return &leases{} }
+func newLeases(int64) *leases { return &leases{} }
 
 func (*leases) take(string, func() error) bool { return false }
 func (*leases) watch()                         {}

@@ -25,7 +25,7 @@ func sparse(t *testing.T, path string, size int64) {
 func TestFewFilesAreHeldOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	sparse(t, path, 1)
-	l := newLeases()
+	l := newLeases(0)
 	defer l.close()
 	if !l.take(path, nil) {
 		t.Skip("the file system of the temporary directory has no leases")

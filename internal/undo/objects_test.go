@@ -156,6 +156,19 @@ func TestWhoWritesIntoAPackDoesNotReachTheSnapshot(t *testing.T) {
 	}
 }
 
+// TestWhoWritesIntoAPackBetweenTurnsDoesNotReachEarlierSnapshots: no lease is held then, as while a program that a turn
+// left running goes on.
+func TestWhoWritesIntoAPackBetweenTurnsDoesNotReachEarlierSnapshots(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, packed(t)
+	was := sh(t, root, `git log --stat; cat src/*`)
+	turn := begin(t, s, root)
+	sh(t, root, `rm -rf src .git/refs`)
+	end(t, turn)
+	sh(t, root, `for f in .git/objects/pack/*; do chmod u+w $f; echo damaged > $f; done`)
+	same(t, "kept", []string{}, keeps(back(t, s, undo.Request{Dir: root})))
+	same(t, "the repository", was, sh(t, root, `git log --stat; cat src/*`))
+}
+
 // TestPacksThatAreDamagedInBothPlacesAreNamed damages them without a turn's notice.
 func TestPacksThatAreDamagedInBothPlacesAreNamed(t *testing.T) {
 	s, root := undo.Store{Dir: t.TempDir()}, packed(t)

@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/git"
+	"omniagent/internal/touch"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
@@ -74,6 +75,9 @@ func (p *plan) keepsStateOf(path string) bool {
 type options struct {
 	gitDir  bool // the root is itself a directory .git
 	takeOld bool // also what was changed after the turn
+	takeAll bool // also what the turn has perhaps not changed
+	// doubt returns why it is not certain that the turn changed a path, and whether another turn did.
+	doubt func(path string) (why string, foreign bool)
 	// overwrite are the paths, as name has them, that are restored although they were changed after the turn.
 	overwrite []string
 	name      func(path string) string
@@ -139,11 +143,16 @@ func compare(before, after, now *tree.Index, o options, contents *tree.Contents)
 // consider plans for one path outside of .git. left is what the turn left there.
 func (c *comparison) consider(a action, left *tree.File) {
 	reason := ""
+	doubt, foreign := c.doubted(a.path)
 	switch {
+	case foreign:
+		return
 	case c.unread(a.path):
 		reason = unreadable
 	case tree.SameFile(a.is, a.was):
 		return
+	case doubt != "":
+		reason = doubt
 	case a.was != nil && !restorable(a.was):
 		reason = special
 	case a.was != nil && !a.was.Held() && !sameContent(a.was, a.is):
@@ -162,6 +171,15 @@ func (c *comparison) consider(a action, left *tree.File) {
 		return
 	}
 	c.actions = append(c.actions, a)
+}
+
+// doubted returns the reason for a path that the turn has perhaps not changed, or "".
+func (c *comparison) doubted(path string) (reason string, foreign bool) {
+	why, foreign := c.doubt(path)
+	if why == "" || c.takeAll || slices.Contains(c.overwrite, c.name(path)) {
+		return "", foreign
+	}
+	return uncertain + why, foreign
 }
 
 // unfinished reports whether a path is as a restore that was killed may have left it: a file was removed to make room
@@ -321,7 +339,13 @@ func (c *comparison) considerObjects(dir string) {
 // obstacle returns why the state of a repository is kept, or "".
 func (c *comparison) obstacle(dir string, actions []action) string {
 	for _, a := range actions {
+		doubt, foreign := c.doubted(a.path)
+		if foreign {
+			doubt = uncertain + touch.Both
+		}
 		switch {
+		case doubt != "" && !slices.Contains(c.overwrite, c.name(dir)):
+			return doubt + ": " + a.path
 		case c.unread(a.path):
 			return unreadable + ": " + a.path
 		case a.was != nil && (!a.was.Held() || !restorable(a.was)):

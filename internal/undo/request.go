@@ -24,7 +24,10 @@ type Request struct {
 	Run     string // only a turn of this run
 	Redo    bool   // take back the last undo instead
 	TakeOld bool   // also overwrite what was changed after the turn; with ID, of one that is taken back already too
-	// Overwrite are paths, as Kept has them, that are restored although they were changed after the turn.
+	// TakeAll also takes back what the turn has perhaps not changed.
+	TakeAll bool
+	// Overwrite are paths, as Kept has them, that are restored although they were changed after the turn, or perhaps
+	// not by it.
 	Overwrite []string
 	DryRun    bool // only say what would be done
 }
@@ -125,7 +128,7 @@ func (p *place) undo(ctx context.Context, q Request, meant Record) (out Outcome,
 	}
 	defer t.release()
 	t.record.Undoes = out.Turn.ID
-	j = journal{t.record.ID, out.Turn.ID, q.TakeOld, q.Overwrite}
+	j = journal{t.record.ID, out.Turn.ID, q.TakeOld, q.TakeAll, q.Overwrite}
 	if err = p.write(t.record); err == nil {
 		err = writeJSON(filepath.Join(p.dir, journalFile), j)
 	}
@@ -179,7 +182,10 @@ type found struct {
 // rehearse says what Undo would do. It writes nothing.
 func (p *place) rehearse(ctx context.Context, q Request, f found) (out Outcome, err error) {
 	out.Turn = f.turn
-	o := options{takeOld: q.TakeOld, overwrite: q.Overwrite, dryRun: true, limit: cmp.Or(p.store.FileLimit, fileLimit)}
+	o := options{
+		takeOld: q.TakeOld, takeAll: q.TakeAll, overwrite: q.Overwrite, dryRun: true,
+		limit: cmp.Or(p.store.FileLimit, fileLimit),
+	}
 	is := now{options: o}
 	if f.journal != nil {
 		is = f.journal.now(nil)
@@ -332,6 +338,11 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 	contents := tree.OpenContents(p.contents(), p.objectsOf)
 	defer contents.Close()
 	plans := map[string]*plan{}
+	unsure, err := p.doubtsOf(out.Turn.ID)
+	others := func(string) bool { return false }
+	if len(unsure) > 0 {
+		others = p.besides(out.Turn)
+	}
 	for i, root := range out.Turn.Roots {
 		atRoot := func(x *tree.Index) bool { return x.Root == root }
 		at := slices.IndexFunc(is.indexes, atRoot)
@@ -341,6 +352,14 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 		}
 		o := is.options
 		o.workspace = out.Turn.Roots[0]
+		o.doubt = func(path string) (why string, foreign bool) {
+			if err != nil {
+				return fault.Bare(err).Error(), false
+			}
+			name := nameIn(i, out.Turn.Roots, path)
+			why = unsure[name]
+			return why, why != "" && others(name)
+		}
 		o.gitDir, o.name = i > 0, func(path string) string { return nameIn(i, out.Turn.Roots, path) }
 		if start := slices.IndexFunc(is.starts, atRoot); start >= 0 {
 			o.start = is.starts[start]

@@ -18,6 +18,7 @@ type journal struct {
 	ID      string `json:"id"` // of the record of the restore
 	Of      string `json:"of"`
 	TakeOld bool   `json:"take_old"`
+	TakeAll bool   `json:"take_all,omitempty"`
 	// Overwrite is that of the request.
 	Overwrite []string `json:"overwrite,omitempty"`
 }
@@ -46,7 +47,7 @@ func (p *place) interrupted() (j journal, there bool, err error) {
 
 // now returns the options of the request, with the indexes with which the restore begins.
 func (j journal) now(indexes []*tree.Index) now {
-	return now{options: options{takeOld: j.TakeOld, overwrite: j.Overwrite}, indexes: indexes}
+	return now{options: options{takeOld: j.TakeOld, takeAll: j.TakeAll, overwrite: j.Overwrite}, indexes: indexes}
 }
 
 // resume completes a restore whose process has died.

@@ -16,16 +16,22 @@ import (
 // guardPacks takes leases on the packs that the store has by hard links. It returns the directories with packs that it
 // could not guard.
 func (p *place) guardPacks(commons []string) (l *leases, unguarded []string) {
-	l = newLeases()
+	left := int64(packCopies)
+	l = newLeases(left)
 	for _, common := range commons {
 		dir, pins := filepath.Join(common, "objects", "pack"), filepath.Join(p.pinned(common), "objects", "pack")
 		entries, _ := os.ReadDir(pins)
 		all := true
 		for _, e := range entries {
 			from, to := filepath.Join(dir, e.Name()), filepath.Join(pins, e.Name())
-			if sameFile(from, to) && !l.take(from, func() error { return p.separate(from, to) }) {
-				all = false
+			if !sameFile(from, to) || l.take(from, func() error { return p.separate(from, to) }) {
+				continue
 			}
+			info, err := e.Info()
+			if err == nil {
+				left -= info.Size()
+			}
+			all = all && err == nil && left >= 0 && p.separate(from, to) == nil
 		}
 		if !all {
 			unguarded = append(unguarded, dir)
@@ -34,6 +40,9 @@ func (p *place) guardPacks(commons []string) (l *leases, unguarded []string) {
 	l.watch()
 	return l, unguarded
 }
+
+// packCopies is how many bytes of packs a turn makes copies of, of those that the store has by hard links.
+const packCopies = 256 << 20
 
 func sameFile(a, b string) bool {
 	one, err := os.Lstat(a)

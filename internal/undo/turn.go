@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/git"
 	"omniagent/internal/ident"
 	"omniagent/internal/pathname"
+	"omniagent/internal/touch"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
@@ -30,6 +31,9 @@ type Turn struct {
 	bare   []string                    // directories with packs that somebody could damage in the store too
 	began  time.Time                   // when the snapshot was complete; zero: not known
 	alive  *workspace.FileLock         // as long as this process has the turn
+	seen   *touch.Window               // what the agent writes; nil: that is not known
+	judged bool                        // doubts are known
+	doubts doubts
 }
 
 // Begin takes the snapshot before a turn.
@@ -139,8 +143,8 @@ func (t *Turn) written(common string) touched {
 func (t *Turn) lostObjects() (names []string) {
 	for i, x := range t.before {
 		for _, dir := range x.Repositories() {
-			if common := filepath.Join(x.Root, filepath.FromSlash(dir)); t.place.lost(common, t.record.ID,
-				t.written(common)) {
+			if common := filepath.Join(x.Root, filepath.FromSlash(dir)); t.wroteObjects(common) &&
+				t.place.lost(common, t.record.ID, t.written(common)) {
 				names = append(names, nameIn(i, t.record.Roots, path.Join(dir, "objects")))
 			}
 		}
@@ -234,10 +238,11 @@ func (t *Turn) End(ctx context.Context, at time.Time) (Record, error) {
 		return t.record, err
 	}
 	defer t.place.unlock()
-	return t.end(ctx, func(_, after []*tree.Index) {
+	return t.end(ctx, func(before, after []*tree.Index) {
 		for _, x := range after {
 			x.MarkLater(at)
 		}
+		t.judge(before, after)
 	})
 }
 
@@ -252,14 +257,20 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*tree.Index)
 	if adjust != nil {
 		adjust(before, after)
 	}
-	r.Ended, r.Files, r.Changed = time.Now().UTC(), 0, nil
+	r.Ended, r.Files, r.Changed, r.Doubtful, r.Perhaps = time.Now().UTC(), 0, nil, 0, nil
+	r.Judged = t.judged
 	for i := range r.Roots {
 		if same, _ := tree.Same(before[i], after[i]); same {
 			continue
 		}
 		count := func(path string) {
-			if r.Files++; len(r.Changed) < mostListed {
-				r.Changed = append(r.Changed, nameIn(i, r.Roots, path))
+			name := nameIn(i, r.Roots, path)
+			number, list := &r.Files, &r.Changed
+			if _, doubted := t.doubts[name]; doubted {
+				number, list = &r.Doubtful, &r.Perhaps
+			}
+			if *number++; len(*list) < mostListed {
+				*list = append(*list, name)
 			}
 		}
 		tree.Each(before[i], after[i], func(path string, _, _ *tree.File) { count(path) })
@@ -269,7 +280,7 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*tree.Index)
 		lost := t.lostObjects()
 		r.Files, r.Changed = r.Files+len(lost), append(lost, r.Changed...)
 	}
-	if r.Files == 0 && r.Kind == OfTurn {
+	if r.Files == 0 && r.Doubtful == 0 && r.Kind == OfTurn {
 		t.Drop()
 		return *r, nil
 	}
@@ -284,7 +295,11 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*tree.Index)
 			r.Gaps = append(r.Gaps, g)
 		}
 	}
-	if err := p.write(*r); err != nil {
+	err = p.keepDoubts(r.ID, t.doubts)
+	if err == nil {
+		err = p.write(*r)
+	}
+	if err != nil {
 		return *r, err
 	}
 	// Not earlier: until the record says that the turn has ended, the whole index is what it is compared with.

@@ -103,6 +103,11 @@ type Record struct {
 	Files int       `json:"files"` // how many changed
 	// Some of those that changed.
 	Changed []string `json:"changed,omitempty"`
+	// Judged says that Files and Changed are only what the agent changed. Doubtful is how many it has perhaps changed,
+	// and Perhaps are some of them.
+	Judged   bool     `json:"judged,omitempty"`
+	Doubtful int      `json:"doubtful,omitempty"`
+	Perhaps  []string `json:"perhaps,omitempty"`
 	// Undoes is the record that this one took back; UndoneBy is the record that took back this one.
 	Undoes   string `json:"of,omitempty"`
 	UndoneBy string `json:"back,omitempty"`

@@ -20,6 +20,7 @@ import (
 
 	"omniagent/internal/fault"
 	"omniagent/internal/hermetic"
+	"omniagent/internal/touch"
 	"omniagent/internal/undo"
 )
 
@@ -107,6 +108,7 @@ func begin(t testing.TB, s undo.Store, dir string) *undo.Turn {
 	if err != nil {
 		t.Fatal(err)
 	}
+	turn.Watch(touch.Only(func(string) bool { return true }))
 	return turn
 }
 

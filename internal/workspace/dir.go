@@ -35,6 +35,26 @@ type Dir struct {
 	restrictions restrictions
 	// allows one replacement at a time, so that no other of ours comes between the last check of a file and its rename
 	replaceMu sync.Mutex
+	wrote     func(path string, before, after Status) // see Watch; nil: nobody wants to know
+}
+
+// Watch has a func told of each path that is written: absolute, without links, with what was there before.
+func (d *Dir) Watch(wrote func(path string, before, after Status)) {
+	for _, dir := range append([]*Dir{d}, d.roots...) {
+		dir.wrote = wrote
+	}
+}
+
+// tell tells of a path that was written. after may be nil.
+func (d *Dir) tell(name string, before, after fs.FileInfo) {
+	if d.wrote == nil || after == nil {
+		return
+	}
+	var was Status
+	if before != nil {
+		was = StatusOf(before)
+	}
+	d.wrote(filepath.Join(d.real, filepath.FromSlash(name)), was, StatusOf(after))
 }
 
 // OpenDir opens the directory root. The directories in also are read-only, and need not exist yet.

@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -93,40 +94,57 @@ func (d *Dir) reach(dir string) (*os.Root, error) {
 	if err != nil || dir == "." {
 		return at, err
 	}
-	for name := range strings.SplitSeq(dir, "/") {
-		next, err := step(at, name)
+	for name, above := range steps(dir) {
+		next, made, err := step(at, name)
 		_ = at.Close()
 		if err != nil {
 			return nil, err
 		}
-		at = next
+		if at = next; made {
+			info, _ := at.Stat(".")
+			d.tell(path.Join(above, name), nil, info)
+		}
 	}
 	return at, nil
 }
 
+// steps returns the elements of a path, each with those before it.
+func steps(dir string) iter.Seq2[string, string] {
+	return func(yield func(name, above string) bool) {
+		above := ""
+		for name := range strings.SplitSeq(dir, "/") {
+			if !yield(name, above) {
+				return
+			}
+			above = path.Join(above, name)
+		}
+	}
+}
+
 // step opens or creates a directory in another one.
-func step(at *os.Root, name string) (*os.Root, error) {
+func step(at *os.Root, name string) (next *os.Root, made bool, err error) {
 	info, err := at.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = at.Mkdir(name, 0o777); err == nil || errors.Is(err, fs.ErrExist) {
+		err = at.Mkdir(name, 0o777)
+		if made = err == nil; made || errors.Is(err, fs.ErrExist) {
 			info, err = at.Lstat(name)
 		}
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, changedSince(name) // it existed a moment ago
+		return nil, made, changedSince(name) // it existed a moment ago
 	case err != nil:
-		return nil, err
+		return nil, made, err
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, changedSince(name) // it was not a link when the name was resolved
+		return nil, made, changedSince(name) // it was not a link when the name was resolved
 	case !info.IsDir():
-		return nil, notDirectory(name, info)
+		return nil, made, notDirectory(name, info)
 	}
-	next, err := openSame(at, name, info)
+	next, err = openSame(at, name, info)
 	if errors.Is(err, fault.ConcurrentModification) || errors.Is(err, fs.ErrNotExist) {
 		err = changedSince(name)
 	}
-	return next, err
+	return next, made, err
 }
 
 // slot is the place of a file.
@@ -177,6 +195,7 @@ func (d *Dir) replaceIn(k disk, parent *os.Root, at slot, data []byte, expect *F
 	if err == nil && expect != nil {
 		err = d.checkUnchanged(parent, at, *expect)
 	}
+	after, _ := parent.Lstat(temporary)
 	switch {
 	case err != nil:
 	case expect != nil && !expect.Exists():
@@ -188,6 +207,7 @@ func (d *Dir) replaceIn(k disk, parent *os.Root, at slot, data []byte, expect *F
 		_ = k.remove(temporary)
 		return d.toFault("write", at.name, err)
 	}
+	d.tell(at.name, at.old, after)
 	if err := k.syncDir("."); err != nil {
 		return d.toFault("write", at.name, err)
 	}

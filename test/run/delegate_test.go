@@ -34,7 +34,7 @@ type report struct {
 // delegating is a place whose native agent has one agent to delegate to: a script that is called with the mode.
 func delegating(t *testing.T, script, input string) *place {
 	t.Helper()
-	p := newPlace(t)
+	p := newPlace(t).walled()
 	p.moded("scribe", script).trusting("scribe")
 	return p.model(`[{"call":{"name":"Delegate","input":` + input + `}},{"say":"The user hears: ${result}"}]`)
 }

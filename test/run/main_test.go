@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,8 @@ func TestSources(t *testing.T) {
 	}
 }
 
+const wallsOff = "OMNIAGENT_AGENTS_WALLS=off"
+
 // place is a home, a workspace, and agents in PATH.
 type place struct {
 	t                *testing.T
@@ -88,7 +91,7 @@ func newPlace(t *testing.T) *place {
 		}
 	}
 	p.env = []string{
-		"OMNIAGENT_AGENTS_WALLS=off", // the agents here leave marks outside of the workspace
+		wallsOff, // the agents here leave marks outside of the workspace
 		"HOME=" + p.home, "PATH=" + p.bin + ":/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + filepath.Join(base, "tmp"),
 	}
 	return p
@@ -105,6 +108,12 @@ func (p *place) agent(name, script string) *place {
 		`{"targets":[`+strings.Join(p.targets, ",")+`]}`)
 	p.allowed = append(p.allowed, name)
 	return p.configured("").trusting(name)
+}
+
+// walled puts walls around the agents, which see what they write.
+func (p *place) walled() *place {
+	p.env = slices.DeleteFunc(p.env, func(entry string) bool { return entry == wallsOff })
+	return p
 }
 
 // trusting lets programs start an agent.

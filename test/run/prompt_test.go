@@ -89,7 +89,7 @@ func TestPrompts(t *testing.T) {
 // would be its answer.
 func TestNothingAnswersAPrompt(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newPlace(t).walled()
 	p.put(filepath.Join(p.bin, "claude"), `#!/bin/sh
 case "$*" in *--version*) echo '2.1.329 (Claude Code)'; exit ;; esac
 while read -r line; do

@@ -17,7 +17,7 @@ import (
 // TestDone: the task is done, and what changed is told with lines.
 func TestDone(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).agent("scribe",
+	p := newPlace(t).walled().agent("scribe",
 		`cat >task; printf 'one\ntwo\n' >new.txt; sed -i s/a/b/ old.txt; echo "I wrote it."`)
 	p.put("old.txt", "a\n")
 	a := p.run("scribe", "--yolo")
@@ -538,7 +538,7 @@ else printf 'Which colour? '; sleep 1000; fi`)
 // TestBinaryDiff: git apply makes of the diff what the run made, also of files that are not text, and takes it back.
 func TestBinaryDiff(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).agent("painter", `head -c 3000 /dev/urandom >added; printf 'a\0c' >changed; rm deleted; chmod +x mode
+	p := newPlace(t).walled().agent("painter", `head -c 3000 /dev/urandom >added; printf 'a\0c' >changed; rm deleted; chmod +x mode
 printf 'text\n' >lines; : >emptied; ln -sf added link; echo done`)
 	before := filepath.Join(t.TempDir(), "before")
 	for _, name := range []string{"changed", "deleted", "mode", "emptied"} {

@@ -17,7 +17,7 @@ import (
 // TestARunIsTakenBack takes back the first of two runs, named by its id, and then the last one.
 func TestARunIsTakenBack(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).agent("scribe", `cat >/dev/null; echo one >first.txt; rm -rf src; echo "I wrote it."`).
+	p := newPlace(t).walled().agent("scribe", `cat >/dev/null; echo one >first.txt; rm -rf src; echo "I wrote it."`).
 		agent("other", `cat >/dev/null; echo two >second.txt; echo "I wrote it too."`)
 	p.put("src/a.txt", "a\n")
 	state := func() string {
@@ -98,7 +98,7 @@ func TestAtHome(t *testing.T) {
 // TestChangedWorkspace: the permissions of the workspace itself are a change at its own path.
 func TestChangedWorkspace(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t).agent("closer", `chmod 700 .; echo "It is closed."`)
+	p := newPlace(t).walled().agent("closer", `chmod 700 .; echo "It is closed."`)
 	if err := os.Chmod(p.work, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,12 @@ func TestARunIsTakenBack(t *testing.T) {
 	if told == nil || told.Turn == nil || told.Late {
 		t.Fatalf("the report says %+v", told)
 	}
-	if r := w.run(nil, "undo", *told.Turn); r.code != 0 || state() != was {
+	between := state()
+	r := w.run(nil, "undo", "--dry-run", *told.Turn)
+	if r.code != 0 || !strings.Contains(r.stdout, "nothing saw who wrote it") || state() != between {
+		t.Errorf("what nobody saw would be taken back: %+v", r)
+	}
+	if r := w.run(nil, "undo", *told.Turn, "--take-all"); r.code != 0 || state() != was {
 		t.Errorf("%+v\n%s\nwas\n%s", r, state(), was)
 	}
 	if told := run("--undo", "off"); told != nil {
@@ -69,7 +74,7 @@ func TestARehearsedRunIsTakenBack(t *testing.T) {
 	if _, err := os.Stat(made); r.code != 0 || err != nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	r = w.run(nil, "undo")
+	r = w.run(nil, "undo", "--take-all")
 	if _, err := os.Stat(made); r.code != 0 || err == nil {
 		t.Errorf("the file is there after undo: %+v", r)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/touch"
 	"omniagent/internal/undo"
 )
 
@@ -30,6 +31,7 @@ func (b *box) destroy(t *testing.T, about ...*command) {
 		Dir: b.project, Session: "sess-1a2b3c4d", Turn: 1, Agent: "codex", Run: "run-1a2b3c4d",
 	})
 	must(t, err)
+	turn.Watch(touch.Only(func(string) bool { return true }))
 	b.write(t, "project/lock.txt", "two\n")
 	record, err := turn.End(t.Context(), time.Now())
 	must(t, err)

@@ -196,6 +196,9 @@ func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	if err := o.addDirectories(files); err != nil {
 		return nil, err
 	}
+	if o.Services.Touched != nil {
+		files.Watch(o.Services.Touched.Put)
+	}
 	env := &tool.Env{
 		Files: files, Helpers: o.kinds(), Person: o.CanAsk, Seen: &tool.Seen{}, Todos: &tool.Todos{},
 		Excludes: tool.ExcludesFile(o.variable), Agents: o.Others, Skills: o.skills(),

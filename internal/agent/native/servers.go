@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/process"
 	"omniagent/internal/redact"
 	"omniagent/internal/tool"
+	"omniagent/internal/touch"
 )
 
 // readServers reads the user's own file of MCP servers.
@@ -120,11 +121,12 @@ func (m *Mind) servers(ctx context.Context, o Options, list []mcp.Server) ([]too
 			m.closers = append(m.closers, conn.Close)
 		}
 	}
-	return serverTools(open), states
+	return serverTools(open, o.Services.Touched), states
 }
 
 // serverTools returns the tools of connected servers.
-func serverTools(open []*mcp.Conn) []tool.Tool {
+// Nothing sees what a server writes.
+func serverTools(open []*mcp.Conn, touched *touch.Log) []tool.Tool {
 	offer := mcp.NewOffer(open...)
 	var tools []tool.Tool
 	for _, spec := range offer.Tools {
@@ -133,6 +135,9 @@ func serverTools(open []*mcp.Conn) []tool.Tool {
 			return tool.Action{
 				Kind: event.MCP, Changes: true, Title: own + " of the server " + server, Input: input,
 				Run: func(ctx context.Context) tool.Result {
+					if touched != nil {
+						touched.Unseen(touch.Unwatched)
+					}
 					got, err := offer.Call(ctx, spec.Name, input, nil)
 					if err != nil {
 						return tool.Result{Text: err.Error(), Failed: true}

@@ -15,10 +15,12 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/guard"
 	"omniagent/internal/pathname"
+	"omniagent/internal/process"
 	"omniagent/internal/sandbox"
 	"omniagent/internal/session"
 	"omniagent/internal/setting"
 	"omniagent/internal/shell"
+	"omniagent/internal/touch"
 )
 
 // enclose builds the walls around commands. On a machine without walls, the conversation reports that and continues,
@@ -27,7 +29,7 @@ import (
 func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	o.stricter(o.Kept.State().Confinement)
 	if o.Sandbox == string(setting.Off) {
-		return nil, nil
+		return o.unwatched(), nil
 	}
 	temp := filepath.Join(private, "tmp")
 	if err := os.Mkdir(temp, 0o700); err != nil {
@@ -36,7 +38,7 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	tell := enclosure.OncePerHost(func(host, why string) { o.Log("a command was kept from %s: %s", host, why) })
 	walls, err := enclosure.Open(enclosure.Wanted{
 		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
-		Memory: o.Memory, Agents: o.Agents, Read: o.Read, Lookup: o.Lookup, Via: o.Via,
+		Memory: o.Memory, Agents: o.Agents, Read: o.Read, Lookup: o.Lookup, Via: o.Via, Watcher: o.watcher(),
 		Hide:   privateDirIn(append([]string{o.Dir}, o.Terms.Dirs...), private),
 		Barred: o.Rules.Barred(guard.Place{Root: o.Dir, More: o.Terms.Dirs, Dir: o.Dir, Home: o.Home}),
 		Refused: func(host, why string) {
@@ -57,7 +59,7 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 			return nil, f.Hint("%s", strings.TrimSpace(f.Suggestion+" With --sandbox off commands run without walls."))
 		}
 		o.Log("commands run without walls, and every one needs approval: %v", err)
-		return nil, nil
+		return o.unwatched(), nil
 	}
 	if why := walls.Weaker(); why != nil {
 		o.Log("commands run behind the walls %s alone, which do not hold all: %v", walls.Claim().Name, why)
@@ -65,6 +67,24 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	m.walls = walls
 	m.closers = append(m.closers, func() { _ = walls.Close() })
 	return walls.Starter(), nil
+}
+
+// watcher returns who wants to know what commands write; nil: nobody.
+func (o Options) watcher() sandbox.Watcher {
+	if o.Services.Touched == nil {
+		return nil
+	}
+	return o.Services.Touched
+}
+
+// unwatched starts commands without walls, so that nothing sees what they write.
+func (o Options) unwatched() shell.Starter {
+	return func(line, dir string, env []string) (process.Plan, error) {
+		if o.Services.Touched != nil {
+			o.Services.Touched.Unseen(touch.Unwatched)
+		}
+		return shell.Plain(line, dir, env)
+	}
 }
 
 // refusals collects what walls refused until a tool result reports it.

@@ -1,0 +1,133 @@
+package undo
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"omniagent/internal/touch"
+	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
+)
+
+// uncertain begins the reason for a path that the turn has perhaps not changed. See Request.TakeAll.
+const uncertain = "it is not certain that the turn changed it: "
+
+// doubtsFile lists the paths of a turn that the agent has perhaps not changed, by their quoted names, with the reasons.
+const doubtsFile = "doubts.json"
+
+// doubts are those paths, by name, with the reasons.
+type doubts map[string]string
+
+// Watch says where it is known which paths the agent writes. Without it all that changes is perhaps not its own.
+func (t *Turn) Watch(w *touch.Window) { t.seen = w }
+
+// judge leaves out of the indexes what the agent has not changed, and notes what it has perhaps not changed.
+func (t *Turn) judge(before, after []*tree.Index) {
+	t.judged, t.doubts = true, doubts{}
+	for i := range before {
+		root, dropped := before[i].Root, map[string]bool{}
+		was := func(full string) workspace.Status {
+			rel, err := filepath.Rel(root, full)
+			if err != nil {
+				return workspace.Status{}
+			}
+			return statusOf(before[i].Find(filepath.ToSlash(rel)))
+		}
+		tree.Each(before[i], after[i], func(path string, _, is *tree.File) {
+			v := touch.Verdict{By: touch.Perhaps, Why: touch.Unwatched}
+			if t.seen != nil {
+				v = t.seen.Judge(filepath.Join(root, filepath.FromSlash(path)), was, statusOf(is))
+			}
+			switch v.By {
+			case touch.Other:
+				dropped[path] = true
+			case touch.Perhaps:
+				t.doubts[nameIn(i, t.record.Roots, path)] = v.Why
+			}
+		})
+		if len(dropped) > 0 {
+			drop := func(path string) bool { return dropped[path] }
+			before[i], after[i] = before[i].Without(drop), after[i].Without(drop)
+		}
+	}
+}
+
+func statusOf(f *tree.File) workspace.Status {
+	if f == nil {
+		return workspace.Status{}
+	}
+	return f.Status
+}
+
+// wroteObjects reports whether the agent may have changed the objects of a repository.
+func (t *Turn) wroteObjects(common string) bool {
+	if t.seen == nil {
+		return true
+	}
+	return !t.seen.Exact() || t.seen.WroteBeneath(filepath.Join(common, "objects"))
+}
+
+// keepDoubts writes the doubts of a turn.
+func (p *place) keepDoubts(id string, d doubts) error {
+	if len(d) == 0 {
+		return nil
+	}
+	quoted := make(map[string]string, len(d))
+	for name, why := range d {
+		quoted[strconv.Quote(name)] = why
+	}
+	return writeJSON(filepath.Join(p.turn(id), doubtsFile), quoted)
+}
+
+// doubtsOf reads the doubts of a turn.
+func (p *place) doubtsOf(id string) (doubts, error) {
+	path := filepath.Join(p.turn(id), doubtsFile)
+	if _, err := os.Lstat(path); workspace.Absent(err) {
+		return nil, nil
+	}
+	var quoted map[string]string
+	if err := workspace.ReadJSON(path, 1<<30, &quoted); err != nil {
+		return nil, err
+	}
+	d := make(doubts, len(quoted))
+	for name, why := range quoted {
+		if plain, err := strconv.Unquote(name); err == nil {
+			d[plain] = why
+		}
+	}
+	return d, nil
+}
+
+// besides returns a func that reports whether another turn, which ran at the same time, has certainly changed a path.
+func (p *place) besides(r Record) func(name string) bool {
+	records, _ := p.list() // it has been listed before
+	certain := map[string]bool{}
+	for _, other := range records {
+		if other.ID == r.ID || other.Kind != OfTurn || other.Damaged || !other.Judged || !overlap(r, other) {
+			continue
+		}
+		unsure, err := p.doubtsOf(other.ID)
+		then, errThen := p.snapshots(other)
+		if err != nil || errThen != nil {
+			continue
+		}
+		for i := range other.Roots {
+			tree.Each(then.before[i], then.after[i], func(path string, _, _ *tree.File) {
+				name := nameIn(i, other.Roots, path)
+				if _, doubted := unsure[name]; !doubted {
+					certain[name] = true
+				}
+			})
+		}
+	}
+	return func(name string) bool { return certain[name] }
+}
+
+func overlap(a, b Record) bool {
+	return !a.Ended.IsZero() && !b.Ended.IsZero() && a.Began.Before(b.Ended) && b.Began.Before(a.Ended)
+}
+
+// Doubted reports whether the path was kept because the turn has perhaps not changed it.
+func (k Kept) Doubted() bool { return strings.HasPrefix(k.Reason, uncertain) }
