@@ -27,7 +27,7 @@ func printedRun() contract.Param {
 // printedForm is --output of a command that prints in one form.
 func printedForm(word string) contract.Param {
 	return contract.Param{
-		Name: "output", As: "output-format", Kind: contract.Enum, Enum: []string{word}, Default: word,
+		Name: "output", As: "output-format", Kind: contract.Enum, Enum: []string{word},
 		Also: setting.Meaning("text:plain,stream-json:jsonl"),
 		Help: "accepted; there is no other form",
 	}
