@@ -215,7 +215,7 @@ func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from i
 	c.with.Store(with)
 	c.stop, c.replays, c.owed = stop, max(from, 1) <= with.Opened(), false
 	c.turns = turns{texts: map[int64]string{}}
-	c.open, c.results, c.messages, c.counted, c.spent.Context = nil, nil, 0, 0, 0
+	c.open, c.results, c.messages, c.counted, c.spent = nil, nil, 0, 0, Spent{}
 	if c.nobody {
 		with.NobodyAnswers()
 	}

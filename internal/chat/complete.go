@@ -42,14 +42,14 @@ func (c *Chat) completeCommand(ctx context.Context, typed string) (found []linee
 			found = append(found, lineedit.Candidate{Text: "/" + name + " ", Description: text.Flat(help)})
 		}
 	}
+	for _, p := range c.fileCommands(ctx) { // first: who looks for one knows the others
+		if !strings.ContainsFunc(p.Name, text.Acted) {
+			add(p.Name, p.Description)
+		}
+	}
 	for _, one := range builtIn() {
 		if one.help != "" {
 			add(one.name, one.help)
-		}
-	}
-	for _, p := range c.fileCommands(ctx) {
-		if !strings.ContainsFunc(p.Name, text.Acted) {
-			add(p.Name, p.Description)
 		}
 	}
 	for _, name := range c.announced() {

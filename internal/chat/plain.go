@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"omniagent/internal/conversation"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/lines"
@@ -231,7 +232,7 @@ func eventLine(e event.Event) string {
 		switch {
 		case e.End.Reason == event.Cancelled:
 			lines = append(lines, "interrupted")
-		case e.End.OK:
+		case e.End.OK, e.End.Said == conversation.UnknownOutcome:
 			for _, note := range e.End.Notes {
 				lines = append(lines, "· "+note)
 			}

@@ -206,3 +206,29 @@ func TestADirectoryIsOffered(t *testing.T) {
 		t.Errorf("%+v: %s", q, q.short())
 	}
 }
+
+// TestWhatBelongsToThisConversation: another one begins with nothing spent, and a message that nobody answered is told.
+func TestWhatBelongsToThisConversation(t *testing.T) {
+	c := &Chat{View: NewPlain(nil, &bytes.Buffer{}, true), spent: Spent{Turns: 12}}
+	c.changed, c.switched = make(chan struct{}, 1), make(chan struct{}, 1)
+	c.join(t.Context(), converse(t, `[{"say":"ok"}]`), 1)
+	if got := c.spent.String(); got != "Nothing has been spent." {
+		t.Error(got)
+	}
+	end := event.Event{Kind: event.Ended, End: &event.End{
+		Reason: event.FailedTurn, Said: conversation.UnknownOutcome, Notes: []string{"the process died"},
+	}}
+	if got := eventLine(end); got != "· the process died" {
+		t.Error(got)
+	}
+}
+
+// TestCommandsOfFilesComeFirst: the built-in ones would fill the list.
+func TestCommandsOfFilesComeFirst(t *testing.T) {
+	c := &Chat{World: World{Prompts: func(context.Context) eidolon.Prompts {
+		return eidolon.Prompts{Commands: []eidolon.Prompt{{Name: "deploy"}}}
+	}}}
+	if got := c.completeCommand(t.Context(), ""); len(got) < 10 || got[0].Text != "/deploy " {
+		t.Errorf("%+v", got)
+	}
+}

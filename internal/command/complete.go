@@ -158,7 +158,11 @@ func sessionChoices(c *contract.Call) (list []contract.Choice) {
 	if err != nil {
 		return nil
 	}
-	infos, _, err := store.List(context.Background(), session.Filter{Agent: c.String("agent"), Limit: mostChoices})
+	filter := session.Filter{Limit: mostChoices}
+	if c.Given("agent") {
+		filter.Agent = c.String("agent")
+	}
+	infos, _, err := store.List(context.Background(), filter)
 	if err != nil {
 		return nil
 	}

@@ -113,7 +113,9 @@ func blocksOf(blocks []event.Block) (all []model.Block) {
 		case b.Media != "":
 			all = append(all, model.Block{Kind: model.File, Media: b.Media, Data: b.Data, Name: b.Name})
 		default:
-			all = append(all, model.Block{Kind: model.Text, Text: strings.ToValidUTF8(b.Text, "\uFFFD")})
+			all = append(all, model.Block{
+				Kind: model.Text, Text: strings.ToValidUTF8(b.Text, "\uFFFD"), Name: b.Name,
+			})
 		}
 	}
 	return all

@@ -2,6 +2,7 @@ package lineedit
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -199,6 +200,10 @@ func (c *completion) view(width int) []string {
 			row += "  " + cells.Faint.Of(text.Flat(candidate.Description))
 		}
 		rows = append(rows, cells.Cut("  "+row, width-1))
+	}
+	if all := len(c.shown.Candidates); all > len(list) {
+		rows = append(rows, cells.Cut(cells.Faint.Of(fmt.Sprintf("  %d to %d of %d; Tab goes on", first+1,
+			first+len(list), all)), width-1))
 	}
 	return rows
 }

@@ -40,6 +40,9 @@ func (c *call) asked(question string) (string, error) {
 // pick lets a person choose among the installed agents, and remembers the choice if they want that. It takes none for
 // an empty answer.
 func (c *call) pick(installed []string) (name string, err error) {
+	if i := slices.IndexFunc(c.known(), func(d agent.Driver) bool { return d.Describe().BuiltIn }); i >= 0 {
+		installed = append(slices.Clip(installed), c.known()[i].Name()) // it needs nothing but a model
+	}
 	fmt.Fprintln(c.host.Stderr, "No agent is chosen. Installed here:")
 	for i, name := range installed {
 		fmt.Fprintf(c.host.Stderr, "  %d  %s\n", i+1, name)
