@@ -202,7 +202,8 @@ func TestADirectoryIsOffered(t *testing.T) {
 		Opens: "/x", Tool: &event.Call{Name: "Read", Path: "/x/y"},
 	})
 	if !strings.Contains(q.Keys, "d") || !strings.Contains(q.short(), "d open /x") ||
-		!strings.Contains(q.Hint, "d opens /x") || !strings.HasPrefix(q.short(), "y yes") || q.Title != "Read /x/y" || q.Why == "" {
+		!strings.Contains(q.Hint, "d opens /x") || !strings.HasPrefix(q.short(), "y yes") ||
+		q.Title != "Read /x/y" || q.Why == "" {
 		t.Errorf("%+v: %s", q, q.short())
 	}
 }

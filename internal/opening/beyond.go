@@ -19,8 +19,8 @@ type outside struct {
 	dir    string // the directory that would have to be opened; empty: that is not possible
 }
 
-// beyond returns a path of a call that lies outside what the agent has here, sooner a hidden one. The words of a command
-// are taken as they stand: a path that they do not show is told by what becomes of the call.
+// beyond returns a path of a call that lies outside what the agent has here, sooner a hidden one. The words of a
+// command are taken as they are: a path that they do not show is told by what becomes of the call.
 func (a *Around) beyond(c *event.Call) (p outside, found bool) {
 	if a.walls == nil || c == nil {
 		return p, false
