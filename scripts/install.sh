@@ -18,7 +18,7 @@ fail() {
 
 fetch() { # NAME: into the directory of the same name
 	if command -v curl >/dev/null 2>&1; then
-		curl -fsSL "$releases/$1" -o "$work/$1"
+		curl -fsSL --proto-redir '=https' "$releases/$1" -o "$work/$1"
 	elif command -v wget >/dev/null 2>&1; then
 		wget -q "$releases/$1" -O "$work/$1"
 	else
