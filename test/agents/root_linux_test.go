@@ -14,7 +14,7 @@ func TestEverythingAsRoot(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root is refused")
 	}
-	const script = `[{"shell":"rm -rf .git && echo yes > made"},{"say":"I am done."}]`
+	const script = `[{"shell":"echo yes > made"},{"say":"I am done."}]`
 	for name, c := range map[string]struct {
 		env, flags []string
 		reason     string

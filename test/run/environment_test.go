@@ -80,3 +80,28 @@ func TestAVariableIsOffered(t *testing.T) {
 	}
 	p.run("codex", "--yolo").is(t, 0, "succeeded", "done_unchanged")
 }
+
+// TestAWayToSignIn: with a base URL set, Gemini CLI wants its way to sign in chosen in its settings. That is what is
+// advised, and not the key, which is there.
+func TestAWayToSignIn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.put(filepath.Join(p.bin, "gemini"), `#!/bin/sh
+case "$*" in *--version*) echo 0.61.0; exit ;; esac
+cat >/dev/null
+grep -q gemini-api-key "$HOME/.gemini/settings.json" || exit 41
+echo '{"type":"init","session_id":"s","model":"m"}'
+echo '{"type":"message","role":"assistant","content":"I am in.","delta":true}'
+echo '{"type":"result","status":"success","stats":{}}'
+`)
+	p.allowed = append(p.allowed, "gemini")
+	p.configured("").trusting("gemini")
+	p.env = append(p.env, "GEMINI_API_KEY=k-12345678", "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:9")
+	a := p.run("gemini", "--yolo")
+	a.is(t, 8, "failed", "not_logged_in")
+	if !strings.Contains(a.Stderr, "security.auth.selectedType") || strings.Contains(a.Stderr, "set GEMINI_API_KEY") {
+		t.Errorf("%s", a)
+	}
+	p.put(filepath.Join(p.home, ".gemini/settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
+	p.run("gemini", "--yolo").is(t, 0, "succeeded", "done_unchanged")
+}
