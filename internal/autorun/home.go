@@ -34,7 +34,7 @@ func HomeOf(homes, path []string) (h Home) {
 	}
 	left := mostPrograms
 	for _, dir := range path {
-		if filepath.IsAbs(dir) {
+		if filepath.IsAbs(dir) && !ofPackages(filepath.Clean(dir)) {
 			h.programs(dir, &left)
 		}
 	}
@@ -105,6 +105,12 @@ func (h Home) Holds(root string) string {
 		}
 	}
 	return ""
+}
+
+// ofPackages reports whether the packages of the system fill a directory of programs. People make no links there, and it
+// has the most.
+func ofPackages(dir string) bool {
+	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/games", "/snap/bin"}, dir)
 }
 
 // programs notes the links in a directory of PATH that lead out of it.
