@@ -41,7 +41,7 @@ func TestBadInput(t *testing.T) {
 			[]string{"claude cannot hold --approval plan", "decides"},
 		},
 		{"sandbox", "--agent codex -p q --sandbox on", "", []string{`"on"`, "workspace-write, off"}},
-		{"output", "--agent codex -p q --output=jsonl", "", []string{`"jsonl"`, "text, json, stream-json"}},
+		{"output", "--agent codex -p q --output=xml", "", []string{`"xml"`, "text, json, stream-json"}},
 		{"web", "--agent codex -p q --web maybe", "", []string{`"maybe"`, "on, off, true, false, 1, 0"}},
 		{"agent", "--agent codx -p q", "", []string{`"codx"`, "hint: omniagent --agent codex"}},
 		{"delimiter", "-p q -- --x", "", []string{"-- needs --agent"}},
