@@ -39,7 +39,7 @@ func besides(t *testing.T, seed uint64, walls bool) {
 		p.walled()
 	}
 	var script strings.Builder
-	script.WriteString("cat >/dev/null\n")
+	script.WriteString("cat >/dev/null; : >began\n")
 	for i := range 8 {
 		name := fmt.Sprintf("a%d", i)
 		p.put(name, "before\n")
@@ -48,26 +48,31 @@ func besides(t *testing.T, seed uint64, walls bool) {
 		fmt.Fprintf(&script, "\nsleep 0.0%d\n", r.IntN(6))
 	}
 	p.put("shared", "one\ntwo\nthree\n")
-	script.WriteString("echo agent >>shared; echo said\n")
+	both := seed%3 == 0
+	if script.WriteString("echo agent >>shared; : >ended\n"); both { // what both write within a moment is not told apart
+		script.WriteString("while ! test -e mine0; do sleep 0.01; done\n")
+	}
+	script.WriteString("echo said\n")
 	p.agent("scribe", script.String()).agent("second", "cat >/dev/null; echo second >second.txt; echo said")
 	was := contents(t, p.work)
 	var person sync.WaitGroup
 	person.Go(func() { // the person has names of their own, and one file with the agent
-		for i := range 8 {
-			time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
-			name := filepath.Join(p.work, fmt.Sprintf("mine%d", i%4))
-			switch i % 3 {
-			case 0, 1:
-				_ = os.WriteFile(name, fmt.Appendf(nil, "mine %d\n", i), 0o600)
-			default:
-				_ = os.Remove(name)
-			}
-		}
-		if seed%3 == 0 {
+		if both {
+			p.exists([]string{"began", "ended"}[seed/2%2])
+			time.Sleep(200 * time.Millisecond)
 			f, err := os.OpenFile(filepath.Join(p.work, "shared"), os.O_WRONLY|os.O_APPEND, 0)
 			if err == nil {
 				_, _ = f.WriteString("mine\n")
 				_ = f.Close()
+			}
+		}
+		for i := range 8 {
+			time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
+			name := filepath.Join(p.work, fmt.Sprintf("mine%d", (i+1)%4))
+			if i%3 < 2 || i == 7 {
+				_ = os.WriteFile(name, fmt.Appendf(nil, "mine %d\n", i), 0o600)
+			} else {
+				_ = os.Remove(name)
 			}
 		}
 	})
