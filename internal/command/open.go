@@ -51,7 +51,7 @@ func (o opener) env() opening.Env {
 	forkID, forkRoots := ownFork(c)
 	e := opening.Env{
 		Veiled: o.parts.veiled(),
-		Dir: c.Dir(), Home: host.Home(), State: wallsState(c), Config: c.Paths.Config, Temp: c.Paths.Temp,
+		Dir:    c.Dir(), Home: host.Home(), State: wallsState(c), Config: c.Paths.Config, Temp: c.Paths.Temp,
 		Lookup: host.Lookup, Environ: os.Environ(), Register: c.Register, Version: Version,
 		Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,

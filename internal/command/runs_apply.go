@@ -54,7 +54,8 @@ func (p Parts) runsApply() *contract.Command {
 			"docs/races.md.",
 		DryRun: true, Reversible: true, Output: contract.TypeOf[runApplied](), Volatile: []string{"turn", "patch"},
 		Params: []contract.Param{
-			runParam(), {
+			runParam(),
+			{
 				Name: "as", Kind: contract.Enum, Default: asInPlace, Enum: []string{asInPlace, asBranch, asPatch},
 				Help: "how",
 			},

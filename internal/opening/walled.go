@@ -103,9 +103,9 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) enclosure.AgentWanted {
 			Lookup: e.Lookup,
 		},
 		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns), Programs: []string{s.Install.Path, s.Install.Program},
-		Caches: about.Caches,
-		Parts:  append(slices.Clone(about.Parts), servedBy(s.Terms.Servers)...),
-		Veiled: slices.Compact(slices.Sorted(slices.Values(slices.Concat(e.Veiled, Veiled(about))))),
+		Caches:      about.Caches,
+		Parts:       append(slices.Clone(about.Parts), servedBy(s.Terms.Servers)...),
+		Veiled:      slices.Compact(slices.Sorted(slices.Values(slices.Concat(e.Veiled, Veiled(about))))),
 		OwnSettings: about.OwnSettings,
 	}
 	w.Keeps = func(env []string) (dirs, files []string) {

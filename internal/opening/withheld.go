@@ -45,8 +45,10 @@ func (e Env) advised(d agent.Driver, s agent.Spec, f *fault.Fault) *fault.Fault 
 			}
 		}
 	}
-	if finder, ok := d.(agent.LoginFinder); !s.Walled || ok && finder.Login(agent.Env{Lookup: process.In(s.Env),
-		Dir: s.Dir}).There == agent.Yes {
+	if finder, ok := d.(agent.LoginFinder); !s.Walled || ok && finder.Login(agent.Env{
+		Lookup: process.In(s.Env),
+		Dir:    s.Dir,
+	}).There == agent.Yes {
 		return f
 	}
 	step := cmp.Or(f.Suggestion, f.FixCommand)

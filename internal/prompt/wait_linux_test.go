@@ -86,15 +86,18 @@ func TestWaiting(t *testing.T) {
 		{"sleeps for good", pipe, []string{"sleep", "infinity"}, "", prompt.Resting, time.Hour},
 		{"sleeps in a child", pipe, []string{"sh", "-c", "sleep 60; :"}, "", prompt.Resting, time.Minute},
 		{
-			"sleeps for several", pipe, []string{"sh", "-c", "sleep 60 & sleep 61 | cat"},
+			"sleeps for several", pipe,
+			[]string{"sh", "-c", "sleep 60 & sleep 61 | cat"},
 			"", prompt.Resting, time.Minute,
 		},
 		{
-			"one works", pipe, []string{"sh", "-c", "sleep 60 & while :; do :; done"},
+			"one works", pipe,
+			[]string{"sh", "-c", "sleep 60 & while :; do :; done"},
 			"", prompt.Working, time.Minute,
 		},
 		{
-			"any program may write", pipe, []string{
+			"any program may write", pipe,
+			[]string{
 				"sh", "-c", `cd "$(mktemp -d)" && mkfifo f && exec 3<>f && rm f && rmdir "$PWD" && read x <&3`,
 			},
 			"", prompt.Working, time.Minute,

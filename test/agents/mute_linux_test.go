@@ -20,8 +20,10 @@ func TestMuteModel(t *testing.T) {
 	t.Parallel()
 	type mute struct{ agent, how string }
 	var all []mute
-	ways := map[string]func(*bench){"a clock": (*bench).mutelyTimed, "a person": (*bench).mutelyInterrupted,
-		"kill -9": (*bench).mutelyKilled}
+	ways := map[string]func(*bench){
+		"a clock": (*bench).mutelyTimed, "a person": (*bench).mutelyInterrupted,
+		"kill -9": (*bench).mutelyKilled,
+	}
 	for _, how := range []string{"a clock", "a person", "kill -9"} {
 		for _, s := range subjects() {
 			all = append(all, mute{s.driver.Name(), how})

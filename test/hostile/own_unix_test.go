@@ -170,8 +170,10 @@ func TestHelpersInPATH(t *testing.T) {
 		fork := "try-" + name
 		for _, args := range [][]string{
 			{"review", "--agent", "native", "--model", "m"},
-			{"fork", "run", "--name", fork, "--", "/bin/sh", "-c",
-				"echo " + name + " >c.txt; " + real + " add c.txt; " + real + " -c user.name=n -c user.email=e commit -qm c"},
+			{
+				"fork", "run", "--name", fork, "--", "/bin/sh", "-c",
+				"echo " + name + " >c.txt; " + real + " add c.txt; " + real + " -c user.name=n -c user.email=e commit -qm c",
+			},
 			{"fork", "diff", fork, "--patch"},
 			{"fork", "apply", fork},
 			{"doctor"},

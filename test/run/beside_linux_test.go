@@ -100,7 +100,9 @@ func besides(t *testing.T, seed uint64, walls bool) {
 			t.Errorf("nothing saw who wrote %s, and it was taken back", name)
 		}
 	}
-	var told struct{ Data struct{ Kept []struct{ Path string } } }
+	var told struct {
+		Data struct{ Kept []struct{ Path string } }
+	}
 	if err := json.Unmarshal(out, &told); err != nil {
 		t.Fatal(err)
 	}

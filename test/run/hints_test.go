@@ -126,15 +126,18 @@ func TestHintsOfDirectCalls(t *testing.T) {
 		does  []string // what is advised, with the words of the caller in it
 	}{
 		"a flag of the agent": {
-			[]string{"--agent", "fine", "--swift"}, "omniagent --agent fine -- --swift",
+			[]string{"--agent", "fine", "--swift"},
+			"omniagent --agent fine -- --swift",
 			[]string{"--agent", "fine", "-p", "x", "--", "--swift"},
 		},
 		"nothing on standard input": {
-			[]string{"--agent", "fine", "--output", "events"}, "omniagent start -p 'What is in this directory?'",
+			[]string{"--agent", "fine", "--output", "events"},
+			"omniagent start -p 'What is in this directory?'",
 			[]string{"start", "--agent", "fine", "-p", "What is in this directory?"},
 		},
 		"an empty prompt": {
-			[]string{"--agent", "fine", "-p", ""}, `omniagent -p "what is to be done"`,
+			[]string{"--agent", "fine", "-p", ""},
+			`omniagent -p "what is to be done"`,
 			[]string{"--agent", "fine", "-p", "what is to be done"},
 		},
 		"no agent": {
