@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,19 +22,22 @@ import (
 // Resting means that all of them are blocked, and that nothing is known which would wake one before within has passed:
 // no clock, no connection, no process that works. Without a limit, which is 0, any clock will.
 //
-// It reads a file of /proc for each thread, so it is best called when the output is quiet.
+// pids has parents before their children. Waiting reads a file of /proc for each thread, so it is best called when the
+// output is quiet.
 func Waiting(input fs.FileInfo, pids []int, within time.Duration) Wait {
 	p := person{input: input, terminals: []uint64{terminalOf("self")}, within: within}
 	if input != nil && input.Mode()&fs.ModeCharDevice != 0 {
 		p.terminals = append(p.terminals, device(input))
 	}
 	seen, rests, unsure := false, true, false
-	for _, pid := range pids {
+	for _, pid := range slices.Backward(pids) { // children first: the end of one wakes its parent
 		process := "/proc/" + strconv.Itoa(pid)
 		threads, _ := os.ReadDir(process + "/task") // of a process that is gone, none
+		rests = rests && len(threads) > 0
 		for _, thread := range threads {
 			call, err := os.ReadFile(process + "/task/" + thread.Name() + "/syscall")
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+				rests = false
 				continue
 			}
 			seen = true

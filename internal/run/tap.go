@@ -146,6 +146,9 @@ func (t *tap) wait(pid int) prompt.Wait {
 		input = inputOf(f.agent[0])
 	}
 	wait := prompt.Waiting(input, f.agent, t.within)
+	if wait == prompt.Resting && !slices.Equal(f.agent, family(pid).agent) {
+		wait = prompt.Working // one has ended, or begun
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if wait != prompt.Resting {
