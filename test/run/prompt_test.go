@@ -71,7 +71,8 @@ func TestPrompts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if (strings.HasPrefix(name, "waits") || name == "answered by EOF, and worked on") && runtime.GOOS != "linux" {
+			kernel := strings.HasPrefix(name, "waits") || name == "answered by EOF, and worked on"
+			if kernel && runtime.GOOS != "linux" {
 				t.Skip("only Linux tells what a program waits for, and keeps its writes apart")
 			}
 			p := newPlace(t).agent("fake", c.script)
