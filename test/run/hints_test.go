@@ -186,7 +186,9 @@ func TestHintsHelp(t *testing.T) {
 			fails: []string{"answer", "ID", "--approve"}, hint: "omniagent answer ID --question colour 'TEXT'",
 		},
 		"a text in place of a yes": {
-			begin: []string{"run", "--agent", "native", "-m", "m", "--provider", "openai", "--approval", "prompt", "-p", "x"},
+			begin: []string{
+				"run", "--agent", "native", "-m", "m", "--provider", "openai", "--approval", "prompt", "-p", "x",
+			},
 			fails: []string{"answer", "ID", "perhaps"}, hint: "omniagent answer ID --question q1.1 --approve",
 		},
 	} {
