@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-const mostWords = 35_000
+// mostWords was 35,000 before the pages said who changed what, what walls throw away and what runs later.
+const mostWords = 38_000
 
 // TestWordsOfPages: what people read to use the program stays short. Pages that are made from tables, the evaluation,
 // and what is for auditors and developers are not counted.

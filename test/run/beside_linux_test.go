@@ -49,7 +49,8 @@ func besides(t *testing.T, seed uint64, walls bool) {
 	}
 	p.put("shared", "one\ntwo\nthree\n")
 	both := seed%3 == 0
-	if script.WriteString("echo agent >>shared; : >ended\n"); both { // what both write within a moment is not told apart
+	script.WriteString("echo agent >>shared; : >ended\n")
+	if both { // what both write within a moment is not told apart
 		script.WriteString("while ! test -e mine0; do sleep 0.01; done\n")
 	}
 	script.WriteString("echo said\n")
