@@ -37,7 +37,7 @@ func (c *Chat) about(one *Question, q *event.Ask) {
 	default:
 		one.Title, one.Detail = "Use "+text.Name(call.Name), bars(members(call))
 	}
-	one.Why = text.Name(q.Reason)
+	one.Why = text.Cut(text.Name(text.Decided(q.Reason)), 4*shortCommand) // it may quote the command
 	if part := text.Decided(q.Part); q.Reason != "" && part != command && call.Command != "" && part != "" {
 		one.Why += ": " + text.OneLine(part, 2*shortCommand)
 	}
