@@ -42,6 +42,7 @@ func (p Parts) chat() *contract.Command {
 	params = slices.Concat(params, rehearsalParams(), hostParams(), []contract.Param{forkFlag()})
 	return &contract.Command{
 		Path: "chat", Summary: "talk to an agent in this terminal", Class: contract.Terminal, Danger: contract.Mutating,
+		Interactive: true,
 		Detail: "A line is a message; while the agent works it waits for the end of the turn. /help lists the " +
 			"commands: " +
 			"/agent changes the agent,\n/resume with an earlier conversation. @file:PATH sends a file, " +

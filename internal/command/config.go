@@ -323,7 +323,7 @@ func configList() *contract.Command {
 		Path: "config list", Summary: "list every configuration key with its value and source", Danger: contract.Safe,
 		Output: contract.TypeOf[settingsData](),
 		List: &contract.List{
-			Key: "settings", ID: "key", Order: "key", Limit: 200, Columns: []string{"key", "value", "source"},
+			Key: "settings", ID: "key", Order: "key", Columns: []string{"key", "value", "source"},
 		},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "the settings are listed"}},
 		Examples: []contract.Example{{Description: "All settings", Command: "omniagent config list"}},

@@ -94,7 +94,8 @@ func helpOf(t *testing.T, p *contract.Program, words ...string) string {
 	if status := p.Run(context.Background(), host, nil); status != 0 {
 		t.Fatalf("%v --help: exit %d", words, status)
 	}
-	return stderr.String()
+	_, page, _ := strings.Cut(stderr.String(), "\n\n") // the first line is about the pipe
+	return page
 }
 
 // agentsPage returns AGENTS.md with the version and the table of commands generated anew.
