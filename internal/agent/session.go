@@ -42,6 +42,8 @@ type Services struct {
 	Timeout time.Duration // for a turn; 0 for no limit
 	CanAsk  bool          // somebody answers questions
 	Hook    Hook          // nil if the host does not intervene
+	// Replied is called when a person's answer is on record, before the agent gets it. It may block; it may be nil.
+	Replied func(question string)
 	// Cover returns which changes of the current turn can be undone; it may be nil.
 	Cover func() event.Cover
 	// Serve passes a message to an MCP server that lives in the host, and returns its answer; it may be nil.

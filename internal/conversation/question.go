@@ -200,6 +200,9 @@ func (c *Conversation) reply(r event.Reply) error {
 	c.record(event.Event{Kind: event.Replied, Turn: open.turn, Reply: &r})
 	c.sync()
 	go func() {
+		if seen := c.o.Services.Replied; seen != nil {
+			seen(r.Question)
+		}
 		if err := mind.Answer(given); err != nil && given.Option != event.Deny {
 			// It may still wait for an answer that it can take.
 			_ = mind.Answer(event.Reply{Question: given.Question, Option: event.Deny, ByUs: true})

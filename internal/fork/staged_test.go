@@ -137,20 +137,22 @@ func TestApplyWhileGitIsUsed(t *testing.T) {
 		"merges":   {"git rev-parse HEAD >.git/MERGE_HEAD", "refs/heads/main\nfirst\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, f := newStaging(t, "")
 			bin := t.TempDir()
+			t.Setenv("PATH", bin+":"+os.Getenv("PATH")) // from here on, the store looks for git there first
+			g, f := newStaging(t, "")
 			// Apply runs git ls-tree when the plan is complete.
 			script := "#!/bin/sh\ncase \" $* \" in *' ls-tree '*) PATH=${PATH#*:}; (cd " + g.dir + "\n" + c.script +
 				"\n);; esac\nexec " + real + " \"$@\"\n"
 			if err := hermetic.WriteProgram(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 			out, err := f.Apply(t.Context(), g.snapshots, fork.Request{})
 			if !errors.Is(err, fault.Conflicting) || strings.Count(err.Error(), "has changed while") != 1 {
 				t.Errorf("%v %+v", err, out)
 			}
-			t.Setenv("PATH", strings.TrimPrefix(os.Getenv("PATH"), bin+":"))
+			if err := os.Remove(filepath.Join(bin, "git")); err != nil {
+				t.Fatal(err)
+			}
 			for range 2 {
 				if name == "staged" {
 					g.hasStaged(c.heads)

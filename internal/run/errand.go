@@ -98,6 +98,7 @@ type errand struct {
 	give    context.CancelCauseFunc // ends the turn
 	running map[string]bool         // calls without a result
 	cut     bool                    // the events ended before the turn
+	replies replies
 
 	began   time.Time
 	mu      sync.Mutex
@@ -116,7 +117,10 @@ func (e Errand) Do(ctx context.Context) Ending {
 		asking: map[string]context.CancelFunc{},
 	}
 	w.ending.Tools = map[string]*ToolCall{}
-	talk, err := e.Open(ctx, e.Agent, e.Spec, e.Services)
+	services := e.Services
+	services.Replied = w.replies.await
+	defer w.replies.close()
+	talk, err := e.Open(ctx, e.Agent, e.Spec, services)
 	if err != nil {
 		w.ending.Err = cmp.Or(context.Cause(ctx), err)
 		return w.ending
@@ -143,6 +147,7 @@ func (e Errand) Do(ctx context.Context) Ending {
 		}
 		life := w.watched(ctx)
 		err = w.listen(life, events)
+		w.replies.close() // nobody looks any more
 		w.give(nil)
 		w.persons.Wait()
 		w.Person = nil // the turn no longer waits for answers
@@ -283,6 +288,7 @@ func (w *errand) listen(ctx context.Context, events *conversation.Events) error 
 			w.take(ctx, e)
 		}
 		w.tell(e)
+		w.replies.told(e)
 		w.alive()
 	}
 	return nil
