@@ -117,10 +117,9 @@ func (e Errand) Do(ctx context.Context) Ending {
 		asking: map[string]context.CancelFunc{},
 	}
 	w.ending.Tools = map[string]*ToolCall{}
-	services := e.Services
-	services.Replied = w.replies.await
+	e.Services.Replied = w.replies.await
 	defer w.replies.close()
-	talk, err := e.Open(ctx, e.Agent, e.Spec, services)
+	talk, err := e.Open(ctx, e.Agent, e.Spec, e.Services)
 	if err != nil {
 		w.ending.Err = cmp.Or(context.Cause(ctx), err)
 		return w.ending
