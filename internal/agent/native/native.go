@@ -90,6 +90,7 @@ type Mind struct {
 	written bool                 // the model writes its calls as text
 	walls   *enclosure.Enclosure // may be nil
 	refused refusals             // refusals that the model has not seen
+	left    leftovers
 	closers []func()
 	once    sync.Once // around closers
 }
@@ -161,7 +162,7 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	s.File, s.Project = o.instructions(root)
 	place := PlaceOf(append([]string{env.Files.Path()}, env.Files.More()...), o.Home, o.Agents, o.Lookup)
 	services := o.Services
-	services.CanAsk = o.CanAsk
+	services.CanAsk, services.Tell = o.CanAsk, m.left.tells(services.Tell)
 	return engine.Options{
 		ID: o.Kept.ID(), Services: services, Client: o.client(o.Choice), Retry: o.Choice.Patience(), Mode: o.Mode,
 		Limits: o.Limits, Search: o.searches(t.away), Journal: o.Kept, Todos: env.Todos, System: engine.System(s),
@@ -214,7 +215,7 @@ func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	}
 	commands, err := shell.New(shell.Options{
 		Root: o.Dir, Env: o.inheritance().Commands(o.Env), Private: private, Secrets: o.known, Starter: starter,
-		Opened: m.walls.Opened(), Kept: m.refused.take,
+		Opened: m.left.follow(m.walls.Opened()), Kept: m.refused.take,
 	})
 	if err != nil {
 		o.Log("the model can run no commands: %v", err)

@@ -65,8 +65,9 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 		o.Log("commands run behind the walls %s alone, which do not hold all: %v", walls.Claim().Name, why)
 	}
 	m.walls = walls
+	m.leaves(o, walls, temp)
 	m.closers = append(m.closers, func() { _ = walls.Close() })
-	return walls.Starter(), nil
+	return m.left.follow(walls.Starter()), nil
 }
 
 // watcher returns who wants to know what commands write; nil: nobody.

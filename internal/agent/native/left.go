@@ -1,0 +1,109 @@
+package native
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"omniagent/internal/enclosure"
+	"omniagent/internal/event"
+	"omniagent/internal/pathname"
+	"omniagent/internal/process"
+	"omniagent/internal/shell"
+)
+
+// leftovers are what commands write into their temporary directory, which goes with the walls. What programs leave
+// there by themselves has names that no command says.
+type leftovers struct {
+	dir    string // as it lies here; empty: there are no walls
+	as     string // as commands see it
+	places []string
+
+	mu    sync.Mutex
+	words map[string]bool // that the commands consist of
+	told  []string
+}
+
+// follow reads the words of the commands that a starter starts.
+func (l *leftovers) follow(start shell.Starter) shell.Starter {
+	if start == nil || l.dir == "" {
+		return start
+	}
+	return func(line, dir string, env []string) (process.Plan, error) {
+		l.mu.Lock()
+		for _, word := range strings.FieldsFunc(line, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-+@", r)
+		}) {
+			l.words[word] = true
+		}
+		l.mu.Unlock()
+		return start(line, dir, env)
+	}
+}
+
+// take returns what lies there under a name that a command has said, each once.
+func (l *leftovers) take() (paths []string) {
+	if l.dir == "" {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entries, _ := os.ReadDir(l.dir)
+	for _, entry := range entries {
+		path := filepath.Join(l.as, entry.Name())
+		stays := func(place string) bool { return pathname.Within(path, place) } // is mounted there
+		if !l.words[entry.Name()] || slices.ContainsFunc(l.places, stays) {
+			continue
+		}
+		if entry.IsDir() {
+			path += string(filepath.Separator)
+		}
+		if !slices.Contains(l.told, path) && holdsFile(filepath.Join(l.dir, entry.Name())) {
+			l.told, paths = append(l.told, path), append(paths, path)
+		}
+	}
+	return paths
+}
+
+// holdsFile reports whether a path is a file or a link, or a directory with one.
+func holdsFile(path string) (found bool) {
+	_ = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && (entry.Type().IsRegular() || entry.Type()&fs.ModeSymlink != 0) {
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
+// tells adds to the end of a turn what is not kept.
+func (l *leftovers) tells(tell func(event.Event)) func(event.Event) {
+	if tell == nil {
+		return nil
+	}
+	return func(e event.Event) {
+		if e.Kind == event.Ended && e.End != nil && e.Parent == "" {
+			if lost := l.take(); len(lost) > 0 {
+				end := *e.End
+				end.NotKept, end.KeptBy, e.End = lost, "--add-dir DIR", &end
+			}
+		}
+		tell(e)
+	}
+}
+
+// leaves begins to follow what commands leave behind walls in their temporary directory.
+func (m *Mind) leaves(o *Options, walls *enclosure.Enclosure, temp string) {
+	m.left.dir, m.left.as, m.left.words = temp, temp, map[string]bool{}
+	if walls.Claim().Name == "namespaces" {
+		m.left.as = "/tmp"
+	}
+	for _, place := range append([]string{o.Dir, o.Home}, o.Terms.Dirs...) {
+		m.left.places = append(m.left.places, pathname.Real(place))
+	}
+}
