@@ -17,7 +17,7 @@ func TestHelpOnATerminal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	pager := filepath.Join(w.bin, "leaf")
-	script := "#!/bin/sh\n/bin/cat >paged\necho \"<paged $1>\"\n"
+	script := "#!/bin/sh\n/bin/cat >'" + filepath.Join(w.root, "paged") + "'\necho \"<paged $1>\"\n"
 	if err := hermetic.WriteProgram(pager, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
