@@ -2,6 +2,7 @@ package copilot
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -44,7 +45,8 @@ func show(events []event.Event) string {
 			fmt.Fprintf(&b, " %+v", *e.Denial)
 		}
 		if e.Ask != nil {
-			fmt.Fprintf(&b, " %+v", *e.Ask)
+			ask, _ := json.Marshal(e.Ask)
+			fmt.Fprintf(&b, " %s", ask)
 		}
 		if e.Retry != nil {
 			fmt.Fprintf(&b, " %+v", *e.Retry)
@@ -149,7 +151,7 @@ func TestDecodeOddLines(t *testing.T) {
 		{`{"type":"result","exitCode":0}`, `end ok=true`},
 		{
 			`{"type":"user_input.requested","data":{"requestId":"r","question":"which?","choices":["a","b"]}}`,
-			"question {ID:r Text:which? Options:[a b] Tool:<nil> Form:false}",
+			`question {"id":"r","text":"which?","options":["a","b"]}`,
 		},
 		{
 			`{"type":"assistant.message","agentId":"x","data":{"content":"of a sub-agent"}}`,
