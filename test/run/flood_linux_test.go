@@ -4,7 +4,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -72,6 +71,7 @@ func TestDeluge(t *testing.T) {
 				d.args...)...)
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
+			peak := hermetic.Weighed(t, cmd)
 			out, err := cmd.StdoutPipe()
 			if err == nil {
 				err = cmd.Start()
@@ -85,9 +85,8 @@ func TestDeluge(t *testing.T) {
 			}
 			_, err = io.Copy(io.Discard, out)
 			_ = cmd.Wait()
-			usage, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-			if usage == nil || usage.Maxrss<<10 > mostMemory {
-				t.Errorf("it took %d MiB", usage.Maxrss>>10)
+			if n := peak(); n > mostMemory {
+				t.Errorf("it took %d MiB", n>>20)
 			}
 			shown := p.call("runs", "show", id)
 			if err != nil || shown.Data.Status != d.status || shown.Data.Reason != d.reason ||

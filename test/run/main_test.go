@@ -25,6 +25,7 @@ var program string
 
 func TestMain(m *testing.M) {
 	hermetic.Signals()
+	hermetic.Weighing()
 	if dir := os.Getenv(serving); dir != "" {
 		os.Exit(serve(dir))
 	}

@@ -3,7 +3,6 @@ package shim
 import (
 	"io"
 	"strings"
-	"syscall"
 	"testing"
 
 	"omniagent/internal/hermetic"
@@ -39,10 +38,10 @@ func TestFlood(t *testing.T) {
 			cmd.Env = append(cmd.Env, "IS_SANDBOX=1")
 			var stderr strings.Builder
 			cmd.Stdout, cmd.Stderr = io.Discard, &stderr
+			peak := hermetic.Weighed(t, cmd)
 			_ = cmd.Run()
-			usage, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-			if usage == nil || usage.Maxrss > 64<<10 {
-				t.Errorf("it took %d MiB", usage.Maxrss>>10)
+			if n := peak(); n > 64<<20 {
+				t.Errorf("it took %d MiB", n>>20)
 			}
 			if told := strings.Contains(stderr.String(), "reached the limit of 128 MiB"); told != f.limited {
 				t.Errorf("%v: %s", cmd.ProcessState, stderr.String())

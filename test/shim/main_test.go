@@ -29,6 +29,7 @@ const stubVariable = "OMNIAGENT_STUB"
 // TestMain builds the program once. Called under the name of an agent, this binary is a stub of it.
 func TestMain(m *testing.M) {
 	hermetic.Signals()
+	hermetic.Weighing()
 	if spec := os.Getenv(stubVariable); spec != "" && slices.Contains(agents(), filepath.Base(os.Args[0])) {
 		os.Exit(stub(spec))
 	}
