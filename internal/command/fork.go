@@ -343,7 +343,8 @@ func (p Parts) forkApply() *contract.Command {
 		Detail: "Changes of both are merged; where they meet, the file gets marks and is listed. Commits arrive " +
 			"on the " +
 			"branch if neither it nor\nthe index has moved, else as the branch fork/NAME. What is run later by " +
-			"itself, such as a hook, stays in the fork\nunless --take names it. See docs/forks.md.",
+			"itself, such as a hook, stays in the fork\nunless --take names it; commits that have it " +
+			"become the branch fork/NAME. See docs/forks.md.",
 		DryRun: true, Reversible: true, Output: contract.TypeOf[forkApplied](), Volatile: []string{"turn"},
 		Params:   []contract.Param{forkParam(), takeParam()},
 		Files:    []contract.FileEffect{forkFiles(), undoFiles(), {Path: ".", Type: "state"}},
@@ -395,6 +396,7 @@ func (p Parts) bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (f
 		c.Warn("FORK_HISTORY", "the fork has dropped or replaced commits of your branch, so that stays where it is; "+
 			"the fork's is the branch %s", out.Branch)
 	}
+	warnHeld(c, out)
 	if err == nil && !c.DryRun() {
 		warnOwn(ctx, c, f)
 	}
@@ -426,6 +428,17 @@ func warnOwn(ctx context.Context, c *contract.Call, f *fork.Fork) {
 	}
 	c.Warn("FORK_OWN", "commits of %s%s stay in the fork; omniagent fork diff %s lists them", text.Visible(first), more,
 		f.Name)
+}
+
+// warnHeld says why commits have not moved the branch.
+func warnHeld(c *contract.Call, out fork.Outcome) {
+	at := slices.IndexFunc(out.Conflicts, func(k fork.Conflict) bool { return k.Later })
+	if out.Held == "" || at < 0 {
+		return
+	}
+	path := text.Visible(text.Shell(out.Conflicts[at].Path))
+	c.Warn("FORK_HELD", "commits stay on the branch %s, because they have files that are run later by themselves; "+
+		"git diff HEAD...%s -- %s shows one, and --take %s takes it", out.Held, out.Held, path, path)
 }
 
 // orTake is how what is run later by itself comes home.

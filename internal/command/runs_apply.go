@@ -104,7 +104,7 @@ func (p Parts) applyRun(ctx context.Context, c *contract.Call, runs run.Store) (
 		d.Branch, d.Commits, err = orNil(branch), count, errBranch
 		if changes, errChanges := f.Changes(ctx); err == nil && errChanges == nil {
 			warnLeftOut(c, f.LeftOut(changes))
-			if later := f.RunsLater(p.later(c, f), changes); len(later) > 0 {
+			if later := f.RunsLater(ctx, p.later(c, f), changes); len(later) > 0 {
 				c.Warn("RUNS_LATER", "the branch has what is run later by itself once it is checked out: %s",
 					text.Visible(strings.Join(later, ", ")))
 			}

@@ -31,6 +31,7 @@ type Outcome struct {
 	Branch    string     // the branch with these commits
 	InPlace   bool       // Branch is the checked out one
 	Rewrote   bool       // Branch is another one because the fork has dropped commits of the checked out one
+	Held      string     // the branch where commits stay because of files that are run later by themselves
 	Resumed   bool       // completed an earlier Apply whose process had died
 	Gaps      []tree.Gap // what undo cannot restore
 	Later     []string   // paths of Applied and Merged that are run later by themselves, see Request.Take
@@ -137,10 +138,11 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, r Request) (Outc
 	if err := a.plan(); err != nil {
 		return a.out, err
 	}
-	move, err := f.commits(ctx, a.old)
+	move, err := f.commits(ctx, a.old, a.stayPut)
 	if err != nil {
 		return a.out, err
 	}
+	a.out.Held = move.held
 	if move.incomplete {
 		a.conflict(".git", incomplete)
 	}

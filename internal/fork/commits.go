@@ -137,6 +137,7 @@ type move struct {
 	inPlace bool
 	// the history of the fork's commits ends elsewhere, as after git fetch --depth, or is damaged
 	incomplete bool
+	held       string // the branch where commits stay because they have files that are run later by themselves
 	rewrote    bool   // the fork no longer has the commit of the branch
 	index      []byte // the fork's index; nil if it has none of its own
 	keepIndex  bool   // an Apply that was killed has moved the branch, and somebody has staged since
@@ -170,7 +171,9 @@ func (a *applying) considerSubmodules(m move) error {
 }
 
 // commits finds the fork's commits, and copies their objects, which has no effect by itself.
-func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
+//
+// stayPut says whether commits between two may not move the branch.
+func (f *Fork) commits(ctx context.Context, old journal, stayPut func(from, to string) (bool, error)) (move, error) {
 	m := move{fork: f, old: old}
 	stood, known := f.stood()
 	if f.GitDir == "" || !known {
@@ -204,6 +207,12 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 	if m.count < 0 {
 		return move{fork: f, incomplete: true}, nil
 	}
+	return m.target(ctx, stayPut)
+}
+
+// target decides which branch gets the commits.
+func (m move) target(ctx context.Context, stayPut func(from, to string) (bool, error)) (move, error) {
+	f, there := m.fork, m.there
 	unstaged := m.unstaged()
 	m.keepIndex = m.arrived(m.from) && !unstaged
 	m.inPlace = m.unmoved(m.from) && (unstaged || m.keepIndex) && m.isPlain(ctx)
@@ -211,12 +220,23 @@ func (f *Fork) commits(ctx context.Context, old journal) (move, error) {
 		_, err := f.git(ctx, "merge-base", "--is-ancestor", m.from.Commit, there.Commit)
 		m.inPlace, m.rewrote = err == nil, err != nil
 	}
+	held := false
+	var err error
+	if m.inPlace && !m.arrived(m.from) {
+		if held, err = stayPut(m.stood.Commit, there.Commit); err != nil {
+			return m, err
+		}
+	}
+	m.inPlace = m.inPlace && !held
 	if m.inPlace {
 		m.ref = there.Ref
 	} else {
 		var has bool
 		if m.ref, has, err = f.freeBranch(ctx, there.Commit); err != nil {
 			return m, err
+		}
+		if held {
+			m.held = strings.TrimPrefix(m.ref, "refs/heads/")
 		}
 		if has {
 			m.ref, m.to, m.count, m.rewrote = "", "", 0, false

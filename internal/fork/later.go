@@ -1,6 +1,7 @@
 package fork
 
 import (
+	"context"
 	"os"
 	"path"
 	"path/filepath"
@@ -80,8 +81,8 @@ func (l *later) isGitDir(dir string) bool {
 	return yes
 }
 
-// RunsLater returns those of the changes of a fork that are run later by themselves.
-func (f *Fork) RunsLater(policy autorun.Policy, changes []Change) (names []string) {
+// RunsLater returns those of the changes and files in commits of a fork that are run later by themselves.
+func (f *Fork) RunsLater(ctx context.Context, policy autorun.Policy, changes []Change) (names []string) {
 	l := f.later(&policy)
 	for _, c := range changes {
 		var was, is *side
@@ -89,6 +90,17 @@ func (f *Fork) RunsLater(policy autorun.Policy, changes []Change) (names []strin
 			was = &side{}
 		}
 		if !c.dir && l.why(c.Path, was, is) != "" {
+			names = append(names, c.Path)
+		}
+	}
+	stood, known := f.stood()
+	there, err := f.inside().head()
+	if f.GitDir == "" || !known || err != nil || there.Commit == "" {
+		return names
+	}
+	planted, _ := l.planted(ctx, stood.Commit, there.Commit)
+	for _, c := range planted {
+		if !slices.Contains(names, c.Path) {
 			names = append(names, c.Path)
 		}
 	}

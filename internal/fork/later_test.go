@@ -72,3 +72,41 @@ func TestWhatRunsLaterStaysInTheFork(t *testing.T) {
 		}
 	})
 }
+
+// Commits with a file that is run later by itself do not move the branch, also where a later commit removes the file,
+// because the next checkout would write it.
+func TestCommitsThatRunLater(t *testing.T) {
+	for name, then := range map[string]string{"there": "", "removed": "git rm -q mise.toml; git commit -qm less"} {
+		t.Run(name, func(t *testing.T) {
+			tiers(t, func(t *testing.T, tier fork.Tier) {
+				g := newRepository(t)
+				was := g.sh(g.dir, "git rev-parse HEAD")
+				f := g.make("try", tier)
+				g.run(f, `echo x >mise.toml; echo y >plain; git add .; git commit -qm more; `+then)
+				policy := autorun.For(g.dir, nil, "")
+				request := fork.Request{Policy: &policy}
+				for range 2 {
+					out, err := f.Apply(t.Context(), g.snapshots, request)
+					if err != nil || out.InPlace || out.Held != "fork/try" || len(out.Conflicts) != 1 ||
+						out.Conflicts[0].Path != "mise.toml" || !out.Conflicts[0].Later {
+						t.Errorf("%v %+v", err, out)
+					}
+				}
+				if is := g.sh(g.dir, "git rev-parse HEAD; git checkout -q .; ls mise.toml 2>/dev/null"); is != was {
+					t.Errorf("%q, was %q", is, was)
+				}
+				if g.read("plain") != "y\n" {
+					t.Error("what is not run later has not come home")
+				}
+				request.Take = []string{"mise.toml"}
+				out, err := f.Apply(t.Context(), g.snapshots, request)
+				if err != nil || !out.InPlace || out.Held != "" || len(out.Conflicts) > 0 {
+					t.Errorf("named: %v %+v", err, out)
+				}
+				if is := g.sh(g.dir, "git status --porcelain -- plain mise.toml; git rev-list HEAD...fork/try"); is != "" {
+					t.Errorf("the branch has not moved: %q", is)
+				}
+			})
+		})
+	}
+}
