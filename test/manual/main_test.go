@@ -212,6 +212,9 @@ func (r reader) types(t *testing.T, options, text string) (string, int) {
 		must(t, err)
 	}
 	err = cmd.Wait()
+	if ctx.Err() != nil {
+		_ = terminal.Close() // what the shell started may still wait there
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatalf("%v\n%s", err, shown.String())
