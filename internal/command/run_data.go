@@ -60,7 +60,7 @@ type runChanges struct {
 	Files   contract.Foreigns[tree.Change] `json:"files"`
 	Git     contract.Foreigns[string]      `json:"git" doc:"what differs of the repository itself: HEAD, refs, configuration, hooks"`
 	Ignored int                            `json:"ignored" doc:"further files, which the repository ignores"`
-	Later   contract.Foreigns[string]      `json:"runs_later" doc:"those of them, relative to the directory, that run later by themselves, such as a hook"`
+	Later   contract.Foreigns[string]      `json:"runs_later" doc:"those of files, git and perhaps, relative to the directory, that run later by themselves, such as a hook"`
 	Partial contract.Foreigns[string]      `json:"partial" doc:"what could not be looked at"`
 	Perhaps contract.Foreigns[run.Doubt]   `json:"perhaps" doc:"what differs too, perhaps because of others, and why; not counted"`
 	By      string                         `json:"by" enum:"agent" doc:"who changed count and files"`
@@ -240,7 +240,15 @@ func (d runData) changes(b *strings.Builder) {
 	if d.Changed == nil {
 		return
 	}
-	defer d.perhaps(b)
+	d.own(b)
+	d.perhaps(b)
+	if len(d.Changed.Later) > 0 {
+		b.WriteString(text.Visible(autorun.Sentence(d.Changed.Later)) + "\n")
+	}
+}
+
+// own lists what the run has changed.
+func (d runData) own(b *strings.Builder) {
 	if d.Changed.Count == 0 {
 		if len(d.doubts) == 0 {
 			b.WriteString("No file has changed.\n")
@@ -262,9 +270,6 @@ func (d runData) changes(b *strings.Builder) {
 	}
 	if d.undo != "" {
 		fmt.Fprintf(b, "Take back: %s\n", d.undo)
-	}
-	if len(d.Changed.Later) > 0 {
-		b.WriteString(text.Visible(autorun.Sentence(d.Changed.Later)) + "\n")
 	}
 }
 

@@ -2,6 +2,7 @@ package opening
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -173,6 +174,6 @@ func (l *snapshots) End(at time.Time) {
 		l.log("the snapshot after the turn failed: %v", err)
 	}
 	if l.top != "" {
-		l.sayLater(l.policy, l.top, record.Changed)
+		l.sayLater(l.policy, l.top, slices.Concat(record.Changed, record.Perhaps)) // by whatever hand
 	}
 }

@@ -466,10 +466,10 @@ func (o *Owner) rest(v Verdict, e Ending, changed *Changes) error {
 	return err
 }
 
-// changed returns the changes since before the run, with those that are run later by themselves.
+// changed returns the changes since before the run, with those that are run later by themselves, by whatever hand.
 func (o *Owner) changed(ctx context.Context) *Changes {
 	changed := o.Run.changed(ctx)
-	if changed == nil || o.Later == nil || changed.Count+len(changed.Git) == 0 {
+	if changed == nil || o.Later == nil || changed.Count+len(changed.Git)+changed.Doubtful == 0 {
 		return changed
 	}
 	policy := o.Later(o.Run.Dir).Once()
@@ -481,6 +481,11 @@ func (o *Owner) changed(ctx context.Context) *Changes {
 	for _, name := range changed.Git {
 		if policy.RunsLater(name, false) {
 			changed.Later = append(changed.Later, name)
+		}
+	}
+	for _, d := range changed.Perhaps {
+		if d.Status != tree.Deleted && policy.RunsLater(d.Path, d.Status == tree.Added) {
+			changed.Later = append(changed.Later, d.Path)
 		}
 	}
 	return changed

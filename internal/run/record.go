@@ -219,7 +219,7 @@ type Changes struct {
 	Removed int           `json:"removed,omitempty"`    // the same
 	Git     []string      `json:"git,omitempty"`        // changes of the repository itself: HEAD, refs, hooks, …
 	Ignored int           `json:"ignored,omitempty"`    // number of ignored files
-	Later   []string      `json:"runs_later,omitempty"` // those of Files and Git that are run later by themselves
+	Later   []string      `json:"runs_later,omitempty"` // those of Files, Git and Perhaps that are run later
 	Partial []string      `json:"partial,omitempty"`    // paths that could not be read
 	// Perhaps differ too, perhaps because of the run: at most mostFiles of them. Doubtful is how many do.
 	Perhaps  []Doubt `json:"perhaps,omitempty"`
