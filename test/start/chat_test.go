@@ -36,7 +36,7 @@ func TestChat(t *testing.T) {
 		}},
 		"nobody":  {"first\n", false, []string{"failed: It did not run", "You said ", "\nfirst\n"}},
 		"exit":    {"/exit\nfirst\n", false, []string{"/help lists"}},
-		"nothing": {"\n  \n", false, []string{"/help lists the commands.\n> "}},
+		"nothing": {"\n  \n", false, []string{"/help lists the commands.\n", "\n> "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

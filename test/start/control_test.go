@@ -112,7 +112,7 @@ func TestModes(t *testing.T) {
 		"default": {outcome{"nnn", 0}, outcome{"nny", 3}}, "prompt": {outcome{"nyy", 3}, outcome{"nyy", 3}},
 		"interactive": {outcome{"yyy", 3}, outcome{"yyy", 3}},
 		"auto-edit":   {outcome{"nnn", 0}, outcome{"nny", 3}}, "auto": {outcome{"nnn", 0}, outcome{"nnn", 0}},
-		"deny":              {outcome{"yyy", 0}, outcome{"yyy", 0}},
+		"deny":              {outcome{"yyy", 3}, outcome{"yyy", 3}},
 		"default, no walls": {outcome{"nny", 3}, outcome{"nny", 3}}, "auto-edit, no walls": {
 			outcome{"nny", 3},
 			outcome{"nny", 3},

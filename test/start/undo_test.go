@@ -215,7 +215,7 @@ func TestTheHintRestoresWhatWasKept(t *testing.T) {
 	typed("mine", "redo")
 }
 
-// TestAPersonReadsSentences asks for the plain form.
+// TestAPersonReadsSentences asks for the plain form. Without walls nothing saw who wrote a path.
 func TestAPersonReadsSentences(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -236,6 +236,8 @@ func TestAPersonReadsSentences(t *testing.T) {
 	listed, _ := p.undo(t, "undo", "--list")
 	took := " (" + a0(listed) + ")."
 	kept := "Kept unchanged:\n  b.txt: it was changed after the turn\n"
+	unseen := ": it is not certain that the turn changed it: nothing saw who wrote it\n"
+	doubted := "  a.txt" + unseen + "  b.txt" + unseen + "  c.txt" + unseen
 	for _, c := range []struct {
 		want int
 		args []string
@@ -245,14 +247,17 @@ func TestAPersonReadsSentences(t *testing.T) {
 		{0, []string{"undo", "--list", "--session", "nobody"}, "There is no turn to take back.\n"},
 		{0, []string{"undo", "nothing", "--list"}, "There is no turn to take back.\n"},
 		{2, []string{"undo", "--list", "--take-old"}, "--take-old"},
+		{0, []string{"undo", "--dry-run"}, "\nWould restore nothing.\nWould keep unchanged:\n" + doubted},
 		{
 			0,
-			[]string{"undo", "--dry-run"},
+			[]string{"undo", "--dry-run", "--take-all"},
 			"\nWould restore 2 paths:\n  a.txt\n  c.txt (removed)\nWould keep unchanged:\n  b.txt: ",
 		},
-		{3, []string{"undo"}, took + "\nRestored 2 paths:\n  a.txt\n  c.txt (removed)\n" + kept},
+		{3, []string{"undo"}, took + "\nRestored nothing.\nKept unchanged:\n" + doubted},
+		{3, []string{"undo", a0(listed), "--take-all"}, took + "\nRestored 2 paths:\n  a.txt\n  c.txt (removed)\n" + kept},
 		{0, []string{"redo"}, "Took back the undo of native from "},
-		{0, []string{"undo", "--take-old"}, "Restored 3 paths:\n"},
+		{0, []string{"redo"}, "Took back the undo of native from "}, // the one that restored nothing
+		{0, []string{"undo", "--take-old", "--take-all"}, "Restored 3 paths:\n"},
 	} {
 		if text := plain(c.want, c.args...); !strings.Contains(text, c.text) {
 			t.Errorf("%v answers\n%s\nwithout\n%s", c.args, text, c.text)
