@@ -387,8 +387,8 @@ func TestDelegateChat(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	for _, part := range []string{
-		"⏺ Delegate to scribe: write new.txt", "? scribe asks: Which colour?", "  scribe: Done", "  added colour +1 -0",
-		"  omniagent runs diff run-",
+		"⏺ Delegate to scribe: write new.txt", "? native asks\n  │ scribe asks: Which colour?\n", "  scribe: Done",
+		"  added colour +1 -0", "  omniagent runs diff run-",
 	} {
 		if !strings.Contains(seen, part) {
 			t.Errorf("no %q in:\n%s", part, seen)

@@ -126,7 +126,8 @@ func claimOf(o outcome) string {
 // have walls around a project alone, or none by the person's own word.
 func TestHomeIsNoWorkspace(t *testing.T) {
 	inTiers(t, func(t *testing.T, where tier) {
-		const line = "mkdir -p {home}/.config/git && echo evil > {home}/.config/git/config; touch ran"
+		// In a script, because the text of a command that makes such a file is asked about without walls too.
+		const script = "mkdir -p {home}/.config/git && echo evil > {home}/.config/git/config; touch ran"
 		for name, c := range map[string]struct {
 			dir, link string
 			args      []string
@@ -150,7 +151,8 @@ func TestHomeIsNoWorkspace(t *testing.T) {
 				for _, arg := range c.args {
 					args = append(args, g.fill(arg, ""))
 				}
-				o := g.turn(t, where, []string{bash(g.fill(line, ""))}, args...)
+				g.write(t, g.work+"/do.sh", g.fill(script, ""))
+				o := g.turn(t, where, []string{bash("sh do.sh")}, args...)
 				if exists(g.work+"/ran") != c.runs {
 					t.Fatalf("ran: %v\n%s\n%s", !c.runs, o.out, o.stderr)
 				}
