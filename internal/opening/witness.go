@@ -59,7 +59,7 @@ type witness struct {
 	silent  bool // the agent need not tell its calls at all
 	log     func(format string, args ...any)
 	later   func(dir string) autorun.Policy // see sayLater; nil: it is not said
-	touched *touch.Log
+	touched *touch.Log                      // nil: nothing sees what the agent writes
 
 	last *snapshots // the methods of a conversation begin one turn after another
 
@@ -87,7 +87,9 @@ func (w *witness) Begin(turn int64) conversation.Snapshots {
 			<-before.ended
 		}
 		var err error
-		l.seen = w.touched.Open()
+		if w.touched != nil {
+			l.seen = w.touched.Open()
+		}
 		if l.turn, err = w.store.Begin(context.Background(), origin); err != nil {
 			w.say("undo does not cover this conversation: %v", err)
 			return
@@ -161,7 +163,9 @@ func (l *snapshots) Cover() event.Cover {
 func (l *snapshots) End(at time.Time) {
 	defer close(l.ended)
 	<-l.begun
-	l.seen.Close()
+	if l.seen != nil {
+		l.seen.Close()
+	}
 	if l.turn == nil {
 		return
 	}
