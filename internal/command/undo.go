@@ -229,8 +229,12 @@ func undoWords(out undo.Outcome, dryRun bool) string {
 		took, restored, kept = "Would take back ", "Would restore ", "Would keep unchanged:"
 	}
 	lines := []string{took + turnWords(out.Turn), restored + plural(len(out.Restored), "path") + ":"}
-	if len(out.Restored) == 0 {
+	switch {
+	case len(out.Restored) > 0:
+	case out.Resumed && !dryRun:
 		lines[1] = restored + "nothing."
+	default:
+		lines = []string{took + "nothing of " + turnWords(out.Turn)}
 	}
 	files := slices.Clone(out.Restored)
 	slices.SortStableFunc(files, func(a, b string) int { return inGit(a) - inGit(b) })

@@ -83,6 +83,13 @@ func choose(records []Record, q Request, root string) (Record, error) {
 			return r, nil
 		}
 	}
+	if q.Run != "" && !q.Redo && (q.TakeOld || q.TakeAll) { // what an undo of the run has kept
+		for _, r := range fits {
+			if r.Kind == OfTurn {
+				return r, nil
+			}
+		}
+	}
 	return Record{}, nothing(q, root)
 }
 

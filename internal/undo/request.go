@@ -339,7 +339,7 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 	defer contents.Close()
 	plans := map[string]*plan{}
 	unsure, err := p.doubtsOf(out.Turn.ID)
-	others := func(string) bool { return false }
+	others := map[string]string{}
 	if len(unsure) > 0 {
 		others = p.besides(out.Turn)
 	}
@@ -357,8 +357,7 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 				return fault.Bare(err).Error(), false
 			}
 			name := nameIn(i, out.Turn.Roots, path)
-			why = unsure[name]
-			return why, why != "" && others(name)
+			return shared(unsure[name], others[name])
 		}
 		o.gitDir, o.name = i > 0, func(path string) string { return nameIn(i, out.Turn.Roots, path) }
 		if start := slices.IndexFunc(is.starts, atRoot); start >= 0 {

@@ -100,10 +100,11 @@ func (p *place) doubtsOf(id string) (doubts, error) {
 	return d, nil
 }
 
-// besides returns a func that reports whether another turn, which ran at the same time, has certainly changed a path.
-func (p *place) besides(r Record) func(name string) bool {
+// besides returns the paths that another turn, which ran at the same time, has certainly changed, each with that turn's
+// name.
+func (p *place) besides(r Record) map[string]string {
 	records, _ := p.list() // it has been listed before
-	certain := map[string]bool{}
+	certain := map[string]string{}
 	for _, other := range records {
 		if other.ID == r.ID || other.Kind != OfTurn || other.Damaged || !other.Judged || !overlap(r, other) {
 			continue
@@ -113,16 +114,32 @@ func (p *place) besides(r Record) func(name string) bool {
 		if err != nil || errThen != nil {
 			continue
 		}
+		named := "the turn " + other.ID
+		if other.Run != "" {
+			named = "the run " + other.Run
+		}
 		for i := range other.Roots {
 			tree.Each(then.before[i], then.after[i], func(path string, _, _ *tree.File) {
 				name := nameIn(i, other.Roots, path)
 				if _, doubted := unsure[name]; !doubted {
-					certain[name] = true
+					certain[name] = named
 				}
 			})
 		}
 	}
-	return func(name string) bool { return certain[name] }
+	return certain
+}
+
+// shared returns why it is not certain that the turn changed a path, and whether it is only another turn's: one that
+// certainly changed it, where nothing saw this one write it.
+func shared(why, other string) (reason string, foreign bool) {
+	switch {
+	case why == "" || other == "":
+		return why, false
+	case why == touch.Both:
+		return why + ", in " + other, false
+	}
+	return why, true
 }
 
 func overlap(a, b Record) bool {

@@ -108,3 +108,42 @@ func TestChangedWorkspace(t *testing.T) {
 		t.Errorf("%s", a)
 	}
 }
+
+// TestTwoRunsWroteOneFile: what the agents of two runs wrote, one after the other while both ran, is kept and told.
+func TestTwoRunsWroteOneFile(t *testing.T) {
+	t.Parallel()
+	wait := func(name string) string { return "while ! test -e " + name + "; do sleep 0.01; done; " }
+	p := newPlace(t).walled().
+		agent("first", "cat >/dev/null; : >began; "+wait("over")+"echo first >>shared.txt; echo said").
+		agent("second", "cat >/dev/null; echo second >>shared.txt; echo said")
+	p.put("shared.txt", "base\n")
+	a := p.run("first", "--yolo", "--detach")
+	p.exists("began")
+	b := p.run("second", "--yolo")
+	p.put("over", "")
+	p.reaches(a.Data.ID, "succeeded")
+	const both = "base\nsecond\nfirst\n"
+	undo := func(want int, args ...string) string {
+		t.Helper()
+		cmd := p.command(append([]string{"undo", "--run", a.Data.ID}, args...)...)
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != want {
+			t.Fatalf("%v: exit %d\n%s", args, code, out)
+		}
+		return string(out)
+	}
+	kept := regexp.MustCompile(`(?s)shared\.txt: .*somebody else changed it too.*` + regexp.QuoteMeta(b.Data.ID))
+	if out := undo(0, "--dry-run", "--output", "plain"); !kept.MatchString(out) {
+		t.Errorf("it does not say what it would keep:\n%s", out)
+	}
+	if out := undo(3, "--output", "plain"); !kept.MatchString(out) || p.read("shared.txt") != both {
+		t.Errorf("it is %q, and it says\n%s", p.read("shared.txt"), out)
+	}
+	undo(5)
+	if out := undo(0, "--take-all", "--output", "plain"); p.read("shared.txt") != "base\n" {
+		t.Errorf("it is %q after --take-all, which says\n%s", p.read("shared.txt"), out)
+	}
+	if out := undo(0, "--take-all", "--output", "plain"); !strings.Contains(out, "Took back nothing of the turn") {
+		t.Errorf("nothing was restored, and it says\n%s", out)
+	}
+}
