@@ -188,6 +188,9 @@ func (v *veiled) serve(listeners <-chan int, begun chan<- bool) {
 
 // hides reports whether a look finds nothing.
 func (v *veiled) hides(r *request, n *notification) bool {
+	if d, known := deedOf(n.number, n.args); known && d.act != opensFile {
+		return false // it changes a name or a mode, and is held for the ledger alone
+	}
 	dir, at := here, n.args[0]
 	if !looksHere(n.number) {
 		dir, at = int32(uint32(n.args[0])), n.args[1]
