@@ -256,7 +256,7 @@ func TestAPersonReadsSentences(t *testing.T) {
 		{3, []string{"undo"}, took + "\nRestored nothing.\nKept unchanged:\n" + doubted},
 		{3, []string{"undo", a0(listed), "--take-all"}, took + "\nRestored 2 paths:\n  a.txt\n  c.txt (removed)\n" + kept},
 		{0, []string{"redo"}, "Took back the undo of native from "},
-		{0, []string{"redo"}, "Took back the undo of native from "}, // the one that restored nothing
+		{0, []string{"redo"}, "Took back nothing of the undo of native from "}, // the one that restored nothing
 		{0, []string{"undo", "--take-old", "--take-all"}, "Restored 3 paths:\n"},
 	} {
 		if text := plain(c.want, c.args...); !strings.Contains(text, c.text) {
