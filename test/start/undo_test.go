@@ -247,13 +247,14 @@ func TestAPersonReadsSentences(t *testing.T) {
 		{0, []string{"undo", "--list", "--session", "nobody"}, "There is no turn to take back.\n"},
 		{0, []string{"undo", "nothing", "--list"}, "There is no turn to take back.\n"},
 		{2, []string{"undo", "--list", "--take-old"}, "--take-old"},
-		{0, []string{"undo", "--dry-run"}, "\nWould restore nothing.\nWould keep unchanged:\n" + doubted},
+		{0, []string{"undo", "--dry-run"}, "Would take back nothing of the turn of native from "},
+		{0, []string{"undo", "--dry-run"}, took + "\nWould keep unchanged:\n" + doubted},
 		{
 			0,
 			[]string{"undo", "--dry-run", "--take-all"},
 			"\nWould restore 2 paths:\n  a.txt\n  c.txt (removed)\nWould keep unchanged:\n  b.txt: ",
 		},
-		{3, []string{"undo"}, took + "\nRestored nothing.\nKept unchanged:\n" + doubted},
+		{3, []string{"undo"}, took + "\nKept unchanged:\n" + doubted},
 		{3, []string{"undo", a0(listed), "--take-all"}, took + "\nRestored 2 paths:\n  a.txt\n  c.txt (removed)\n" + kept},
 		{0, []string{"redo"}, "Took back the undo of native from "},
 		{0, []string{"redo"}, "Took back nothing of the undo of native from "}, // the one that restored nothing
