@@ -151,12 +151,15 @@ func onlyQuestion(ctx context.Context, store run.Store) (id string, err error) {
 	case 1:
 		return waiting[0].ID, nil
 	}
-	f := fault.New(fault.ArgError, "%d runs wait for an answer", len(waiting)).Hint("Name the run that is meant:")
+	f := fault.New(fault.ArgError, "%d runs wait for an answer", len(waiting)).
+		Hint("omniagent runs list --status needs_input")
+	ids := make([]string, 0, len(waiting))
 	for _, r := range waiting {
+		ids = append(ids, r.ID)
 		f.Ways = append(f.Ways, answerCommand(r),
 			fmt.Sprintf("    %s: %s", text.Name(r.Dir), text.OneLine(asks(r), 100)))
 	}
-	return "", f
+	return "", f.With("runs", ids)
 }
 
 // asks returns the open question of a run, or "".
