@@ -12,7 +12,9 @@ import (
 	"strings"
 	"sync"
 
+	"omniagent/internal/agent"
 	"omniagent/internal/contract"
+	"omniagent/internal/conversation"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/fault"
 	"omniagent/internal/fork"
@@ -277,7 +279,11 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	if err != nil || c.DryRun() {
 		return 0, false, err
 	}
-	r, err := runs.Peek(c.String("id"))
+	id, err := runMeant(ctx, c, runs)
+	if err != nil {
+		return 0, false, nil // the command says it
+	}
+	r, err := runs.Peek(id)
 	if err != nil || r.Fork == "" {
 		return 0, false, nil // else the command says what is wrong
 	}
@@ -301,6 +307,17 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	}
 	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, dir: r.Dir})
 	return status, err == nil, err
+}
+
+// inItsFork opens a conversation for a run, and refuses outside of the run's fork: its agent must not work elsewhere.
+func (o opener) inItsFork(r *run.Run) conversation.Opener {
+	return func(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
+		if id, _ := ownFork(o.call); r.ForkID != "" && id != r.ForkID {
+			return nil, fault.New(fault.Conflicting, "%s can only go on in its fork %s", r.ID, r.Fork).
+				Hint("omniagent runs show %s", r.ID)
+		}
+		return o.converse(ctx, name, s, sv)
+	}
 }
 
 // placed returns the arguments of a call for a process that starts in the directory of the call.

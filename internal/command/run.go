@@ -446,7 +446,7 @@ func (o opener) owner(r *run.Run) run.Owner {
 	c := o.call
 	o.of = r.ID
 	return run.Owner{
-		Run: r, Open: o.converse, Grace: c.Config.Duration("grace") / 2, Log: o.log, Check: o.check,
+		Run: r, Open: o.inItsFork(r), Grace: c.Config.Duration("grace") / 2, Log: o.log, Check: o.check,
 		Later: func(dir string) autorun.Policy {
 			return enclosure.Later(dir, o.parts.guarded(c), c.Host.Home(), c.Host.Lookup)
 		},

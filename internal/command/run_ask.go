@@ -138,6 +138,17 @@ func answered(c *contract.Call) (id, said string) {
 	return id, said
 }
 
+// runMeant returns the id of the run that a call is about. Only answer may leave it out, where one run waits.
+func runMeant(ctx context.Context, c *contract.Call, store run.Store) (id string, err error) {
+	if c.Command.Path != "answer" {
+		return c.String("id"), nil
+	}
+	if id, _ = answered(c); id == "" {
+		return onlyQuestion(ctx, store)
+	}
+	return id, nil
+}
+
 // onlyQuestion returns the run that waits for an answer, if it is the only one.
 func onlyQuestion(ctx context.Context, store run.Store) (id string, err error) {
 	all, _, err := store.List(ctx)

@@ -269,7 +269,7 @@ func (p Parts) answer() *contract.Command {
 }
 
 func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
-	id, said := answered(c)
+	_, said := answered(c)
 	a := run.Answer{Text: said, At: time.Now().UTC(), By: os.Getpid()}
 	if a.Secret = givesSecret(c); a.Secret {
 		var err error
@@ -279,7 +279,6 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 		if err = run.CheckSecret(c.String("id"), a.Text); err != nil {
 			return contract.Result{}, err
 		}
-		defer func() { p.tellKeeper(ctx, c, store) }()
 	}
 	switch {
 	case c.Bool("approve"):
@@ -288,17 +287,18 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 		a.Option = run.Reject
 	case a.Text == "":
 		return contract.Result{}, fault.New(fault.ArgError, "there is no answer").
-			Hint("omniagent answer %s", strings.TrimSpace(id+" 'TEXT'"))
+			Hint("omniagent answer %s", strings.TrimSpace(c.String("id")+" 'TEXT'"))
 	}
-	if id == "" {
-		var err error
-		if id, err = onlyQuestion(ctx, store); err != nil {
-			return contract.Result{}, err
-		}
+	id, err := runMeant(ctx, c, store)
+	if err != nil {
+		return contract.Result{}, err
 	}
 	record, err := store.Load(ctx, id)
 	if err != nil {
 		return contract.Result{}, err
+	}
+	if a.Secret {
+		defer func() { p.tellKeeper(ctx, c, store, record.ID) }()
 	}
 	_, alive := store.Owner(record.ID)
 	alive = alive && record.State == run.NeedsInput && record.Socket != "" // without it, an earlier answer is under way
@@ -339,8 +339,8 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 }
 
 // tellKeeper says where the agent of a run that was told a secret keeps its own record.
-func (p Parts) tellKeeper(ctx context.Context, c *contract.Call, store run.Store) {
-	r, err := store.Load(ctx, c.String("id"))
+func (p Parts) tellKeeper(ctx context.Context, c *contract.Call, store run.Store, id string) {
+	r, err := store.Load(ctx, id)
 	if err != nil || len(r.Attempts) == 0 || c.DryRun() {
 		return
 	}
