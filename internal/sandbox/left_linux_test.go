@@ -21,6 +21,7 @@ func TestLeft(t *testing.T) {
 		{"git config --global user.name x; rm ~/link /tmp/x", []string{a.home + "/.gitconfig", a.home + "/d/e/f"}},
 	} {
 		a.says(t, c.line)
+		slices.Sort(c.want) // the home of the test lies anywhere
 		if got := a.walls.Left(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, not %q", c.line, got, c.want)
 		}
