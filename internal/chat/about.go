@@ -41,7 +41,7 @@ func (c *Chat) about(one *Question, q *event.Ask) {
 	if part := text.Decided(q.Part); q.Reason != "" && part != command && call.Command != "" && part != "" {
 		one.Why += ": " + text.OneLine(part, 2*shortCommand)
 	}
-	if words := said(q); words != "" {
+	if words := said(q); words != "" && words != one.Title {
 		one.Said = c.agentName() + " says: " + words
 	}
 }
