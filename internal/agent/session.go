@@ -41,6 +41,7 @@ type Services struct {
 	Connect time.Duration // from the agent's start to its first output; 0 for no limit
 	Timeout time.Duration // for a turn; 0 for no limit
 	CanAsk  bool          // somebody answers questions
+	Asker   string        // what the ids of questions begin with, so that those of two conversations differ
 	Hook    Hook          // nil if the host does not intervene
 	// Replied is called when a person's answer is on record, before the agent gets it. It may block; it may be nil.
 	Replied func(question string)

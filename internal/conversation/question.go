@@ -134,7 +134,8 @@ func (c *Conversation) open(e *event.Event) *question {
 	}
 	q.number++
 	open := &question{wire: e.Ask.ID, ask: *e.Ask, turn: t.number}
-	open.ask.ID = fmt.Sprintf("q%d.%d", t.number, q.number) // the number of a turn is unique in the session
+	// The number of a turn is unique in the session.
+	open.ask.ID = fmt.Sprintf("%sq%d.%d", c.o.Services.Asker, t.number, q.number)
 	q.open[open.ask.ID] = open
 	shown := open.ask
 	e.Ask = &shown

@@ -331,13 +331,17 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	}
 	tap := r.tap()
 	defer tap.close()
+	asker := "" // another session begins its numbers anew
+	if n := len(r.Attempts); n > 1 {
+		asker = fmt.Sprintf("a%d.", n)
+	}
 	e := Errand{
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
 		Secrets: r.secrets.values(),
 		Busy:    max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
 		Lost: func() error { return tap.unkept(name) },
 		Services: agent.Services{
-			CanAsk: r.Approval != setting.DenyAll, Grace: o.Grace, Connect: r.First, Tap: tap.services(),
+			CanAsk: r.Approval != setting.DenyAll, Asker: asker, Grace: o.Grace, Connect: r.First, Tap: tap.services(),
 			Private: r.secrets.in, Touched: r.sight.log,
 			Apart: o.Apart, Standby: ready.standby,
 		},

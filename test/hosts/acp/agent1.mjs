@@ -22,7 +22,8 @@ acp
     const tell = (update) => client.notify(methods.session.update, { sessionId, update });
     const words = prompt.map((b) => b.text).join("");
     const toolCallId = "call", path = process.cwd() + "/made.txt";
-    let content = words.includes("form") ? "" : "hello\n";
+    // A message with the answer of a person comes in place of one that the form got.
+    let content = words.includes("red") ? "#f00" : words.includes("form") ? "" : "hello\n";
     if (content === "") {
       const filled = await client.request(methods.elicitation.create, { mode: "form", sessionId, message: "Which colour?", requestedSchema: { type: "object", properties: { colour: { type: "string", oneOf: [{ const: "#f00", title: "red" }] } }, required: ["colour"] } });
       content = filled.content?.colour ?? "nothing";

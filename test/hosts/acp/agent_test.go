@@ -38,9 +38,10 @@ const absent = "no file" // as place.read says
 // handed is what omniagent says of a task that it hands to that agent.
 type handed struct {
 	Data struct {
-		ID     string `json:"run_id"`
-		Reason string
-		Text   struct{ Value string }
+		ID        string `json:"run_id"`
+		Reason    string
+		Text      struct{ Value string }
+		Questions []struct{ ID string } `json:"questions"`
 	}
 	Error *struct{ Message string }
 }
@@ -93,7 +94,7 @@ func TestAgentsOfOthers(t *testing.T) {
 		{"approved", "agent1.mjs", "write", nil, []string{"--approve"}, "done", "hello\n"},
 		{"rejected", "agent1.mjs", "write", nil, []string{"--reject"}, "denied", absent},
 		{"edits", "agent1.mjs", "write", []string{"--auto-edit"}, nil, "done", "hello\n"},
-		{"a form", "agent1.mjs", "form", []string{"--yolo"}, nil, "done", "nothing"}, // nobody can be asked
+		{"a form", "agent1.mjs", "form", []string{"--yolo"}, []string{"red"}, "done", "#f00"},
 		{"version 2", "agent2.mjs", "write", nil, []string{"--approve"}, "done", "hello\n"},
 		{"version 2, rejected", "agent2.mjs", "write", nil, []string{"--reject"}, "denied", absent},
 		{"no such mode", "agent1.mjs", "write", []string{"--approval", "plan"}, nil, "unsupported", absent},

@@ -3,6 +3,7 @@ package acp
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -33,9 +34,9 @@ func TestBorrowed(t *testing.T) {
 	}{
 		{"yolo", both, "work", []string{"--yolo"}, nil, `[` + fs + `,true] ` + ran, "two!\n"},
 		{
-			"asked", both, "work", nil,
+			"asked", both, "work", nil, // each attempt begins anew, and goes on after the calls that were made
 			[]string{"--approve", "--approve", "--approve"},
-			`[` + fs + `,true] ` + ran,
+			`[` + fs + `,true] killed`,
 			"two!\n",
 		},
 		{
@@ -61,10 +62,15 @@ func TestBorrowed(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := p.hand(t, append([]string{"run", "--agent", "other", "-p", c.task}, c.flags...)...)
+			var asked []string
 			for _, answer := range c.answers {
 				if h.Data.Reason != "question" {
 					t.Fatalf("nothing was asked: %+v %+v", h.Data, h.Error)
 				}
+				if slices.Contains(asked, h.Data.Questions[0].ID) {
+					t.Fatalf("%q twice: %+v", asked, h.Data)
+				}
+				asked = append(asked, h.Data.Questions[0].ID)
 				h = p.hand(t, "answer", h.Data.ID, answer)
 			}
 			if !strings.Contains(h.Data.Text.Value, c.said) || p.read("made.txt") != c.file {

@@ -22,6 +22,7 @@ acp
       }
     };
     const dir = process.cwd();
+    const made = (call) => prompt[0].text.includes("it was made: " + call);
     if (prompt[0].text === "outside") {
       await ask("fs/read_text_file", { path: "/etc/passwd" });
       await ask("fs/write_text_file", { path: dir + "/../made.txt", content: "x" });
@@ -29,13 +30,15 @@ acp
       await ask("terminal/output", { terminalId: "nothing" });
     } else {
       const { content } = await ask("fs/read_text_file", { path: dir + "/lines.txt", line: 2, limit: 1 });
-      await ask("fs/write_text_file", { path: dir + "/made.txt", content: content + "!\n" });
-      const { terminalId } = await ask("terminal/create", { command: "sh", args: ["-c", 'cat made.txt; echo "$WORD" >&2; exit 3'], env: [{ name: "WORD", value: "a b" }], cwd: dir });
+      if (!made("edit")) await ask("fs/write_text_file", { path: dir + "/made.txt", content: content + "!\n" });
+      const { terminalId } = made("execute WORD") ? {} : await ask("terminal/create", { command: "sh", args: ["-c", 'cat made.txt; echo "$WORD" >&2; exit 3'], env: [{ name: "WORD", value: "a b" }], cwd: dir });
       if (terminalId) {
         const { exitCode } = await ask("terminal/wait_for_exit", { terminalId });
         const { output, exitStatus } = await ask("terminal/output", { terminalId });
         tried.push(JSON.stringify([exitCode, output, exitStatus.exitCode]));
         await ask("terminal/release", { terminalId });
+      }
+      if (terminalId || made("execute WORD")) {
         const long = await ask("terminal/create", { command: "sleep", args: ["1000"] });
         await ask("terminal/kill", long);
         tried.push((await ask("terminal/wait_for_exit", long)).signal?.startsWith("SIG") ? "killed" : "ended");
