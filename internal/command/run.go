@@ -474,27 +474,10 @@ func answerOf(r run.Record) (contract.Result, error) {
 		f.Retry = new(true)
 	}
 	if r.State == run.NeedsInput {
-		f.Suggestion = answerCommand(r)
+		f.HintAny(r.Answers())
 	}
 	data := runDataOf(r)
-	data.hints = []string{f.Suggestion}
+	data.hints = append([]string{f.Suggestion}, f.Ways...)
 	out.Data = data
 	return out, &f
-}
-
-// answerCommand is the command that answers the open questions of a run.
-func answerCommand(r run.Record) string {
-	open := r.Open()
-	if len(open) == 0 {
-		return "omniagent runs show " + r.ID
-	}
-	words := []string{"omniagent answer", r.ID}
-	if len(open) > 1 {
-		words = append(words, "--question", open[0].ID)
-	}
-	last := "'TEXT'"
-	if open[0].Tool != "" {
-		last = "--approve, or --reject" // a program that runs what it reads does not approve with that
-	}
-	return strings.Join(append(words, last), " ")
 }

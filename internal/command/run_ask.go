@@ -167,7 +167,7 @@ func onlyQuestion(ctx context.Context, store run.Store) (id string, err error) {
 	ids := make([]string, 0, len(waiting))
 	for _, r := range waiting {
 		ids = append(ids, r.ID)
-		f.Ways = append(f.Ways, answerCommand(r),
+		f.Ways = append(append(f.Ways, r.Answers()...),
 			fmt.Sprintf("    %s: %s", text.Name(r.Dir), text.OneLine(asks(r), 100)))
 	}
 	return "", f.With("runs", ids)

@@ -115,7 +115,7 @@ func runDataOf(r run.Record) runData {
 		}
 	}
 	if r.State == run.NeedsInput {
-		d.Summary.Next = append(d.Summary.Next, answerCommand(r))
+		d.Summary.Next = append(d.Summary.Next, r.Answers()...)
 	}
 	if r.Detached && !r.State.Terminal() {
 		d.Summary.Next = append(d.Summary.Next, "omniagent runs watch "+r.ID)

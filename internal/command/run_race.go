@@ -80,7 +80,7 @@ func leftTo(rows []severalRow, best int) (commands []string) {
 		switch {
 		case i == best:
 		case r.Status == string(run.NeedsInput):
-			commands = append(commands, r.answer)
+			commands = append(commands, r.answers...)
 		case r.Fork != nil:
 			words += " " + *r.Fork
 		}

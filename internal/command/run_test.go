@@ -29,19 +29,3 @@ func TestNextStepOfARunOnce(t *testing.T) {
 		}
 	}
 }
-
-// TestAnswerCommand: an approval is not suggested alone, since a program might run what it reads.
-func TestAnswerCommand(t *testing.T) {
-	tool, words := run.Question{ID: "t", Tool: "Bash"}, run.Question{ID: "w"}
-	for want, open := range map[string][]run.Question{
-		"omniagent runs show run-1":                                  nil,
-		"omniagent answer run-1 --approve, or --reject":              {tool},
-		"omniagent answer run-1 'TEXT'":                              {words},
-		"omniagent answer run-1 --question t --approve, or --reject": {tool, words},
-		"omniagent answer run-1 --question w 'TEXT'":                 {words, tool},
-	} {
-		if got := answerCommand(run.Record{ID: "run-1", Questions: open}); got != want {
-			t.Errorf("%s, not %s", got, want)
-		}
-	}
-}

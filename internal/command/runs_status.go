@@ -45,7 +45,7 @@ func runsStatus() *contract.Command {
 			case r.State == run.Succeeded:
 				return out, nil
 			case r.State == run.NeedsInput:
-				return out, fault.New(fault.NeedsInput, "%s waits for an answer", r.ID).Hint("%s", answerCommand(r))
+				return out, fault.New(fault.NeedsInput, "%s waits for an answer", r.ID).HintAny(r.Answers())
 			case r.State.Terminal():
 				return out, fault.New(fault.NotDone, "%s is over: %s", r.ID, endWords(d.Status, d.Reason)).
 					Hint("omniagent runs show %s", r.ID)

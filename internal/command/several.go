@@ -53,8 +53,8 @@ type severalRow struct {
 	Error    string   `json:"error" doc:"why it is not done"`
 	Before   bool     `json:"before,omitempty" doc:"it was done by an earlier call"`
 
-	code   fault.Code
-	answer string // the command that answers its question
+	code    fault.Code
+	answers []string // the commands that answer its question
 }
 
 // PlainText is the table, or the summary of the only run.
@@ -311,7 +311,7 @@ func severalRowOf(r run.Record) severalRow {
 	d := runDataOf(r)
 	row := severalRow{
 		ID: r.ID, Fork: d.Fork, Agent: d.Agent, Status: d.Status, Reason: d.Reason, Duration: d.DurationMS,
-		Passed: r.State == run.Succeeded, answer: answerCommand(r),
+		Passed: r.State == run.Succeeded, answers: r.Answers(),
 	}
 	if d.Usage != nil {
 		row.CostUSD = d.Usage.CostUSD
@@ -335,7 +335,7 @@ func lost(rows []severalRow, noun string) *fault.Fault {
 	for _, r := range rows {
 		if r.Status == string(run.NeedsInput) {
 			return fault.New(fault.NeedsInput, "no %s passed, and %s asks something", noun, r.Agent).
-				Hint("%s", r.answer)
+				HintAny(r.answers)
 		}
 		if r.code != code {
 			code = fault.AgentFailed

@@ -99,6 +99,18 @@ func (f *Fault) Hint(format string, args ...any) *Fault {
 	return f
 }
 
+// Also adds another next step, which stands on a line of its own.
+func (f *Fault) Also(format string, args ...any) *Fault {
+	f.Ways = append(slices.Clip(f.Ways), fmt.Sprintf(format, args...))
+	return f
+}
+
+// HintAny sets the next steps: one of these, of which a program that reads only one gets the first.
+func (f *Fault) HintAny(steps []string) *Fault {
+	f.Suggestion, f.Ways = steps[0], steps[1:]
+	return f
+}
+
 // FixBy names the condition to correct and, unless empty, the one command that does.
 func (f *Fault) FixBy(condition, command string) *Fault {
 	f.Fix, f.FixCommand = condition, command

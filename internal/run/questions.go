@@ -174,7 +174,25 @@ func (q Question) accepts(run string, a Answer) error {
 	}
 	return fault.New(fault.ArgError, "question %s is whether %s may run; a text alone does not answer it: "+
 		"--reject or --approve does", q.ID, q.Tool).
-		Hint("omniagent answer %s --question %s --approve, or --reject", run, q.ID)
+		Hint("omniagent answer %s --question %s --reject", run, q.ID).
+		Also("omniagent answer %s --question %s --approve", run, q.ID)
+}
+
+// Answers returns the commands that answer the first open question of a run, or the one that shows a run without any.
+// The first one never lets a tool run: a program might do what it reads.
+func (r Record) Answers() []string {
+	open := r.Open()
+	if len(open) == 0 {
+		return []string{"omniagent runs show " + r.ID}
+	}
+	answer := "omniagent answer " + r.ID
+	if len(open) > 1 {
+		answer += " --question " + open[0].ID
+	}
+	if open[0].Tool == "" {
+		return []string{answer + " 'TEXT'"}
+	}
+	return []string{answer + " --reject", answer + " --approve"}
 }
 
 // reply converts an answer for the agent.

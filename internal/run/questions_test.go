@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"testing"
 
 	"omniagent/internal/event"
@@ -20,6 +21,28 @@ func TestQuestionNamesTheCall(t *testing.T) {
 		{"look", event.Call{Name: "Other"}, "May Other run? look"},
 	} {
 		if got := questionOf(event.Ask{ID: "q", Text: c.title, Tool: &c.call}).Text; got != c.want {
+			t.Errorf("%q, not %q", got, c.want)
+		}
+	}
+}
+
+// TestAnswers: each is a whole command, and the first one approves nothing, since a program might run what it reads.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	tool, words := Question{ID: "t", Tool: "Bash"}, Question{ID: "w"}
+	for _, c := range []struct {
+		open []Question
+		want []string
+	}{
+		{nil, []string{"omniagent runs show run-1"}},
+		{[]Question{tool}, []string{"omniagent answer run-1 --reject", "omniagent answer run-1 --approve"}},
+		{[]Question{words}, []string{"omniagent answer run-1 'TEXT'"}},
+		{[]Question{tool, words}, []string{
+			"omniagent answer run-1 --question t --reject", "omniagent answer run-1 --question t --approve",
+		}},
+		{[]Question{words, tool}, []string{"omniagent answer run-1 --question w 'TEXT'"}},
+	} {
+		if got := (Record{ID: "run-1", Questions: c.open}).Answers(); !slices.Equal(got, c.want) {
 			t.Errorf("%q, not %q", got, c.want)
 		}
 	}

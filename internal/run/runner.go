@@ -210,10 +210,9 @@ func (out *Report) fill(r *Run, p tool.Packet) {
 	}
 	for _, q := range r.Open() {
 		out.Questions = append(out.Questions, q.Text)
-		out.Next = "a person has to answer: omniagent answer " + r.ID + " 'TEXT'"
-		if q.Tool != "" {
-			out.Next = "a person has to decide: omniagent answer " + r.ID + " --approve, or --reject"
-		}
+	}
+	if len(r.Open()) > 0 {
+		out.Next = "a person has to answer: " + strings.Join(r.Answers(), " or ")
 	}
 }
 

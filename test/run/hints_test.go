@@ -3,6 +3,7 @@
 package run
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -71,7 +72,7 @@ func sourceOf(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// hintsIn returns the texts of all calls of Hint and FixBy that name a command of ours.
+// hintsIn returns the texts of all calls of Hint, Also and FixBy that name a command of ours.
 func hintsIn(t *testing.T, root string) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -88,7 +89,7 @@ func hintsIn(t *testing.T, root string) map[string]bool {
 			if !is {
 				return true
 			}
-			if s, is := call.Fun.(*ast.SelectorExpr); is && (s.Sel.Name == "Hint" || s.Sel.Name == "FixBy") {
+			if s, is := call.Fun.(*ast.SelectorExpr); is && slices.Contains([]string{"Hint", "Also", "FixBy"}, s.Sel.Name) {
 				for _, arg := range call.Args {
 					if text := literal(arg); strings.Contains(text, "omniagent ") {
 						all[text] = true
@@ -189,7 +190,7 @@ func TestHintsHelp(t *testing.T) {
 			begin: []string{
 				"run", "--agent", "native", "-m", "m", "--provider", "openai", "--approval", "prompt", "-p", "x",
 			},
-			fails: []string{"answer", "ID", "perhaps"}, hint: "omniagent answer ID --question q1.1 --approve",
+			fails: []string{"answer", "ID", "perhaps"}, hint: "omniagent answer ID --question q1.1 --reject",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +209,8 @@ func TestHintsHelp(t *testing.T) {
 			if a.Code == 0 || a.Error == nil || !strings.Contains(a.Error.Suggestion, command) {
 				t.Fatalf("%q is not advised: %s", command, a)
 			}
-			if b := p.call(strings.Fields(strings.ReplaceAll(command, "'", ""))[1:]...); b.Code != 0 {
+			b := p.call(strings.Fields(strings.ReplaceAll(command, "'", ""))[1:]...)
+			if refused := strings.HasSuffix(command, "--reject") && b.Code == 7; b.Code != 0 && !refused {
 				t.Errorf("what is advised fails: %s", b)
 			}
 			if c.again != nil {
@@ -217,5 +219,39 @@ func TestHintsHelp(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestHintsOfAToolsQuestion: each next step of a run that asks about a tool, of a text in place of a yes, and of the
+// status, is a whole command of a shell, which answers. Where only one is read, it is not the approval.
+func TestHintsOfAToolsQuestion(t *testing.T) {
+	t.Parallel()
+	for name, later := range map[string][]string{
+		"run": nil, "answer": {"answer", "ID", "perhaps"}, "status": {"runs", "status", "ID"},
+	} {
+		for _, approved := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s %t", name, approved), func(t *testing.T) {
+				t.Parallel()
+				p := newPlace(t).model(writes)
+				a := p.run("native", "-m", "m", "--provider", "openai", "--approval", "prompt")
+				if id := a.Data.ID; later != nil {
+					a = p.call(strings.Fields(strings.ReplaceAll(strings.Join(later, " "), "ID", id))...)
+				}
+				_, told, _ := strings.Cut(a.Stderr, "\nhint: ")
+				steps := strings.Split(told, "\n  ")
+				if a.Error == nil || strings.Contains(a.Error.Suggestion, "--approve") || len(steps) != 2 {
+					t.Fatalf("%s", a)
+				}
+				step := a.Error.Suggestion
+				if approved {
+					step, _, _ = strings.Cut(steps[1], "\n")
+				}
+				cmd := p.command()
+				cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", `omniagent() { "$0" "$@"; }; ` + step, program}
+				if b := p.ended(cmd); b.Code == 2 || (p.read("made") == "x") != approved {
+					t.Errorf("%s: %s", step, b)
+				}
+			})
+		}
 	}
 }
