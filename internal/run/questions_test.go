@@ -3,6 +3,7 @@ package run
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"omniagent/internal/event"
 )
@@ -45,5 +46,18 @@ func TestAnswers(t *testing.T) {
 		if got := (Record{ID: "run-1", Questions: c.open}).Answers(); !slices.Equal(got, c.want) {
 			t.Errorf("%q, not %q", got, c.want)
 		}
+	}
+}
+
+// TestTimesAfterTheClockWasSetBack: a run that began in the future has worked for no time, and not for less.
+func TestTimesAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	r := Record{Created: now.Add(-time.Minute), Since: now.Add(-20 * time.Second), State: NeedsInput, Waited: time.Second}
+	if worked, waited := r.Times(now); worked != 39*time.Second || waited != 21*time.Second {
+		t.Errorf("worked %v, waited %v", worked, waited)
+	}
+	if worked, waited := r.Times(now.Add(-time.Hour)); worked != 0 || waited != time.Second {
+		t.Errorf("an hour before: worked %v, waited %v", worked, waited)
 	}
 }

@@ -168,12 +168,13 @@ func (r *Record) Open() []Question {
 	return open
 }
 
-// Times returns how long a run has worked up to now, and how long it has waited for a person.
+// Times returns how long a run has worked up to now, and how long it has waited for a person. Neither is negative,
+// also after the clock was set back.
 func (r *Record) Times(now time.Time) (worked, waited time.Duration) {
 	if waited = r.Waited; r.State == NeedsInput {
-		waited += now.Sub(r.Since)
+		waited += max(0, now.Sub(r.Since))
 	}
-	return now.Sub(r.Created) - waited, waited
+	return max(0, now.Sub(r.Created)-waited), waited
 }
 
 // Result is the result of a run.
