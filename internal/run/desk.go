@@ -54,13 +54,9 @@ func errCancelled() *fault.Fault {
 
 // listen opens the desk.
 func listen(r *Run, cancel context.CancelCauseFunc) (*desk, error) {
-	path := filepath.Join(r.Path(), "socket")
-	if len(path) > maxSocketPath {
-		dir, err := os.MkdirTemp("", "omniagent-run-")
-		if err != nil {
-			return nil, fault.New(fault.PermissionDenied, "there is no room for a socket").Because(err)
-		}
-		path = filepath.Join(dir, "socket")
+	path, err := socketPath(r.Path())
+	if err != nil {
+		return nil, fault.New(fault.PermissionDenied, "there is no room for a socket").Because(err)
 	}
 	_ = os.Remove(path)
 	socket, err := net.Listen("unix", path)
@@ -78,6 +74,21 @@ func listen(r *Run, cancel context.CancelCauseFunc) (*desk, error) {
 }
 
 const maxSocketPath = 100 // bytes, for every system
+
+// socketPath returns the path of a socket in the directory, or in a new one that only the user may enter where the
+// path would be too long for a socket: in the directory for temporary files, or in /tmp if that path is too long too.
+func socketPath(dir string) (string, error) {
+	if path := filepath.Join(dir, "socket"); len(path) <= maxSocketPath {
+		return path, nil
+	}
+	const pattern = "omniagent-run-"
+	temp := os.TempDir()
+	if len(filepath.Join(temp, pattern+"0123456789", "socket")) > maxSocketPath {
+		temp = "/tmp"
+	}
+	made, err := os.MkdirTemp(temp, pattern)
+	return filepath.Join(made, "socket"), err
+}
 
 func (d *desk) close() {
 	_ = d.socket.Close()

@@ -84,8 +84,14 @@ func TestManyFilesChanged(t *testing.T) {
 	}
 }
 
-// TestDesk: its socket has a name that every system takes, wherever runs are kept, and it takes no call of any length.
+// TestDesk: its socket has a name that every system takes, wherever runs and temporary files are kept, and it takes no call of
+// any length.
 func TestDesk(t *testing.T) {
+	temp := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", temp)
 	s := Store{Dir: filepath.Join(t.TempDir(), strings.Repeat("long", 30))}
 	r := &Run{Record: Record{ID: NewID()}, store: s}
 	if err := os.MkdirAll(r.Path(), 0o700); err != nil {
