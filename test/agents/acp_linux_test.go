@@ -28,17 +28,27 @@ func TestVerdictsOverACP(t *testing.T) {
 func TestVerdictsOverAdapters(t *testing.T) {
 	needAgents(t)
 	t.Parallel()
-	modules := os.Getenv("OMNIAGENT_TEST_HOSTS")
-	if modules == "" {
+	if os.Getenv(published) == "" {
 		t.Skip("the adapters are not here: OMNIAGENT_TEST_HOSTS=$(scripts/hosts) go test ./test/agents")
 	}
-	for _, c := range []struct{ agent, adapter string }{{"claude", "claude-agent-acp"}, {"codex", "codex-acp"}} {
-		file := filepath.Join(modules, "@agentclientprotocol", c.adapter, "dist", "index.js")
-		if _, err := os.Stat(file); err != nil {
-			t.Fatal(err)
-		}
-		verdictsOf(t, c.agent, adapted(), func(b *bench) { b.adapt(filepath.Join(modules, ".bin", "node"), file) })
+	for _, name := range []string{"claude", "codex"} {
+		verdictsOf(t, name, adapted(), (*bench).adaptPublished)
 	}
+}
+
+// published names the directory of the modules that others publish.
+const published = "OMNIAGENT_TEST_HOSTS"
+
+// adaptPublished puts the adapter that is published for the agent in front of it.
+func (b *bench) adaptPublished() {
+	b.t.Helper()
+	adapter := map[string]string{"claude": "claude-agent-acp", "codex": "codex-acp"}[b.agent]
+	modules := os.Getenv(published)
+	file := filepath.Join(modules, "@agentclientprotocol", adapter, "dist", "index.js")
+	if _, err := os.Stat(file); err != nil {
+		b.t.Fatal(err)
+	}
+	b.adapt(filepath.Join(modules, ".bin", "node"), file)
 }
 
 // adapt puts an adapter in front of the agent, behind an entry of the person's file.

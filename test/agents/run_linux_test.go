@@ -44,7 +44,7 @@ func (b *bench) name() string { return cmp.Or(b.entry, b.agent) }
 // allowed lets runs start the agent.
 func (b *bench) allowed() {
 	b.t.Helper()
-	allow := exec.Command(program, "agents", "allow", b.name())
+	allow := exec.Command(program, "agents", "allow", b.name(), "--timeout", patience.String())
 	allow.Dir, allow.Env = b.work, b.wired("")
 	if out, err := allow.CombinedOutput(); err != nil {
 		b.t.Fatalf("%s is not allowed: %v\n%s", b.name(), err, out)
@@ -202,30 +202,43 @@ func verdictsOf(t *testing.T, name string, all []ending, furnish func(*bench), f
 	for e := range inTurn(t, name, all) {
 		t.Run(name+"/"+e.name, func(t *testing.T) {
 			t.Parallel()
-			if v, is := e.unlike[name]; is {
-				if v.not != "" && v.status == "" {
-					t.Skip("cannot be shown: " + v.not)
-				}
-				if e.script, e.args = v.script, v.args; v.status != "" {
-					t.Log("cannot be shown: " + v.not)
-					e.status, e.reason = v.status, v.reason
-					if e.code = 1; v.status == "succeeded" {
-						e.code = 0
-					}
-				}
-			}
 			b := newBench(t, name)
 			furnish(b)
-			if e.kill != 0 {
-				stop := b.killer(e.kill)
-				defer stop()
-			}
-			r := b.hands(e.script, slices.Concat(e.args, flags)...)
-			if r.Data.Status != e.status || e.reason != "" && r.Data.Reason != e.reason ||
-				e.code >= 0 && r.code != e.code {
-				t.Errorf("%s", r)
-			}
+			b.shows(e.with(t, name), flags...)
 		})
+	}
+}
+
+// with is the ending as it comes about with an agent.
+func (e ending) with(t *testing.T, name string) ending {
+	t.Helper()
+	v, is := e.unlike[name]
+	if !is {
+		return e
+	}
+	if v.not != "" && v.status == "" {
+		t.Skip("cannot be shown: " + v.not)
+	}
+	if e.script, e.args = v.script, v.args; v.status != "" {
+		t.Log("cannot be shown: " + v.not)
+		e.status, e.reason = v.status, v.reason
+		if e.code = 1; v.status == "succeeded" {
+			e.code = 0
+		}
+	}
+	return e
+}
+
+// shows has a task end so, and compares what is said of it.
+func (b *bench) shows(e ending, flags ...string) {
+	b.t.Helper()
+	if e.kill != 0 {
+		stop := b.killer(e.kill)
+		defer stop()
+	}
+	r := b.hands(e.script, slices.Concat(e.args, flags)...)
+	if r.Data.Status != e.status || e.reason != "" && r.Data.Reason != e.reason || e.code >= 0 && r.code != e.code {
+		b.t.Errorf("%s", r)
 	}
 }
 
