@@ -85,7 +85,8 @@ esac
 exec "$PROGRAM" "$@"
 `
 
-// newReader has an empty home and, with git, a repository in which one file was changed.
+// newReader has an empty home and, with git, a repository in which one file was changed. The model thinks for longer than
+// any look for a question lasts.
 func newReader(t *testing.T) reader {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(beyond(t))
@@ -106,7 +107,7 @@ func newReader(t *testing.T) reader {
 		}
 		must(t, os.WriteFile(note, []byte("two\n"), 0o644))
 	}
-	backend, err := modelserver.ParseScript([]byte(`[{"say": "None of them."}]`))
+	backend, err := modelserver.ParseScript([]byte(`{"slow":{"first":"3s"},"steps":[{"say":"None of them."}]}`))
 	must(t, err)
 	server, err := modelserver.Start(backend, modelserver.Options{})
 	must(t, err)
@@ -131,7 +132,7 @@ func beyond(t *testing.T) string {
 	return t.TempDir()
 }
 
-// stubs puts programs with the names of the agents where they are found. Codex does a task.
+// stubs puts programs with the names of the agents where they are found. Codex thinks, and does a task.
 func (r reader) stubs(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"claude", "codex", "copilot", "gemini", "opencode"} {
@@ -147,6 +148,7 @@ func (r reader) stubs(t *testing.T) {
 const codex = `#!/bin/sh
 if [ "$1" = exec ]; then
 	cat >/dev/null
+	sleep 3
 	echo done >mended
 	echo '{"type":"thread.started","thread_id":"t1"}'
 	echo '{"type":"turn.started"}'
@@ -159,6 +161,7 @@ while read -r line; do
 	*'"initialize"'*) echo '{"id":1,"result":{}}' ;;
 	*'"thread/'*) echo '{"id":2,"result":{"thread":{"id":"t1"}}}' ;;
 	*'"turn/start"'*)
+		sleep 3
 		echo done >mended
 		echo '{"id":3,"result":{"turn":{"id":"u1"}}}'
 		echo '{"method":"turn/started","params":{"threadId":"t1","turn":{"id":"u1"}}}'

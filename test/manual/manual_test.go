@@ -170,6 +170,7 @@ func settled(text string) string {
 	for _, one := range [][2]string{
 		{` and [0-9.ms]+ of waiting for an answer`, ""},
 		{`\b[0-9]+(\.[0-9]+)?m?s\b`, "TIME"},
+		{`(omniagent: TIME native works\n)+`, "omniagent: TIME native works\n"},
 		{`[0-9]+ tokens in, [0-9]+ out`, "TOKENS"},
 		{`\b(run-)?[0-9a-v]{26}\b`, "ID"},
 		{`[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}`, "DATE"},
