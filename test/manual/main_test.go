@@ -173,13 +173,16 @@ while read -r line; do
 done
 `
 
+// waited is what a terminal shows while a call takes longer than a second, and how that is wiped out.
+var waited = regexp.MustCompile(`(\r[a-z ]+: \d+s *\x08*)+\r *\x08*\r`)
+
 // types has a shell do a text, in a terminal, and returns what stands there in the end and the exit code. What is typed
 // meanwhile is a message and the end of a conversation, for those that read.
-func (r reader) types(t *testing.T, options, text string) (string, int) {
+func (r reader) types(t *testing.T, options, line string) (string, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "/bin/sh", options, text)
+	cmd := exec.CommandContext(ctx, "/bin/sh", options, line)
 	cmd.Dir, cmd.WaitDelay = r.app, time.Second
 	cmd.Env = []string{
 		"HOME=" + r.home, "PATH=" + r.bin + ":/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + filepath.Join(r.root,
@@ -210,7 +213,7 @@ func (r reader) types(t *testing.T, options, text string) (string, int) {
 			}
 		}
 	}()
-	if strings.Contains(text, "omniagent chat") {
+	if strings.Contains(line, "omniagent chat") {
 		_, err = terminal.WriteString("hello\r/exit\r") // as keys, whether or not it reads keys already
 		must(t, err)
 	}
@@ -223,7 +226,8 @@ func (r reader) types(t *testing.T, options, text string) (string, int) {
 		t.Fatalf("%v\n%s", err, shown.String())
 	}
 	<-read
-	return strings.ReplaceAll(strings.ReplaceAll(shown.String(), "\r\n", "\n"), r.root, ""), cmd.ProcessState.ExitCode()
+	text := waited.ReplaceAllString(strings.ReplaceAll(shown.String(), "\r\n", "\n"), "")
+	return strings.ReplaceAll(text, r.root, ""), cmd.ProcessState.ExitCode()
 }
 
 // files puts the files that a page shows where the page says, or where the reader stands.
