@@ -187,7 +187,7 @@ func (m *greeting) printed(line []byte) {
 	m.mu.Lock()
 	m.line = cmp.Or(m.line, FirstLine(string(line)))
 	m.mu.Unlock()
-	m.leave("it printed something else")
+	m.leave("the agent printed something else")
 }
 
 // leave gives up the protocol.
@@ -235,7 +235,7 @@ func (m *greeting) explained(e event.Event) event.Event {
 	switch {
 	case !m.alone:
 	case e.Kind == event.Failed && e.Terminal:
-		e.Fault = fault.New(fault.AgentFailed, "%s does not speak the Agent Client Protocol, as %s", m.title, m.why)
+		e.Fault = fault.New(fault.AgentFailed, "%s cannot be used over the Agent Client Protocol: %s", m.title, m.why)
 		if m.line != "" {
 			e.Fault.Message += ": " + m.line
 		}
@@ -253,7 +253,7 @@ func (m *greeting) now() agent.Mind {
 
 // Turn answers a message. If the agent did not accept the first one, it is sent again over the stream.
 func (m *greeting) Turn(ctx context.Context, message []event.Block) error {
-	late := time.AfterFunc(m.within, func() { m.leave("it did not answer within " + m.within.String()) })
+	late := time.AfterFunc(m.within, func() { m.leave("the agent did not answer within " + m.within.String()) })
 	mind := m.now()
 	err := mind.Turn(ctx, message)
 	late.Stop()
@@ -264,7 +264,8 @@ func (m *greeting) Turn(ctx context.Context, message []event.Block) error {
 	}
 	m.tell(event.Event{
 		Kind: event.Notice, Synthetic: true,
-		Text: "the agent does not speak the Agent Client Protocol, as " + why + "; its output is read as a stream",
+		Text: "the Agent Client Protocol is not used, as " + why + "; what the agent prints is read as a stream, and " +
+			"what it would ask about is denied",
 	})
 	_, _ = mind.Close(ctx)
 	return stream.Turn(ctx, message)
@@ -278,7 +279,7 @@ func (m *greeting) other(over bool) (stream agent.Mind, why string) {
 		return nil, ""
 	}
 	if m.why == "" && !m.ended {
-		m.why = "it ended before it answered"
+		m.why = "the agent ended before it answered"
 	}
 	if m.why == "" {
 		return nil, ""

@@ -24,9 +24,9 @@ func TestACPFallsBack(t *testing.T) {
 		script string
 		why    string // empty: it does not
 	}{
-		"something else": {"echo Welcome!; " + reads, "it printed something else"},
-		"exit":           {"read line; exit 2", "it ended before it answered"},
-		"silence":        {"read line; sleep 100", "it did not answer within 1s"},
+		"something else": {"echo Welcome!; " + reads, "the agent printed something else"},
+		"exit":           {"read line; exit 2", "the agent ended before it answered"},
+		"silence":        {"read line; sleep 100", "the agent did not answer within 1s"},
 		"killed":         {"read line; kill -9 $$", ""},
 		"spoken": {`read line; echo '{"id":1,"result":{"protocolVersion":1}}'; read line; ` +
 			`echo '{"id":2,"result":{"sessionId":"s"}}'; read line; echo '{"id":3,"result":{"stopReason":"end_turn"}}'; ` +
@@ -70,7 +70,7 @@ func TestACPFallsBack(t *testing.T) {
 				if e.Kind == event.Ended {
 					ends++
 				}
-				if e.Kind == event.Notice && strings.Contains(e.Text, "does not speak") {
+				if e.Kind == event.Notice && strings.Contains(e.Text, "is not used, as the agent") {
 					notice = e.Text
 				}
 			}
