@@ -515,3 +515,26 @@ func TestPictures(t *testing.T) {
 		t.Errorf("%s", raw)
 	}
 }
+
+// TestAlwaysInEachMode: what was answered with "always" is not asked about again in this conversation, also in the mode
+// that asks about every call.
+func TestAlwaysInEachMode(t *testing.T) {
+	for _, mode := range []setting.Approval{setting.AskAll, setting.Prompt} {
+		var ran []string
+		client, _ := scripted(t, bash("make a", "make a", "make b"))
+		s := begin(t, engine.Options{
+			Client: client, Services: asking(), Mode: mode,
+			Rules: guard.Judge{Place: guard.Place{Root: "/w", Dir: "/w"}},
+		}, line(&ran))
+		asked := 0
+		turn(t, s, "go", func(e event.Event) {
+			if e.Kind == event.Question {
+				asked++
+				answer(t, s, e, event.Reply{Option: event.Always})
+			}
+		})
+		if got := strings.Join(ran, ", "); got != "make a, make a, make b" || asked != 2 {
+			t.Errorf("%s: ran %s, asked %d times", mode, got, asked)
+		}
+	}
+}

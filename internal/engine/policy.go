@@ -93,7 +93,7 @@ func (p policy) withoutHook(said guard.Verdict, a tool.Action) verdict {
 	case p.mode == setting.Plan && (changes || v.decision == guard.Ask):
 		v.decision, v.reason = guard.Deny, "the permission mode plan only reads; say what you would do instead"
 		return v
-	case p.mode == setting.AskAll || said.Explicit && v.decision == guard.Ask:
+	case p.mode == setting.AskAll && !said.Answered || said.Explicit && v.decision == guard.Ask:
 		v.decision = guard.Ask
 		return v
 	case said.Explicit: // a rule of the user, or an earlier answer, allows it
