@@ -28,6 +28,7 @@ type assembly struct {
 	lastText    string                       // the agent's own last text
 	open        map[string]event.Event       // calls without a result
 	order       []string                     // ids of open, oldest first
+	denied      map[string]bool              // ids of calls that were denied
 	did         bool                         // something that needs no words: a call, or a shorter conversation
 	failure     *event.Event                 // the turn may end with this error
 	failureText string                       // the error of the turn that ended, for its record
@@ -43,8 +44,11 @@ type textKey struct {
 // longestWhole is how much text is held until the whole arrives. A longer text becomes several wholes.
 const longestWhole = 1 << 20
 
-// noResult is the output of a call whose result the agent did not report.
-const noResult = "The turn ended, and the result of this call is not known."
+// The output of a call whose result the agent did not report.
+const (
+	noResult   = "The turn ended, and the result of this call is not known."
+	wasRefused = "This call was denied."
+)
 
 // put takes an event of the agent and returns the events to publish now.
 func (a *assembly) put(e event.Event) []event.Event {
@@ -53,6 +57,11 @@ func (a *assembly) put(e event.Event) []event.Event {
 		return a.text(e)
 	case event.Compacted:
 		a.did = true
+	case event.Denied:
+		if a.denied == nil {
+			a.denied = map[string]bool{}
+		}
+		a.denied[e.Denial.CallID] = true
 	case event.Answered, event.TurnBegan:
 		return append(a.flush(e), e)
 	case event.ToolCall:
@@ -220,10 +229,13 @@ func (a *assembly) end(e event.Event) (out []event.Event) {
 	}
 	// the result of a sub-agent's call comes before the result of the call that is the sub-agent
 	for _, id := range slices.Backward(a.order) {
-		call := a.open[id]
+		call, output := a.open[id], noResult
+		if a.denied[id] {
+			output = wasRefused
+		}
 		out = append(out, event.Event{
 			Kind: event.ToolResult, Session: e.Session, Parent: call.Parent, Synthetic: true,
-			Result: &event.Result{ID: id, Name: call.Call.Name, Failed: true, Output: noResult},
+			Result: &event.Result{ID: id, Name: call.Call.Name, Failed: true, Output: output},
 		})
 	}
 	end := *e.End

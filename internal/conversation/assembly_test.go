@@ -81,6 +81,13 @@ func TestAssembly(t *testing.T) {
 				"!*; end error_during_execution (x)",
 		},
 		{
+			"no result of what was denied",
+			[]event.Event{
+				call("1"), {Kind: event.Denied, Denial: &event.Denial{CallID: "1", Tool: "x", ByUser: true}}, ended(false, ""),
+			},
+			"tool_call 1; denied ; tool_result 1 " + wasRefused + "!*; end error_during_execution ",
+		},
+		{
 			"the sub-agent's first",
 			[]event.Event{call("1"), in("1", call("2")), ended(false, "")},
 			"tool_call 1; tool_call 2; tool_result 2 " + noResult + "!*; tool_result 1 " + noResult +
