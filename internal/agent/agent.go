@@ -72,7 +72,10 @@ type About struct {
 	Caches []string // names in the temporary directory under which it stores what it has compiled
 	// patterns of names in the temporary directory for what only the agent itself reads again, while it runs
 	Scratch []string
-	Parts   []string // files of the agent that its command line names, absolute
+	// empty directories that its sandbox creates in each directory where commands may write, and that stay there if it
+	// is killed
+	Placeholders []string
+	Parts        []string // files of the agent that its command line names, absolute
 	// RepoEffect describes what the agent does in a conversation with a trusted file of a repository, or returns ""
 	// if it ignores the file; nil if it ignores all files
 	RepoEffect func(file string) string

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"io/fs"
-	"os"
 	"time"
 
 	"omniagent/internal/event"
@@ -78,22 +76,7 @@ type Beginning struct {
 	Protocol bool     // its input carries a protocol of lines
 	Plain    bool     // it prints text, and no records
 	Apart    bool     // it has a PID namespace of its own
-	Leaves   []string // see Leaver
-}
-
-// Leaver is an Observer of a program that leaves directories behind when it is killed.
-type Leaver interface {
-	// Leaves returns those that were not there before the start.
-	Leaves() []string
-}
-
-// Clear removes what was left, where it is an empty directory.
-func Clear(left []string) {
-	for _, path := range left {
-		if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeDir {
-			_ = os.Remove(path) // fails unless it is empty
-		}
-	}
+	Leaves   []string // see Absent
 }
 
 // Hook lets the host intervene at a moment of the conversation, which waits for its answer.

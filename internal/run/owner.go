@@ -264,7 +264,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 			}
 			o.see(a, e, desk)
 		},
-		Ask: o.granting(name), Patience: o.Patience, Person: o.Person,
+		Ask: o.decide, Patience: o.Patience, Person: o.Person,
 	}
 	ending := e.Do(ctx)
 	r.made(ending)

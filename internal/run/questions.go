@@ -13,7 +13,6 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
 	"omniagent/internal/prompt"
-	"omniagent/internal/setting"
 	"omniagent/internal/text"
 )
 
@@ -53,21 +52,6 @@ func PersonOf(ask func(context.Context, Question) (Answer, bool)) func(context.C
 		q := questionOf(of)
 		a, ok := ask(ctx, q)
 		return q.reply(a), ok
-	}
-}
-
-// granting returns what decides about the questions of an agent. Yolo grants what another's program still asks
-// permission for. What our own asks even then, what leads out of a sandbox that was asked for, and what any agent asks
-// a person, stays a question.
-func (o *Owner) granting(name string) func(event.Ask) (*event.Reply, bool) {
-	if o.Run.Approval != setting.Yolo || name == o.Inside || o.Run.Sandbox == setting.WorkspaceWrite {
-		return o.decide
-	}
-	return func(ask event.Ask) (*event.Reply, bool) {
-		if ask.Tool != nil && !ask.Form {
-			return &event.Reply{Option: event.Allow}, false
-		}
-		return o.decide(ask)
 	}
 }
 

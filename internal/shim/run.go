@@ -187,9 +187,7 @@ type outcome struct {
 // runOnce starts the agent, waits for its end and determines the outcome. The agent's stdout goes to out.
 func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	observer := c.driver.Observe(launch)
-	if l, ok := observer.(agent.Leaver); ok {
-		defer agent.Clear(l.Leaves())
-	}
+	defer agent.Clear(agent.Absent(c.driver.Describe(), launch))
 	o := outcome{began: time.Now()}
 	tail := &process.Tail{}
 	plan := process.Plan{

@@ -25,6 +25,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 			return newTalk(options{
 				mode: cli.ModeOf(s), hooks: sv.Hook != nil, servers: inside, helpers: s.Terms.Helpers,
 				sandbox: s.Shared.Sandbox.Value == setting.WorkspaceWrite,
+				asks:    s.Shared.Sandbox.Value == setting.WorkspaceWrite && s.Shared.Sandbox.Asked(),
 			})
 		},
 	}, s, sv)

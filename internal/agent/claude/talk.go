@@ -64,6 +64,7 @@ type options struct {
 	servers []string // those that live in the host
 	helpers []agent.Helper
 	sandbox bool
+	asks    bool          // also with yolo: a person asked for the sandbox
 	id      func() string // generates ids of messages
 }
 

@@ -165,7 +165,7 @@ func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 	if c.Tool == event.FormTool && json.Unmarshal(c.Input, &q.form) == nil && len(q.form.Questions) > 0 {
 		return t.questions.AskForm(l.RequestID, l.Session, q.form.Questions, q)
 	}
-	if t.mode == setting.Yolo && !t.o.sandbox { // in that mode it still asks about some calls, such as rm -rf .git
+	if t.mode == setting.Yolo && !t.o.asks { // in that mode it still asks about some calls, such as rm -rf .git
 		t.respond(q.request, wire.Permission{
 			Behavior: "allow", Input: firstRaw(q.input, json.RawMessage("{}")), Call: a.Tool.ID,
 		})

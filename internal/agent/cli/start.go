@@ -29,8 +29,7 @@ func startProcess(d agent.Driver, sv agent.Services, l agent.Launch, p process.P
 			return nil, nil, err
 		}
 	}
-	if o, ok := observer.(agent.Leaver); ok {
-		b.Leaves = o.Leaves()
+	if b.Leaves = agent.Absent(d.Describe(), l); len(b.Leaves) > 0 {
 		p.After = clearing(p.After, b.Leaves)
 	}
 	child, err := process.Start(p)
@@ -41,7 +40,7 @@ func startProcess(d agent.Driver, sv agent.Services, l agent.Launch, p process.P
 	return child, observer, err
 }
 
-// clearing removes what the agent has left when nothing of it runs any more.
+// clearing calls after, and removes the directories that the agent left, when none of its processes runs any more.
 func clearing(after func(*process.Ending), left []string) func(*process.Ending) {
 	return func(e *process.Ending) {
 		if after != nil {

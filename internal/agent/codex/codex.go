@@ -36,6 +36,8 @@ func New() agent.Driver {
 			LoginFiles:     []string{".codex/auth.json"},
 			LoginKeys:      []string{"CODEX_API_KEY"},
 			Variables:      []string{"CODEX_*", "OPENAI_*"},
+			// its sandbox makes them so that no command can, and removes them when the command ends
+			Placeholders: []string{".agents", ".aws", ".codex", ".git"},
 		},
 		Table:      table,
 		OneShot:    []string{"exec"},

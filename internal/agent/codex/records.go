@@ -31,7 +31,7 @@ const (
 // exactly one file fits.
 func (driver) Observe(l agent.Launch) agent.Observer {
 	p := readPassed(l.Spec.Passthrough)
-	o := &observer{launch: l, passed: p, start: time.Now(), sizes: map[string]int64{}, absent: absent(l)}
+	o := &observer{launch: l, passed: p, start: time.Now(), sizes: map[string]int64{}}
 	if home := codexHome(l.Env); home != "" {
 		o.sessions = filepath.Join(home, sessionsDir)
 	}
@@ -52,7 +52,6 @@ type observer struct {
 	sessions string
 	start    time.Time
 	sizes    map[string]int64 // of transcripts, before the start
-	absent   []string         // placeholders that were not there before the start
 }
 
 // After reads the transcript.

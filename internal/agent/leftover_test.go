@@ -1,0 +1,42 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestLeftovers: only empty directories that were not there before are removed.
+func TestLeftovers(t *testing.T) {
+	dir, more := t.TempDir(), t.TempDir()
+	path := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range []string{"kept", "held"} {
+		must(os.Mkdir(path(d), 0o755))
+	}
+	l := Launch{Dir: dir}
+	l.Spec.Terms.Dirs = []string{more, "relative"}
+	absent := Absent(About{Placeholders: []string{"held", "full", "file", "gone"}}, l)
+	if slices.Contains(absent, path("held")) || !slices.Contains(absent, filepath.Join(more, "held")) ||
+		len(absent) != 7 {
+		t.Fatalf("%q", absent)
+	}
+	must(os.MkdirAll(path("full", "here"), 0o755))
+	must(os.Mkdir(filepath.Join(more, "gone"), 0o755))
+	must(os.WriteFile(path("file"), nil, 0o600))
+	Clear(absent)
+	for _, kept := range []string{"kept", "held", "full", "file"} {
+		if _, err := os.Lstat(path(kept)); err != nil {
+			t.Errorf("%s: %v", kept, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(more, "gone")); err == nil {
+		t.Error("an empty directory is left")
+	}
+}
