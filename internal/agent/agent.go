@@ -62,8 +62,8 @@ type About struct {
 	Settings []string
 	// names below those that the agent itself creates while it works
 	OwnSettings []string
-	// further names in a workspace that it obeys, which commands may change. No agent of our hosts finds them, nor
-	// Settings and RepoFiles of any agent, until a person has trusted the content
+	// further names in a workspace that it obeys and that commands may change. Our hosts hide them, and Settings and
+	// RepoFiles, from every agent until a person has trusted the content
 	Obeys []string
 	// places in the home directory with logins and conversations, which no tool may read
 	Private []string
@@ -93,7 +93,7 @@ type About struct {
 	Servers func(env []string, name string, argv []string) hookup.Place
 	// environment variables that it reads: logins, addresses, settings; X_* matches every name that begins with X_
 	Variables []string
-	// further ones that it reads only where a variable is set that chooses a cloud, by that variable
+	// further variables that it reads only with a certain cloud, by the variable that chooses the cloud
 	Clouds map[string][]string
 }
 

@@ -50,7 +50,7 @@ type Services struct {
 	// Chore serves requests of an agent to its client in the Agent Client Protocol; it may be nil.
 	Chore func(ctx context.Context, method string, params []byte) (any, error)
 	Tap   *Tap // may be nil
-	// Private tells of a file's content that snapshots must not keep it; nil: of none.
+	// Private reports whether a file's content must not be kept in snapshots; nil: all may be kept.
 	Private func(content []byte) bool
 	// Touched gets what the agent writes; it may be nil.
 	Touched *touch.Log

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// disturb has a person work in the workspace until the test ends: edit, add, delete and commit, all the time. What the
-// laws look at has other names.
+// disturb edits, adds, deletes and commits files in the workspace until the test ends, as a person would. The laws look
+// at files of other names.
 func (p *place) disturb(t *testing.T) {
 	t.Helper()
 	git := func(args ...string) error {
@@ -59,7 +59,7 @@ func (p *place) disturb(t *testing.T) {
 	t.Cleanup(func() {
 		close(stop)
 		if err := <-stopped; err != nil {
-			t.Errorf("somebody else cannot work in the workspace: %v", err)
+			t.Errorf("the other work in the workspace fails: %v", err)
 		}
 	})
 }

@@ -11,10 +11,10 @@ import (
 	"omniagent/internal/fault"
 )
 
-// mostMemory is what a host may take, however much its agent says.
+// mostMemory is the most memory that a host may use, however much its agent prints.
 const mostMemory = 64 << 20
 
-// Deluge is a way in which an agent says too much.
+// Deluge is a way in which an agent prints too much.
 type Deluge struct {
 	Name    string
 	steps   string
@@ -22,7 +22,7 @@ type Deluge struct {
 	limited bool // it is more than a turn may say
 }
 
-// Deluges are the ways in which an agent says too much.
+// Deluges returns all of them.
 func Deluges() []Deluge {
 	return []Deluge{
 		{Name: "text", steps: "flood 300", limited: true},
@@ -32,8 +32,8 @@ func Deluges() []Deluge {
 	}
 }
 
-// Flood has an agent say too much, through a host in a process of its own: its memory stays bounded, the turn ends, the
-// reason is told, and the conversation goes on.
+// Flood makes an agent print too much to a host in a process of its own. The memory of the host stays bounded, the turn
+// ends with the reason, and the conversation continues.
 func Flood(t *testing.T, s Subject, d Deluge) {
 	k := s.open(t, wish{grace: time.Second})
 	h := k.side.(client).process()

@@ -11,15 +11,15 @@ import (
 	"omniagent/internal/modelserver"
 )
 
-// Circumstance is what the laws hold in, beside a model that answers at once and a workspace that nobody else touches.
+// Circumstance is a condition under which the laws must hold, such as a slow model or other work in the workspace.
 type Circumstance struct {
 	Name string
 	Pace modelserver.Pace
 	Busy bool // somebody else works in the workspace meanwhile
 }
 
-// Circumstances are those in which each law holds. Their silences are longer than any of our own clocks that could take
-// one for a fault, but for those that are tried with real agents: see test/agents.
+// Circumstances returns all of them. Their silences are longer than each of our clocks that could mistake one for a
+// fault, except for the clocks that test/agents tries with real agents.
 func Circumstances() []Circumstance {
 	return []Circumstance{
 		{Name: "late", Pace: modelserver.Pace{First: 3 * time.Second}},
@@ -37,7 +37,7 @@ type Trial struct {
 	in      Circumstance
 }
 
-// Trials are all that can be made: neighbours differ in everything, so that a part of them has some of each.
+// Trials returns all combinations, in an order in which neighbours differ, so that any part of them is a good sample.
 func Trials(subjects []Subject) []Trial {
 	var all []Trial
 	circumstances := Circumstances()

@@ -61,7 +61,7 @@ func Main(m *testing.M, root string, built *Built) int {
 	})
 }
 
-// install puts the stubs where an agent is searched for, and returns the directory. They answer at that pace.
+// install puts the stubs, which answer at that pace, into a directory for PATH, and returns the directory.
 func install(t *testing.T, pace modelserver.Pace) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -124,7 +124,7 @@ func perform(sp speaker, message string) string {
 // paceFile, beside the program, has the pace of a stub.
 const paceFile = "pace.json"
 
-// readPace returns the pace of this stub: at once where nothing else is written down.
+// readPace returns the pace of this stub. Without a file it answers at once.
 func readPace() (p modelserver.Pace) {
 	program, err := exec.LookPath(os.Args[0])
 	if err != nil {
@@ -138,7 +138,7 @@ func readPace() (p modelserver.Pace) {
 	return p
 }
 
-// pause says nothing for so long. It reports whether nobody interrupted.
+// pause waits for d. It reports whether it was not interrupted.
 func pause(sp speaker, d time.Duration) bool {
 	over := time.Now().Add(d)
 	return d <= 0 || sp.wait(func() bool { return !time.Now().Before(over) })
@@ -245,7 +245,7 @@ func create(sp speaker, id, file string) (why string, over bool) {
 // floodPiece is how much text a flood says at once: records of that size are among those in memory.
 const floodPiece = 8 << 10
 
-// flood says so many bytes, in pieces of about that size.
+// flood prints that many bytes, in pieces of about that size.
 func flood(sp speaker, bytes, size int) {
 	piece := floodText(size)
 	for range bytes / len(piece) {

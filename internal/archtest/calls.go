@@ -15,8 +15,8 @@ func mayStart() []string {
 	return []string{"process", "sandbox", "archtest", "emulator", "measure", "bench", "agenttest", "hermetic"}
 }
 
-// mayPlan are the rooms that start agents, a person's own command line, or stages of ourselves, each in a directory
-// that is meant. All other programs are started by process.Away.
+// mayPlan lists the packages that start agents, a person's own command line, or stages of this program in directories
+// of their choice. All others start programs by process.Away.
 func mayPlan() []string {
 	return []string{
 		"agent/cli", "command", "enclosure", "fork", "relay", "rehearsal", "sandbox", "shell", "shim", "bench/around",

@@ -41,7 +41,7 @@ func Names() []string { return strings.Fields(names) }
 type Policy struct {
 	Root  string   // without links
 	Names []string // beside the listed ones: what agents obey
-	// Kept returns what a name does not tell: see Pointers and Home; nil: nothing
+	// Kept returns further protected paths: see Pointers and Home; nil: there are no others
 	Kept func() []string
 
 	listed  []string // all names; nil: not made yet
@@ -124,7 +124,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Words returns the policy as a list from which Of makes it again, in a process that does not read the workspace.
+// Words encodes the policy for Of, in a process that does not read the workspace.
 func (p Policy) Words() []string {
 	words := []string{p.Root}
 	for _, r := range p.ignores {
@@ -137,7 +137,7 @@ func (p Policy) Words() []string {
 	return words
 }
 
-// Of makes a policy of its Words. It has no names of agents.
+// Of decodes the Words of a policy. The result has no names of agents.
 func Of(words []string) Policy {
 	p := Policy{known: map[string]bool{}}
 	if len(words) == 0 {
@@ -213,7 +213,7 @@ func (p Policy) FreshDirectory(full string) bool {
 	return true
 }
 
-// mayBeDotted rules out most paths at no cost, because every write of a command is looked at.
+// mayBeDotted rules out most paths cheaply, since every write of a command is judged.
 func (p Policy) mayBeDotted(full string) bool {
 	rest, found := strings.CutPrefix(full, p.Root)
 	return found && len(rest) > 1 && os.IsPathSeparator(rest[0]) && (rest[1] == '.' || rest[1] >= 0x80)
@@ -298,7 +298,7 @@ func (p Policy) Why(full string, isNew bool) string {
 	return ""
 }
 
-// Once returns the policy for many paths: what it keeps is found once.
+// Once returns the policy for many paths: it evaluates Kept only once.
 func (p Policy) Once() Policy {
 	if p.Kept != nil {
 		kept := p.Kept()

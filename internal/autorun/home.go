@@ -107,8 +107,8 @@ func (h Home) Holds(root string) string {
 	return ""
 }
 
-// ofPackages reports whether the packages of the system fill a directory of programs. People make no links there, and
-// it has the most.
+// ofPackages reports whether a directory of programs is filled by the packages of the system. People make no links
+// there, and such directories are the largest.
 func ofPackages(dir string) bool {
 	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/games", "/snap/bin"}, dir)
 }

@@ -118,14 +118,14 @@ func (f *follower) file(path string, depth int) {
 	}
 }
 
-// separated parts the words of settings.
+// separated splits settings into words.
 func separated(line string) string {
 	return strings.NewReplacer(
 		",", " ", "[", " ", "]", " ", "{", " ", "}", " ", ": ", " ", ":-", " ", ":$", " $",
 	).Replace(line)
 }
 
-// keep notes those paths that lie in the workspace, and returns these.
+// keep records those of the paths that lie in the workspace, and returns them.
 func (f *follower) keep(paths []string) (inside []string) {
 	for _, path := range paths {
 		at, ok := f.enters(path)
@@ -154,7 +154,7 @@ func isScript(path string) bool {
 	return strings.HasPrefix(line, "#!") && strings.Contains(line, "sh")
 }
 
-// sourced returns the files that a line of a shell reads if they are there, and that are not there yet.
+// sourced returns the files that do not exist yet and that a line of a shell would read if they did.
 func sourced(words []string, base string) (files []string) {
 	for i := range words {
 		if i == 0 || !slices.Contains(readers(), words[i-1]) || !strings.ContainsAny(words[i], "./") {
@@ -193,7 +193,7 @@ func runs(words []string, i int) bool {
 }
 
 const (
-	// what runs the file that the next word names
+	// words that run the file named by the next word
 	interpreters = "sh bash zsh fish node bun deno tsx ts-node python python3 ruby perl php lua Rscript -m -C " +
 		"--require --import --loader import require include"
 	// extensions of files that nobody runs
@@ -224,7 +224,7 @@ func Files(command, tree string) []string {
 	return filesOf(split(command), tree, func([]string, int) bool { return true })
 }
 
-// filesOf returns the files that those words name that count.
+// filesOf returns the files that words name in tree. It completes words for which counts is true, as interpreters do.
 func filesOf(words []string, tree string, counts func([]string, int) bool) (files []string) {
 	dirs := []string{tree}
 	for i, word := range words {
@@ -283,8 +283,8 @@ func Homely(path, base string) string {
 	return pathname.From(base, path)
 }
 
-// enters returns where a path, which may lead over links, comes into the workspace. What lies behind that is as it is
-// written, since links there are the workspace's own.
+// enters follows the links of a path until it comes into the workspace, and returns the path from there on unchanged,
+// since links within the workspace are judged by the workspace's own names.
 func (f *follower) enters(path string) (string, bool) {
 	for range mostLinks {
 		if path = filepath.Clean(path); pathname.Within(f.root, path) {
@@ -309,7 +309,7 @@ func (f *follower) enters(path string) (string, bool) {
 // mostLinks is how many links the kernel follows.
 const mostLinks = 40
 
-// leads returns where a link leads, or "" if there is none.
+// leads returns the target of a symbolic link, or "" if the path is not one.
 func (f *follower) leads(path string) string {
 	target, known := f.links[path]
 	if !known {

@@ -15,8 +15,8 @@ import (
 // shortCommand is how wide a command may be that stands in the question itself.
 const shortCommand = 60
 
-// about says what a question is about: what would be done in our words, the command as it will run, and what the agent
-// says of it as the agent's own words. Our reason stands last. Nothing of a command is removed: its description may
+// about describes the call of a question: in our words what would be done, the command as it will run, what the agent
+// says of it, and last our reason. Nothing of a command is removed: its description may
 // differ, and a shell runs even what a terminal hides.
 func (c *Chat) about(one *Question, q *event.Ask) {
 	call := q.Tool
@@ -46,7 +46,7 @@ func (c *Chat) about(one *Question, q *event.Ask) {
 	}
 }
 
-// agentName is how a question calls the one who asks.
+// agentName is the name of the agent in a question.
 func (c *Chat) agentName() string {
 	if with := c.Conversation(); with != nil {
 		return text.Name(with.Facts().Agent)
@@ -54,7 +54,7 @@ func (c *Chat) agentName() string {
 	return "the agent"
 }
 
-// said returns what the agent, or its model, says of a call.
+// said returns the agent's own description of a call.
 func said(q *event.Ask) string {
 	var in struct {
 		Description string `json:"description"`
@@ -96,10 +96,10 @@ func members(call *event.Call) string {
 	return text.Decided(strings.Join(lines, "\n"))
 }
 
-// bar stands in front of each row of what is the agent's, so that nothing there looks like a line of ours.
+// bar begins each row of the agent's words, so that none of them looks like a line of ours.
 const bar = "│ "
 
-// bars puts it in front of each line.
+// bars begins each line with bar.
 func bars(s string) string {
 	if s == "" {
 		return ""

@@ -129,7 +129,7 @@ func (c *Chat) event(e event.Event, past bool) {
 	c.View.Event(c.local(e), number)
 }
 
-// unasked is what changed files without a question, which is told once.
+// unasked is set once a file has changed without a question, which is reported once.
 type unasked struct {
 	asked         map[string]bool // calls that were asked about
 	changed, told bool

@@ -146,7 +146,7 @@ func (w *Window) repaint() {
 	}
 }
 
-// stirred has Run look at the state again. The caller holds the lock.
+// stirred makes Run look at the state again. The caller holds the lock.
 func (w *Window) stirred() {
 	select {
 	case w.stir <- struct{}{}:
@@ -309,7 +309,7 @@ func (w *Window) ended() {
 	w.began, w.heard = w.now(), false
 }
 
-// ticked shows what time has changed. The caller holds the lock.
+// ticked repaints what depends on the time. The caller holds the lock.
 func (w *Window) ticked() {
 	if w.state.Agent != "" && !w.heard && w.now().Sub(w.began) >= longTurn {
 		w.heard = true // it is said once

@@ -56,7 +56,7 @@ func (w *Window) Ask(q *Question) {
 	})
 }
 
-// answered takes the question away: what is typed from now on is not about it. The caller holds the lock.
+// answered removes the question, so that later keys are not taken for an answer. The caller holds the lock.
 func (w *Window) answered() {
 	if w.question, w.picker = nil, nil; w.does == waiting {
 		w.does = w.before
@@ -64,7 +64,7 @@ func (w *Window) answered() {
 	w.repaint()
 }
 
-// above is what stands between the text and the prompt.
+// above returns the lines between the text and the prompt.
 func (w *Window) above() []string {
 	if w.o.Reader || !w.state.Busy {
 		return nil
@@ -88,7 +88,7 @@ func (w *Window) above() []string {
 	return append(screen.Todos(w.tasks, mostTasks), line)
 }
 
-// below is what stands below the prompt: how to answer.
+// below returns the lines below the prompt, which say how to answer.
 func (w *Window) below() []string {
 	if w.question == nil || w.picker != nil {
 		return nil

@@ -29,7 +29,7 @@ type allowData struct {
 	Results []allowResult `json:"results"`
 }
 
-// PlainText is a line for each agent: the files of a package are many, and a person asked about none of them.
+// PlainText returns a line for each agent. It leaves out the many files of a package.
 func (d allowData) PlainText() string {
 	var b strings.Builder
 	for _, r := range d.Results {

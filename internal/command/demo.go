@@ -117,7 +117,7 @@ func (p Parts) demonstration() *contract.Command {
 // demoLeft is the age at which the remains of a killed demo are removed.
 const demoLeft = time.Hour
 
-// inDemo starts the commands of a scene, in its directory and with its variables.
+// inDemo runs the commands of a scene in its directory, with its variables.
 func inDemo(c *contract.Call) func(context.Context, string, []string, ...string) (process.Result, error) {
 	return func(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
 		return c.SpawnWith(ctx, process.Away{Env: env}, process.Spec{Argv: argv, Dir: dir})

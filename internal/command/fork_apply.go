@@ -149,7 +149,7 @@ func (p Parts) forkApply() *contract.Command {
 	})
 }
 
-// takeParam names what comes home although it is run later by itself.
+// takeParam is --take: files to bring home although they are run later by themselves.
 func takeParam() contract.Param {
 	return contract.Param{
 		Name: "take", Kind: contract.Text, Value: "PATH", Repeat: true,
@@ -225,7 +225,7 @@ func warnHeld(c *contract.Call, out fork.Outcome) {
 		"git diff HEAD...%s -- %s shows one, and --take %s takes it", out.Held, out.Held, path, path)
 }
 
-// orTake is how what is run later by itself comes home.
+// orTake returns a hint at --take for the files that were kept because they are run later by themselves.
 func orTake(out fork.Outcome) string {
 	if !slices.ContainsFunc(out.Conflicts, func(c fork.Conflict) bool { return c.Later }) {
 		return ""
@@ -233,7 +233,7 @@ func orTake(out fork.Outcome) string {
 	return ", bring home what is run later by itself with --take PATH"
 }
 
-// orUndo is the other way to go on where a turn was recorded.
+// orUndo returns a hint at omniagent undo if a turn was recorded.
 func orUndo(turn string) string {
 	if turn == "" {
 		return ""

@@ -59,7 +59,7 @@ func workspaceOf(c *contract.Call) shell.Inheritance {
 	return shell.Inheritance{Roots: []string{c.Dir(), root}}
 }
 
-// hooksAway returns what starts the person's own programs around runs.
+// hooksAway returns the starter of the person's hooks and notifiers of runs.
 func hooksAway(c *contract.Call) process.Away { return c.Away(c.Config.List("run.hooks.env")...) }
 
 // ownPrograms returns the environment for looking up a program that may be asked for a login: PATH without the

@@ -8,14 +8,14 @@ import (
 	"runtime/metrics"
 )
 
-// The memory of a process through which much flows but in which little lives. An agent that says hundreds of megabytes
-// makes garbage of as many, and the collector waits until there is as much of it as of what lives.
+// A process that passes hundreds of megabytes on has little live memory and much garbage. With the collector's defaults
+// its memory would grow far beyond what lives.
 const (
 	memoryLimit = 36 << 20 // collect more often from here on
 	mostAlive   = 24 << 20 // unless so much lives: then the time is worth more
 )
 
-// saveMemory keeps the process small as long as little lives in it, unless the environment decides.
+// saveMemory makes the collector run earlier while the live memory is small, unless GOGC or GOMEMLIMIT is set.
 func saveMemory() {
 	if os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" {
 		return
@@ -32,7 +32,7 @@ func saveMemory() {
 	})
 }
 
-// afterCollection calls do after each collection, as long as it wants.
+// afterCollection calls do after each garbage collection until it returns false.
 func afterCollection(do func() (again bool)) {
 	type mark struct{ _ [32]byte }
 	runtime.SetFinalizer(&mark{}, func(*mark) {

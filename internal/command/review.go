@@ -75,7 +75,7 @@ func (d reviewData) PlainText() string {
 	return b.String()
 }
 
-// neverFails is the --fail-on of those who look at the data only.
+// neverFails is the value of --fail-on for callers that look at the data only.
 const neverFails = "never"
 
 func (p Parts) review() *contract.Command {

@@ -22,7 +22,7 @@ import (
 // answer, as if nobody were there.
 const longestThought = 10 * time.Minute
 
-// inPlace returns the work of an owner whose questions are put to the person at this terminal.
+// inPlace makes an owner ask its questions at this terminal.
 func inPlace(c *contract.Call, r *run.Run, o *run.Owner) func(context.Context) error {
 	one := asker{c: c}
 	o.Patience = longestThought
@@ -46,7 +46,7 @@ type asker struct {
 	left bool // the person left a question open: no further one is asked
 }
 
-// goesOn asks the questions with which a run has stopped, and reports whether it can go on.
+// goesOn asks the questions at which a run stopped, and reports whether the run can go on.
 func (a *asker) goesOn(ctx context.Context, r *run.Run) bool {
 	for _, q := range r.Open() {
 		answer, ok := a.ask(ctx, q)
@@ -173,7 +173,7 @@ func onlyQuestion(ctx context.Context, store run.Store) (id string, err error) {
 	return "", f.With("runs", ids)
 }
 
-// asks returns the open question of a run, or "".
+// asks returns the text of the open question of a run, or "".
 func asks(r run.Record) string {
 	if open := r.Open(); r.State == run.NeedsInput && len(open) > 0 {
 		return open[0].Text

@@ -331,7 +331,7 @@ func (l *ledger) workOff(
 	return rows, nil
 }
 
-// nothingLeft is the answer of a batch whose tasks are all ticked.
+// nothingLeft returns the answer of a batch whose tasks are all ticked.
 func nothingLeft(whole run.Record, file string, n int) contract.Result {
 	d := handedOver{runData: runDataOf(whole)}
 	d.would = fmt.Sprintf("Nothing is left to do: of %s in %s, all are ticked.\n", plural(n, "task"), text.Name(file))

@@ -22,7 +22,7 @@ import (
 
 const checkOutside = "check-outside"
 
-// checkUnwalled returns why the check of a run cannot be kept behind walls here. It is asked before anything begins.
+// checkUnwalled returns why the check of a run cannot run behind walls here, or nil. Call it before the run begins.
 func (p Parts) checkUnwalled(c *contract.Call) error {
 	if !c.Given("check") || c.Bool(checkOutside) || forkAround(c) != nil {
 		return nil

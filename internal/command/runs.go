@@ -122,7 +122,7 @@ func runsCancel() *contract.Command {
 	})
 }
 
-// cancelledRuns is what omniagent runs cancel says: of the one that was named, or of all that were not over.
+// cancelledRuns is the answer of omniagent runs cancel: about the named run, or about all that were not over.
 type cancelledRuns struct {
 	cancelledRun
 	Runs []cancelledRun `json:"runs" doc:"with --all, all of them"`
@@ -222,7 +222,7 @@ func (p Parts) runsContinue() *contract.Command {
 	})
 }
 
-// validateAnswer refuses a word in the place of the run that is neither that nor the whole answer.
+// validateAnswer refuses a first word that is neither the id of a run nor the whole answer.
 func validateAnswer(c *contract.Call) []fault.Problem {
 	id := c.String("id")
 	if id == "" || run.IsID(id) || !c.Given("text") && !c.Bool("approve") {
@@ -338,7 +338,7 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 	return p.carryOut(ctx, c, r)
 }
 
-// tellKeeper says where the agent of a run that was told a secret keeps its own record.
+// tellKeeper tells the person where an agent that got a secret keeps its own record.
 func (p Parts) tellKeeper(ctx context.Context, c *contract.Call, store run.Store, id string) {
 	r, err := store.Load(ctx, id)
 	if err != nil || len(r.Attempts) == 0 || c.DryRun() {

@@ -137,7 +137,7 @@ func (k Key) parse(text string) (any, error) {
 	case Enum:
 		text = k.Also.Read(text)
 		if words := k.Also.Refusal(text); words != "" {
-			return nil, fmt.Errorf("has no value %s: with that word, %s", quote(text), words)
+			return nil, fmt.Errorf("has no value %s: elsewhere it means that %s", quote(text), words)
 		}
 		if !slices.Contains(k.Enum, text) {
 			return nil, fmt.Errorf("must be one of %s, not %s", strings.Join(k.Enum, ", "), quote(text))

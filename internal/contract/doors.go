@@ -27,8 +27,8 @@ func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error
 	return c.SpawnWith(ctx, c.Away(), process.Spec{Argv: argv})
 }
 
-// Away returns what starts programs that are not agents, with the variables that they need, those of git too, and the
-// ones named.
+// Away returns the starter of programs that are not agents. They get the variables that such programs and git need, and
+// the named ones.
 func (c *Call) Away(more ...string) process.Away {
 	root, _ := config.ProjectRoot(c.dir)
 	return shell.Inheritance{
@@ -36,7 +36,7 @@ func (c *Call) Away(more ...string) process.Away {
 	}.Away(os.Environ(), c.Paths.State)
 }
 
-// gitVariables returns the names of what a person tells git: where their own configuration is, and who they are.
+// gitVariables returns the variables with which a person tells git where the configuration is and who they are.
 func gitVariables() []string {
 	return []string{
 		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL",

@@ -41,7 +41,7 @@ func Process() Host {
 	}
 }
 
-// oneStream reports whether two streams lead to the same place, as with 2>&1.
+// oneStream reports whether two streams are the same file, as with 2>&1.
 func oneStream(a, b *os.File) bool {
 	one, err := a.Stat()
 	other, wrong := b.Stat()

@@ -202,7 +202,7 @@ func (c *Call) flag(name string) Param {
 	return Param{}
 }
 
-// read replaces the words of other programs by those of the flags.
+// read replaces synonyms from other programs by the values of the flags.
 func (c *Call) read(values map[string][]string) {
 	for name, list := range values {
 		for i, word := range list {

@@ -43,7 +43,7 @@ func (c *Call) format() string {
 	return "json"
 }
 
-// chosen reports whether somebody chose the form of the answer.
+// chosen reports whether the caller or the configuration chose the form of the answer.
 func (c *Call) chosen() bool {
 	return c.Given("output") || c.Config.String("output") != "" || c.Host.env(prefix+"OUTPUT") != ""
 }

@@ -5,14 +5,14 @@ import (
 	"omniagent/internal/fault"
 )
 
-// The limits of what an agent may tell in one turn. Nobody reads more, and it would fill the disk.
+// The limits of an agent's output in one turn. More would fill the disk.
 const (
 	mostTold = 128 << 20
 	mostOpen = 10_000 // calls without a result
 )
 
-// weight returns what an event takes in memory and on disk, roughly. Calls and their like take more than their text,
-// because the conversation and its hosts keep what they tell until the turn ends.
+// weight estimates what an event takes in memory and on disk. A call takes more than its text, since the conversation
+// and its hosts keep calls until the turn ends.
 func weight(e *event.Event) int {
 	n := 128 + len(e.Text) + Size(e.Blocks)
 	switch {
@@ -26,7 +26,7 @@ func weight(e *event.Event) int {
 	return n
 }
 
-// flooded reports whether an event is more than a turn may tell. It is not recorded then, and the turn is ended.
+// flooded reports whether an event exceeds the limits of a turn. The event is then not recorded, and the turn is ended.
 func (c *Conversation) flooded(e *event.Event) bool {
 	t := c.turn
 	if t == nil || t.ended {
@@ -55,7 +55,7 @@ func limitFault(calls bool) *fault.Fault {
 		With("limit_bytes", mostTold)
 }
 
-// endFlood kills the agent. A Recorder, which has none, only tells that the rest of the turn is not recorded.
+// endFlood kills the agent. A Recorder has no agent, and only says that the rest of the turn is not recorded.
 func (c *Conversation) endFlood(t *turn) {
 	switch {
 	case c.mind == nil:

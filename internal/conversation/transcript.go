@@ -24,7 +24,7 @@ const (
 	lastKept = 64 << 10 // of the last text
 )
 
-// keeps reports whether there is room for a block. Once there is none, the rest of the turn is left out.
+// keeps reports whether the turn has room for a block. After the first block without room it drops all others.
 func (t *transcript) keeps(text string, more int) bool {
 	t.kept += 256 + len(text) + more
 	if t.left == 0 && t.kept <= mostKept {

@@ -50,7 +50,7 @@ func (c *caller) Mode() setting.Approval { return c.mind.mode() }
 // CanAsk reports whether a person can be asked.
 func (c *caller) CanAsk() bool { return c.mind.o.Services.CanAsk }
 
-// Touched gets what the agent writes.
+// Touched receives the paths that the agent writes.
 func (c *caller) Touched() *touch.Log { return c.mind.o.Services.Touched }
 
 // Ask asks a person. The question is about a call that hosts know: the agent's own, or one that consists of the

@@ -303,10 +303,10 @@ type End struct {
 	KeptBy  string   `json:"kept_by,omitempty"` // the flag that would have opened a directory, where the agent takes it
 }
 
-// mostLost of the paths are named in one line.
+// mostLost is how many paths a line names.
 const mostLost = 5
 
-// Lost says which paths are not kept; empty if there are none.
+// Lost returns a line that names the paths that are not kept, or "" for no paths.
 func (e *End) Lost() string {
 	if len(e.NotKept) == 0 {
 		return ""

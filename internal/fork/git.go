@@ -22,7 +22,7 @@ func (f *Fork) call(ctx context.Context, input []byte, env []string, args ...str
 // longestAnswer is enough for the names of millions of files.
 const longestAnswer = 1 << 30
 
-// away starts git.
+// away returns the starter of git.
 func (f *Fork) away() process.Away { return f.store.Away.Also(f.Workspace, f.dir) }
 
 // callIn is call in a directory. git starts no programs of the repository and fetches nothing, and learns of no other

@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/tree"
 )
 
-// Request says how changes come home.
+// Request describes how to bring changes home.
 type Request struct {
 	DryRun bool
 	// Take names files and directories, relative to the workspace, that come home although they are run later by
@@ -107,7 +107,7 @@ func (f *Fork) RunsLater(ctx context.Context, policy autorun.Policy, changes []C
 	return names
 }
 
-// taken reports whether a person has named a path.
+// taken reports whether Request.Take names a path.
 func (r Request) taken(name string) bool {
 	return slices.ContainsFunc(r.Take, func(take string) bool { return within(take, name) })
 }

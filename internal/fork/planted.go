@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// planted returns the files of commits after another one that are run later by themselves, whether or not the last
-// commit still has them: the next checkout would write them.
+// planted returns the files in the commits after another one that are run later by themselves. A checkout of one of
+// these commits would write them, even if the last commit has removed them.
 func (l *later) planted(ctx context.Context, from, to string) (all []Conflict, err error) {
 	if !l.judges {
 		return nil, nil

@@ -68,7 +68,7 @@ func TestEvaluatedLines(t *testing.T) {
 	}
 	for _, program := range []string{"bash", "git", "make", "python3"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(err)
+			t.Skipf("install %s: %v", program, err)
 		}
 	}
 	if out := bash("((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 502)) || echo $BASH_VERSION"); out != "" {

@@ -10,8 +10,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// What a command would do to the machine. No mode, no rule, no answer and no walls make such a command run: it is told
-// that it is refused, and not that something held it.
+// Commands that ruin the machine. They are refused in every mode, whatever rules, answers and walls there are: an error
+// is more useful than the news that something was contained.
 const (
 	stopsMachine = " stops the machine; no mode allows that"
 	ruinsSystem  = " takes away the system or the home directory; no mode allows that"
@@ -51,7 +51,7 @@ func (w *walker) ruins(p *piece, name string, argv []word, at dirs) {
 	}
 }
 
-// ruinsFound bars rm and its like behind find, which gives them the directory itself first.
+// ruinsFound bars rm and similar programs behind find, which passes the directory itself first.
 func (w *walker) ruinsFound(p *piece, argv []word, at dirs) {
 	for i, a := range argv {
 		if !slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, a.text) || i+1 >= len(argv) {
@@ -96,7 +96,7 @@ func (w *walker) device(p *piece, a word, at dirs) {
 	}
 }
 
-// onDevice bars a write to a path if that is a device, or what stops the machine.
+// onDevice bars a write to a device, or to a file that stops the machine.
 func (p *piece) onDevice(path string) {
 	if path == "/proc/sysrq-trigger" {
 		p.bar("writing to " + path + stopsMachine)

@@ -10,7 +10,7 @@ import (
 // RoundVariable is the number of the round, which decides what is tried in turn.
 const RoundVariable = "OMNIAGENT_ROUND"
 
-// Round returns the number of the round: OMNIAGENT_ROUND, or the day. It prints how to have the same one again.
+// Round returns the number of the round: OMNIAGENT_ROUND, or the day. It prints how to repeat the round.
 func Round(t testing.TB) int {
 	t.Helper()
 	round := int(time.Now().Unix() / (24 * 60 * 60))
@@ -25,7 +25,8 @@ func Round(t testing.TB) int {
 	return round
 }
 
-// InTurn returns so many of all cases, others in each round until all had their turn. OMNIAGENT_WHOLE=matrices has all.
+// InTurn returns n of the cases, different ones in each round until all have been tried. It returns all of them with
+// OMNIAGENT_WHOLE=matrices.
 func InTurn[T any](t testing.TB, all []T, most int) []T {
 	t.Helper()
 	if Matrices() || most >= len(all) {

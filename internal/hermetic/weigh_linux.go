@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// weighing is the variable with which a test binary plays the parent of a program; the peak goes to the file it names.
+// weighing is the variable with which a test binary acts as the parent of a program. It names the file for the peak.
 const weighing = "OMNIAGENT_TEST_WEIGHING"
 
 // Weighed starts a command through a small process of its own, and returns what tells its peak of memory in bytes once

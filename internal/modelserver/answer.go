@@ -77,7 +77,7 @@ type Pace struct {
 	Byte  time.Duration // before each byte of the body
 }
 
-// over returns the pace with the other's pauses where it has none.
+// over returns the pace, with the pauses of o where its own are zero.
 func (p Pace) over(o Pace) Pace {
 	return Pace{
 		cmp.Or(p.First, o.First), cmp.Or(p.After, o.After), cmp.Or(p.Piece, o.Piece), cmp.Or(p.Byte, o.Byte),

@@ -305,7 +305,7 @@ func pause(v literal.Value, what string, into *time.Duration) error {
 	return nil
 }
 
-// slowed returns the step with a pace for where it has none of its own.
+// slowed returns the step with a default pace.
 func (st step) slowed(p Pace) step {
 	st.slow = st.slow.over(p)
 	for i, inner := range st.calls {

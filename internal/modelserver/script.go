@@ -248,7 +248,7 @@ func (s *Script) play(st step, c *conversation, w Writer) error {
 	return c.text(w, "no "+string(st.do)+" tool is offered", true)
 }
 
-// often does it as often as the step says.
+// often calls do as often as the step says.
 func (st step) often(do func() error) error {
 	for range max(1, st.repeat) {
 		if err := do(); err != nil {

@@ -118,7 +118,7 @@ func (a *Around) tells(e event.Event) event.Event {
 	return a.tellsLost(e)
 }
 
-// answered forgets a call that a person refuses: its result says nothing about a path.
+// answered forgets a call that a person refused, since its result says nothing about a path.
 func (a *Around) answered(r event.Reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -128,7 +128,7 @@ func (a *Around) answered(r event.Reply) {
 	delete(a.asked, r.Question)
 }
 
-// sentence says how a path differs for the agent.
+// sentence describes how the agent sees a path.
 func (p outside) sentence(agent string) string {
 	path := text.Name(p.path)
 	if p.hidden {

@@ -54,7 +54,7 @@ func (a *Around) tellsLost(e event.Event) event.Event {
 	return e
 }
 
-// last says what was written behind the end of the last turn, or in one without an end, before all of it goes.
+// last reports, before the walls are removed, what was written after the last turn or in a turn without an end.
 func (a *Around) last() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

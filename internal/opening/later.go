@@ -20,8 +20,8 @@ func (p *Plan) laterOf() func(dir string) autorun.Policy {
 	}
 }
 
-// sayLater says in one line which files that a turn has changed are run later by themselves. A name is relative to the
-// directory of the snapshots, or absolute.
+// sayLater prints one line that names the changed files of a turn that are run later by themselves. Names are relative
+// to the directory of the snapshots, or absolute.
 func (w *witness) sayLater(policy autorun.Policy, top string, changed []string) {
 	var later []string
 	for _, name := range changed {

@@ -199,7 +199,7 @@ type walled struct {
 	advise func(*fault.Fault) *fault.Fault
 }
 
-// plainly is an agent that is started for one message as a call without a command starts it.
+// plainly wraps an agent so that it is started for one message as a call without a command would start it.
 type plainly struct{ agent.Driver }
 
 // Mind implements agent.Driver.

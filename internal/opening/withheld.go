@@ -16,13 +16,12 @@ import (
 // WithheldDetail is the member of a fault's detail with the names of the variables that an agent did not get and names.
 const WithheldDetail = "withheld_variables"
 
-// outOfReach is what a person has to know whose agent finds no login.
+// outOfReach is the hint for an agent that finds no login.
 const outOfReach = "A login in a keyring is out of reach behind walls: put it into the environment, or use " +
 	"--sandbox off."
 
-// advised returns a fault of an agent with what helps here. An agent that names a variable which it did not get is
-// helped by that variable and by nothing else. One that finds no login is told of what keeps it from that: its own
-// settings, or the walls, unless its login is there.
+// advised adds to the fault of an agent a hint that helps here. If the agent names a variable that it did not get, the
+// hint is about that variable. If it finds no login, the hint is about what hides the login: its settings or the walls.
 func (e Env) advised(d agent.Driver, s agent.Spec, f *fault.Fault) *fault.Fault {
 	out := *f
 	if names := e.withheld(s, f.Message); len(names) > 0 {
@@ -58,7 +57,7 @@ func (e Env) advised(d agent.Driver, s agent.Spec, f *fault.Fault) *fault.Fault 
 	return out.Hint("%s", strings.TrimSpace(step+" "+outOfReach))
 }
 
-// withheld returns the variables of our environment that an agent did not get, and that its words name.
+// withheld returns the variables of our environment that an agent did not get and that its message names.
 func (e Env) withheld(s agent.Spec, words string) (names []string) {
 	for _, name := range regexp.MustCompile(`\b[A-Z][A-Z0-9_]+\b`).FindAllString(words, -1) {
 		_, ours := process.Value(e.Environ, name)

@@ -67,7 +67,7 @@ type witness struct {
 	reported bool // what is not covered was said
 }
 
-// slowSnapshot is how long one takes before it is said that a turn waits for it.
+// slowSnapshot is how long a turn waits for a snapshot before the person is told.
 const slowSnapshot = 3 * time.Second
 
 // Begin takes the snapshot before a turn, beside the start of the agent and after the snapshots of the turn before.

@@ -142,7 +142,7 @@ func (a Away) empty(env []string) (string, error) {
 	return pathname.Real(dir), err
 }
 
-// sweep removes what killed programs have left. Only empty directories can be.
+// sweep removes the empty directories that killed programs have left.
 func (a Away) sweep(base string) {
 	if base != a.Temp {
 		return

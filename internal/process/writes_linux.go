@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepWrites makes each write to a pipe, up to a page, one that is read alone. Without it the reader still gets all.
+// keepWrites makes a pipe keep writes of up to a page apart, so that each read returns one. If that fails, reads return
+// what has arrived.
 func keepWrites(pipe *os.File) {
 	if flags, err := unix.FcntlInt(pipe.Fd(), unix.F_GETFL, 0); err == nil {
 		_, _ = unix.FcntlInt(pipe.Fd(), unix.F_SETFL, flags|unix.O_DIRECT)

@@ -15,7 +15,7 @@ const (
 	futexRealtime = 256
 )
 
-// sleeps judges a sleep: Resting if it is without end, which is below 0, or longer than the wait for it would be.
+// sleeps judges a sleep: it is Resting if the time is negative, which means no end, or longer than the wait.
 func (p person) sleeps(d time.Duration) Wait {
 	if d < 0 || p.within > 0 && d >= p.within {
 		return Resting
@@ -57,10 +57,10 @@ func (p person) until(pid int, address uint64, point bool) Wait {
 	return p.sleeps(d)
 }
 
-// forever is longer than anybody waits, and short enough to be counted in nanoseconds.
+// forever is longer than any wait, and fits into nanoseconds.
 const forever = 100 * 365 * 24 * time.Hour
 
-// dead reports whether a process has ended, and only waits for its parent to notice.
+// dead reports whether a process is a zombie.
 func dead(process string) bool {
 	stat, _ := os.ReadFile(process + "/stat")
 	rest := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])

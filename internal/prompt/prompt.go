@@ -238,7 +238,7 @@ func Stops(write []byte) []byte {
 	return bytes.Clone(line)
 }
 
-// marked reports whether a line ends as a prompt does.
+// marked reports whether a line ends in a character that ends prompts.
 func marked(line []byte) bool {
 	last, _ := utf8.DecodeLastRune(line)
 	return strings.ContainsRune("?？؟:：>])", last)

@@ -109,7 +109,7 @@ func TestWaiting(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if _, err := exec.LookPath(c.argv[0]); err != nil {
-				t.Skip(err)
+				t.Skipf("install %s: %v", c.argv[0], err)
 			}
 			cmd := exec.Command(c.argv[0], c.argv[1:]...)
 			cmd.Env = append(os.Environ(), role+"="+c.env)

@@ -187,7 +187,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// away returns what starts gcloud, with what it reads.
+// away returns the starter of gcloud, with the variables that it reads.
 func (o Options) away() process.Away {
 	away := o.Away
 	for _, name := range []string{

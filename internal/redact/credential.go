@@ -2,12 +2,15 @@ package redact
 
 import "strings"
 
-// Credentials masks credentials in texts to work with: program text, settings, differences. It is stricter than String:
-// the value must look like a secret, too. The password of an
-// address does unless it is a placeholder. With any secret name that means a key: long, without blanks, letters and
-// digits mixed. With a name that says password or secret, in an Authorization header and in an assignment to a name in
-// capitals, a short word is enough if it cannot be program text: `PASSWORD=hunter2secret`, `password: "correct-horse"`.
-// `password: string`, `token = next()` and placeholders are not masked. n is the number of masked credentials.
+// Credentials masks credentials in program text, settings and diffs. It is stricter than String, since the value must
+// look like a secret as well:
+//
+//   - after any secret name, a key: long, without blanks, letters and digits mixed;
+//   - after a name such as password or secret, after Authorization and after a name in capitals and =, also a short
+//     word that cannot be program text: `PASSWORD=hunter2secret`, `password: "correct-horse"`;
+//   - in an address, any password that is not a placeholder.
+//
+// It does not mask `password: string`, `token = next()` and placeholders. n is the number of masked credentials.
 func Credentials(s string) (masked string, n int) { return mask(s, fits) }
 
 // The minimum length of a secret, by its context.

@@ -69,7 +69,7 @@ func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
 	return nil, false
 }
 
-// comment is what a person said beside whether a tool may run.
+// comment returns what a person said in addition to allowing or denying a call.
 func (q Question) comment() string {
 	if q.Answer.Option == "" {
 		return "" // the text is the decision
@@ -77,7 +77,7 @@ func (q Question) comment() string {
 	return q.Answer.Text
 }
 
-// made notes the approved calls that the agent made, also those that it did not ask about again.
+// made records which approved calls the agent made, also those that it did not ask about again.
 func (r *Run) made(e Ending) {
 	for id, t := range e.Tools {
 		if !t.Ended || slices.ContainsFunc(e.Denials, func(d event.Denial) bool { return d.CallID == id }) {
@@ -111,7 +111,7 @@ func (r *Run) approved(v Verdict) Verdict {
 
 const longestCall = 300 // in a message
 
-// outcome is what the agent is told of an answered question.
+// outcome returns what the agent is told about an answered question.
 func (q Question) outcome(secret string) string {
 	call := strings.TrimSpace(q.Tool + " " + q.Input)
 	switch option := q.decision(); {

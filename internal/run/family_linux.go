@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// kin are the processes of an agent.
+// kin is an agent's process and its descendants.
 type kin struct {
 	agent []int         // those that belong to it, its first one first; ours, which build its walls, do not
 	cpu   time.Duration // total CPU time, of ours too

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// kin are the processes of an agent.
+// kin is an agent's process and its descendants.
 type kin struct {
 	agent []int
 	cpu   time.Duration

@@ -137,7 +137,7 @@ func (r *Record) Question(id string) (*Question, error) {
 		Hint("omniagent runs show %s", r.ID)
 }
 
-// Takes returns the open question that an answer is for. It fails if there is none, or if the answer does not fit it.
+// Takes returns the open question that an answer is for. It fails if no open question fits the answer.
 func (r *Record) Takes(id string, a Answer) (*Question, error) {
 	q, err := r.Question(id)
 	if err == nil {

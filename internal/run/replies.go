@@ -32,7 +32,7 @@ func (r *replies) of(question string) chan struct{} {
 // await returns when the run has seen the answer to a question, or is over.
 func (r *replies) await(question string) { <-r.of(question) }
 
-// told says that See has returned from an event.
+// told records that See has returned from an event.
 func (r *replies) told(e event.Event) {
 	if e.Kind != event.Replied {
 		return

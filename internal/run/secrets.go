@@ -36,7 +36,7 @@ func (s *secrets) of(question string) string {
 	return s.given[question]
 }
 
-// values returns what must not be written; nil: nothing.
+// values returns the secrets, which must not be written anywhere.
 func (s *secrets) values() *redact.Values {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func plain[T any](s *secrets, v T) T {
 	return clean
 }
 
-// in reports whether a content has one of the secrets.
+// in reports whether a content contains one of the secrets.
 func (s *secrets) in(content []byte) bool {
 	known := s.values()
 	if known == nil {

@@ -204,7 +204,7 @@ func (t *tap) services() *agent.Tap {
 	}
 }
 
-// leaves returns what the agent may leave behind if it is killed.
+// leaves returns the directories that the agent may leave behind if it is killed.
 func (t *tap) leaves() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"encoding/binary"
-	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -12,7 +11,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// A ledger is the pipe through which a supervisor tells which paths are written, to a Watcher outside. Each entry is
+// A ledger is the pipe through which a supervisor reports to a Watcher outside which paths are written. Each entry is
 // written at once:
 //
 //	kind, what was there, what is there (for a move), length of the path, path, length of the new path, new path
@@ -34,7 +33,7 @@ const (
 	longestEntry = entryHead + 2*unix.PathMax
 )
 
-// openLedger returns the ledger of an order; nil: there is none.
+// openLedger returns the ledger that an order names, or nil if it names none.
 func (o *order) openLedger() *ledger {
 	if o.Ledger == 0 {
 		return nil
@@ -42,7 +41,7 @@ func (o *order) openLedger() *ledger {
 	return &ledger{to: o.Ledger}
 }
 
-// add writes an entry. It waits for the reader, which always reads; without one nobody is left to know.
+// add writes an entry. It waits for the reader, and drops the entry if the reader is gone.
 func (l *ledger) add(kind byte, path, to string, was, is *unix.Stat_t) {
 	if l == nil {
 		return
@@ -77,38 +76,11 @@ func appendStatus(text []byte, s *unix.Stat_t) []byte {
 func statusFrom(text []byte) workspace.Status {
 	v := func(i int) uint64 { return binary.LittleEndian.Uint64(text[8*i:]) }
 	return workspace.Status{
-		Mode: modeOf(uint32(v(0))), Size: int64(v(1)), Modified: int64(v(2)), Changed: int64(v(3)), Inode: v(4),
+		Mode: workspace.FileMode(uint32(v(0))), Size: int64(v(1)), Modified: int64(v(2)), Changed: int64(v(3)), Inode: v(4),
 	}
 }
 
-// modeOf translates a mode of the kernel.
-func modeOf(mode uint32) fs.FileMode {
-	m := fs.FileMode(mode & 0o777)
-	switch mode & unix.S_IFMT {
-	case unix.S_IFDIR:
-		m |= fs.ModeDir
-	case unix.S_IFLNK:
-		m |= fs.ModeSymlink
-	case unix.S_IFIFO:
-		m |= fs.ModeNamedPipe
-	case unix.S_IFSOCK:
-		m |= fs.ModeSocket
-	case unix.S_IFCHR:
-		m |= fs.ModeDevice | fs.ModeCharDevice
-	case unix.S_IFBLK:
-		m |= fs.ModeDevice
-	}
-	for bit, is := range map[uint32]fs.FileMode{
-		unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky,
-	} {
-		if mode&bit != 0 {
-			m |= is
-		}
-	}
-	return m
-}
-
-// look returns what is at a spot, for the ledger: zero is nothing.
+// look returns the status of a spot for the ledger, or zero if nothing is there.
 func (r *request) look(s spot) (is unix.Stat_t) {
 	if r.ledger != nil && unix.Fstatat(s.dir, s.name, &is, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		is = unix.Stat_t{}
@@ -116,7 +88,7 @@ func (r *request) look(s spot) (is unix.Stat_t) {
 	return is
 }
 
-// entered does what changes a spot, and enters it in the ledger.
+// entered changes a spot by act, and enters that in the ledger.
 func (r *request) entered(s spot, act func() error) error {
 	was := r.look(s)
 	err := act()
@@ -126,7 +98,7 @@ func (r *request) entered(s spot, act func() error) error {
 	return err
 }
 
-// enteredMove does what moves one spot to another, and enters it in the ledger.
+// enteredMove moves one spot to another by act, and enters that in the ledger.
 func (r *request) enteredMove(from, to spot, act func() error) error {
 	is, was := r.look(from), r.look(to)
 	err := act()
@@ -136,7 +108,7 @@ func (r *request) enteredMove(from, to spot, act func() error) error {
 	return err
 }
 
-// watcher returns who wants to know what a program writes; nil: nobody, as of a trial.
+// watcher returns the receiver of what a program writes, or nil. A trial has none.
 func (w *Walls) watcher(trial bool) Watcher {
 	if trial {
 		return nil
@@ -276,8 +248,8 @@ func (l *readLedger) close() {
 	l.detach()
 }
 
-// enter enters in the ledger what the kernel is about to do for a program that no supervisor holds. What fails for what
-// is there is left out.
+// enter enters in the ledger a call that the kernel is about to make for a program whose writes are only observed. It
+// leaves out calls that will fail because of what is there.
 func (r *request) enter(n *notification) {
 	d, known := deedOf(n.number, n.args)
 	if n.number == unix.SYS_OPENAT2 {

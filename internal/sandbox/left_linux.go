@@ -44,7 +44,7 @@ func (w *AgentWalls) Left() (paths []string) {
 	return paths
 }
 
-// remember adds what lies in the places of an agent because we put it there, or because it belongs to the agent.
+// remember adds the files in the places of an agent that we put there, or that belong to the agent.
 func (w *AgentWalls) remember(o *order) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

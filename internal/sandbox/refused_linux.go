@@ -8,10 +8,10 @@ import (
 // refusedWord begins the report of a path that was refused.
 const refusedWord = "refused name "
 
-// mostTold is how many such paths of a command are told.
+// mostTold is how many such paths of a command are reported.
 const mostTold = 4
 
-// toldPaths are those that were told.
+// toldPaths are the paths that were reported.
 type toldPaths struct {
 	mu    sync.Mutex
 	paths []string

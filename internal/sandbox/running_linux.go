@@ -32,12 +32,12 @@ func (r *running) stage(p process.Plan, end func(*process.Ending)) process.Plan 
 // running is what belongs to a command that runs.
 type running struct {
 	order, theirs *os.File
-	ledger        *readLedger // nil: nobody wants to know what is written
+	ledger        *readLedger // nil: nothing receives what is written
 	home          *os.File    // where the stage receives home directories
 	control       int         // our end, -1: none
 	network       Network
 	say           func(string)
-	heard         func(string) // each report, at once; nil: nobody waits for one
+	heard         func(string) // receives each report at once; may be nil
 
 	mu      sync.Mutex
 	told    []string

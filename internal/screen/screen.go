@@ -93,7 +93,7 @@ func (s *Screen) measure() position {
 // Width returns the width for which the rows of Live.Input are made.
 func (s *Screen) Width() int { return s.measure().column - 1 }
 
-// mostWaiting is how many bytes of finished lines wait for the next frame.
+// mostWaiting is the most bytes of finished lines that wait for the next frame.
 const mostWaiting = 1 << 20
 
 // Print prints finished lines, soon. A line has no newline in it.

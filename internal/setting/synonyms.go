@@ -8,7 +8,7 @@ type Synonyms struct {
 	Refused map[string]string // in lower case: what a word that stands for no single value would be here
 }
 
-// Meaning reads synonyms as a table has them: word:value,word:value.
+// Meaning parses synonyms in the form of a table: word:value,word:value.
 func Meaning(table string) Synonyms {
 	s := Synonyms{Means: map[string]string{}}
 	for pair := range strings.SplitSeq(table, ",") {
@@ -26,7 +26,7 @@ func (s Synonyms) Read(word string) string {
 	return word
 }
 
-// Refusal returns what a word would be here, or "".
+// Refusal returns why a word is refused and what to use, or "".
 func (s Synonyms) Refusal(word string) string {
 	return s.Refused[strings.ToLower(strings.TrimSpace(word))]
 }

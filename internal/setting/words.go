@@ -1,7 +1,7 @@
 package setting
 
 // Elsewhere returns the words of the agents themselves for approvals. Some mean the same as one of ours. The others
-// would change more than the approval, or less, and are explained instead of being guessed at.
+// would change more than the approval, or less: they are refused with an explanation.
 func Elsewhere() Synonyms {
 	return Synonyms{
 		Means: map[string]string{
@@ -10,11 +10,11 @@ func Elsewhere() Synonyms {
 			"read-only":         string(Plan),
 		},
 		Refused: map[string]string{
-			"never": "nothing is asked, and what the sandbox holds back fails; here that is auto-edit, or yolo with " +
+			"never": "nothing is asked, and what the sandbox refuses fails; use auto-edit, or yolo with " +
 				"--sandbox workspace-write",
-			"untrusted":  "all but harmless commands are asked about; here that is prompt",
-			"on-request": "the model decides what is asked about; here walls and undo decide, which is default",
-			"dontask":    "what would be asked about is denied; here that is prompt where nobody can be asked",
+			"untrusted":  "only harmless commands run without a question; use prompt",
+			"on-request": "the model decides when to ask; use default, which asks about what undo cannot take back",
+			"dontask":    "what would be asked about is denied; use prompt, which denies it where nobody can be asked",
 		},
 	}
 }
@@ -22,8 +22,8 @@ func Elsewhere() Synonyms {
 // SandboxElsewhere returns the words of the agents themselves for sandboxes.
 func SandboxElsewhere() Synonyms {
 	return Synonyms{Refused: map[string]string{
-		"read-only":          "nothing can be changed; here an approval does that: --approval plan",
-		"danger-full-access": "there is none; here that is off",
+		"read-only":          "nothing can be changed; use --approval plan",
+		"danger-full-access": "commands run without a sandbox; use off",
 	}}
 }
 

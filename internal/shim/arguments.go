@@ -336,8 +336,8 @@ func choose[T ~string](flag *Flag, value string, allowed []T) (setting.Chosen[T]
 
 func bad(flag *Flag, value string, allowed []string) error {
 	if words := flag.also.Refusal(value); words != "" {
-		return fault.New(fault.ArgError, "--%s has no value %s: with that word, %s", flag.Name, printable(value),
-			words).Hint("its values are %s", strings.Join(allowed, ", "))
+		return fault.New(fault.ArgError, "--%s has no value %s: elsewhere it means that %s",
+			flag.Name, printable(value), words).Hint("its values are %s", strings.Join(allowed, ", "))
 	}
 	f := fault.New(fault.ArgError, "--%s is %q, and must be one of %s", flag.Name, printable(value),
 		strings.Join(allowed, ", "))

@@ -201,7 +201,7 @@ func TestHugeFile(t *testing.T) {
 	w := newWorld(t)
 	file := w.file(nil)
 	if err := os.Truncate(file.Name(), 200<<30); err != nil {
-		t.Skip(err)
+		t.Skip("this file system has no files of 200 GiB; set TMPDIR to another: ", err)
 	}
 	zero := time.Duration(0)
 	c := &call{host: Host{Stdin: file}, driver: w.agent("alpha", nil), args: Arguments{Timeout: &zero}}
@@ -231,7 +231,7 @@ func TestBlanksFirst(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip(err)
+		t.Skip("this system has no /dev/full, which Linux has: ", err)
 	}
 	defer full.Close()
 	err = copyPrompt(full, strings.NewReader("text"), &counter{})

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// How many blanks, and how many empty lines, one may look at without taking them for the end.
+// The longest runs of blanks and of empty lines that are shown as they are. Longer ones could pass for the end.
 const (
 	mostIndent = 40
 	mostBlanks = 8
@@ -78,7 +78,7 @@ func counted(line string) string {
 
 func blanks(n int) string { return fmt.Sprintf("⟨%d blanks⟩", n) }
 
-// unseen reports whether a character has no look of its own, or that of a blank.
+// unseen reports whether a character is invisible or looks like a blank.
 func unseen(r rune) bool {
 	return r > unicode.MaxASCII && (unicode.IsSpace(r) || r == '\u2800' ||
 		unicode.In(r, unicode.Cf, unicode.Zs, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))

@@ -55,7 +55,7 @@ type Options struct {
 	Whole bool
 	// Absent asks for Index.Absent.
 	Absent bool
-	// Private tells of a content that it must not be kept; nil: of none.
+	// Private reports whether a content must not be kept; nil: all may be kept.
 	Private func(content []byte) bool
 	// GitDir says that the root is itself what is usually called .git.
 	GitDir bool

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -113,33 +112,8 @@ func (p place) status(name string) (Status, uint64, error) {
 		return Status{}, 0, err
 	}
 	return Status{
-		modeOf(stat.Mode), stat.Size, stat.Mtim.Nano(), stat.Ctim.Nano(), stat.Ino, stat.Dev,
+		FileMode(stat.Mode), stat.Size, stat.Mtim.Nano(), stat.Ctim.Nano(), stat.Ino, stat.Dev,
 	}, uint64(stat.Nlink), nil //nolint:unconvert // it is smaller on some systems
-}
-
-// modeOf converts a mode to that of package os.
-func modeOf(mode uint32) fs.FileMode {
-	m := fs.FileMode(mode & 0o777)
-	switch mode & unix.S_IFMT {
-	case unix.S_IFDIR:
-		m |= fs.ModeDir
-	case unix.S_IFLNK:
-		m |= fs.ModeSymlink
-	case unix.S_IFIFO:
-		m |= fs.ModeNamedPipe
-	case unix.S_IFSOCK:
-		m |= fs.ModeSocket
-	case unix.S_IFBLK:
-		m |= fs.ModeDevice
-	case unix.S_IFCHR:
-		m |= fs.ModeDevice | fs.ModeCharDevice
-	}
-	for bit, is := range [...]fs.FileMode{fs.ModeSticky, fs.ModeSetgid, fs.ModeSetuid} {
-		if mode&(unix.S_ISVTX<<bit) != 0 {
-			m |= is
-		}
-	}
-	return m
 }
 
 func (p place) target(name string) (string, error) {

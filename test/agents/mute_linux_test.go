@@ -2,12 +2,16 @@ package agents
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"omniagent/internal/hermetic"
 	"omniagent/internal/modelserver"
@@ -37,11 +41,9 @@ func TestMuteModel(t *testing.T) {
 	}
 }
 
-const mute = `[{"stall":"headers"}]`
-
 // mutelyTimed ends a run by its clock.
 func (b *bench) mutelyTimed() {
-	r := b.hands(mute, "--yolo", "--timeout", "15s")
+	r := b.hands(`[{"stall":"headers"}]`, "--yolo", "--timeout", "15s")
 	if r.code != 10 || r.Data.Status != "timed_out" || r.Data.Reason != "max_duration" {
 		b.t.Errorf("%s", r)
 	}
@@ -50,10 +52,7 @@ func (b *bench) mutelyTimed() {
 
 // mutelyInterrupted interrupts a turn in the silence, as a person does.
 func (b *bench) mutelyInterrupted() {
-	m := scripted(b.t, mute)
-	d := b.runs(m, "start", "--agent", b.agent, "--input-format", "stream-json")
-	d.say(`{"type":"user","content":"go"}`)
-	b.reaches(m)
+	d := b.asked()
 	d.say(`{"type":"interrupt"}`)
 	if r := d.until("result"); r["is_error"] != true {
 		b.t.Errorf("%v\n%s", r, d.errors.String())
@@ -66,10 +65,7 @@ func (b *bench) mutelyInterrupted() {
 
 // mutelyKilled kills the host in the silence. The conversation goes on when it is opened again.
 func (b *bench) mutelyKilled() {
-	m := scripted(b.t, mute)
-	d := b.runs(m, "start", "--agent", b.agent, "--input-format", "stream-json")
-	d.say(`{"type":"user","content":"go"}`)
-	b.reaches(m)
+	d := b.asked()
 	_ = d.cmd.Process.Kill()
 	_ = d.cmd.Wait()
 	b.gone()
@@ -90,40 +86,71 @@ func (b *bench) mutelyKilled() {
 	again.ends()
 }
 
-// reaches waits until the model was asked.
-func (b *bench) reaches(m *modelserver.Server) {
-	b.t.Helper()
-	for deadline := time.Now().Add(patience); len(m.Requests()) == 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			b.t.Fatal("the model is never asked")
-		}
+// muteModel answers no request. It says when the first one arrives.
+type muteModel struct{ asked chan struct{} }
+
+func (m muteModel) Answer(ctx context.Context, _ *modelserver.Request, _ modelserver.Writer) error {
+	select {
+	case m.asked <- struct{}{}:
+	default:
 	}
+	<-ctx.Done()
+	return ctx.Err()
 }
 
-// gone waits until nothing is left that was started here.
+// asked begins a turn of start, and returns when its model has been asked.
+func (b *bench) asked() *driven {
+	b.t.Helper()
+	m := muteModel{make(chan struct{}, 1)}
+	server, err := modelserver.Start(m, modelserver.Options{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = server.Close() })
+	d := b.runs(server, "start", "--agent", b.agent, "--input-format", "stream-json")
+	d.say(`{"type":"user","content":"go"}`)
+	select {
+	case <-m.asked:
+	case <-time.After(patience):
+		b.t.Fatal("the model is never asked")
+	}
+	return d
+}
+
+// gone waits until none of the processes that were started here is left.
 func (b *bench) gone() {
 	b.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		left := b.left()
-		if left == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			b.t.Fatalf("left alive: %s", left)
+	deadline := time.Now().Add(time.Minute)
+	for left := b.left(); len(left) > 0; left = b.left() {
+		for pid, line := range left {
+			fd, err := unix.PidfdOpen(pid, 0)
+			if err != nil {
+				continue // it has ended
+			}
+			wait := max(0, time.Until(deadline).Milliseconds())
+			n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(wait))
+			_ = unix.Close(fd)
+			if n == 0 {
+				b.t.Fatalf("left alive: %d %s", pid, line)
+			}
 		}
 	}
 }
 
-// left lists the processes with this home.
-func (b *bench) left() string {
-	var left strings.Builder
+// left returns the processes with this home, and their command lines.
+func (b *bench) left() map[int]string {
+	left := map[int]string{}
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
 		env, err := os.ReadFile("/proc/" + e.Name() + "/environ")
 		if err == nil && bytes.Contains(env, []byte("HOME="+b.home+"\x00")) {
 			line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
-			left.WriteString(e.Name() + " " + strings.ReplaceAll(string(line), "\x00", " ") + "\n")
+			left[pid] = strings.ReplaceAll(string(line), "\x00", " ")
 		}
 	}
-	return left.String()
+	return left
 }

@@ -12,7 +12,7 @@ func TestEverythingAsRoot(t *testing.T) {
 	needAgents(t)
 	t.Parallel()
 	if os.Getuid() != 0 {
-		t.Skip("only root is refused")
+		t.Skip("Claude Code refuses this mode to root only: run the tests as root")
 	}
 	const script = `[{"shell":"echo yes > made"},{"say":"I am done."}]`
 	for name, c := range map[string]struct {

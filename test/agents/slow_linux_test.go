@@ -124,12 +124,11 @@ func (b *bench) answered(answer, all string) {
 	}
 }
 
-// clock is the time of a turn that runs, as it is painted: of a row only what changes.
-var clock = regexp.MustCompile(`\x1b\[2m (\d+)(?:s|\x1b)`)
-
 // watches has a turn on a terminal, and looks at the clock.
 func (b *bench) watches(script string) {
 	b.t.Helper()
+	// the time of a turn, as the screen paints it: only what changes in a row
+	clock := regexp.MustCompile(`\x1b\[2m (\d+)(?:s|\x1b)`)
 	cmd := exec.Command(program, "chat", "--agent", b.agent)
 	cmd.Dir, cmd.Env = b.work, b.wired(scripted(b.t, script).URL())
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 160})

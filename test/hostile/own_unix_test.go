@@ -131,7 +131,7 @@ func TestHelpersInPATH(t *testing.T) {
 	t.Parallel()
 	real, err := exec.LookPath("git")
 	if err != nil {
-		t.Skip(err)
+		t.Skip("git is not installed: ", err)
 	}
 	g := newGround(t, `[{"say":"done"}]`)
 	dir := filepath.Join(filepath.Dir(g.home), "work")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// mostWords was 35,000 before the pages said who changed what, what walls throw away and what runs later.
-const mostWords = 38_000
+// mostWords only goes down. The goal is 35,000.
+const mostWords = 37_700
 
 // TestWordsOfPages: what people read to use the program stays short. Pages that are made from tables, the evaluation,
 // and what is for auditors and developers are not counted.

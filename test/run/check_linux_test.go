@@ -49,7 +49,7 @@ func TestCheckBehindWalls(t *testing.T) {
 			walled := p.command("sandbox", "run", "--walls", "namespaces", "--", "true")
 			if out, err := walled.CombinedOutput(); err != nil {
 				p.refusesCheck(t, how)
-				t.Skipf("no whole walls stand here: %s", out)
+				t.Skipf("this machine cannot build the walls that a check needs; allow user namespaces: %s", out)
 			}
 			args := append([]string{"--yolo", "--check", "bash t.sh " + marks}, how...)
 			agent := "builder"

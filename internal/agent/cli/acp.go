@@ -182,7 +182,7 @@ func (p *greeted) End(x agent.Exit) []event.Event {
 	return p.Proto.End(x)
 }
 
-// printed gives up the protocol for a line that does not belong to it.
+// printed gives up the protocol because of a line that is not part of it.
 func (m *greeting) printed(line []byte) {
 	m.mu.Lock()
 	m.line = cmp.Or(m.line, FirstLine(string(line)))
@@ -227,8 +227,8 @@ func (m *greeting) flush() {
 	}
 }
 
-// explained gives the end of a turn the reason for which we gave up the protocol: we ended the process, but nobody
-// cancelled the turn.
+// explained sets the fault of a turn that ended because we gave up the protocol. We ended the process then, so without
+// it the turn would count as cancelled.
 func (m *greeting) explained(e event.Event) event.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()

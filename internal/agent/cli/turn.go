@@ -141,7 +141,7 @@ type plainText struct {
 	partial []byte // the beginning of a character
 }
 
-// How much of an answer is kept. All of it has been told in pieces.
+// How much of an answer is kept. The events have all of it.
 const (
 	headKept = 600 << 10
 	tailKept = 400 << 10

@@ -41,7 +41,7 @@ func faultOf(message string, info json.RawMessage) *fault.Fault {
 	return f
 }
 
-// missingVariable returns the variable that the configuration of Codex names for a key, if it is not set, or "".
+// missingVariable returns the unset variable from which Codex should read a key, as its configuration says, or "".
 func missingVariable(message string) string {
 	m := regexp.MustCompile("^Missing environment variable: `([^`]+)`").FindStringSubmatch(message)
 	if m == nil {

@@ -27,9 +27,9 @@ const (
 
 const defaultsName = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 
-// trusts lets the CLI work in a directory that no person trusted, where our walls hide all that a repository could tell
-// it: its settings and its .env, whatever the CLI's own list of trusted directories says. A setting of ours leaves the
-// .env of a repository unread without walls too, unless a person has trusted its content, or has such defaults.
+// trusts lets the CLI work in a directory that no person trusted, if our walls hide the settings and the .env of the
+// repository. The CLI's own list of trusted directories does not matter then. Without walls too, a default of ours
+// keeps the CLI from reading a repository's .env, unless a person has trusted its content or has defaults of their own.
 func trusts(t *cli.Translation, s agent.Spec) {
 	if s.Walled {
 		t.Env = append(t.Env, "GEMINI_CLI_TRUST_WORKSPACE=true")
@@ -46,7 +46,7 @@ func trusts(t *cli.Translation, s agent.Spec) {
 	t.Files = append(t.Files, agent.File{Path: own, Data: []byte(`{"advanced":{"ignoreLocalEnv":true}}`)})
 }
 
-// hasDefaults reports whether the machine has defaults for the CLI.
+// hasDefaults reports whether the machine or the person has a file of defaults for the CLI.
 func hasDefaults() bool {
 	return slices.ContainsFunc([]string{
 		"/etc/gemini-cli", "/Library/Application Support/GeminiCli", `C:\ProgramData\gemini-cli`,

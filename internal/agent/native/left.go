@@ -16,8 +16,8 @@ import (
 	"omniagent/internal/shell"
 )
 
-// leftovers are what commands write into their temporary directory, which goes with the walls. What programs leave
-// there by themselves has names that no command says.
+// leftovers finds the files that commands leave in their temporary directory, which is deleted with the walls. It takes
+// only names that stand in a command: other files are caches and the like of programs.
 type leftovers struct {
 	dir    string // as it lies here; empty: there are no walls
 	as     string // as commands see it
@@ -28,7 +28,7 @@ type leftovers struct {
 	told  []string
 }
 
-// follow reads the words of the commands that a starter starts.
+// follow returns a starter that also records the words of the commands that it starts.
 func (l *leftovers) follow(start shell.Starter) shell.Starter {
 	if start == nil || l.dir == "" {
 		return start
@@ -45,7 +45,7 @@ func (l *leftovers) follow(start shell.Starter) shell.Starter {
 	}
 }
 
-// take returns what lies there under a name that a command has said, each once.
+// take returns the files and directories there that a command has named and that no earlier call returned.
 func (l *leftovers) take() (paths []string) {
 	if l.dir == "" {
 		return nil
@@ -81,7 +81,7 @@ func holdsFile(path string) (found bool) {
 	return found
 }
 
-// tells adds to the end of a turn what is not kept.
+// tells adds the paths that are not kept to the end of a turn.
 func (l *leftovers) tells(tell func(event.Event)) func(event.Event) {
 	if tell == nil {
 		return nil
@@ -97,7 +97,7 @@ func (l *leftovers) tells(tell func(event.Event)) func(event.Event) {
 	}
 }
 
-// leaves begins to follow what commands leave behind walls in their temporary directory.
+// leaves begins to record what commands behind walls leave in their temporary directory.
 func (m *Mind) leaves(o *Options, walls *enclosure.Enclosure, temp string) {
 	m.left.dir, m.left.as, m.left.words = temp, temp, map[string]bool{}
 	if walls.Claim().Name == "namespaces" {

@@ -61,7 +61,7 @@ func TestLinksInCommands(t *testing.T) {
 func TestPatternsInCommands(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip(err)
+		t.Skip("bash is not installed: ", err)
 	}
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -29,8 +29,8 @@ func (o Options) readServers() (list []mcp.Server, problems []error) {
 	return list, problems
 }
 
-// inEntries returns what an entry of a server names as ${NAME}: a variable of the environment, or workspaceFolder, the
-// directory of the conversation, for a server that needs to know it.
+// inEntries looks up ${NAME} in the entry of a server: a variable of the environment, or workspaceFolder, which is the
+// directory of the conversation.
 func (o Options) inEntries(name string) (string, bool) {
 	if name == "workspaceFolder" {
 		return o.Dir, true
@@ -71,7 +71,7 @@ func withHosts(own, hosts []mcp.Server) []mcp.Server {
 	return append(own, hosts...)
 }
 
-// away returns what starts all servers, with the count of agents that have asked one another.
+// away returns the starter of all servers. Their environment has the depth of nested agents.
 func (o Options) away() process.Away {
 	environ := o.inheritance()
 	environ.Opens = true
@@ -125,7 +125,7 @@ func (m *Mind) servers(ctx context.Context, o Options, list []mcp.Server) ([]too
 }
 
 // serverTools returns the tools of connected servers.
-// Nothing sees what a server writes.
+// No supervisor sees what a server writes.
 func serverTools(open []*mcp.Conn, touched *touch.Log) []tool.Tool {
 	offer := mcp.NewOffer(open...)
 	var tools []tool.Tool

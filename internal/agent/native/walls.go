@@ -70,7 +70,7 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	return m.left.follow(walls.Starter()), nil
 }
 
-// watcher returns who wants to know what commands write; nil: nobody.
+// watcher returns the receiver of what commands write, or nil.
 func (o Options) watcher() sandbox.Watcher {
 	if o.Services.Touched == nil {
 		return nil
@@ -78,7 +78,7 @@ func (o Options) watcher() sandbox.Watcher {
 	return o.Services.Touched
 }
 
-// unwatched starts commands without walls, so that nothing sees what they write.
+// unwatched starts commands without walls. It reports that their writes are not seen.
 func (o Options) unwatched() shell.Starter {
 	return func(line, dir string, env []string) (process.Plan, error) {
 		if o.Services.Touched != nil {
