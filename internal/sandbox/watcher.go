@@ -2,8 +2,8 @@ package sandbox
 
 import "omniagent/internal/workspace"
 
-// Watcher receives the writes of programs behind walls, as the supervisor of each sees them. Paths are absolute and have
-// no links. Its methods may be called from several goroutines.
+// Watcher receives the writes of programs behind walls, as the supervisor of each sees them. Paths are absolute and
+// have no links. Its methods may be called from several goroutines.
 type Watcher interface {
 	// Attach is told of a program that is about to start. delivered reports whether everything that was seen of it has
 	// been passed on. The result is called at its end.
