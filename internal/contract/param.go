@@ -183,7 +183,8 @@ func (p Param) check(value string) []fault.Problem {
 	case Enum:
 		if !slices.Contains(p.Enum, value) {
 			if words := p.Also.Refusal(value); words != "" {
-				return bad(fault.ArgError, "", "%s has no value %s: elsewhere it means that %s", p.shown(), value, words)
+				return bad(fault.ArgError, "", "%s has no value %s: elsewhere it means that %s",
+					p.shown(), value, words)
 			}
 			near := text.Nearest(value, p.Enum)
 			return bad(fault.ArgError, near, "%s takes one of %s%s", p.shown(), strings.Join(p.Enum, ", "),

@@ -297,10 +297,9 @@ type End struct {
 	Asking     time.Duration   `json:"asking_ns,omitempty"`   // the part of it in which a model answered
 	// what went wrong and was mended, such as a repeated request
 	Notes []string `json:"notes,omitempty"`
-	// paths in places that walls throw away at the end, with a slash behind a directory: what was written there in the
-	// turn is lost
+	// paths that were written in the turn and are deleted with the walls; a directory ends in a slash
 	NotKept []string `json:"not_kept,omitempty"`
-	KeptBy  string   `json:"kept_by,omitempty"` // the flag that would have opened a directory, where the agent takes it
+	KeptBy  string   `json:"kept_by,omitempty"` // the flag with which the agent takes a directory, if it has one
 }
 
 // mostLost is how many paths a line names.

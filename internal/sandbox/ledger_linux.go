@@ -76,7 +76,8 @@ func appendStatus(text []byte, s *unix.Stat_t) []byte {
 func statusFrom(text []byte) workspace.Status {
 	v := func(i int) uint64 { return binary.LittleEndian.Uint64(text[8*i:]) }
 	return workspace.Status{
-		Mode: workspace.FileMode(uint32(v(0))), Size: int64(v(1)), Modified: int64(v(2)), Changed: int64(v(3)), Inode: v(4),
+		Mode: workspace.FileMode(uint32(v(0))), Size: int64(v(1)),
+		Modified: int64(v(2)), Changed: int64(v(3)), Inode: v(4),
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"omniagent/internal/workspace"
 )
 
+// The waits between looks. Only inotify reports that the last writer of a file is gone. It needs a watch for each file,
+// of which a user has few, and cannot watch a file that a call has yet to make.
 const (
 	firstLook  = 500 * time.Microsecond
 	longest    = 50 * time.Millisecond
