@@ -112,7 +112,7 @@ func (g Gate) listed(name string) error {
 		return nil
 	}
 	return fault.New(fault.Unsafe, "agents.allow does not let programs start %s", name).
-		Hint("omniagent config set agents.allow %s", strings.Join(append(slices.Clone(g.Allow), name), ",")).
+		Hint("omniagent config set agents.allow %s --global", strings.Join(append(slices.Clone(g.Allow), name), ",")).
 		With("agent", name)
 }
 

@@ -152,7 +152,7 @@ func forkDelete() *contract.Command {
 func deleteForks(ctx context.Context, c *contract.Call, store fork.Store) (_ contract.Result, err error) {
 	var all []*fork.Fork
 	for _, name := range c.Strings("id") {
-		f, err := store.Open(name)
+		f, err := store.OpenToDelete(name)
 		if err == nil {
 			err = f.Idle()
 		}

@@ -327,6 +327,15 @@ func slug(name string) string {
 	return name[:min(len(name), 40)]
 }
 
+// OpenToDelete returns the fork with a name, also if its record is damaged: then only the name is known.
+func (s Store) OpenToDelete(name string) (*Fork, error) {
+	f, err := s.Open(name)
+	if errors.Is(err, fault.Unsafe) {
+		return &Fork{store: s, dir: s.at(name), Record: Record{Name: name, ID: name}}, nil
+	}
+	return f, err
+}
+
 // lock locks the fork against other processes.
 func (f *Fork) lock(ctx context.Context) (*workspace.FileLock, error) {
 	if _, err := os.Lstat(filepath.Join(f.dir, recordFile)); err != nil {
