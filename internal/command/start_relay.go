@@ -14,10 +14,10 @@ import (
 )
 
 // passes reports whether lines can be relayed unchanged between host and agent: both use the same dialect, and no flag
-// needs us to translate.
+// needs us to translate. Those of a rehearsal are ours: the agent itself would count a price for the scripted model.
 func (p Parts) passes(c *contract.Call) bool {
 	if c.String("dialect") != claudeDialect || c.String("output-format") != string(stream.Lines) ||
-		c.Bool("replay-user-messages") {
+		c.Bool("replay-user-messages") || c.Bool("rehearse") {
 		return false
 	}
 	i := slices.IndexFunc(p.Agents, func(d agent.Driver) bool { return d.Name() == c.String("agent") })

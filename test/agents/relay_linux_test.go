@@ -77,6 +77,23 @@ func TestClaudeRelayed(t *testing.T) {
 	}
 }
 
+// TestClaudeRehearsedForItsHosts: where a host of Claude Code rehearses, the model that its variables name is not asked.
+func TestClaudeRehearsedForItsHosts(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	frame := []string{`{"type":"user","message":{"role":"user","content":"go"},"session_id":""}`}
+	for name, frames := range map[string][]string{"a prompt": nil, "frames": frame} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "claude")
+			h := b.hears("claude", `[{"say":"the model of the variables"}]`, frames, "--rehearse")
+			if h.code != 0 || h.asked != "" || h.result["result"] != "ok" {
+				t.Errorf("asked %q: %v", h.asked, h)
+			}
+		})
+	}
+}
+
 // recorded counts what is on record, by kinds.
 func recorded(t *testing.T, journal *session.Session, record *recording.Recording) map[event.Kind]int {
 	t.Helper()
