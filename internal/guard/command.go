@@ -83,6 +83,7 @@ type survey struct {
 	pieces []piece
 	broken bool // the line cannot be judged piece by piece
 	line   string
+	alters []Alteration
 }
 
 func (s *survey) verdict() Verdict {

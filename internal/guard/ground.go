@@ -225,9 +225,11 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 	if name == "git" {
 		w.gitLoses(p, words, argv, at)
 	}
-	for _, target := range changed(name, argv) {
+	targets := changed(name, argv)
+	for _, target := range targets {
 		w.target(p, target, changeBy(name), at)
 	}
+	w.altered(name, argv, targets, at)
 	w.mayChange(p, name, argv, at)
 }
 

@@ -1,0 +1,79 @@
+package guard
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Alteration is what a line says that it does to a path.
+type Alteration struct {
+	Path    string // absolute
+	From    string // what is moved there; "": nothing
+	Whole   bool   // what was there is replaced
+	Removes bool
+	Beneath bool // and everything beneath
+}
+
+// Alters lists what the words of a line say that bash, in a directory, changes: what is written, made, moved or removed
+// under a name that stands in the line. What a program changes without naming it is not among that.
+func Alters(line, dir, home string) []Alteration {
+	s := Tools.look(line, Place{Root: dir, Dir: dir, Home: home})
+	return s.alters
+}
+
+// alter notes that a word names what is changed, if it is certain which file that is.
+func (w *walker) alter(a word, at dirs, as Alteration) {
+	if !a.literal() || a.text == "" || a.text == "-" || at.lost || len(at.list) != 1 ||
+		len(w.survey.alters) == maxNodes {
+		return
+	}
+	as.Path = resolve(at.list[0], a.text)
+	w.survey.alters = append(w.survey.alters, as)
+}
+
+// altered notes what the words of a simple command say that it changes.
+func (w *walker) altered(name string, argv, targets []word, at dirs) {
+	args := argv[1:]
+	switch {
+	case name == "mv" || does(ofChangeLast, name, nil):
+		w.carried(name, argv, at)
+		return
+	case slices.Contains([]string{"rm", "rmdir", "unlink"}, name):
+		for _, a := range targets {
+			w.alter(a, at, Alteration{Removes: true, Beneath: name == "rm"})
+		}
+		return
+	case name == "find":
+		return // it says which it removes in other words
+	}
+	whole := name == "tee" && !short(texts(args), "a") && !long(texts(args), "--append")
+	if name == "chmod" || name == "chown" || name == "chgrp" { // the first is a mode or an owner
+		targets = targets[min(1, len(targets)):]
+	}
+	for _, a := range targets {
+		w.alter(a, at, Alteration{Whole: whole})
+	}
+}
+
+// carried notes what a command says that puts files at another place: there, or in a directory of that name.
+func (w *walker) carried(name string, argv []word, at dirs) {
+	operands := slices.DeleteFunc(slices.Clone(argv[1:]), func(a word) bool {
+		return !a.literal() || strings.HasPrefix(a.text, "-")
+	})
+	if len(operands) < 2 || len(operands) != len(operandsOf(texts(argv[1:]))) {
+		return
+	}
+	to := operands[len(operands)-1]
+	for _, from := range operands[:len(operands)-1] {
+		as := Alteration{Whole: true, Beneath: true}
+		if name == "mv" {
+			w.alter(from, at, Alteration{Removes: true, Beneath: true})
+			if !at.lost && len(at.list) == 1 {
+				as.From = resolve(at.list[0], from.text)
+			}
+		}
+		w.alter(to, at, as)
+		w.alter(word{text: filepath.Join(to.text, filepath.Base(from.text)), known: true}, at, as)
+	}
+}
