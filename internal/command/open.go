@@ -171,7 +171,7 @@ func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r 
 	if err != nil {
 		return 0, err
 	}
-	around, err := o.env().Around(driver, p.Spec, nil)
+	around, err := o.env().Around(driver, p.Spec, p.Touched)
 	if err != nil {
 		return 0, err
 	}

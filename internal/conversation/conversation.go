@@ -38,6 +38,7 @@ import (
 	"time"
 
 	"omniagent/internal/agent"
+	"omniagent/internal/claim"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/redact"
@@ -182,10 +183,12 @@ func (c *Conversation) first() func() error {
 func (c *Conversation) newMind(ctx context.Context, s agent.Spec) (agent.Mind, error) {
 	c.generation++
 	generation, services := c.generation, c.o.Services
+	claims := claim.Hear(services.Touched, s.Dir)
 	services.Tell = func(e event.Event) {
 		if precedesChange(e.Kind) {
 			c.awaitSnapshot()
 		}
+		claims.Tell(&e)
 		e.Hash, e.Raw = hash(e.Raw), nil
 		c.inbox.tell(item{event: &e, generation: generation})
 	}

@@ -4,22 +4,28 @@ import (
 	"context"
 	"sync"
 
+	"omniagent/internal/claim"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/session"
+	"omniagent/internal/touch"
 )
 
 // Recorder keeps the journal of a conversation whose host and agent speak the same lines, so that the lines pass
 // unchanged. It orders the events as those of any conversation. It answers no question and ends no turn. Its methods
 // may be called from several goroutines.
 type Recorder struct {
-	mu    sync.Mutex
-	c     *Conversation
-	looks bool // Conversation.watch belongs to the turn that runs or is about to begin
+	mu     sync.Mutex
+	c      *Conversation
+	claims *claim.Hearer // of what the agent changes; nil: nobody wants to know
+	looks  bool          // Conversation.watch belongs to the turn that runs or is about to begin
 }
 
-// Watch has a Witness look before and after each turn. It is called before the first message.
-func (r *Recorder) Watch(w Witness) { r.c.o.Witness = w }
+// Watch has a Witness look before and after each turn, and a log get what the calls of the agent, which works in a
+// directory, say that they change. It is called before the first message.
+func (r *Recorder) Watch(w Witness, log *touch.Log, dir string) {
+	r.c.o.Witness, r.claims = w, claim.Hear(log, dir)
+}
 
 // begin takes the snapshot before the turn of the oldest message that waits.
 func (r *Recorder) begin() {
@@ -64,6 +70,7 @@ func (r *Recorder) Tell(e event.Event) {
 	if precedesChange(e.Kind) {
 		r.c.awaitSnapshot()
 	}
+	r.claims.Tell(&e)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.Hash, e.Raw = hash(e.Raw), nil

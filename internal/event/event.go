@@ -204,6 +204,13 @@ type Change struct {
 	New  string  `json:"new"`
 }
 
+// Done is a Call that is over, as the records of an agent tell it.
+type Done struct {
+	Call
+	Began, Ended time.Time
+	Failed       bool
+}
+
 // Denial is a tool that was not run because policy forbade it, or because nobody could be asked.
 type Denial struct {
 	CallID string `json:"call_id,omitempty"`

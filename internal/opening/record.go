@@ -6,12 +6,14 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/conversation"
 	"omniagent/internal/redact"
+	"omniagent/internal/touch"
 )
 
 // Passing is a conversation whose lines pass unchanged: the caller starts the agent, and we only keep the record.
 type Passing struct {
-	Spec   agent.Spec // for starting the agent; Resume is the agent's own id
-	Record *conversation.Recorder
+	Spec    agent.Spec // for starting the agent; Resume is the agent's own id
+	Record  *conversation.Recorder
+	Touched *touch.Log // gets what the agent writes
 }
 
 // Installed returns the installed agent of the conversation and how to start it, or nil for the native agent.
@@ -24,13 +26,16 @@ func (p *Plan) Pass(ctx context.Context) (*Passing, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.request.Services.Touched == nil {
+		p.request.Services.Touched = touch.New()
+	}
 	kept.Mask(redact.Known(redact.Secrets(p.secrets)...).Bytes)
 	if err := p.recordMode(kept); err != nil {
 		return nil, err
 	}
 	record := conversation.Record(kept, p.env.Log)
 	if w := p.witness(kept.ID()); w != nil {
-		record.Watch(w)
+		record.Watch(w, p.request.Services.Touched, p.request.Spec.Dir)
 	}
-	return &Passing{Spec: p.request.Spec, Record: record}, nil
+	return &Passing{Spec: p.request.Spec, Record: record, Touched: p.request.Services.Touched}, nil
 }

@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/pathname"
 	"omniagent/internal/touch"
 	"omniagent/internal/tree"
-	"omniagent/internal/workspace"
 )
 
 // Doubt is a path that differs, perhaps because of the run.
@@ -109,26 +107,22 @@ func (r *Run) pause() error {
 // judge divides what differs: it returns both indexes with what the run has changed alone, and what it has perhaps
 // changed.
 func (r *Run) judge(before, after *tree.Index) (first, last *tree.Index, doubts []Doubt) {
-	root, others, unsure := pathname.Real(before.Root), map[string]bool{}, map[string]string{}
+	others, unsure := map[string]bool{}, map[string]string{}
 	base := r.sight.base
 	if base == nil {
 		base = before
 	}
-	was := func(full string) workspace.Status {
-		rel, _ := pathname.In(root, full)
-		return statusOf(base.Find(filepath.ToSlash(rel)))
-	}
 	if r.sight.seen != nil {
 		r.sight.seen.CatchUp()
 	}
+	contents := tree.OpenContents(r.store.contents(r.ID), func(dir string) string { return dir })
+	defer contents.Close()
+	whose := tree.Whose(r.sight.seen, base, after, contents)
 	tree.Each(before, after, func(name string, _, is *tree.File) {
-		v := touch.Verdict{By: touch.Perhaps, Why: touch.Unwatched}
-		switch {
-		case r.sight.own[name] && tree.SameFile(base.Find(name), is):
+		if r.sight.own[name] && tree.SameFile(base.Find(name), is) {
 			return
-		case r.sight.seen != nil:
-			v = r.sight.seen.Judge(filepath.Join(root, filepath.FromSlash(name)), was, statusOf(is))
 		}
+		v := whose(name)
 		if r.sight.own[name] && v.By == touch.Other {
 			v = touch.Verdict{By: touch.Perhaps, Why: touch.Both}
 		}
@@ -151,11 +145,4 @@ func (r *Run) judge(before, after *tree.Index) (first, last *tree.Index, doubts 
 	}
 	drop := func(name string) bool { return others[name] }
 	return before.Without(drop), after.Without(drop), doubts
-}
-
-func statusOf(f *tree.File) workspace.Status {
-	if f == nil {
-		return workspace.Status{}
-	}
-	return f.Status
 }

@@ -6,9 +6,10 @@
 //	w.Close()
 //	w.Judge(path, before, after) // of each path that differs
 //
-// What an agent says of itself is not asked. Where everything that it starts is seen, a path that it did not write is
-// not its own. A path that it wrote and somebody else as well, before, between or afterwards, is perhaps its own: its
-// status is compared each time with what the agent had left there.
+// Where everything that an agent starts is seen, what it says of itself is not asked, and a path that it did not write
+// is not its own. A path that it wrote and somebody else as well, before, between or afterwards, is perhaps its own:
+// its status is compared each time with what the agent had left there. Where something is not seen, the agent's calls
+// may explain a change: see Claim.
 package touch
 
 import (
@@ -39,12 +40,18 @@ type Verdict struct {
 
 // The reasons.
 const (
-	Both      = "somebody else changed it too while the turn ran"
-	Unwatched = "nothing saw who wrote it"
+	Both        = "somebody else changed it too while the turn ran"
+	Unwatched   = "nothing saw who wrote it"
+	Unexplained = "it is not what the agent's calls say that they made of it"
 )
 
-// Lookup returns the status of a path before, and a zero status if nothing was there.
-type Lookup func(path string) workspace.Status
+// Moment is what a workspace was at a moment.
+type Moment interface {
+	// Status is the status of a path, and zero if nothing was there.
+	Status(path string) workspace.Status
+	// Content is that of a regular file. It reports false where it is not known.
+	Content(path string) ([]byte, bool)
+}
 
 // Log gets what an agent writes. Its methods may be called from several goroutines.
 type Log struct {
@@ -179,6 +186,7 @@ type Window struct {
 	blind string
 	paths map[string]*trace
 	moves []move // of directories
+	said  []Claim
 }
 
 // trace is what is known of a path that the agent wrote.
@@ -297,7 +305,7 @@ func (w *Window) Exact() bool {
 }
 
 // Judge says by whom a path was changed: absolute, without links. CatchUp comes first.
-func (w *Window) Judge(name string, before Lookup, after workspace.Status) Verdict {
+func (w *Window) Judge(name string, before, after Moment) Verdict {
 	if w.only != nil {
 		if w.only(name) {
 			return Verdict{By: Agent}
@@ -306,34 +314,34 @@ func (w *Window) Judge(name string, before Lookup, after workspace.Status) Verdi
 	}
 	w.log.mu.Lock()
 	defer w.log.mu.Unlock()
-	t := w.paths[name]
+	t, is := w.paths[name], after.Status(name)
 	if t != nil {
-		return w.traced(t, name, before, after)
+		return w.traced(t, name, before, is)
 	}
-	if from, moved := w.source(name); moved && present(after) {
-		if same(before(from), after) {
+	if from, moved := w.source(name); moved && present(is) {
+		if same(before.Status(from), is) {
 			return Verdict{By: Agent}
 		}
 		return Verdict{Perhaps, Both}
 	}
-	if !present(after) && w.movedAway(name) {
+	if !present(is) && w.movedAway(name) {
 		return Verdict{By: Agent}
 	}
-	was := before(name)
-	if present(was) && present(after) && was.Inode == after.Inode && w.hasInode(after.Inode) {
+	was := before.Status(name)
+	if present(was) && present(is) && was.Inode == is.Inode && w.hasInode(is.Inode) {
 		return Verdict{By: Agent} // by another name of the same file
 	}
 	if w.blind != "" {
-		return Verdict{Perhaps, w.blind}
+		return w.explained(name, before, after)
 	}
 	return Verdict{By: Other}
 }
 
-func (w *Window) traced(t *trace, name string, before Lookup, after workspace.Status) Verdict {
-	foreign := t.mixed || !t.vague && !same(t.before, before(name)) ||
+func (w *Window) traced(t *trace, name string, before Moment, after workspace.Status) Verdict {
+	foreign := t.mixed || !t.vague && !same(t.before, before.Status(name)) ||
 		!t.at.IsZero() && !unchanged(t.after, after, t.at)
 	if o := t.origin; o != nil && present(after) && !o.vague {
-		foreign = foreign || !same(o.before, before(o.path))
+		foreign = foreign || !same(o.before, before.Status(o.path))
 	}
 	if foreign {
 		return Verdict{Perhaps, Both}

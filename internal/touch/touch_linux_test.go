@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"omniagent/internal/touch"
 	"omniagent/internal/workspace"
@@ -15,15 +16,47 @@ type scene struct {
 	dir    string
 	log    *touch.Log
 	window *touch.Window
-	before map[string]workspace.Status
+	before snapshot
+}
+
+// snapshot is what the directory was before, and now what it is.
+type (
+	snapshot map[string]kept
+	kept     struct {
+		status workspace.Status
+		text   string
+	}
+	now struct{}
+)
+
+func (s snapshot) Status(path string) workspace.Status { return s[path].status }
+
+func (s snapshot) Content(path string) ([]byte, bool) {
+	k, there := s[path]
+	return []byte(k.text), there
+}
+
+func (now) Status(path string) workspace.Status { return statusOf(path) }
+
+func (now) Content(path string) ([]byte, bool) {
+	text, err := os.ReadFile(path)
+	return text, err == nil
+}
+
+func statusOf(path string) workspace.Status {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return workspace.Status{}
+	}
+	return workspace.StatusOf(info)
 }
 
 func newScene(t *testing.T, names ...string) *scene {
 	t.Helper()
-	s := &scene{t: t, dir: t.TempDir(), log: touch.New(), before: map[string]workspace.Status{}}
+	s := &scene{t: t, dir: t.TempDir(), log: touch.New(), before: snapshot{}}
 	for _, name := range names {
 		s.write(name, "before")
-		s.before[s.at(name)] = s.status(name)
+		s.before[s.at(name)] = kept{s.status(name), "before"}
 	}
 	s.window = s.log.Open()
 	return s
@@ -41,13 +74,7 @@ func (s *scene) write(name, text string) {
 	}
 }
 
-func (s *scene) status(name string) workspace.Status {
-	info, err := os.Lstat(s.at(name))
-	if err != nil {
-		return workspace.Status{}
-	}
-	return workspace.StatusOf(info)
-}
+func (s *scene) status(name string) workspace.Status { return statusOf(s.at(name)) }
 
 // agent writes a file while the supervisor looks.
 func (s *scene) agent(name, text string) {
@@ -65,9 +92,8 @@ func (s *scene) agent(name, text string) {
 
 func (s *scene) judge(name string, want touch.By) {
 	s.t.Helper()
-	was := func(path string) workspace.Status { return s.before[path] }
 	s.window.CatchUp()
-	if v := s.window.Judge(s.at(name), was, s.status(name)); v.By != want {
+	if v := s.window.Judge(s.at(name), s.before, now{}); v.By != want {
 		s.t.Errorf("%s is by %s (%s), not by %s", name, v.By, v.Why, want)
 	}
 }
@@ -123,4 +149,84 @@ func TestWhatIsMovedKeepsItsOwner(t *testing.T) {
 	s.judge("d/whole", touch.Agent)
 	s.judge("e/theirs", touch.Perhaps)
 	s.judge("e/new", touch.Perhaps)
+}
+
+// TestWhatCallsExplain: nothing sees who writes, and the agent's calls name files. The clock is that of the files: a
+// person writes before the call, after it, or not at all.
+func TestWhatCallsExplain(t *testing.T) {
+	whole := func(text string) func([]byte, bool) ([]byte, bool, bool) {
+		return func([]byte, bool) ([]byte, bool, bool) { return []byte(text), true, true }
+	}
+	adds := func(content []byte, exists bool) ([]byte, bool, bool) {
+		return append(content, "+agent"...), true, exists
+	}
+	const before, after = 1, 2 // when the person writes
+	for _, c := range []struct {
+		name   string
+		claim  touch.Claim
+		looked bool // somebody looked at the file when the call began and was over
+		there  bool // the file was there before the turn
+		person int
+		makes  string // what the agent makes of the file; "": it removes it
+		want   touch.By
+	}{
+		{"a new file", touch.Claim{}, false, false, 0, "agent", touch.Agent},
+		{"an old one that nobody looked at", touch.Claim{}, false, true, 0, "agent", touch.Perhaps},
+		{"an old one", touch.Claim{}, true, true, 0, "agent", touch.Agent},
+		{"an old one that a person wrote first", touch.Claim{}, true, true, before, "agent", touch.Perhaps},
+		{"a new one that a person made", touch.Claim{}, true, false, before, "agent", touch.Perhaps},
+		{"one that a person wrote last", touch.Claim{}, true, true, after, "agent", touch.Perhaps},
+		{"a whole one", touch.Claim{Whole: true}, false, true, 0, "agent", touch.Agent},
+		{"a whole one that a person wrote first", touch.Claim{Whole: true}, false, true, before, "agent", touch.Agent},
+		{"a whole one that a person wrote last", touch.Claim{Whole: true}, false, true, after, "agent", touch.Perhaps},
+		{"an edit", touch.Claim{Edit: adds}, false, true, 0, "before+agent", touch.Agent},
+		{"an edit of what a person wrote", touch.Claim{Edit: adds}, false, true, before, "person+agent", touch.Perhaps},
+		{"an edit that a person wrote over", touch.Claim{Edit: adds}, true, true, after, "before+agent", touch.Perhaps},
+		{"another edit than is said", touch.Claim{Edit: whole("x")}, true, true, 0, "agent", touch.Perhaps},
+		{"a removal", touch.Claim{Removes: true}, false, true, 0, "", touch.Agent},
+		{"a removal that is not said", touch.Claim{}, true, true, 0, "", touch.Perhaps},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScene(t)
+			if c.there {
+				s = newScene(t, "f")
+			}
+			s.log.Unseen(touch.Unwatched)
+			s.window = s.log.Open()
+			s.write("other", "theirs")
+			if c.person == before {
+				s.write("f", "person")
+			}
+			s.pass()
+			c.claim.Path, c.claim.Began = s.at("f"), time.Now()
+			was := s.status("f")
+			if c.makes == "" {
+				_ = os.Remove(s.at("f"))
+			} else {
+				s.write("f", c.makes)
+			}
+			c.claim.Ended = time.Now()
+			if is := s.status("f"); c.looked {
+				c.claim.Was, c.claim.Is = &was, &is
+			}
+			s.log.Claim(c.claim)
+			if c.person == after {
+				s.pass()
+				s.write("f", "person")
+			}
+			s.judge("f", c.want)
+			s.judge("other", touch.Perhaps)
+		})
+	}
+}
+
+// pass lets as much time pass, on the clock of the files, as a call may be recorded late.
+func (s *scene) pass() {
+	s.t.Helper()
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		s.write("clock", "")
+		if s.status("clock").Changed > began.Add(400*time.Millisecond).UnixNano() {
+			return
+		}
+	}
 }

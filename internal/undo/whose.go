@@ -26,20 +26,13 @@ func (t *Turn) Watch(w *touch.Window) { t.seen = w }
 // judge leaves out of the indexes what the agent has not changed, and notes what it has perhaps not changed.
 func (t *Turn) judge(before, after []*tree.Index) {
 	t.judged, t.doubts = true, doubts{}
+	contents := tree.OpenContents(t.place.contents(), t.place.objectsOf)
+	defer contents.Close()
 	for i := range before {
-		root, dropped := before[i].Root, map[string]bool{}
-		was := func(full string) workspace.Status {
-			rel, err := filepath.Rel(root, full)
-			if err != nil {
-				return workspace.Status{}
-			}
-			return statusOf(before[i].Find(filepath.ToSlash(rel)))
-		}
-		tree.Each(before[i], after[i], func(path string, _, is *tree.File) {
-			v := touch.Verdict{By: touch.Perhaps, Why: touch.Unwatched}
-			if t.seen != nil {
-				v = t.seen.Judge(filepath.Join(root, filepath.FromSlash(path)), was, statusOf(is))
-			}
+		dropped := map[string]bool{}
+		whose := tree.Whose(t.seen, before[i], after[i], contents)
+		tree.Each(before[i], after[i], func(path string, _, _ *tree.File) {
+			v := whose(path)
 			switch v.By {
 			case touch.Other:
 				dropped[path] = true
@@ -52,13 +45,6 @@ func (t *Turn) judge(before, after []*tree.Index) {
 			before[i], after[i] = before[i].Without(drop), after[i].Without(drop)
 		}
 	}
-}
-
-func statusOf(f *tree.File) workspace.Status {
-	if f == nil {
-		return workspace.Status{}
-	}
-	return f.Status
 }
 
 // wroteObjects reports whether the agent may have changed the objects of a repository.

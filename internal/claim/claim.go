@@ -1,0 +1,243 @@
+// Package claim says what the calls of an agent say that they change.
+//
+// It reads only what is recorded of a call: its command, its paths and the texts of an edit. A claim is not believed:
+// package touch holds it against what the files were and are.
+package claim
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/event"
+	"omniagent/internal/guard"
+	"omniagent/internal/pathname"
+	"omniagent/internal/touch"
+	"omniagent/internal/workspace"
+)
+
+// Of returns what a call says that it changes, made by an agent that works in a directory.
+func Of(c event.Done, dir string) []touch.Claim {
+	var all []touch.Claim
+	switch {
+	case c.Kind == event.Shell:
+		for _, a := range guard.Alters(c.Command, workDir(&c.Call, dir), "") {
+			all = append(all, touch.Claim{
+				Path: a.Path, From: a.From, Whole: a.Whole, Removes: a.Removes, Beneath: a.Beneath,
+			})
+		}
+		if strings.Contains(c.Command, begins) { // codex takes apply_patch out of a command
+			all = append(all, patched(c.Command)...)
+		}
+	case c.Kind == event.Write && !c.Failed:
+		all = edits(&c.Call)
+	}
+	for i := range all {
+		one := &all[i]
+		one.Path, one.Began, one.Ended = real(dir, one.Path), c.Began, c.Ended
+		if one.From != "" {
+			one.From = real(dir, one.From)
+		}
+	}
+	return all
+}
+
+// real is where a file lies. If it is a link, it is the link that is meant.
+func real(dir, path string) string {
+	path = pathname.From(dir, path)
+	return filepath.Join(pathname.Real(filepath.Dir(path)), filepath.Base(path))
+}
+
+// workDir returns where a command runs.
+func workDir(c *event.Call, dir string) string {
+	in := event.Texts(c.Object(), "workdir", "cwd", "dir_path", "directory")
+	for _, at := range in {
+		if at != "" {
+			dir = pathname.From(dir, at)
+		}
+	}
+	return dir
+}
+
+// Hearer hears the events of a conversation, and passes on what the calls in them claim. A nil one does nothing.
+type Hearer struct {
+	log *touch.Log
+	dir string
+
+	mu   sync.Mutex
+	open map[string]*heard
+}
+
+// heard is a call that is not over.
+type heard struct {
+	call event.Done
+	was  map[string]*workspace.Status // of the paths that it named when it began
+}
+
+// Hear returns what hears the agent that works in a directory, for a log; nil: nobody wants to know.
+func Hear(log *touch.Log, dir string) *Hearer {
+	if log == nil {
+		return nil
+	}
+	return &Hearer{log: log, dir: dir, open: map[string]*heard{}}
+}
+
+// Tell hears an event, at the time at which it arrives.
+func (h *Hearer) Tell(e *event.Event) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case e.Kind == event.ToolCall && e.Call != nil:
+		one := &heard{event.Done{Call: *e.Call, Began: time.Now()}, map[string]*workspace.Status{}}
+		for _, c := range Of(one.call, h.dir) {
+			one.was[c.Path] = status(c.Path)
+		}
+		h.open[e.Call.ID] = one
+	case e.Kind == event.ToolResult && e.Result != nil:
+		if one := h.open[e.Result.ID]; one != nil {
+			delete(h.open, e.Result.ID)
+			h.end(one, e.Result)
+		}
+	case e.Kind == event.Ended:
+		for id, one := range h.open { // what was interrupted may have changed something
+			delete(h.open, id)
+			h.end(one, &event.Result{Failed: true})
+		}
+	}
+}
+
+// end passes on what a call claims that is over.
+func (h *Hearer) end(one *heard, r *event.Result) {
+	c := one.call
+	c.Ended, c.Failed = time.Now(), r.Failed
+	if r.Input != nil {
+		c.Input, c.Canonical = r.Input, nil
+		if text := event.Texts(r.Input, "command")["command"]; c.Kind == event.Shell && text != "" {
+			c.Command = text
+		}
+	}
+	all := Of(c, h.dir)
+	if d := r.Change; d != nil && !r.Failed {
+		path := real(h.dir, d.Path)
+		all = slices.DeleteFunc(all, func(c touch.Claim) bool { return c.Path == path })
+		all = append(all, touch.Claim{Path: path, Began: c.Began, Ended: c.Ended, Edit: put(d.New)})
+		if d.Old != nil {
+			all[len(all)-1].Edit = replace(*d.Old, d.New, false)
+		}
+	}
+	for _, a := range all {
+		a.Was, a.Is = one.was[a.Path], status(a.Path)
+		h.log.Claim(a)
+	}
+}
+
+// status is that of a path, and zero if nothing is there.
+func status(path string) *workspace.Status {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return &workspace.Status{}
+	}
+	is := workspace.StatusOf(info)
+	return &is
+}
+
+// edit is what a call makes of a content; see touch.Claim.
+type edit = func(content []byte, exists bool) (made []byte, is, ok bool)
+
+// put writes a whole file.
+func put(text string) edit {
+	return func([]byte, bool) ([]byte, bool, bool) { return []byte(text), true, true }
+}
+
+// remove removes a file.
+func remove([]byte, bool) ([]byte, bool, bool) { return nil, false, true }
+
+// replace replaces a text, which has to be there once unless each of it is replaced. Without one it makes the file.
+func replace(old, text string, each bool) edit {
+	return func(content []byte, exists bool) ([]byte, bool, bool) {
+		n := bytes.Count(content, []byte(old))
+		switch {
+		case old == "":
+			return []byte(text), true, len(content) == 0
+		case !exists || n == 0 || n > 1 && !each:
+			return nil, false, false
+		}
+		return bytes.ReplaceAll(content, []byte(old), []byte(text)), true, true
+	}
+}
+
+// member returns the first of the members that is of a type.
+func member[T any](in map[string]json.RawMessage, names ...string) (v T, ok bool) {
+	for _, name := range names {
+		if raw := in[name]; raw != nil && json.Unmarshal(raw, &v) == nil {
+			return v, true
+		}
+	}
+	return v, false
+}
+
+// edits returns what a call of a tool says that changes files, under the names that the agents give its members.
+func edits(c *event.Call) []touch.Claim {
+	var in map[string]json.RawMessage
+	_ = json.Unmarshal(c.Object(), &in)
+	if text, ok := member[string](in, "input", "patch", "patchText", "patch_text"); ok && strings.Contains(text, begins) {
+		return patched(text)
+	}
+	if list, ok := member[[]fileChange](in, "changes"); ok {
+		var all []touch.Claim
+		for _, one := range list {
+			all = append(all, one.claims()...)
+		}
+		return all
+	}
+	if c.Path == "" {
+		return nil
+	}
+	claim := touch.Claim{Path: c.Path, Edit: edited(in)}
+	if text, ok := member[string](in, contents()...); ok && claim.Edit == nil {
+		claim.Edit, claim.Whole = put(text), true
+	}
+	return []touch.Claim{claim}
+}
+
+func contents() []string { return []string{"content", "file_text", "contents"} }
+
+// edited returns what texts that are replaced make of a file; nil: there are none.
+func edited(in map[string]json.RawMessage) edit {
+	list, ok := member[[]map[string]json.RawMessage](in, "edits")
+	if !ok {
+		list = []map[string]json.RawMessage{in}
+	}
+	var steps []edit
+	for _, one := range list {
+		old, there := member[string](one, "old_string", "old_str", "oldString")
+		text, also := member[string](one, "new_string", "new_str", "newString")
+		each, _ := member[bool](one, "replace_all", "replaceAll", "allow_multiple")
+		if !there || !also {
+			return nil
+		}
+		steps = append(steps, replace(old, text, each))
+	}
+	return inTurn(steps)
+}
+
+// inTurn is several edits as one.
+func inTurn(steps []edit) edit {
+	return func(content []byte, exists bool) ([]byte, bool, bool) {
+		ok := true
+		for _, step := range steps {
+			if content, exists, ok = step(content, exists); !ok {
+				return nil, false, false
+			}
+		}
+		return content, exists, ok
+	}
+}
