@@ -339,6 +339,7 @@ type Evidence struct {
 	Usage        *event.Usage
 	Model        string
 	Records      []string     // the files that were read
+	Calls        []event.Done // of tools, in order, as far as they are recorded
 	Walls        *event.Walls // the walls that its commands really ran in, if recorded
 }
 

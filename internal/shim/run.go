@@ -15,6 +15,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
+	"omniagent/internal/claim"
 	"omniagent/internal/enclosure"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
@@ -88,12 +89,14 @@ func (c *call) start() (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	c.touched = touch.New()
 	if c.args.Walls && !c.driver.Describe().BuiltIn { // the native agent has its own
-		c.touched = touch.New()
 		if c.walls, err = c.settings.Around(c.driver, spec, c.touched); err != nil {
 			return 0, err
 		}
 		defer c.walls.Close()
+	} else {
+		c.touched.Unseen(touch.Unwatched)
 	}
 	c.snapshotBefore()
 	defer c.snapshotAfter("")
@@ -211,8 +214,14 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	}
 	o.took = time.Since(o.began)
 	o.exit.Stderr = tail.Bytes()
+	evidence := observer.After(o.exit)
+	for _, done := range evidence.Calls {
+		for _, one := range claim.Of(done, c.dir) {
+			c.touched.Claim(one)
+		}
+	}
 	if c.mode == setting.OneShot {
-		o.evidence = observer.After(o.exit)
+		o.evidence = evidence
 	}
 	o.fault = cli.ProcessFault(o.exit, o.evidence, launch.UsageCodes...)
 	if f := o.fault; f != nil && c.mode == setting.OneShot && process.IsReaderGone(out) {

@@ -144,7 +144,7 @@ func hasNoInput(stdin *os.File) bool {
 
 // call is one call in progress.
 type call struct {
-	touched    *touch.Log // what the agent writes; nil: nothing sees that
+	touched    *touch.Log // what the agent writes
 	shim       *Shim
 	host       Host
 	args       Arguments

@@ -16,7 +16,7 @@ const beside = 50 * time.Millisecond
 type snapshot struct {
 	begun    chan struct{} // closed after the first one
 	turn     *undo.Turn    // nil: it failed
-	seen     *touch.Window // what the agent writes; nil: nothing sees that
+	seen     *touch.Window // what the agent writes
 	err      error
 	reported bool // what it does not cover
 	ended    bool
@@ -37,10 +37,7 @@ func (c *call) snapshotBefore() {
 		c.args.Undo == "" && c.settings.Set.String("undo.snapshots") == "off" {
 		return
 	}
-	s := &snapshot{begun: make(chan struct{})}
-	if c.touched != nil {
-		s.seen = c.touched.Open()
-	}
+	s := &snapshot{begun: make(chan struct{}), seen: c.touched.Open()}
 	c.snapshot = s
 	began := time.Now()
 	go func() {
@@ -113,10 +110,8 @@ func (c *call) snapshotAfter(session string) {
 		s.turn.Late()
 	}
 	s.turn.SetSession(session)
-	if s.seen != nil {
-		s.seen.Close()
-		s.turn.Watch(s.seen)
-	}
+	s.seen.Close()
+	s.turn.Watch(s.seen)
 	record, err := s.turn.End(ctx, at)
 	switch {
 	case err != nil && ctx.Err() == nil:

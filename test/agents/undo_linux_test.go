@@ -1,7 +1,11 @@
 package agents
 
 import (
+	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,6 +49,60 @@ func TestWhatAnAgentDestroysComesBack(t *testing.T) {
 			out, err := undo.Output()
 			if diff := cmp.Diff(was, state()); err != nil || diff != "" {
 				t.Errorf("%v %s\n(-was +is):\n%s", err, out, diff)
+			}
+		})
+	}
+}
+
+// TestPlainUndoTakesBackWhatTheCallsSay has the real agents write without walls, through their tools for files and
+// their shells, while a person works in other files and in one that the agent writes too. Without --take-all what the
+// agent did is taken back, and nothing of the person's.
+func TestPlainUndoTakesBackWhatTheCallsSay(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	for _, s := range subjects() {
+		agent := s.driver.Name()
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, agent)
+			b.put("gone.txt", "gone\n")
+			b.put("both.txt", "before\n")
+			b.put("theirs.txt", "before\n")
+			person := b.put(b.home+"/person.sh", "echo mine >>"+b.work+"/theirs.txt; echo mine >"+b.work+
+				"/new.txt; echo mine >>"+b.work+"/both.txt\n") // no line of the agent names what it writes
+			o := b.run(`[{"write":{"path":"made.txt","content":"x\n"}},
+				{"shell":"mkdir d; echo two > d/second.txt; rm gone.txt; echo agent > both.txt"},
+				{"shell":"sleep 1; sh `+person+`"},{"say":"done"}]`, "--yolo", "--sandbox", "off")
+			if o.code != 0 {
+				t.Fatalf("%+v", o)
+			}
+			undo := exec.Command(program, "undo", "--output", "json")
+			undo.Dir, undo.Env = b.work, b.environ()
+			out, _ := undo.Output()
+			var told struct {
+				Data struct {
+					Restored []struct{ Value string }
+					Kept     []struct{ Path string }
+				}
+			}
+			if err := json.Unmarshal(out, &told); err != nil || undo.ProcessState.ExitCode() != 3 {
+				t.Fatalf("exit %d, %v: %s", undo.ProcessState.ExitCode(), err, out)
+			}
+			var kept []string
+			for _, k := range told.Data.Kept {
+				kept = append(kept, k.Path)
+			}
+			slices.Sort(kept)
+			if diff := cmp.Diff([]string{"both.txt", "new.txt", "theirs.txt"}, kept); diff != "" {
+				t.Errorf("kept (-want +is):\n%s%s", diff, out)
+			}
+			for name, want := range map[string]string{
+				"gone.txt": "gone\n", "both.txt": "agent\nmine\n", "theirs.txt": "before\nmine\n", "new.txt": "mine\n",
+				"made.txt": "", "d/second.txt": "",
+			} {
+				if text, _ := os.ReadFile(filepath.Join(b.work, name)); string(text) != want {
+					t.Errorf("%s is %q, not %q\n%s", name, text, want, out)
+				}
 			}
 		})
 	}

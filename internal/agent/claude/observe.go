@@ -83,9 +83,17 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	if o.path == "" || !t.read(o.path, o.before[o.path]) || t.records == 0 {
 		return o.refusal(x)
 	}
-	e := agent.Evidence{Session: o.launch.Session, Model: t.model, Records: []string{o.path}}
+	e := agent.Evidence{Session: o.launch.Session, Model: t.model, Records: []string{o.path}, Calls: t.calls.Done()}
 	if t.cost != nil && o.since.IsZero() {
 		e.Usage = t.cost.since(o.spent)
+	}
+	for _, path := range o.agents() {
+		sub := summary{since: older, names: t.names, side: true}
+		if sub.read(path, o.before[path]) {
+			e.Records = append(e.Records, path)
+			t.denials = append(t.denials, sub.denials...)
+			e.Calls = append(e.Calls, sub.calls.Done()...)
+		}
 	}
 	if o.launch.Interactive {
 		// A person's own refusals are not policy, and they saw the failures.
@@ -93,13 +101,6 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	}
 	e.Answered, e.Fault = t.answered(), t.failure()
 	e.DenialsKnown = true
-	for _, path := range o.agents() {
-		sub := summary{since: older, names: t.names, side: true}
-		if sub.read(path, o.before[path]) {
-			e.Records = append(e.Records, path)
-			t.denials = append(t.denials, sub.denials...)
-		}
-	}
 	e.Denials = t.denials
 	return e
 }
@@ -201,6 +202,7 @@ type summary struct {
 	failed      *apiFailure
 	model       string
 	cost        *cost
+	calls       cli.Calls
 }
 
 func (t *summary) answered() agent.Tri {

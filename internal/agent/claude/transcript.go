@@ -106,8 +106,7 @@ func parse(line []byte) (record, bool) {
 		`user"`, `cost-state"`, `attachment"`) {
 		return record{}, false
 	}
-	// This keeps the user's records, except for plain results of tools.
-	if !oneOf(line, `"type":"assistant"`, `"toolDenialKind"`, `"promptSource"`, `"[Request interrupted by user`,
+	if !oneOf(line, `"type":"assistant"`, `"type":"tool_result"`, `"toolDenialKind"`, `"promptSource"`, `"[Request interrupted by user`,
 		`"type":"cost-state"`, `"type":"structured_output"`) {
 		return record{}, false
 	}
@@ -149,6 +148,7 @@ func (t *summary) assistant(r record) {
 		switch {
 		case b.Type == "tool_use":
 			t.names[b.ID] = b.Name
+			t.calls.Begin(call(b), cli.Time(r.Time))
 			t.replied = true
 		case b.Type == "text" && strings.TrimSpace(b.Text) != "":
 			t.replied = true
@@ -163,6 +163,7 @@ func (t *summary) user(r record) {
 			continue
 		}
 		result = true
+		t.calls.End(b.ToolUseID, cli.Time(r.Time), b.IsError)
 		if refused(r.Denial, r.Decision) {
 			t.denials = append(t.denials, event.Denial{
 				CallID: b.ToolUseID, Tool: t.names[b.ToolUseID], Reason: cli.FirstLine(cmp.Or(wire.Plain(b.Content),

@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
 	"omniagent/internal/lines"
+	"omniagent/internal/text"
 )
 
 const (
@@ -54,6 +55,7 @@ type rollout struct {
 	failure   *failure
 	model     string
 	usage     *event.Usage
+	done      cli.Calls
 }
 
 type failure struct {
@@ -64,9 +66,12 @@ type failure struct {
 // record is one line of a transcript.
 type record struct {
 	Type    string `json:"type"`
+	Time    string `json:"timestamp"`
 	Payload struct {
 		Type    string          `json:"type"`
 		Name    string          `json:"name"`
+		Input   string          `json:"input"`
+		Args    string          `json:"arguments"`
 		CallID  string          `json:"call_id"`
 		Output  json.RawMessage `json:"output"`
 		Model   string          `json:"model"`
@@ -113,9 +118,31 @@ func (r *rollout) line(data []byte) {
 			return
 		}
 		r.calls[p.CallID] = p.Name
+		r.done.Begin(recordedCall(p.CallID, p.Name, p.Args, p.Input), cli.Time(rec.Time))
 	case "response_item/function_call_output", "response_item/custom_tool_call_output":
+		r.done.End(p.CallID, cli.Time(rec.Time), false)
 		r.result(p.CallID, p.Output)
 	}
+}
+
+// recordedCall is a call of a tool that may change files, as a transcript has it: with arguments, or with an input that
+// is a text. Others are nil.
+func recordedCall(id, name, args, input string) *event.Call {
+	call := &event.Call{ID: id, Name: name, Kind: event.Shell, Input: json.RawMessage(args)}
+	switch name {
+	case "exec_command":
+		call.Command = event.Texts(call.Input, "cmd")["cmd"]
+	case "shell_command":
+		call.Command = event.Texts(call.Input, "command")["command"]
+	case "apply_patch":
+		call.Kind = event.Write
+		if input != "" {
+			call.Input, _ = text.JSON(map[string]string{"input": input}) // strings always encode
+		}
+	default:
+		return nil
+	}
+	return call
 }
 
 // result reads the result of a tool.
@@ -208,7 +235,7 @@ func (r *rollout) count(u *usage) {
 }
 
 func (r *rollout) evidence() agent.Evidence {
-	e := agent.Evidence{Denials: r.denials, DenialsKnown: r.complete, Model: r.model, Usage: r.usage}
+	e := agent.Evidence{Denials: r.denials, DenialsKnown: r.complete, Model: r.model, Usage: r.usage, Calls: r.done.Done()}
 	switch {
 	case r.answered:
 		e.Answered = agent.Yes

@@ -85,7 +85,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	e := agent.Evidence{
 		Session: o.session, Denials: t.denials, DenialsKnown: true, Answered: agent.No, Fault: t.lost, Usage: t.usage,
 		Model:   t.model,
-		Records: []string{o.log()},
+		Records: []string{o.log()}, Calls: t.calls.Done(),
 	}
 	if t.answered {
 		e.Answered = agent.Yes
@@ -154,6 +154,7 @@ type summary struct {
 	model    string
 	names    map[string]string // tools, by the ids of calls
 	byPerson map[string]bool   // calls that a person denied
+	calls    cli.Calls
 }
 
 // read reads the log from an offset on, and reports whether it found any records. If the offset is -1, it starts at the
@@ -222,6 +223,7 @@ func (t *summary) take(r record) {
 			t.names = map[string]string{}
 		}
 		t.names[v.ID] = v.Name
+		t.calls.Begin(v.call(), cli.Time(r.Time))
 	case "tool.execution_complete":
 		var v toolEnd
 		r.into(&v)
@@ -229,6 +231,7 @@ func (t *summary) take(r record) {
 			t.deny(v.ID, v.Error.Message)
 		}
 		delete(t.names, v.ID)
+		t.calls.End(v.ID, cli.Time(r.Time), !v.Success)
 	case "permission.completed":
 		var v permission
 		r.into(&v)

@@ -15,6 +15,7 @@ import (
 // log has no ephemeral events, and the output has no permissions and usage.
 type record struct {
 	Type  string          `json:"type"`
+	Time  string          `json:"timestamp"`
 	Agent string          `json:"agentId"` // the sub-agent, if any
 	Data  json.RawMessage `json:"data"`
 

@@ -79,10 +79,10 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	if len(e.Records) == 0 {
 		return e
 	}
-	e.Denials, e.Model, e.Usage = t.denials(), t.model, t.usage()
+	e.Denials, e.Model, e.Usage, e.Calls = t.denials(), t.model, t.usage(), t.calls()
 	switch {
 	case t.resumed > 1: // another process resumed the session at the same time
-		e.Denials, e.Usage = nil, nil
+		e.Denials, e.Usage, e.Calls = nil, nil, nil
 	case t.answered:
 		e.Answered = agent.Yes
 	case !o.launch.Interactive:
@@ -144,6 +144,7 @@ type tally struct {
 type message struct {
 	denials []event.Denial
 	usage   event.Usage
+	calls   []event.Done
 }
 
 // record is one line of a transcript.
@@ -151,15 +152,18 @@ type record struct {
 	SessionID string          `json:"sessionId"`
 	ID        string          `json:"id"`
 	Type      string          `json:"type"`
+	Time      string          `json:"timestamp"`
 	Content   json.RawMessage `json:"content"`
 	Model     string          `json:"model"`
 	Tokens    *struct {
 		Input, Output, Cached, Thoughts int64
 	} `json:"tokens"`
 	ToolCalls []struct {
-		ID     string `json:"id"`
-		Name   string `json:"name"`
-		Status string `json:"status"`
+		ID     string          `json:"id"`
+		Name   string          `json:"name"`
+		Args   json.RawMessage `json:"args"`
+		Status string          `json:"status"`
+		Time   string          `json:"timestamp"`
 		Result []struct {
 			FunctionResponse struct {
 				Response struct {
@@ -248,6 +252,10 @@ func (t *tally) add(r record, subagent bool) {
 			}
 		}
 		for _, c := range r.ToolCalls {
+			m.calls = append(m.calls, event.Done{
+				Call: *call(c.ID, c.Name, c.Args), Began: cli.Time(r.Time), Ended: cli.Time(c.Time),
+				Failed: c.Status == "error",
+			})
 			for _, result := range c.Result {
 				reason, _ := result.FunctionResponse.Response.Error.(string)
 				if c.Status == "error" && denied(c.Name, "", reason) {
@@ -271,6 +279,13 @@ func (t *tally) denials() []event.Denial {
 		out = append(out, t.messages[id].denials...)
 	}
 	return out
+}
+
+func (t *tally) calls() (all []event.Done) {
+	for _, id := range t.order {
+		all = append(all, t.messages[id].calls...)
+	}
+	return all
 }
 
 func (t *tally) usage() *event.Usage {

@@ -52,6 +52,9 @@ type state struct {
 	Metadata struct {
 		Exit *int `json:"exit"`
 	} `json:"metadata"`
+	Time struct { // in milliseconds
+		Start, End int64
+	} `json:"time"`
 }
 
 type tokens struct {
@@ -141,9 +144,13 @@ func (r *reader) event(l line) []event.Event {
 	return []event.Event{e}
 }
 
+func (p part) call() *event.Call {
+	return event.NewCall(p.CallID, p.Tool, kindOf(p.Tool), p.State.Input, "filePath")
+}
+
 // tool returns the events of a finished call. The CLI does not print other calls.
 func (p part) tool(session string) []event.Event {
-	call := event.NewCall(p.CallID, p.Tool, kindOf(p.Tool), p.State.Input, "filePath")
+	call := p.call()
 	out := []event.Event{{Kind: event.ToolCall, Session: session, Call: call}}
 	if d := p.denial(); d != nil {
 		out = append(out, event.Event{Kind: event.Denied, Session: session, Denial: d})
