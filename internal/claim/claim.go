@@ -188,7 +188,8 @@ func member[T any](in map[string]json.RawMessage, names ...string) (v T, ok bool
 func edits(c *event.Call) []touch.Claim {
 	var in map[string]json.RawMessage
 	_ = json.Unmarshal(c.Object(), &in)
-	if text, ok := member[string](in, "input", "patch", "patchText", "patch_text"); ok && strings.Contains(text, begins) {
+	text, ok := member[string](in, "input", "patch", "patchText", "patch_text")
+	if ok && strings.Contains(text, begins) {
 		return patched(text)
 	}
 	if list, ok := member[[]fileChange](in, "changes"); ok {

@@ -46,7 +46,7 @@ func TestAlters(t *testing.T) {
 			if a.From != "" {
 				from = "from " + a.From
 			}
-			got = append(got, strings.TrimSpace(strings.Join(strings.Fields(fmt.Sprint(a.Path, " ", kind, " ", from)), " ")))
+			got = append(got, strings.Join(strings.Fields(fmt.Sprint(a.Path, " ", kind, " ", from)), " "))
 		}
 		if text := strings.Join(got, "; "); text != want {
 			t.Errorf("%s alters %q, not %q", line, text, want)

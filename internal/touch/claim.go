@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/workspace"
 )
 
-// Claim is what a call of the agent says that it does to a path. It counts where nothing sees who writes, and only with
+// Claim is what a call of the agent says that it does to a path. It counts where nothing sees the writes, and only with
 // what the files themselves tell: a change is the agent's
 //
 //   - if its calls, applied to what was there before the turn, make exactly what is there now;

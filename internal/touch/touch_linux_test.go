@@ -151,7 +151,7 @@ func TestWhatIsMovedKeepsItsOwner(t *testing.T) {
 	s.judge("e/new", touch.Perhaps)
 }
 
-// TestWhatCallsExplain: nothing sees who writes, and the agent's calls name files. The clock is that of the files: a
+// TestWhatCallsExplain: nothing sees the writes, and the agent's calls name files. The clock is that of the files: a
 // person writes before the call, after it, or not at all.
 func TestWhatCallsExplain(t *testing.T) {
 	whole := func(text string) func([]byte, bool) ([]byte, bool, bool) {

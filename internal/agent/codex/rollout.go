@@ -235,7 +235,9 @@ func (r *rollout) count(u *usage) {
 }
 
 func (r *rollout) evidence() agent.Evidence {
-	e := agent.Evidence{Denials: r.denials, DenialsKnown: r.complete, Model: r.model, Usage: r.usage, Calls: r.done.Done()}
+	e := agent.Evidence{
+		Denials: r.denials, DenialsKnown: r.complete, Model: r.model, Usage: r.usage, Calls: r.done.Done(),
+	}
 	switch {
 	case r.answered:
 		e.Answered = agent.Yes
