@@ -40,6 +40,11 @@ func (s *step) refused(byUser bool, format string, args ...any) *event.Denial {
 	return &event.Denial{CallID: s.call.ID, Tool: s.call.Name, Reason: fmt.Sprintf(format, args...), ByUser: byUser}
 }
 
+// denied returns the denial of a call that nobody was asked about, because of a verdict.
+func (s *step) denied(v verdict, reason string) *event.Denial {
+	return &event.Denial{CallID: s.call.ID, Tool: s.call.Name, Reason: reason, Firm: v.firm}
+}
+
 // permitted returns nil if the call may run, and a denial with the reason if not. It asks if it has to. The order is
 // that of Claude's hosts: hooks, denials, questions, the mode, allowances, and then a person.
 func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
@@ -76,9 +81,9 @@ func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 		l.agreed(s, event.Reply{})
 		return nil
 	case v.decision == guard.Deny && host.Decision == event.Deny:
-		return s.refused(false, "%s", cmp.Or(host.Reason, v.reason))
+		return s.denied(v, cmp.Or(host.Reason, v.reason))
 	case v.decision == guard.Deny:
-		return s.refused(false, "%s", v.reason)
+		return s.denied(v, v.reason)
 	}
 	title := s.action.Title
 	if described.Dir != "" && described.Dir != "." {
@@ -202,7 +207,7 @@ func (s *step) open() {
 func (l *loop) deniedNow(s *step) *event.Denial {
 	v := l.mind.now().judge(Described(s.call.Name, s.action), s.action, "")
 	if s.refusal, s.needsNetwork = v.refusal, v.needsNetwork; v.decision == guard.Deny {
-		return s.refused(false, "%s", v.reason)
+		return s.denied(v, v.reason)
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ type verdict struct {
 	needsNetwork bool   // a yes has to open the network for it
 	answered     bool   // an earlier answer allows it
 	part         string // of a command, that the reason is about
+	firm         bool   // a rule or a hook decided, and no mode or answer does
 }
 
 // judge decides about a call. The sandbox may be stricter than this decision, never laxer.
@@ -54,7 +55,7 @@ func (p policy) judge(call guard.Call, a tool.Action, host string) (v verdict) {
 	switch {
 	case v.decision == guard.Deny:
 	case host == event.Deny:
-		v = verdict{decision: guard.Deny, reason: "a hook refuses it"}
+		v = verdict{decision: guard.Deny, reason: "a hook refuses it", firm: true}
 	case host == askPerson:
 		v = verdict{decision: guard.Ask, reason: v.reason, part: v.part}
 	case host == event.Allow && v.decision == guard.Ask && !said.Firm && !(said.Explicit && said.Decision == guard.Ask):
@@ -83,6 +84,7 @@ func (p policy) withoutHook(said guard.Verdict, a tool.Action) verdict {
 	changes := a.Changes || a.Kind == event.Web || a.Kind == event.MCP
 	switch {
 	case v.decision == guard.Deny:
+		v.firm = true
 		return v
 	case p.mode == setting.DenyAll:
 		v.decision, v.reason = guard.Deny, "the permission mode deny lets no tool run; say what you would do instead"

@@ -217,6 +217,7 @@ type Denial struct {
 	Tool   string `json:"tool,omitempty"`    // the agent's own name
 	Reason string `json:"reason,omitempty"`  // the agent's own words or code
 	ByUser bool   `json:"by_user,omitempty"` // a person was asked and said no; else nobody was, or a rule decided
+	Firm   bool   `json:"firm,omitempty"`    // a rule or a hook decided: no mode and no answer lets it run
 }
 
 // Ask is a question to a person.

@@ -100,3 +100,15 @@ func TestWarnsOnce(t *testing.T) {
 		t.Errorf("%s", a)
 	}
 }
+
+// TestHintAfterWhatNothingAllows: --approval is advised only where it allows what was denied.
+func TestHintAfterWhatNothingAllows(t *testing.T) {
+	t.Parallel()
+	for command, lifts := range map[string]bool{"rm -rf /": false, "touch made": true} {
+		p := newPlace(t).model(`[{"shell":"` + command + `"},{"say":"done"}]`).configured("")
+		a := p.run("native", "-m", "m", "--provider", "openai", "--approval", "deny")
+		if a.is(t, 7, "blocked", "denied"); strings.Contains(a.Error.Suggestion, "set --approval") != lifts {
+			t.Errorf("%s: %s", command, a.Error.Suggestion)
+		}
+	}
+}

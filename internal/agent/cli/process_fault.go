@@ -65,6 +65,9 @@ func DenialFault(denials []event.Denial) *fault.Fault {
 	if len(tools) > 1 {
 		f = fault.New(fault.Blocked, "the agent was not allowed to use %s, nor %d more", tools[0], len(tools)-1)
 	}
+	if !slices.ContainsFunc(denials, func(d event.Denial) bool { return !d.Firm && !d.ByUser }) {
+		f.Suggestion = "Read the reason for each denial; no --approval lifts what a rule or a person has refused."
+	}
 	return f.With("denied", tools)
 }
 

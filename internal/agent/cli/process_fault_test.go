@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -180,5 +181,23 @@ func TestLongNameOfATool(t *testing.T) {
 	f := cli.DenialFault([]event.Denial{{Tool: strings.Repeat("x", 10_000)}})
 	if n := strings.Count(f.Error(), "x"); n != 200 {
 		t.Errorf("%d bytes of it: %v", n, f)
+	}
+}
+
+// TestHintAfterADenial: --approval is advised only where it lifts one of the denials.
+func TestHintAfterADenial(t *testing.T) {
+	lifted, rule, person := event.Denial{Tool: "A"}, event.Denial{Tool: "B", Firm: true},
+		event.Denial{Tool: "C", ByUser: true}
+	for _, tt := range []struct {
+		denials []event.Denial
+		lifts   bool
+	}{
+		{[]event.Denial{lifted}, true}, {[]event.Denial{rule, lifted}, true},
+		{[]event.Denial{rule}, false}, {[]event.Denial{person}, false}, {[]event.Denial{rule, person}, false},
+	} {
+		f := cli.DenialFault(tt.denials)
+		if hint := cmp.Or(f.Suggestion, f.Code.Entry().NextStep); strings.Contains(hint, "set --approval") != tt.lifts {
+			t.Errorf("%+v: %s", tt.denials, hint)
+		}
 	}
 }
