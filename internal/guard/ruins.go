@@ -152,17 +152,59 @@ func (w *walker) holdsPerson(path string) bool {
 			w.place.root(path) == ""
 }
 
-// bomb reports whether a function does nothing but start itself twice.
-func bomb(name string, body syntax.Node) bool {
-	own := func(s *syntax.Stmt) bool {
-		c, is := s.Cmd.(*syntax.CallExpr)
-		return is && len(c.Args) > 0 && c.Args[0].Lit() == name
-	}
+// bomb reports whether a function starts itself twice, side by side and on no condition.
+func bomb(name string, body *syntax.Stmt) bool {
 	for inner := range syntax.Preorder(body) {
 		pipe, is := inner.(*syntax.BinaryCmd)
-		if is && (pipe.Op == syntax.Pipe || pipe.Op == syntax.PipeAll) && own(pipe.X) && own(pipe.Y) {
+		if is && piped(pipe) && calls(name, pipe.X) && calls(name, pipe.Y) {
 			return true
 		}
 	}
-	return false
+	times, apart := starts(name, body)
+	return times > 1 && apart
+}
+
+// starts counts how often a statement starts a function whatever happens, and reports whether one of them goes on
+// beside what follows.
+func starts(name string, s *syntax.Stmt) (times int, apart bool) {
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		if calls(name, s) {
+			times = 1
+		}
+	case *syntax.Block:
+		times, apart = startsOf(name, c.Stmts)
+	case *syntax.Subshell:
+		times, apart = startsOf(name, c.Stmts)
+	case *syntax.BinaryCmd:
+		if times, apart = starts(name, c.X); piped(c) {
+			more, _ := starts(name, c.Y)
+			times, apart = times+more, true
+		}
+	}
+	return times, times > 0 && (apart || s.Background)
+}
+
+// startsOf is starts for several statements, up to one that may leave the function.
+func startsOf(name string, all []*syntax.Stmt) (times int, apart bool) {
+	for _, s := range all {
+		for _, word := range []string{"return", "exit", "exec", "break"} {
+			for inner := range syntax.Preorder(s) {
+				if stmt, is := inner.(*syntax.Stmt); is && calls(word, stmt) {
+					return times, apart
+				}
+			}
+		}
+		more, beside := starts(name, s)
+		times, apart = times+more, apart || beside
+	}
+	return times, apart
+}
+
+func piped(c *syntax.BinaryCmd) bool { return c.Op == syntax.Pipe || c.Op == syntax.PipeAll }
+
+// calls reports whether a statement is a call of this name.
+func calls(name string, s *syntax.Stmt) bool {
+	c, is := s.Cmd.(*syntax.CallExpr)
+	return is && len(c.Args) > 0 && c.Args[0].Lit() == name
 }

@@ -98,6 +98,11 @@ blkdiscard /dev/sda
 echo b > /proc/sysrq-trigger
 :(){ :|:& };:
 bomb() { bomb | bomb & }; bomb
+f(){ f & f; };f
+f() { f& f& }; f
+f() { (f &); f; }; f
+f() { { f & }; echo x; f; }; f
+f() ( f | cat | f ); f
 `) {
 		line = strings.TrimSuffix(line, "\n")
 		if v := judged(line); v.Decision != Deny || !strings.Contains(v.Reasons[0].Text, "no mode allows") {
@@ -110,6 +115,11 @@ bomb() { bomb | bomb & }; bomb
 func TestWhatIsLikeItRuns(t *testing.T) {
 	t.Parallel()
 	for line := range strings.Lines(`rm -rf build
+f() { f; f; }; f
+f() { [ "$1" = 0 ] && return; f 0 & f 0; }; f 2
+f() { if [ "$1" != 0 ]; then f 0 & f 0; fi; }; f 2
+f() { [ "$1" = 0 ] || { f 0 & f 0; }; }; f 2
+f() { f & }; f
 rm -rf ./*
 rm -rf *
 rm -rf .
