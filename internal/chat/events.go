@@ -119,9 +119,9 @@ func (c *Chat) event(e event.Event, past bool) {
 		c.retried = append(c.retried, e.Retry.Note())
 	case event.Ended:
 		c.View.Event(c.untold(e), 0)
-		if u := &c.unasked; u.changed && !u.told && c.World.Undo != nil {
+		if u := &c.unasked; u.changed && !u.told && c.World.Back != "" {
 			u.told = true
-			c.View.Notice("· changed without asking; /undo takes it back")
+			c.View.Notice("· changed without asking; " + c.World.Back)
 		}
 		c.ended(e, past)
 		return

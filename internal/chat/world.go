@@ -44,6 +44,8 @@ type World struct {
 	// Undo takes the last turn of a conversation back, or its last undo, and says what came of it; nil: that is not
 	// possible.
 	Undo func(ctx context.Context, id string, redo bool) (said string, err error)
+	// Back says how changes of the agent are taken back; "": nothing does.
+	Back string
 	// Command is how a person continues a conversation later; nil, or an empty result: it is not kept.
 	Command func(id string) string
 }

@@ -82,7 +82,7 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 			return eidolon.RemindAt(messages)
 		},
 	}
-	w.Undo = undoInChat(c, dir)
+	w.Undo, w.Back = undoInChat(c, dir)
 	if !env.Keep || first.Forget {
 		return w
 	}
@@ -101,18 +101,23 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 	return w
 }
 
-// undoInChat takes turns back in a chat about a directory; nil: that is not possible. In a fork it says why not.
-func undoInChat(c *contract.Call, dir string) func(ctx context.Context, id string, redo bool) (string, error) {
+// undoInChat takes turns back in a chat about a directory, and says how a person does it; nil and "": that is not
+// possible. In a fork it says why not, and what drops all changes.
+func undoInChat(c *contract.Call, dir string) (
+	undo func(ctx context.Context, id string, redo bool) (string, error), how string,
+) {
 	if back := undoFor(c); back != nil {
-		return func(ctx context.Context, id string, redo bool) (string, error) { return back(ctx, dir, id, redo) }
+		return func(ctx context.Context, id string, redo bool) (string, error) { return back(ctx, dir, id, redo) },
+			"/undo takes it back"
 	}
-	if forkAround(c) == nil {
-		return nil
+	in := forkAround(c)
+	if in == nil {
+		return nil, ""
 	}
 	return func(context.Context, string, bool) (string, error) {
 		_, err := undoStore(c)
 		return "", err
-	}
+	}, "only the fork has it: omniagent fork delete " + in.Name + " drops it"
 }
 
 // chatAgain is the command that continues a conversation where it was: one that was in a fork would otherwise go on in

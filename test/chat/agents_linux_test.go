@@ -148,3 +148,20 @@ func TestAgents(t *testing.T) {
 		})
 	}
 }
+
+// TestChangedInAFork: where /undo does nothing, what drops the changes is told in its place.
+func TestChangedInAFork(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[]`)
+	script := filepath.Join(p.home, "script.json")
+	data := `[{"write":{"path":"one","content":"x"}},{"say":"Said."}]`
+	if err := os.WriteFile(script, []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := p.sized(120, 24, "chat", "--fork", "--rehearse", "--script", script)
+	w.await("/help lists the commands")
+	w.enters("first")
+	w.await("Said.")
+	w.await("changed without asking; only the fork has it: omniagent fork delete ")
+	w.quits()
+}
