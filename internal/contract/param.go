@@ -187,8 +187,8 @@ func (p Param) check(value string) []fault.Problem {
 					p.shown(), value, words)
 			}
 			near := text.Nearest(value, p.Enum)
-			return bad(fault.ArgError, near, "%s takes one of %s%s", p.shown(), strings.Join(p.Enum, ", "),
-				didYouMean(near))
+			return bad(fault.ArgError, near, "%s takes one of %s%s%s", p.shown(), strings.Join(p.Enum, ", "),
+				p.Also.Listed(), didYouMean(near))
 		}
 	case URL:
 		if !strings.HasPrefix(value, "http://") && !strings.HasPrefix(value, "https://") {

@@ -1,6 +1,10 @@
 package setting
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Synonyms are words of other programs for the values of an option. They are found in any case.
 type Synonyms struct {
@@ -24,6 +28,18 @@ func (s Synonyms) Read(word string) string {
 		return value
 	}
 	return word
+}
+
+// Listed returns the words and the values that they stand for, as the end of a list of values; "": there are none.
+func (s Synonyms) Listed() string {
+	words := slices.Sorted(maps.Keys(s.Means))
+	for i, word := range words {
+		words[i] = word + " for " + s.Means[word]
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "; or " + strings.Join(words, ", ")
 }
 
 // Refusal returns why a word is refused and what to use, or "".

@@ -339,8 +339,8 @@ func bad(flag *Flag, value string, allowed []string) error {
 		return fault.New(fault.ArgError, "--%s has no value %s: elsewhere it means that %s",
 			flag.Name, printable(value), words).Hint("its values are %s", strings.Join(allowed, ", "))
 	}
-	f := fault.New(fault.ArgError, "--%s is %q, and must be one of %s", flag.Name, printable(value),
-		strings.Join(allowed, ", "))
+	f := fault.New(fault.ArgError, "--%s is %q, and must be one of %s%s", flag.Name, printable(value),
+		strings.Join(allowed, ", "), flag.also.Listed())
 	if near := text.Nearest(strings.ToLower(value), allowed); near != "" {
 		return f.Hint("--%s=%s", flag.Name, near)
 	}
