@@ -154,7 +154,7 @@ func (k *talk) judgeKilled(when, said string) {
 			accepted[e.Turn] = true
 		case event.Ended:
 			ended = append(ended, e.Turn)
-			if e.End.Said == conversation.UnknownOutcome && (e.End.OK || len(e.End.Notes) == 0) {
+			if conversation.Abandoned(e.End) && (e.End.OK || len(e.End.Notes) == 0) {
 				k.t.Errorf("%s: %+v", when, e.End)
 			}
 		}

@@ -232,7 +232,7 @@ func eventLine(e event.Event) string {
 		switch {
 		case e.End.Reason == event.Cancelled:
 			lines = append(lines, "interrupted")
-		case e.End.OK, e.End.Said == conversation.UnknownOutcome:
+		case e.End.OK, conversation.Abandoned(e.End):
 			for _, note := range e.End.Notes {
 				lines = append(lines, "· "+note)
 			}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,7 @@ type sessionData struct {
 	Records     int64                             `json:"records" doc:"number of the last one"`
 	Writer      *sessionWriter                    `json:"writer" doc:"the process that has it open; null: none"`
 	Unfinished  []int64                           `json:"unfinished_turns" doc:"turns that did not finish; if writer is null, what they changed is unknown"`
+	Waited      []int64                           `json:"waiting_messages" doc:"those of unfinished_turns that no turn began with"`
 	Questions   contract.Foreigns[sessionAsk]     `json:"open_questions" doc:"those of unfinished turns"`
 	Damaged     int                               `json:"damaged" doc:"places of its file that could not be read"`
 	Damage      []session.Damaged                 `json:"damage" doc:"where they are, up to a hundred; everything else is used"`
@@ -99,7 +101,11 @@ func (d sessionData) troubles(b *strings.Builder) {
 		fmt.Fprintf(b, "Process %d has it open.\n", d.Writer.PID)
 	}
 	for _, turn := range d.Unfinished {
-		if d.Writer == nil {
+		switch {
+		case d.Writer != nil:
+		case slices.Contains(d.Waited, turn):
+			fmt.Fprintf(b, "Message %d waited when its process died. No turn began with it.\n", turn)
+		default:
 			fmt.Fprintf(b, "Turn %d did not finish. What it changed is unknown.\n", turn)
 		}
 	}
@@ -154,7 +160,9 @@ func describeSession(
 		d.Writer = &sessionWriter{by.PID, by.Since}
 	}
 	for _, u := range s.Unfinished {
-		d.Unfinished = append(d.Unfinished, u.Turn)
+		if d.Unfinished = append(d.Unfinished, u.Turn); u.Waited {
+			d.Waited = append(d.Waited, u.Turn)
+		}
 	}
 	for _, q := range s.Questions {
 		asked := sessionAsk{ID: q.ID, Text: q.Text}

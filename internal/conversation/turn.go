@@ -443,14 +443,23 @@ func (c *Conversation) endUnfinished(state session.State) {
 			"question %s is still open, and an answer becomes the next message: %s", q.ID, q.Text)})
 	}
 	for _, u := range state.Unfinished {
+		said, note := UnknownOutcome, fmt.Sprintf(
+			"the process that had turn %d died before the turn ended; look at what it did", u.Turn)
+		if u.Waited {
+			said, note = NeverBegan, fmt.Sprintf(
+				"message %d waited when its process died, and no turn began with it; send it again", u.Turn)
+		}
 		c.recordEnd(event.Event{Kind: event.Ended, Turn: u.Turn, Synthetic: true, End: &event.End{
-			Reason: event.FailedTurn, Said: UnknownOutcome,
-			Notes: []string{
-				fmt.Sprintf("the process that had turn %d died before the turn ended; look at what it did", u.Turn),
-			},
+			Reason: event.FailedTurn, Said: said, Notes: []string{note},
 		}})
 	}
 }
 
-// UnknownOutcome is in End.Said of a turn whose process died: nobody knows what the turn did.
-const UnknownOutcome = "unknown_outcome"
+// What is in End.Said of a turn of a process that died.
+const (
+	UnknownOutcome = "unknown_outcome" // nobody knows what the turn did
+	NeverBegan     = "never_began"     // its message waited
+)
+
+// Abandoned reports whether it is the end of a turn whose process died.
+func Abandoned(e *event.End) bool { return e.Said == UnknownOutcome || e.Said == NeverBegan }

@@ -12,6 +12,7 @@ import (
 type Unfinished struct {
 	Turn    int64         `json:"turn"`
 	Message []event.Block `json:"-"` // nil if no message began it
+	Waited  bool          `json:"-"` // its message waited for the end of an earlier turn: no turn began with it
 }
 
 // unfinished finds the turns that have a prompt but no end, the unanswered questions in them, and the number of the
@@ -22,11 +23,17 @@ func (f *fold) unfinished() {
 	hasEnded(-1)
 	answered := map[string]bool{}
 	began := map[int64]bool{} // turns without an end whose prompt has not been seen
+	taken := map[int64]bool{} // turns that began
 	defer func() {
 		for turn := range began {
 			f.state.Unfinished = append(f.state.Unfinished, Unfinished{Turn: turn})
 		}
 		slices.SortFunc(f.state.Unfinished, func(a, b Unfinished) int { return cmp.Compare(a.Turn, b.Turn) })
+		earlier := false
+		for i, u := range f.state.Unfinished {
+			f.state.Unfinished[i].Waited = earlier && u.Message != nil && !taken[u.Turn]
+			earlier = earlier || u.Message != nil
+		}
 	}()
 	for i := len(j.marks) - 1; i >= 0 && len(f.state.Unfinished)+len(began) <= mostOpenTurns; i-- {
 		e, err := j.decode(j.marks[i])
@@ -42,7 +49,7 @@ func (f *fold) unfinished() {
 		case ev.Kind == event.Prompted && hasEnded(ev.Turn):
 			return // earlier turns have ended too
 		case ev.Kind == event.TurnBegan && !hasEnded(ev.Turn):
-			began[ev.Turn] = true
+			began[ev.Turn], taken[ev.Turn] = true, true
 		case ev.Kind == event.Prompted:
 			delete(began, ev.Turn)
 			f.state.Unfinished = append([]Unfinished{{Turn: ev.Turn, Message: ev.Blocks}}, f.state.Unfinished...)

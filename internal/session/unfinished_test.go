@@ -61,9 +61,15 @@ func TestWhatADeadProcessLeftIsNamed(t *testing.T) {
 		}
 		check(t, own.Close())
 		state := resume(t, s, "x").State()
-		var turns []int64
+		var turns, waited []int64
 		for _, u := range state.Unfinished {
-			turns = append(turns, u.Turn)
+			if turns = append(turns, u.Turn); u.Waited {
+				waited = append(waited, u.Turn)
+			}
+		}
+		if name == "one runs, two wait" && !slices.Equal(waited, []int64{3, 4}) ||
+			name != "one runs, two wait" && waited != nil {
+			t.Errorf("%s: %v waited", name, waited)
 		}
 		open := []string{}
 		for _, q := range state.Questions {

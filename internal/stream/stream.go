@@ -421,7 +421,7 @@ func (h *Host) event(e event.Event) {
 			}
 		}
 	case event.Ended:
-		if e.End.Said == conversation.UnknownOutcome { // a turn of an earlier process: it has no lines here
+		if conversation.Abandoned(e.End) { // a turn of an earlier process: it has no lines here
 			h.Log("%s", strings.Join(e.End.Notes, "; "))
 			return
 		}
