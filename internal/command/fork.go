@@ -169,7 +169,9 @@ func deleteForks(ctx context.Context, c *contract.Call, store fork.Store) (_ con
 		var changed, git []string
 		if changes, err := f.Changes(ctx); err == nil { // the workspace may be gone
 			for _, change := range changes {
-				changed = append(changed, change.Path)
+				if !change.Arrived {
+					changed = append(changed, change.Path)
+				}
 			}
 		}
 		if own, err := ownOf(ctx, f); err == nil {

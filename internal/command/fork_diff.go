@@ -27,6 +27,7 @@ type forkFile struct {
 	Added   *int   `json:"added" doc:"lines; null: not counted"`
 	Removed *int   `json:"removed"`
 	Meets   bool   `json:"changed_in_workspace" doc:"since the fork was made, too"`
+	Arrived bool   `json:"same_in_workspace" doc:"the workspace has the same"`
 }
 
 type forkOwn struct {
@@ -68,8 +69,11 @@ func (d forkDiffData) PlainText() string {
 		if f.Added != nil {
 			lines = fmt.Sprintf("+%d -%d", *f.Added, *f.Removed)
 		}
-		if f.Meets {
+		switch {
+		case f.Meets:
 			note = "changed in the workspace too"
+		case f.Arrived:
+			note = "the same in the workspace"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Status, shownIn(d.root, f.Path), lines, note)
 	}
@@ -107,6 +111,7 @@ func forkDiff() *contract.Command {
 				path := filepath.Join(f.Workspace, filepath.FromSlash(change.Path))
 				d.Files = append(d.Files, forkFile{
 					path, string(change.Status), change.Added, change.Removed, change.Meets,
+					change.Arrived,
 				})
 				if err := change.Patch(&patch); err != nil {
 					return contract.Result{}, err

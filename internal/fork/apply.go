@@ -246,7 +246,9 @@ func (a *applying) decide(name string, m, t *side) error {
 		return err
 	}
 	if arrived {
-		a.accept(name, t)
+		if _, ours := a.old.Results[name]; ours { // else the base stays: what others brought they may take back
+			a.accept(name, t)
+		}
 		return nil
 	}
 	result, err := describe(m)
@@ -331,6 +333,9 @@ func (a *applying) merge(s step, b base) error {
 	}
 	var meets int
 	s.data, meets = diff.Merge(was, one, two, "workspace", "fork "+a.Name)
+	if bytes.Equal(s.data, one) && s.perm == m.status.Mode.Perm() {
+		return nil // the workspace has these changes, and others
+	}
 	s.marked = meets > 0
 	s.result = describeFile(s.perm, sha256.Sum256(s.data))
 	a.steps = append(a.steps, s)

@@ -24,6 +24,7 @@ type Change struct {
 	Added   *int // lines; nil if they cannot be counted
 	Removed *int
 	Meets   bool // the workspace has changed it too
+	Arrived bool // the workspace has the same
 
 	was, is []byte
 	text    bool
@@ -214,8 +215,8 @@ func (f *Fork) Changes(ctx context.Context) ([]Change, error) {
 			continue // it was added to the workspace later
 		}
 		kept, _ := b.is(m)
-		arrived, _ := same(m, t)
-		c.Meets = !kept && !arrived
+		c.Arrived, _ = same(m, t)
+		c.Meets = !kept && !c.Arrived
 		c.count(b, t)
 		all = append(all, c)
 	}

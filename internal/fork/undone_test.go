@@ -80,3 +80,40 @@ func TestApplyAfterAForgottenApply(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 }
+
+// What somebody else brought the workspace is not applied: when it goes again, the fork still differs and has it to
+// apply.
+func TestApplyOfWhatIsThereAlready(t *testing.T) {
+	g := newRepository(t)
+	const script = "echo fork >>src/one; rm src/numbers; echo new >new"
+	one, two := g.make("one", ""), g.make("two", "")
+	g.run(one, script)
+	g.run(two, script)
+	first := g.apply(one)
+	if out := g.apply(two); len(out.Applied)+len(out.Merged)+len(out.Conflicts) > 0 {
+		t.Errorf("applied what was there: %+v", out)
+	}
+	g.undo()
+	changes, err := two.Changes(t.Context())
+	if err != nil || len(changes) != 3 {
+		t.Errorf("%v, %+v", err, changes)
+	}
+	if out := g.apply(two); !cmp.Equal(out.Applied, first.Applied) || g.read("new") != "new\n" {
+		t.Errorf("%+v, before %+v", out, first)
+	}
+}
+
+// What the workspace has of the fork, and more, needs no merge, and nothing is brought twice.
+func TestApplyAfterTheSameByHand(t *testing.T) {
+	g := newRepository(t)
+	f := g.make("try", "")
+	g.run(f, "sed -i s/^3$/three/ src/numbers; echo new >new")
+	g.must(g.dir, "sed -i s/^3$/three/ src/numbers; echo new >new")
+	if out := g.apply(f); len(out.Applied)+len(out.Merged)+len(out.Conflicts) > 0 {
+		t.Errorf("%+v", out)
+	}
+	g.must(g.dir, "sed -i s/^1$/one/ src/numbers; rm new")
+	if out := g.apply(f); !cmp.Equal(out.Applied, []string{"new"}) || len(out.Merged)+len(out.Conflicts) > 0 {
+		t.Errorf("%+v", out)
+	}
+}

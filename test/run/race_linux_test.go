@@ -284,3 +284,24 @@ func (p *place) recorded(n int, status string) {
 	}
 	p.nothing()
 }
+
+// TestTheSecondOfTwoThatDidTheSame undoes the first of two forks with the same changes, and applies the second.
+func TestTheSecondOfTwoThatDidTheSame(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("same", `cat >/dev/null; echo r >>fast.txt; echo f >>a.txt; echo ok`)
+	p.put("a.txt", "a\n")
+	c := p.contest(0, "--race", "same*2", "-p", "Do it.")
+	for _, r := range c.Runs {
+		p.printed("runs", "apply", r.ID)
+	}
+	p.printed("undo")
+	if out := p.printed("fork", "diff", c.Runs[1].Fork, "--output", "plain"); !strings.Contains(out, "fast.txt") {
+		t.Errorf("the fork's work is not shown: %q", out)
+	}
+	p.printed("runs", "apply", c.Runs[1].ID)
+	for name, want := range map[string]string{"a.txt": "a\nf\n", "fast.txt": "r\n"} {
+		if got, err := os.ReadFile(filepath.Join(p.work, name)); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
