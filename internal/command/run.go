@@ -470,8 +470,8 @@ func answerOf(r run.Record) (contract.Result, error) {
 	f := *cmp.Or(r.Advised(), r.Result.Fault)
 	f.Phase = fault.Execution
 	nothing := r.Result.Changed != nil && r.Result.Changed.Count == 0 && r.Result.Changed.Doubtful == 0
-	if nothing && r.State.Terminal() && run.MaySucceedAgain(r.Result.Reason) && f.Code != fault.PermissionDenied {
-		f.Retry = new(true)
+	if r.State.Terminal() {
+		f.Retry = new(nothing && (run.Passing(r.Result.Reason) || r.Result.Reason == run.OwnerDied))
 	}
 	if r.State == run.NeedsInput {
 		f.HintAny(r.Answers())

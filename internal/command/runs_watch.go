@@ -97,23 +97,15 @@ func serveWatch(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	if err != nil {
 		return 0, err
 	}
-	code := exitOf(r)
+	code := 0
+	if r.Result != nil {
+		code = contract.ExitOfFault(r.Result.Fault)
+	}
 	line, err := text.Line(map[string]any{"run_id": r.ID, "status": r.State, "exit_code": code})
 	if err == nil {
 		_, err = printer{c.Host.Stdout}.Write(append(line, '\n'))
 	}
 	return code, err
-}
-
-// exitOf is the exit code of omniagent run for what a run came to.
-func exitOf(r run.Record) int {
-	if r.Result == nil || r.Result.Fault == nil {
-		return 0
-	}
-	if r.Result.Fault.Kind() == fault.Cancelled {
-		return 130
-	}
-	return contract.ExitFor(r.Result.Fault.Kind())
 }
 
 // readable reports whether it is known where the records of an attempt begin.

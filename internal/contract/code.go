@@ -130,14 +130,14 @@ func codeFor(f *fault.Fault) Code {
 	}
 	if f.Kind() == fault.Cancelled {
 		switch f.Detail["signal"] {
-		case "SIGINT":
-			return Interrupted
+		case "SIGTERM":
+			return Terminated
 		case "SIGHUP":
 			return Hangup
 		case "SIGQUIT":
 			return Quit
 		}
-		return Terminated
+		return Interrupted // also by a person's word, without a signal
 	}
 	for _, s := range standards() {
 		if s.kind == f.Kind() && s.code != Success {
@@ -145,6 +145,17 @@ func codeFor(f *fault.Fault) Code {
 		}
 	}
 	return GeneralError
+}
+
+// ExitOfFault returns the exit status of a call that failed with a fault, or 0 for none.
+func ExitOfFault(f *fault.Fault) int {
+	code := codeFor(f)
+	for _, s := range standards() {
+		if s.code == code {
+			return s.number
+		}
+	}
+	return 1
 }
 
 // ExitFor returns the exit status of a kind of failure.

@@ -43,6 +43,10 @@ func faultOf(err error) *fault.Fault {
 	switch e.Trouble {
 	case model.Overflow:
 		f = f.Hint("begin a new session, or shorten this one")
+	case model.Forbidden, model.Unknown:
+		if e.Next == "" {
+			f = f.Hint("name another model with --model, or use a key that may have this one; omniagent models list names them")
+		}
 	case model.Quota:
 		f = f.Hint("use another key, or top up the account of this one; waiting does not help")
 	case model.Expired:

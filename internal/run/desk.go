@@ -49,7 +49,7 @@ type desk struct {
 
 // errCancelled returns the fault of a cancelled run.
 func errCancelled() *fault.Fault {
-	return fault.New(fault.Interrupted, "somebody cancelled the run").With("signal", "SIGINT")
+	return fault.New(fault.Interrupted, "somebody cancelled the run")
 }
 
 // listen opens the desk.

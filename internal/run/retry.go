@@ -25,12 +25,10 @@ func (r *Run) anew() bool {
 	return true
 }
 
-// MaySucceedAgain reports whether the same run, unchanged, may succeed when it is repeated.
-func MaySucceedAgain(r Reason) bool {
-	return slices.Contains([]Reason{
-		RateLimited, Unreachable, CutStream, Crashed, Killed, NoOutput, Idle, TooLong, CancelledBy, NoAnswer, OwnerDied,
-		Repeated, Refused, Limited, CheckFailed, Other,
-	}, r)
+// Passing reports whether a program may repeat a run that ended for this reason and changed nothing: the reason passes
+// by itself. What a person stopped, what reached a limit, and what the model or the check said is not of that kind.
+func Passing(r Reason) bool {
+	return slices.Contains([]Reason{RateLimited, Unreachable, Crashed, CutStream, NoOutput, NoAnswer}, r)
 }
 
 // Passes reports whether to try the next agent, because this one could not begin and cannot when it is tried again.
@@ -77,7 +75,7 @@ func retryable(v Verdict, e Ending) bool {
 	if touched == nil || *touched {
 		return false
 	}
-	return slices.Contains([]Reason{RateLimited, Unreachable, Crashed, CutStream, NoOutput, NoAnswer}, v.Reason)
+	return Passing(v.Reason)
 }
 
 const (
