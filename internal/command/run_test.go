@@ -10,7 +10,7 @@ import (
 
 // TestNextStepOfARunOnce: the error says it, and what cannot begin is not to be called again as it is.
 func TestNextStepOfARunOnce(t *testing.T) {
-	for reason, again := range map[run.Reason]bool{run.NotInstalled: false, run.NotLoggedIn: false, run.Idle: true} {
+	for reason, again := range map[run.Reason]bool{run.NotInstalled: false, run.Idle: false, run.Unreachable: true} {
 		r := run.Record{ID: "run-1", State: run.Failed, Result: &run.Result{
 			Reason: reason, State: run.Failed, Changed: &run.Changes{},
 			Fault: fault.New(fault.NotInstalled, "it is not there").FixBy("Install it.", "npm install it"),

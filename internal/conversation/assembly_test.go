@@ -83,7 +83,9 @@ func TestAssembly(t *testing.T) {
 		{
 			"no result of what was denied",
 			[]event.Event{
-				call("1"), {Kind: event.Denied, Denial: &event.Denial{CallID: "1", Tool: "x", ByUser: true}}, ended(false, ""),
+				call("1"),
+				{Kind: event.Denied, Denial: &event.Denial{CallID: "1", Tool: "x", ByUser: true}},
+				ended(false, ""),
 			},
 			"tool_call 1; denied ; tool_result 1 " + wasRefused + "!*; end error_during_execution ",
 		},

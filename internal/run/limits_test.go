@@ -84,8 +84,8 @@ func TestManyFilesChanged(t *testing.T) {
 	}
 }
 
-// TestDesk: its socket has a name that every system takes, wherever runs and temporary files are kept, and it takes no call of
-// any length.
+// TestDesk: its socket has a name that every system takes, wherever runs and temporary files are kept, and it takes no
+// call of any length.
 func TestDesk(t *testing.T) {
 	temp := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
 	if err := os.Mkdir(temp, 0o700); err != nil {

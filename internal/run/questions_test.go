@@ -53,7 +53,8 @@ func TestAnswers(t *testing.T) {
 func TestTimesAfterTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	r := Record{Created: now.Add(-time.Minute), Since: now.Add(-20 * time.Second), State: NeedsInput, Waited: time.Second}
+	r := Record{State: NeedsInput, Waited: time.Second}
+	r.Created, r.Since = now.Add(-time.Minute), now.Add(-20*time.Second)
 	if worked, waited := r.Times(now); worked != 39*time.Second || waited != 21*time.Second {
 		t.Errorf("worked %v, waited %v", worked, waited)
 	}

@@ -85,8 +85,8 @@ esac
 exec "$PROGRAM" "$@"
 `
 
-// newReader has an empty home and, with git, a repository in which one file was changed. The model thinks for longer than
-// any look for a question lasts.
+// newReader has an empty home and, with git, a repository in which one file was changed. The model thinks for longer
+// than any look for a question lasts.
 func newReader(t *testing.T) reader {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(beyond(t))

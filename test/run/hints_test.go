@@ -89,7 +89,8 @@ func hintsIn(t *testing.T, root string) map[string]bool {
 			if !is {
 				return true
 			}
-			if s, is := call.Fun.(*ast.SelectorExpr); is && slices.Contains([]string{"Hint", "Also", "FixBy"}, s.Sel.Name) {
+			s, is := call.Fun.(*ast.SelectorExpr)
+			if is && slices.Contains([]string{"Hint", "Also", "FixBy"}, s.Sel.Name) {
 				for _, arg := range call.Args {
 					if text := literal(arg); strings.Contains(text, "omniagent ") {
 						all[text] = true
