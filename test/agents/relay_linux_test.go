@@ -77,7 +77,8 @@ func TestClaudeRelayed(t *testing.T) {
 	}
 }
 
-// TestClaudeRehearsedForItsHosts: where a host of Claude Code rehearses, the model that its variables name is not asked.
+// TestClaudeRehearsedForItsHosts: where a host of Claude Code rehearses, the model that its variables name is not
+// asked.
 func TestClaudeRehearsedForItsHosts(t *testing.T) {
 	needAgents(t)
 	t.Parallel()

@@ -96,7 +96,7 @@ func typedHints() map[string]typedHint {
 			hint: "git diff … | omniagent review takes any diff",
 			does: "git diff HEAD | omniagent review --agent native --provider openai -m m || [ $? = 83 ]", shows: `"files":1`,
 		},
-		"a chat that goes on with nothing": {
+		"a chat that continues nothing": {
 			fails: "omniagent chat --agent native --plain --continue </dev/null", hint: "omniagent chat begins one",
 			does: "echo hello | omniagent chat --agent native --provider openai -m m --plain", shows: "hello",
 		},
@@ -223,7 +223,8 @@ func TestHintsTyped(t *testing.T) {
 			if strings.Contains(c.before, "-p write") {
 				p.model(`[{"write":{"path":"made.txt","content":"x"}},{"say":"I heard hello."}]`)
 			}
-			p.env = append(p.env, "BIN="+p.bin, "WORK="+p.work, "PATH="+p.bin+":"+filepath.Dir(program)+":/usr/local/bin:/usr/bin:/bin")
+			path := p.bin + ":" + filepath.Dir(program) + ":/usr/local/bin:/usr/bin:/bin"
+			p.env = append(p.env, "BIN="+p.bin, "WORK="+p.work, "PATH="+path)
 			p.configured("") // of the agents that are allowed
 			if strings.Contains(c.before, "agents.allow") {
 				p.put(filepath.Join(p.home, ".config/omniagent/config.toml"), "")
