@@ -77,11 +77,20 @@ func (q Question) comment() string {
 	return q.Answer.Text
 }
 
-// made records which approved calls the agent made, also those that it did not ask about again.
+// made records which approved calls the agent made, also those that it did not ask about again, and which of them failed
+// and did not succeed afterwards.
 func (r *Run) made(e Ending) {
+	ended := map[string]string{} // by the identity of a call: "" if it succeeded once, else how it failed
 	for id, t := range e.Tools {
 		if !t.Ended || slices.ContainsFunc(e.Denials, func(d event.Denial) bool { return d.CallID == id }) {
 			continue
+		}
+		failure := ""
+		if t.Failed {
+			failure = cmp.Or(text.OneLine(strings.TrimSpace(t.said), longestCall), "it says no more")
+		}
+		if before, known := ended[t.identity]; !known || before != "" {
+			ended[t.identity] = failure
 		}
 		for i := range r.Questions {
 			if q := &r.Questions[i]; q.decision() == Approve && !q.Made && q.Call == t.identity {
@@ -90,21 +99,29 @@ func (r *Run) made(e Ending) {
 			}
 		}
 	}
+	for i := range r.Questions {
+		q := &r.Questions[i]
+		if failure, made := ended[q.Call]; made && q.Made {
+			q.Failure = plain(&r.secrets, failure)
+		}
+	}
 }
 
-// approved returns the verdict of a run that succeeded, unless a call that a person approved in it was never made.
+// approved returns the verdict of a run that succeeded, unless a call that a person approved in it was never made, or
+// failed and did not succeed afterwards.
 func (r *Run) approved(v Verdict) Verdict {
 	for _, q := range r.Questions {
-		if q.decision() != Approve || q.Made || q.Attempt == 0 { // another run asked
+		if q.decision() != Approve || q.Made && q.Failure == "" || q.Attempt == 0 { // another run asked
 			continue
 		}
 		words := text.OneLine(strings.TrimSpace(q.Tool+" "+q.Input), longestCall)
-		return Verdict{
-			State: Failed, Reason: NotMade, Asks: v.Asks,
-			Fault: fault.New(fault.AgentFailed,
-				"the agent ended without making the call that was approved: %s", words),
-			Evidence: append(v.Evidence, "question "+q.ID+" was answered with yes, and no call was like it"),
+		f := fault.New(fault.AgentFailed, "the agent ended without making the call that was approved: %s", words)
+		evidence := "question " + q.ID + " was answered with yes, and no call was like it"
+		if q.Made {
+			f = fault.New(fault.AgentFailed, "the call that was approved failed: %s: %s", words, q.Failure)
+			evidence = "question " + q.ID + " was answered with yes, and its call failed: " + q.Failure
 		}
+		return Verdict{State: Failed, Reason: NotMade, Asks: v.Asks, Fault: f, Evidence: append(v.Evidence, evidence)}
 	}
 	return v
 }
@@ -124,6 +141,8 @@ func (q Question) outcome(secret string) string {
 	case option != "" && !q.Made:
 		return "- This call was stopped before it ran, because a person had to allow it: " + call +
 			"\n  The person has allowed it now. It has not run: make exactly this call again.\n"
+	case q.Failure != "":
+		return "- The person allowed this call. It was made and failed: " + call + "\n"
 	case option != "":
 		return "- The person allowed this call, and it was made: " + call + "\n"
 	}

@@ -71,6 +71,7 @@ type ToolCall struct {
 	Kind          event.ToolKind
 	Command       string
 	identity      string // see Question.Call
+	said          string // its output
 	Ended, Failed bool
 	ExitCode      *int
 }
@@ -324,7 +325,7 @@ func (w *errand) take(ctx context.Context, e event.Event) {
 	case event.ToolResult:
 		delete(w.running, e.Result.ID)
 		if t := w.ending.Tools[e.Result.ID]; t != nil && !e.Synthetic {
-			t.Ended, t.Failed, t.ExitCode = true, e.Result.Failed, e.Result.ExitCode
+			t.Ended, t.Failed, t.ExitCode, t.said = true, e.Result.Failed, e.Result.ExitCode, e.Result.Output
 		}
 	case event.Question:
 		w.asked(ctx, e.Ask)

@@ -214,7 +214,7 @@ func (r *Run) Inherit(from Record) error {
 	for _, q := range from.Questions {
 		switch {
 		case q.Answer != nil && !q.Answer.Secret:
-			q.Attempt, q.Made = 0, false
+			q.Attempt, q.Made, q.Failure = 0, false, ""
 			r.Questions = append(r.Questions, q)
 		case q.Answer != nil, q.Required:
 			r.Ask(q.ID, q.Text)

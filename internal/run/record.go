@@ -137,11 +137,12 @@ type Question struct {
 	ID       string          `json:"id"`
 	Text     string          `json:"text"`
 	Options  []string        `json:"options,omitempty"`
-	Tool     string          `json:"tool,omitempty"`  // set if the question is whether this tool may run
-	Input    string          `json:"input,omitempty"` // input of that tool
-	Call     string          `json:"call,omitempty"`  // identifies the call of that tool
-	Made     bool            `json:"made,omitempty"`  // it was approved, and the agent made it
-	Form     json.RawMessage `json:"form,omitempty"`  // input of a tool call that the answer completes
+	Tool     string          `json:"tool,omitempty"`    // set if the question is whether this tool may run
+	Input    string          `json:"input,omitempty"`   // input of that tool
+	Call     string          `json:"call,omitempty"`    // identifies the call of that tool
+	Made     bool            `json:"made,omitempty"`    // it was approved, and the agent made it
+	Failure  string          `json:"failure,omitempty"` // what that call said, if it failed each time it was made
+	Form     json.RawMessage `json:"form,omitempty"`    // input of a tool call that the answer completes
 	Required bool            `json:"required,omitempty"`
 	Attempt  int             `json:"attempt,omitempty"` // the asking attempt; 0 if it was asked before the first
 	Asked    time.Time       `json:"asked"`

@@ -48,7 +48,7 @@ const (
 	NoAnswer     Reason = "no_answer"         // it reports success without an answer
 	Unsupported  Reason = "unsupported"       // the agent does not support the request
 	OwnerDied    Reason = "owner_died"        //
-	NotMade      Reason = "approved_not_made" // a person approved a call, and the agent never made it
+	NotMade      Reason = "approved_not_made" // a person approved a call, and it was never made, or it failed
 	TooMuch      Reason = "output_limit"      // it wrote more than a run may
 	CheckFailed  Reason = "check_failed"      // the agent was done, but the task's check failed
 	Other        Reason = "failed"            //

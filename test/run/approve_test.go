@@ -104,3 +104,17 @@ func TestTakenBackAsTold(t *testing.T) {
 		t.Errorf("%s", a)
 	}
 }
+
+// TestAnApprovedCallFails: a call that was approved and could not be carried out is no success, and the answer has its
+// own error.
+func TestAnApprovedCallFails(t *testing.T) {
+	t.Parallel()
+	const inDir = `[{"write":{"path":"made/it","content":"x"}},{"say":"I am done."}]`
+	p, id := asksToWrite(t, inDir)
+	p.put(p.work+"/made", "a file stands where the directory would be")
+	a := p.call("answer", id, "--approve", "--provider", "openai")
+	a.is(t, 1, "failed", "approved_not_made")
+	if !strings.Contains(a.Error.Message, "not a directory") {
+		t.Errorf("%s", a)
+	}
+}

@@ -171,6 +171,10 @@ func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 		})
 		return nil
 	}
+	if t.mode == setting.Plan && changes(a.Tool.Kind) {
+		t.refuse(&q, event.Reply{ByUs: true, Text: "the permission mode plan only reads; say what you would do instead"})
+		return nil
+	}
 	a.Options = []string{event.Allow, event.Deny}
 	for _, s := range c.Suggestions {
 		if s.Type == "addRules" && s.Behavior == "allow" {
@@ -183,6 +187,11 @@ func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 	a.Text = cmp.Or(a.Text, "Claude wants to use "+q.call.Name)
 	t.questions.Ask(l.RequestID, q)
 	return events
+}
+
+// changes reports whether a tool of this kind may change something. Whether a plan is good is for a person to say.
+func changes(k event.ToolKind) bool {
+	return k == event.Write || k == event.Shell || k == event.Web || k == event.MCP
 }
 
 func (t *talk) elicit(l *wire.Line, c wire.Control) []event.Event {

@@ -241,6 +241,20 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestPlanDenies: in the mode plan a call that would change something is denied. A plan is still for a person to judge.
+func TestPlanDenies(t *testing.T) {
+	w := greeted(t, options{mode: setting.Plan})
+	step := w.Feed([]byte(askLine))
+	if got := brief(step.Events); !strings.Contains(got, "denied") || len(step.Lines) != 1 ||
+		!strings.Contains(string(step.Lines[0]), `"behavior":"deny"`) {
+		t.Errorf("%s: %s", got, step.Lines)
+	}
+	plan := strings.NewReplacer(`"Bash"`, `"ExitPlanMode"`, `"command":"ls"`, `"plan":"ls"`, "r1", "r2").Replace(askLine)
+	if got := brief(w.Feed([]byte(plan)).Events); got != "question=r2" {
+		t.Error(got)
+	}
+}
+
 // TestModeOfItsOwn: the CLI changes the mode by itself when a plan is agreed to, and says so. It also confirms a mode
 // that we set, which changes nothing.
 func TestModeOfItsOwn(t *testing.T) {
