@@ -176,6 +176,7 @@ type Spec struct {
 // Mind with an UNSUPPORTED fault that names it. It ignores none.
 type Terms struct {
 	Mode     setting.Approval // empty for that of Shared.Approval
+	Bypass   bool             // it may become yolo later, though it begins as another
 	Continue bool             // resume the newest session of the directory
 	Fork     bool             // continue a copy of the session, and leave the session unchanged
 	Allow    []string         // calls that need no question, as rules: see docs/rules.md

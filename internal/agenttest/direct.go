@@ -149,7 +149,7 @@ func specOf(s Subject, w wish) (agent.Spec, error) {
 			spec.Shared.Approval.Value = a
 		}
 	}
-	spec.Terms.Mode = w.mode
+	spec.Terms.Mode, spec.Terms.Bypass = w.mode, true
 	if s.prepare != nil {
 		s.prepare(w.in, &spec)
 	}
@@ -177,7 +177,7 @@ func converseEngine(
 	if o.Kept, err = native.Keep(ctx, o); err != nil {
 		return nil, err
 	}
-	spec := agent.Spec{Dir: p.work, Env: o.Env, Terms: agent.Terms{Mode: w.mode}}
+	spec := agent.Spec{Dir: p.work, Env: o.Env, Terms: agent.Terms{Mode: w.mode, Bypass: true}}
 	spec.Shared.Model.Value = choice.Model
 	c, err := conversation.Open(ctx, conversation.Options{
 		Journal: o.Kept, Spec: spec, Services: sv, Recorded: true, Patience: w.patience, Log: log,

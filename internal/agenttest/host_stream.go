@@ -50,7 +50,7 @@ func startLines(t *testing.T, s Subject, w wish, built Built, mode string, more 
 	if !w.mute && !slices.Contains(more, "claude") {
 		args = append(args, "--questions", "host")
 	}
-	if s.Driver == nil && !slices.Contains(more, "claude") {
+	if !slices.Contains(more, "claude") {
 		args = append(args, "--allow-bypass")
 	}
 	h := launch(t, s, w, built, args...)

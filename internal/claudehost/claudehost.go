@@ -27,8 +27,7 @@ import (
 // Say is what such a host decides beyond the request.
 type Say struct {
 	Unasked  bool // questions are denied
-	Bypass   bool // a mode that allows everything may be chosen
-	NoBypass bool // forbids Bypass, whatever another source says
+	NoBypass bool // forbids Terms.Bypass, whatever another source says
 }
 
 // Handed reads Claude Code's settings that the host passed.
@@ -142,10 +141,10 @@ func with(r opening.Request, say Say, d claude.Delta) (opening.Request, Say, err
 		t.Dirs = append(t.Dirs, filepath.Clean(pathname.From(r.Spec.Dir, dir)))
 	}
 	if d.Mode != nil && !r.Mode { // a typed mode has precedence
-		t.Mode, say.Unasked, say.Bypass = d.Mode.Mode, d.Mode.Unasked, say.Bypass || d.Mode.Mode == setting.Yolo
+		t.Mode, say.Unasked, t.Bypass = d.Mode.Mode, d.Mode.Unasked, t.Bypass || d.Mode.Mode == setting.Yolo
 	}
 	if say.NoBypass = say.NoBypass || d.NoBypass; say.NoBypass {
-		if say.Bypass = false; t.Mode == setting.Yolo {
+		if t.Bypass = false; t.Mode == setting.Yolo {
 			return r, say, fault.New(
 				fault.Unsupported,
 				"%s forbids the permission mode bypassPermissions, which was chosen",

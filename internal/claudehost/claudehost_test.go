@@ -67,10 +67,11 @@ func TestSources(t *testing.T) {
 		}
 		all = append(all, d)
 	}
-	r, say, err := claudehost.With(opening.Request{}, claudehost.Say{Bypass: true}, all...)
+	may := opening.Request{Spec: agent.Spec{Terms: agent.Terms{Bypass: true}}}
+	r, _, err := claudehost.With(may, claudehost.Say{}, all...)
 	if err != nil || r.Spec.Terms.Allow != nil || !slices.Equal(r.Spec.Terms.Deny, []string{"WebFetch"}) ||
 		!slices.Equal(r.Ask, []string{"Write"}) ||
-		say.Bypass ||
+		r.Spec.Terms.Bypass ||
 		r.Spec.Terms.Mode != "" ||
 		r.Spec.Shared.Model.Value != "" ||
 		strings.Join(all[0].Notes(), "") != "--setting-sources user: theme is ignored: it changes nothing here" {
@@ -100,7 +101,6 @@ func TestModes(t *testing.T) {
 	unasked := settings(t, `{"permissions":{"defaultMode":"dontAsk"}}`)
 	for name, c := range map[string]struct {
 		begin  opening.Request
-		say    claudehost.Say
 		deltas []claude.Delta
 		want   string
 	}{
@@ -112,15 +112,17 @@ func TestModes(t *testing.T) {
 		"nobody is asked": {deltas: []claude.Delta{unasked}, want: "prompt unasked"},
 		"forbidden":       {deltas: []claude.Delta{yolo, never}, want: "refused"},
 		"forbidden first": {deltas: []claude.Delta{never, yolo}, want: "refused"},
-		"may not come":    {say: claudehost.Say{Bypass: true}, deltas: []claude.Delta{never}},
+		"may not come": {begin: opening.Request{
+			Spec: agent.Spec{Terms: agent.Terms{Bypass: true}},
+		}, deltas: []claude.Delta{never}},
 	} {
-		r, say, err := claudehost.With(c.begin, c.say, c.deltas...)
+		r, say, err := claudehost.With(c.begin, claudehost.Say{}, c.deltas...)
 		got := string(r.Spec.Terms.Mode)
 		if err != nil {
 			got = "refused"
 		} else if say.Unasked {
 			got += " unasked"
-		} else if say.Bypass {
+		} else if r.Spec.Terms.Bypass {
 			got += " bypass"
 		}
 		if got != c.want {

@@ -101,7 +101,7 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 				Sandbox: fromFlag(setting.Sandbox(c.String("sandbox"))),
 				Web:     fromFlag(c.String("web") == "on"),
 			},
-			Terms: agent.Terms{Network: c.String("network")},
+			Terms: agent.Terms{Network: c.String("network"), Bypass: true}, // a person chooses among the modes
 		}, agent.Change{Mode: mode}),
 		About: wire.About{Name: "omniagent", Version: Version},
 	}

@@ -88,6 +88,7 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 		return 0, err
 	}
 	r.Spec.Terms.Transport = agent.ByChoice // a person answers what is asked
+	r.Spec.Terms.Bypass = true              // and changes the mode
 	picks := false
 	if r.Request, picks, err = chatSession(ctx, c, r.Request); err != nil {
 		return 0, err

@@ -62,8 +62,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 		}
 	}
 	r.tools = p.Tools.Specs()
-	r.host = claudehost.Say{Unasked: c.String("permission-mode") == dontAsk, Bypass: c.Bool("allow-bypass") ||
-		mode == setting.Yolo}
+	r.host = claudehost.Say{Unasked: c.String("permission-mode") == dontAsk}
 	r.Spec = agent.Spec{
 		Dir: c.Dir(), Fresh: c.String("session-id"), Resume: c.String("resume"),
 		Shared: setting.Shared{
@@ -134,7 +133,7 @@ func (r request) named() (request, error) {
 // termsOf returns the flags that not all agents share.
 func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error) {
 	t = agent.Terms{
-		Mode: mode, MaxTurns: int(c.Int("max-turns")), Network: c.String("network"), Continue: c.Bool("continue"),
+		Mode: mode, Bypass: c.Bool("allow-bypass") || mode == setting.Yolo, MaxTurns: int(c.Int("max-turns")), Network: c.String("network"), Continue: c.Bool("continue"),
 		Fork:      c.Bool("fork-session"),
 		OnlyThese: c.Bool("strict-mcp-config"), Allow: list(c, "allowed-tools"), Deny: list(c, "disallowed-tools"),
 	}

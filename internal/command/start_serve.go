@@ -141,7 +141,7 @@ func greet(
 			}
 		}
 	}
-	d.Encoder.Unasked, d.Bypass = r.host.Unasked, r.host.Bypass
+	d.Encoder.Unasked = r.host.Unasked
 	if m := r.Spec.Shared.Model.Value; m != "" {
 		d.Models = []string{m}
 	}

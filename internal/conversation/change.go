@@ -40,6 +40,9 @@ func (c *Conversation) set(change agent.Change, reply func(error)) {
 	c.proceed()
 }
 
+// MayBypass reports whether the mode may become yolo: the conversation began with it, or whoever began it allowed that.
+func (c *Conversation) MayBypass() bool { return c.o.Spec.Terms.Bypass }
+
 // apply makes a change, or refuses it.
 func (c *Conversation) apply(change agent.Change, reply func(error)) {
 	switch {
@@ -52,6 +55,10 @@ func (c *Conversation) apply(change agent.Change, reply func(error)) {
 	case change.Mode != "" && !slices.Contains(setting.Approvals(), change.Mode):
 		reply(fault.New(fault.ArgError, "there is no mode %q", change.Mode).
 			Hint("deny, ask, plan, prompt, default, auto-edit or yolo"))
+		return
+	case change.Mode == setting.Yolo && !c.MayBypass():
+		reply(fault.New(fault.PermissionDenied, "the mode cannot become yolo, in which nothing is asked about").
+			Hint("begin the conversation with --yolo, or with --allow-bypass"))
 		return
 	}
 	if c.abandoned || change.Mode != "" && !c.able.Mode || change.Model != "" && !c.able.Model {

@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/setting"
 )
 
 // questions is the table of open questions, the only one.
@@ -159,6 +160,9 @@ func (c *Conversation) deny(wire, why string) {
 // answer implements Answer.
 func (c *Conversation) answer(r event.Reply) (turn int64, err error) {
 	q := &c.questions
+	if r.Mode == setting.Yolo && !c.MayBypass() {
+		return 0, fault.New(fault.PermissionDenied, "an answer cannot change the mode to yolo in this conversation")
+	}
 	if id := find(q.stale, r.Question); id != "" {
 		return c.answerStale(id, r)
 	}

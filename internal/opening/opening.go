@@ -21,6 +21,7 @@ import (
 
 	"omniagent/internal/admission"
 	"omniagent/internal/agent"
+	"omniagent/internal/agent/cli"
 	"omniagent/internal/agent/native"
 	"omniagent/internal/conversation"
 	"omniagent/internal/event"
@@ -142,6 +143,7 @@ func (e Env) Plan(ctx context.Context, r Request) (*Plan, error) {
 	}
 	r.Spec.Dir = cmp.Or(r.Spec.Dir, e.Dir)
 	r.Agent = cmp.Or(r.Agent, native.Name)
+	r.Spec.Terms.Bypass = r.Spec.Terms.Bypass || cli.ModeOf(r.Spec) == setting.Yolo
 	p := &Plan{env: e, request: r, agent: r.Agent, keep: e.Keep && !r.Forget}
 	resumes := r.Spec.Resume != "" || r.Spec.Terms.Continue
 	if !p.keep && resumes {

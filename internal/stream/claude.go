@@ -21,7 +21,6 @@ import (
 // tool may run, what its hooks decide, and what an MCP server inside it answers.
 type Claude struct {
 	Encoder claude.Encoder
-	Bypass  bool // the host may switch to a mode that allows everything
 	Repeats bool // a message is repeated when it is accepted
 	Models  []string
 
@@ -241,7 +240,7 @@ func (d *Claude) answer(ctx context.Context, r claude.Reply) {
 	}
 	delete(d.questions, r.ID)
 	a, mode, notes := q.Verdict(r)
-	if mode != nil && mode.Mode == setting.Yolo && !d.Bypass {
+	if mode != nil && mode.Mode == setting.Yolo && !d.host.Conversation.MayBypass() {
 		a, mode = event.Reply{Option: "deny", Text: bypassRefused}, nil
 		notes = append(notes, bypassRefused)
 	}

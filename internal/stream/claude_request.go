@@ -35,7 +35,7 @@ func (d *Claude) handle(ctx context.Context, r claude.Request) {
 
 func (d *Claude) setMode(ctx context.Context, r claude.Request, word string) {
 	m, why := claude.ModeOf(word)
-	if why == "" && m.Mode == setting.Yolo && !d.Bypass {
+	if why == "" && m.Mode == setting.Yolo && !d.host.Conversation.MayBypass() {
 		why = bypassRefused
 	}
 	if why != "" {

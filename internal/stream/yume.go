@@ -56,7 +56,7 @@ func (y *Yume) Read(line []byte) (Frame, error) {
 				err := wait()
 				return func() {
 					if err != nil {
-						h.Log("the permission mode stays as it is: %v", err)
+						h.Log("the permission mode stays as it is: %s", fault.Of(err).Sentence())
 					}
 				}
 			})

@@ -132,7 +132,7 @@ func TestDriven(t *testing.T) {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, agent)
-			d := b.drives(script, "--permission-mode", "prompt")
+			d := b.drives(script, "--permission-mode", "prompt", "--allow-bypass")
 			turn := func(approved bool) map[string]any {
 				d.heard = nil
 				d.say(`{"type":"user","content":"go"}`)
@@ -165,6 +165,39 @@ func TestDriven(t *testing.T) {
 			if err != nil || !strings.Contains(string(data), `"command":"start --agent `+agent+`"`) ||
 				!strings.Contains(string(data), "real_path=") {
 				t.Errorf("%v: %s", err, data)
+			}
+		})
+	}
+}
+
+// TestNoBypass: no host lets an agent do everything later on, unless the conversation was begun so.
+func TestNoBypass(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	flat := []string{`{"type":"set_permission_mode","mode":"yolo"}`, `{"type":"user","content":"go"}`}
+	nested := []string{
+		`{"type":"control_request","request_id":"m","request":{"subtype":"set_permission_mode",` +
+			`"mode":"bypassPermissions"}}`,
+		`{"type":"user","message":{"role":"user","content":"go"},"parent_tool_use_id":null,"session_id":""}`,
+	}
+	for _, tt := range []struct {
+		agent, dialect, script string
+		frames                 []string
+		flags, may             []string
+	}{
+		{"claude", "yume", python, flat, []string{"--questions", "none"}, []string{"--allow-bypass"}},
+		{"codex", "yume", touch, flat, []string{"--questions", "none"}, []string{"--allow-bypass"}},
+		{"claude", "claude", python, nested, nil, []string{"--allow-dangerously-skip-permissions"}},
+	} {
+		t.Run(tt.agent+"/"+tt.dialect, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, tt.agent)
+			prompt := append(tt.flags, "--permission-mode", map[string]string{"yume": "prompt", "claude": "default"}[tt.dialect])
+			if h := b.hears(tt.dialect, tt.script, tt.frames, prompt...); b.took("made") {
+				t.Errorf("it ran: %v", h)
+			}
+			if h := b.hears(tt.dialect, tt.script, tt.frames, append(prompt, tt.may...)...); !b.took("made") {
+				t.Errorf("it did not run: %v", h)
 			}
 		})
 	}

@@ -55,6 +55,7 @@ func (b *bench) wanted(d agent.Driver, m *modelserver.Server) agent.Spec {
 		Machine: agent.Machine{
 			Root: true, OS: runtime.GOOS, Has: func(p string) bool { return process.Find(p, lookup) != "" },
 		},
+		Terms:     agent.Terms{Bypass: true},
 		Rehearsal: &agent.Rehearsal{URL: m.URL(), Key: "sk-rehearsal-0123456789", Model: "gpt-5", Home: b.home},
 	}
 }

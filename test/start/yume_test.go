@@ -537,6 +537,25 @@ func TestModeThatHolds(t *testing.T) {
 	}
 }
 
+// TestBypassOfYume: a frame changes the mode to one that asks about nothing only if the process began so.
+func TestBypassOfYume(t *testing.T) {
+	t.Parallel()
+	for flag, may := range map[string]bool{"--verbose": false, "--allow-bypass": true} {
+		p := newPlace(t)
+		args, env, _ := wires()[0].scripted(t, `[{"shell":"touch ran.txt"},{"say":"ok"}]`)
+		r := p.launch(t, env, append(args, "--input-format", "stream-json", "--approval", "prompt", "--questions",
+			"none", flag)...)
+		r.say(`{"type":"set_permission_mode","mode":"yolo"}`)
+		r.say(`{"type":"user","content":"go"}`)
+		_, exit := r.end()
+		_, err := os.Stat(filepath.Join(p.work, "ran.txt"))
+		if told := strings.Contains(r.stderr.String(), "begin the conversation with --yolo, or with --allow-bypass"); exit != 0 ||
+			(err == nil) != may || told == may {
+			t.Errorf("%s: exit %d, it ran: %v\n%s", flag, exit, err == nil, r.stderr.String())
+		}
+	}
+}
+
 // TestRulesAndBackslashes: a rule about a directory, and what is never written unasked, hold however a path is written.
 func TestRulesAndBackslashes(t *testing.T) {
 	t.Parallel()

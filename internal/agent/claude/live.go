@@ -65,9 +65,9 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 		return l, err
 	}
 	ours := withWishes(append(slices.Clone(l.Args[:l.Translated]), "--input-format=stream-json"), mode, w)
-	if mode != setting.Yolo && s.Shared.Sandbox.Value != setting.WorkspaceWrite &&
+	if s.Terms.Bypass && mode != setting.Yolo && s.Shared.Sandbox.Value != setting.WorkspaceWrite &&
 		(!s.Machine.Root || deliberate(l.Env)) {
-		ours = append(ours, "--allow-dangerously-skip-permissions") // lets a host switch to that mode later
+		ours = append(ours, "--allow-dangerously-skip-permissions")
 	}
 	ours = append(ours, terms(s.Terms)...)
 	if s.Terms.Continue {

@@ -26,7 +26,8 @@ func TestNoTermIsPassedOver(t *testing.T) {
 	}
 	terms := reflect.TypeFor[agent.Terms]()
 	for i := range terms.NumField() {
-		if name := terms.Field(i).Name; name == "Mode" || name == "Once" { // a driver knows its own, or may use it
+		switch terms.Field(i).Name {
+		case "Mode", "Bypass", "Once": // a driver knows its own modes, and may use what is promised
 			continue
 		}
 		var s agent.Spec
