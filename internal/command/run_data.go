@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,6 +60,7 @@ type runChanges struct {
 	Count   int                            `json:"count"`
 	Files   contract.Foreigns[tree.Change] `json:"files"`
 	Git     contract.Foreigns[string]      `json:"git" doc:"what differs of the repository itself: HEAD, refs, configuration, hooks"`
+	Gone    contract.Foreigns[run.Gone]    `json:"gone" doc:"those of git that are gone although git needs them, with the number of objects, reflogs or files"`
 	Ignored int                            `json:"ignored" doc:"further files, which the repository ignores"`
 	Later   contract.Foreigns[string]      `json:"runs_later" doc:"those of files, git and perhaps, relative to the directory, that run later by themselves, such as a hook"`
 	Partial contract.Foreigns[string]      `json:"partial" doc:"what could not be looked at"`
@@ -147,7 +149,7 @@ func (d *runData) add(out run.Result, dir string) {
 		for i := range perhaps {
 			perhaps[i].Path = filepath.Join(dir, filepath.FromSlash(perhaps[i].Path))
 		}
-		d.Changed = &runChanges{c.Count, files, c.Git, c.Ignored, c.Later, c.Partial, perhaps, "agent"}
+		d.Changed = &runChanges{c.Count, files, c.Git, c.Gone, c.Ignored, c.Later, c.Partial, perhaps, "agent"}
 		d.doubts = c.Perhaps
 		for i, f := range c.Files {
 			files[i].Path = filepath.Join(dir, filepath.FromSlash(f.Path))
@@ -253,6 +255,7 @@ func (d runData) own(b *strings.Builder) {
 		if len(d.doubts) == 0 {
 			b.WriteString("No file has changed.\n")
 		}
+		d.repository(b)
 		return
 	}
 	fmt.Fprintf(b, "%s changed:\n", plural(d.Changed.Count, "file"))
@@ -268,10 +271,30 @@ func (d runData) own(b *strings.Builder) {
 		_, name, _ := strings.Cut(d.Summary.Files[i], " ")
 		fmt.Fprintf(b, "  %-8s %s%s\n", f.Status, text.Name(name), lines)
 	}
-	if d.undo != "" {
+	d.repository(b)
+}
+
+// repository lists what the run has changed of the repository itself, and says what takes the run back.
+func (d runData) repository(b *strings.Builder) {
+	if n := len(d.Changed.Git); n > 0 {
+		some := strings.Join(d.Changed.Git[:min(n, mostOfGit)], ", ")
+		if n > mostOfGit {
+			some += fmt.Sprintf(" and %d more", n-mostOfGit)
+		}
+		fmt.Fprintf(b, "The repository itself changed: %s\n", text.Visible(some))
+	}
+	for _, g := range d.Changed.Gone {
+		what := map[string]string{"objects": "object", "logs": "reflog"}[path.Base(g.Path)]
+		fmt.Fprintf(b, "Gone, although git needs it: %s (%s)\n", text.Visible(g.Path),
+			plural(g.Count, cmp.Or(what, "file")))
+	}
+	if d.undo != "" && d.Changed.Count+len(d.Changed.Git) > 0 {
 		fmt.Fprintf(b, "Take back: %s\n", d.undo)
 	}
 }
+
+// mostOfGit is how many changed paths of a repository itself are named.
+const mostOfGit = 5
 
 // perhaps lists what others may have changed.
 func (d runData) perhaps(b *strings.Builder) {
@@ -302,7 +325,7 @@ func endWords(status, reason string) string {
 	case "", run.Done, run.Reason(status):
 		return statusWords(status)
 	case run.Unchanged:
-		return "done, nothing changed"
+		return "done, no file changed"
 	}
 	return statusWords(status) + " (" + strings.ReplaceAll(reason, "_", " ") + ")"
 }

@@ -220,6 +220,7 @@ type Changes struct {
 	Added   int           `json:"added,omitempty"`      // lines, of all files
 	Removed int           `json:"removed,omitempty"`    // the same
 	Git     []string      `json:"git,omitempty"`        // changes of the repository itself: HEAD, refs, hooks, …
+	Gone    []Gone        `json:"gone,omitempty"`       // those of Git that are gone although git needs them
 	Ignored int           `json:"ignored,omitempty"`    // number of ignored files
 	Later   []string      `json:"runs_later,omitempty"` // those of Files, Git and Perhaps that are run later
 	Partial []string      `json:"partial,omitempty"`    // paths that could not be read

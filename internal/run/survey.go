@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/pathname"
 	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
 )
 
 // survey makes an index of the workspace before the run, with the content that a diff will need. If that fails, the run
@@ -34,6 +35,11 @@ func (r *Run) survey(ctx context.Context) error {
 		return err
 	}
 	r.sight.base = before
+	if all := holdings(before); len(all) > 0 {
+		if err := workspace.WriteJSON(filepath.Join(r.Path(), holdingsFile), all, workspace.WriteDerived); err != nil {
+			return err
+		}
+	}
 	return before.SaveFile(path)
 }
 
@@ -94,6 +100,13 @@ func (r *Run) changed(ctx context.Context) *Changes {
 		if out.Count++; len(out.Files) < mostFiles {
 			out.Files = append(out.Files, f)
 		}
+	}
+	if out.Gone = r.gone(); len(out.Gone) > 0 {
+		for _, g := range out.Gone {
+			out.Git = append(out.Git, g.Path)
+		}
+		slices.Sort(out.Git)
+		out.Git = slices.Compact(out.Git)
 	}
 	for _, g := range found.Gaps {
 		out.Partial = append(out.Partial, g.Path+": "+g.Reason)

@@ -57,7 +57,7 @@ func damagedIn(dir string, names []string, written touched) (damaged []string) {
 
 // harmed returns the objects of a turn's list that a repository does not have any more, and those that it has damaged.
 func (p *place) harmed(common, id string, written touched) (missing, damaged []string) {
-	there, still := objectsIn(common), []string(nil)
+	there, still := git.ObjectsIn(common), []string(nil)
 	for _, name := range namesIn(filepath.Join(p.turn(id), "objects-"+key(common))) {
 		if _, has := slices.BinarySearch(there, name); has {
 			still = append(still, name)

@@ -78,7 +78,7 @@ func (p *place) pin(commons []string, id string) error {
 func (p *place) pinObjects(common string, known []string) (names []string, err error) {
 	from, to := filepath.Join(common, "objects"), filepath.Join(p.pinned(common), "objects")
 	for range 100 { // git removes thousands one by one
-		names = objectsIn(common)
+		names = git.ObjectsIn(common)
 		fresh := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 			_, there := slices.BinarySearch(known, name)
 			return there
@@ -129,28 +129,6 @@ func namesIn(path string) []string {
 		return nil
 	}
 	return strings.Split(string(data), "\n")
-}
-
-// objectsIn lists the packs and the loose objects of a repository, sorted, without the index of several packs, which
-// git replaces under the same name. Git does without it.
-func objectsIn(common string) (names []string) {
-	dir := filepath.Join(common, "objects")
-	folders, _ := os.ReadDir(dir)
-	for _, folder := range folders {
-		name := folder.Name()
-		if !folder.IsDir() || len(name) != 2 && name != "pack" {
-			continue
-		}
-		files, _ := os.ReadDir(filepath.Join(dir, name))
-		for _, f := range files {
-			if f.Type().IsRegular() && !strings.HasPrefix(f.Name(), "tmp_") &&
-				!strings.HasPrefix(f.Name(), "multi-pack-index") {
-				names = append(names, name+"/"+f.Name())
-			}
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // bringAll calls bring for objects, in parallel: a repository may have thousands of loose ones. If some have vanished,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/git"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
@@ -183,7 +184,7 @@ func (p *place) sweepPins(repository string, turns []string) error {
 		}
 	}
 	common := filepath.Join(p.dir, "git", repository)
-	for _, name := range objectsIn(common) {
+	for _, name := range git.ObjectsIn(common) {
 		if !wanted[name] {
 			if err := os.Remove(filepath.Join(common, "objects", name)); err != nil {
 				return fault.New(fault.PermissionDenied, "%s cannot be deleted: %v", name, err).Because(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"omniagent/internal/fault"
+	"omniagent/internal/git"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
 )
@@ -240,7 +241,7 @@ func (r *restorer) dropObjects(gitDir string) error {
 	if err != nil || !info.IsDir() || !exists(pinned) {
 		return nil
 	}
-	for _, name := range objectsIn(common) {
+	for _, name := range git.ObjectsIn(common) {
 		if !exists(filepath.Join(pinned, "objects", filepath.FromSlash(name))) {
 			return errChanged
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"omniagent/internal/git"
 	"omniagent/internal/pathname"
 	"omniagent/internal/tree"
 	"omniagent/internal/workspace"
@@ -94,7 +95,7 @@ const mostLooked = 512
 
 // shared reports whether objects have names that are neither in the repository nor in a store of snapshots.
 func (p *place) shared(common, objects string) bool {
-	names := objectsIn(common)
+	names := git.ObjectsIn(common)
 	var pins []string
 	places, _ := namesOf(p.store.Dir, "")
 	for _, name := range places {

@@ -90,7 +90,7 @@ func TestAtHome(t *testing.T) {
 		t.Errorf("%s", a)
 	}
 	cmd := p.command("run", "--agent", "reader", "-p", "the task", "--yolo", "--output", "plain")
-	if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), "reader: done, nothing changed after") {
+	if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), "reader: done, no file changed after") {
 		t.Errorf("%v %s", err, out)
 	}
 }
@@ -145,5 +145,54 @@ func TestTwoRunsWroteOneFile(t *testing.T) {
 	}
 	if out := undo(0, "--take-all", "--output", "plain"); !strings.Contains(out, "Took back nothing of the turn") {
 		t.Errorf("nothing was restored, and it says\n%s", out)
+	}
+}
+
+// TestWhatARepositoryLost removes what git needs and no index of a run has. Packed anew, objects are not lost.
+func TestWhatARepositoryLost(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		script string
+		gone   string
+	}{
+		{"rm -rf .git/objects", ".git/objects"},
+		{"rm -f .git/objects/*/*", ".git/objects"},
+		{"rm -rf .git/logs", ".git/logs"},
+		{"rm .git/index", ".git/index"},
+		{"git gc -q --prune=now; git branch -D b; git commit -q --allow-empty -m two", ""},
+	} {
+		for _, fork := range []bool{false, true} {
+			p := newPlace(t).agent("rough", "cat >/dev/null; export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=user.name "+
+				"GIT_CONFIG_VALUE_0=a GIT_CONFIG_KEY_1=user.email GIT_CONFIG_VALUE_1=a@b; "+c.script+"; echo ok")
+			p.put("a.txt", "a\n")
+			p.git("init", "-q", "-b", "main")
+			p.git("add", ".")
+			p.git("commit", "-q", "-m", "first")
+			p.git("branch", "b")
+			args := []string{"--yolo"}
+			if fork {
+				args = append(args, "--fork")
+			}
+			a := p.run("rough", args...)
+			var d struct {
+				Data struct {
+					Changed struct {
+						Git  []struct{ Value string }
+						Gone []struct {
+							Path  string
+							Count int
+						}
+					}
+				}
+			}
+			if err := json.Unmarshal([]byte(a.Stdout), &d); err != nil {
+				t.Fatal(err)
+			}
+			gone := d.Data.Changed.Gone
+			if c.gone == "" && len(gone) > 0 || c.gone != "" && (len(gone) != 1 || gone[0].Path != c.gone ||
+				gone[0].Count == 0 || !strings.Contains(a.Stdout, `"`+c.gone+`"`)) {
+				t.Errorf("%s (fork %t): %+v", c.script, fork, d.Data.Changed)
+			}
+		}
 	}
 }
