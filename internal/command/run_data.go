@@ -30,6 +30,7 @@ type runData struct {
 	Questions   contract.Foreigns[runQuestion] `json:"questions" doc:"without an answer"`
 	Asks        contract.Foreigns[string]      `json:"open_questions" doc:"with which the answer of a success ends"`
 	NotKept     contract.Foreigns[string]      `json:"not_kept" doc:"what was written to places that the walls throw away, such as /tmp and the home directory"`
+	Unfinished  contract.Foreigns[string]      `json:"unfinished" doc:"commands that still ran when the agent's turn ended, and were ended with it: what they had not done is missing"`
 	Usage       *run.Usage                     `json:"usage" doc:"of all attempts; null: the agent does not tell it"`
 	Attempts    int                            `json:"attempts"`
 	Fingerprint string                         `json:"fingerprint" doc:"the same for the same task, agent, version, mode and directory"`
@@ -134,7 +135,7 @@ func runDataOf(r run.Record) runData {
 func (d *runData) add(out run.Result, dir string) {
 	d.Reason, d.Usage, d.Text.Value = string(out.Reason), out.Usage, out.Text
 	d.Asks, d.Evidence, d.Summary.Checks = out.Asks, out.Evidence, out.Checks
-	d.NotKept = out.NotKept
+	d.NotKept, d.Unfinished = out.NotKept, out.Unfinished
 	d.Summary.What.Value = text.OneLine(out.Text, 300)
 	if out.Tested != nil {
 		t := *out.Tested
@@ -198,6 +199,10 @@ func (d runData) PlainText() string {
 	}
 	if lost := (&event.End{NotKept: d.NotKept}).Lost(); lost != "" {
 		fmt.Fprintf(&b, "%s%s.\n", strings.ToUpper(lost[:1]), lost[1:])
+	}
+	for _, command := range d.Unfinished {
+		fmt.Fprintf(&b, "Not finished: %s still ran when the turn ended, and was ended with it.\n",
+			text.OneLine(command, 200))
 	}
 	for _, denial := range d.Denials {
 		fmt.Fprintf(&b, "Denied: %s: %s\n", denial.Tool, text.OneLine(denial.Reason, 200))

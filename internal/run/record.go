@@ -190,6 +190,7 @@ type Result struct {
 	Evidence   []string     `json:"evidence"`                 // the basis of the verdict
 	Asks       []string     `json:"open_questions,omitempty"` // questions at the end of a successful answer
 	NotKept    []string     `json:"not_kept,omitempty"`       // see event.End
+	Unfinished []string     `json:"unfinished,omitempty"`     // commands that ran when the turn ended, and were ended
 	Checks     []Check      `json:"checks,omitempty"`
 	Tested     *Tested      `json:"check,omitempty"` // nil if the task has no check, or it was not reached
 	Tools      []ToolUse    `json:"tools,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -277,7 +278,24 @@ func evidenceOf(e Ending) []string {
 	if e.Question != nil {
 		add("question %s", e.Question.ID)
 	}
+	for _, command := range e.unfinished() {
+		add("still ran when the turn ended, and was ended: %s", text.OneLine(command, 200))
+	}
 	return all
+}
+
+// unfinished returns the commands without a result when a turn ended well. What they ran ends with the agent.
+func (e Ending) unfinished() (commands []string) {
+	if e.End == nil || !e.End.OK {
+		return nil
+	}
+	calls := slices.SortedFunc(maps.Values(e.Tools), func(a, b *ToolCall) int { return a.Number - b.Number })
+	for _, t := range calls {
+		if t.Kind == event.Shell && !t.Ended {
+			commands = append(commands, cmp.Or(t.Command, t.Name))
+		}
+	}
+	return commands
 }
 
 // conclude ends the run for good.
@@ -298,6 +316,7 @@ func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 	}
 	if e.End != nil {
 		out.NotKept = e.End.NotKept
+		out.Unfinished = e.unfinished()
 	}
 	for _, d := range e.Denials {
 		out.Denials = append(out.Denials, Denial{d.Tool, d.Reason})

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,5 +212,22 @@ func TestRetryable(t *testing.T) {
 		if retryable(Verdict{Reason: r}, idle) {
 			t.Errorf("%s", r)
 		}
+	}
+}
+
+// TestUnfinished: commands without a result when the turn ended are named, and nothing else is.
+func TestUnfinished(t *testing.T) {
+	end := &event.End{OK: true, Text: "I did it.", Reason: event.Success}
+	e := Ending{End: end, Tools: map[string]*ToolCall{
+		"1": {Number: 1, Kind: event.Shell, Command: "make", Ended: true},
+		"2": {Number: 2, Kind: event.Shell, Command: "sleep 25; echo b > late.txt"},
+		"3": {Number: 3, Kind: event.Read, Name: "Read"},
+	}}
+	const want = "still ran when the turn ended, and was ended: sleep 25; echo b > late.txt"
+	if v := Judge(e, nil); v.State != Succeeded || !slices.Contains(v.Evidence, want) || len(e.unfinished()) != 1 {
+		t.Errorf("%+v", v)
+	}
+	if e.End = nil; len(e.unfinished()) > 0 {
+		t.Errorf("a turn without an end: %q", e.unfinished())
 	}
 }
