@@ -217,7 +217,7 @@ func againInFork(
 		return 0, false, err
 	}
 	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, fresh: true})
-	if status != 0 || err != nil {
+	if repeats := c.Command.Again != nil && c.Given("idempotency-key"); status != 0 || err != nil || repeats {
 		deleteUnused(context.WithoutCancel(ctx), c, f)
 	}
 	return status, err == nil, err

@@ -122,7 +122,7 @@ func (p Parts) review() *contract.Command {
 		Validate: validateRun,
 		Run:      on(runStore, p.runReview),
 	})
-	c.Output, c.Background, c.Job = contract.TypeOf[reviewData](), nil, nil
+	c.Output, c.Background, c.Job, c.Again = contract.TypeOf[reviewData](), nil, nil, nil
 	c.Volatile = []string{"run_id", "usage"}
 	c.Exits = slices.DeleteFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.Conflict })
 	c.Children = append([]contract.Subprocess{{Binary: "git", CallerArgs: []string{"base"}}}, c.Children...)

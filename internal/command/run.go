@@ -137,6 +137,7 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	if c.Output == nil {
 		c.Output = contract.TypeOf[runData]()
 	}
+	c.Again = presentResult
 	c.Volatile = []string{"run_id", "duration_ms", "waited_ms", "session_id", "fingerprint"}
 	c.Children = append(c.Children, p.agentPrograms()...)
 	c.Files = conversationFiles(runFiles(), listFile())
@@ -383,6 +384,25 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 	return p.carryOut(ctx, c, r)
 }
 
+// presentResult returns what has become of a run: its end, or its question. It waits for that, unless the call returns
+// at once by itself.
+func presentResult(ctx context.Context, c *contract.Call, id string) (contract.Result, error) {
+	store, err := runStore(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	r, err := store.Load(ctx, id)
+	switch {
+	case err != nil:
+		return contract.Result{}, err
+	case r.State.Terminal(), r.Rests():
+		return answerOf(r)
+	case r.Detached:
+		return contract.Result{Data: jobOf(store, r), Effect: contract.Noop}, nil
+	}
+	return follow(ctx, store, id)
+}
+
 // untried is the answer of a dry run: what would be carried out.
 func untried(r run.Record, effect contract.Effect) contract.Result {
 	target := map[string]any{"agents": r.Agents, "cwd": r.Dir, "approval": r.Approval}
@@ -400,6 +420,9 @@ func untried(r run.Record, effect contract.Effect) contract.Result {
 // carryOut works on a run in this process until it is over, or waits for a person.
 func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (contract.Result, error) {
 	defer func() { _ = r.Release() }()
+	if err := c.Begun(r.ID); err != nil {
+		return contract.Result{}, err
+	}
 	stop := relayLoopback(ctx, c)
 	defer stop()
 	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }

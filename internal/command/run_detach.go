@@ -19,6 +19,10 @@ const ownedWithin = 20 * time.Second
 // leave hands a run to a process that stays, and returns what is known of it.
 func (p Parts) leave(ctx context.Context, c *contract.Call, store run.Store, r *run.Run) (contract.Result, error) {
 	record := r.Record
+	if err := c.Begun(r.ID); err != nil {
+		_ = r.Release()
+		return contract.Result{}, err
+	}
 	if err := r.Release(); err != nil {
 		return contract.Result{}, err
 	}

@@ -318,6 +318,9 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 		if err := store.Tell(ctx, record, c.String("question"), a); err != nil {
 			return contract.Result{}, late(err)
 		}
+		if err := c.Begun(record.ID); err != nil {
+			return contract.Result{}, err
+		}
 		return follow(ctx, store, record.ID)
 	}
 	r, err := store.Own(ctx, record.ID)

@@ -39,7 +39,9 @@ type Call struct {
 	dir             string
 	instance        string
 	confirm         bool
-	preview         bool // run only to see what it would do
+	keyed           *keyed // nil: without an idempotency key, or not carried out
+	earlier         string // the job that the same call has begun before
+	preview         bool   // run only to see what it would do
 
 	out    *out
 	typing chan typed // where the line arrives that a person types

@@ -101,6 +101,10 @@ type Command struct {
 	Validate func(*Call) []fault.Problem                  // must have no effects; returns all problems
 	Run      func(context.Context, *Call) (Result, error) //
 
+	// Again returns what has become of a job that Run began in an earlier call with the same idempotency key: see
+	// Call.Begun.
+	Again func(ctx context.Context, c *Call, job string) (Result, error)
+
 	// Instead may carry a valid call out in another process, which then has answered on the streams of this one; status
 	// is its exit status. Without done the call goes on as usual.
 	Instead func(context.Context, *Call, <-chan os.Signal) (status int, done bool, err error)

@@ -117,7 +117,11 @@ const handlerGrace = 500 * time.Millisecond
 
 // handle runs the handler and turns its result into a tree, which may run code of the handler too.
 func (c *Call) handle(ctx context.Context) answer {
-	result, err := c.Command.Run(ctx, c)
+	work := c.Command.Run
+	if c.earlier != "" {
+		work = func(ctx context.Context, c *Call) (Result, error) { return c.Command.Again(ctx, c, c.earlier) }
+	}
+	result, err := work(ctx, c)
 	a := answer{
 		exit: result.Exit, effect: result.Effect, target: result.Target, fault: c.halfDone(systemFault(fault.Of(err))),
 	}
