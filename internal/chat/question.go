@@ -149,6 +149,11 @@ func (c *Chat) asked(q *event.Ask) *Question {
 		if q.Opens != "" && strings.EqualFold(words, "d") {
 			return c.widen(ctx, q.Opens, send)
 		}
+		if utf8.RuneCountInString(words) == 1 && !strings.Contains(one.Keys, strings.ToLower(words)) {
+			c.notice(text.Visible(words) + " is none of the answers here, and no reason")
+			c.ask(one)
+			return nil
+		}
 		return send(ctx, reply(words, lasting))
 	}
 	return one

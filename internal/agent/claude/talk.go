@@ -48,6 +48,7 @@ type talk struct {
 	sent      int
 	requests  map[string]request // our requests without a response
 	questions cli.Questions[question]
+	always    map[string]bool // calls that a person has allowed from now on, as named by exactly
 	needs     map[string]need // requests for the host, by id
 
 	// The message that is arriving in pieces:

@@ -175,6 +175,12 @@ func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 		t.refuse(&q, event.Reply{ByUs: true, Text: "the permission mode plan only reads; say what you would do instead"})
 		return nil
 	}
+	if t.always[exactly(a.Tool, c.Input)] {
+		t.respond(q.request, wire.Permission{
+			Behavior: "allow", Input: firstRaw(q.input, json.RawMessage("{}")), Call: a.Tool.ID,
+		})
+		return nil
+	}
 	a.Options = []string{event.Allow, event.Deny}
 	for _, s := range c.Suggestions {
 		if s.Type == "addRules" && s.Behavior == "allow" {
@@ -187,6 +193,17 @@ func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 	a.Text = cmp.Or(a.Text, "Claude wants to use "+q.call.Name)
 	t.questions.Ask(l.RequestID, q)
 	return events
+}
+
+// exactly names a call by its input, but for the words that describe it. The CLI asks again about a call that its own
+// rules allow, where a hook has asked.
+func exactly(call *event.Call, input json.RawMessage) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(input, &fields) == nil {
+		delete(fields, "description")
+		input, _ = json.Marshal(fields)
+	}
+	return call.Name + " " + string(input)
 }
 
 // changes reports whether a tool of this kind may change something. Whether a plan is good is for a person to say.
@@ -283,6 +300,10 @@ func (t *talk) refuse(q *question, r event.Reply) {
 func (t *talk) updates(q *question, r event.Reply) (out []wire.Update) {
 	if r.Option == event.Always {
 		out = q.suggestions
+		if t.always == nil {
+			t.always = map[string]bool{}
+		}
+		t.always[exactly(q.call, q.input)] = true
 	}
 	if len(r.Rules) > 0 {
 		allow := wire.Allow()

@@ -164,6 +164,29 @@ func TestReplay(t *testing.T) {
 
 const askLine = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t1","permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls"}],"behavior":"allow","destination":"localSettings"}]}}` + "\n"
 
+// TestAlwaysIsKept: a call that a person has always allowed is not asked about again, whatever words describe it; another
+// one is.
+func TestAlwaysIsKept(t *testing.T) {
+	w := greeted(t, options{mode: setting.Prompt})
+	w.Feed([]byte(askLine))
+	if _, err := w.Do(cli.Command{Answer: &event.Reply{Question: "r1", Option: event.Always}}); err != nil {
+		t.Fatal(err)
+	}
+	again := strings.ReplaceAll(askLine, `"r1"`, `"r2"`)
+	again = strings.Replace(again, `{"command":"ls"}`, `{"description":"look","command":"ls"}`, 1)
+	step := w.Feed([]byte(again))
+	if len(step.Events) > 0 || len(step.Lines) != 1 || !bytes.Contains(step.Lines[0], []byte(`"behavior":"allow"`)) {
+		t.Errorf("%s, %s", brief(step.Events), step.Lines)
+	}
+	for i, input := range []string{`{"command":"ls -a"}`, `{"command":"ls","dangerouslyDisableSandbox":true}`} {
+		id := fmt.Sprintf("r%d", 3+i)
+		other := strings.Replace(strings.ReplaceAll(askLine, `"r1"`, `"`+id+`"`), `{"command":"ls"}`, input, 1)
+		if got := brief(w.Feed([]byte(other)).Events); got != "question="+id {
+			t.Errorf("%s: %s", input, got)
+		}
+	}
+}
+
 // TestAnswers: each thing that a host may say, in the CLI's words.
 func TestAnswers(t *testing.T) {
 	tests := []struct {
