@@ -26,7 +26,7 @@ func rehearse(script, usual, home string, asked int) (agent.Rehearsal, func(), e
 	backend, err := modelserver.ParseScript(text)
 	if err != nil {
 		return agent.Rehearsal{}, nil, fault.New(fault.ArgError, "--rehearse: %s is not a script", script).
-			Because(err).Hint("--rehearse alone answers every prompt with ok")
+			Because(err).Hint("--rehearse alone has a script of its own")
 	}
 	options := modelserver.Options{Key: "sk-" + ident.Hex(16), Hurry: true}
 	server, err := modelserver.Start(backend.After(asked), options)
@@ -44,10 +44,10 @@ func readScript(path string) ([]byte, error) {
 	switch {
 	case errors.Is(err, fault.Unsafe), errors.Is(err, fault.FieldTooLarge):
 		return nil, fault.New(fault.ArgError, "--rehearse: %s is not a file of at most 16 MiB", path).
-			Hint("--rehearse alone answers every prompt with ok")
+			Hint("--rehearse alone has a script of its own")
 	case err != nil:
 		return nil, fault.New(fault.ArgError, "--rehearse: the script cannot be read").
-			Because(err).Hint("--rehearse alone answers every prompt with ok")
+			Because(err).Hint("--rehearse alone has a script of its own")
 	}
 	return data, nil
 }

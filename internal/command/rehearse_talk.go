@@ -34,7 +34,7 @@ const runScript = `[
 func rehearsalParams() []contract.Param {
 	return []contract.Param{
 		{
-			Name: "rehearse", Kind: contract.Bool, Help: "on a scripted model: no key, no network, nothing is kept",
+			Name: "rehearse", Kind: contract.Bool, Help: "on a scripted model: no key, no network, no cost",
 			Else: "; a file is named with --script FILE",
 		},
 		{Name: "script", Kind: contract.File, Help: "with --rehearse: what the model says: docs/shim.md"},
@@ -74,6 +74,7 @@ func rehearsalHome(c *contract.Call, name string) string {
 
 // onRehearsal changes a request and its environment so that the model of a rehearsal answers.
 func onRehearsal(by *agent.Rehearsal, e *opening.Env, r *opening.Request) error {
+	r.Spec.Rehearsal = by
 	if r.Agent == native.Name {
 		lookup := e.Own.Programs
 		e.Own.Programs = func(name string) (string, bool) {
@@ -90,7 +91,6 @@ func onRehearsal(by *agent.Rehearsal, e *opening.Env, r *opening.Request) error 
 		return fault.New(fault.PermissionDenied, "there is no place for the home of a rehearsal").Because(err).
 			Hint("set HOME or XDG_STATE_HOME")
 	}
-	r.Spec.Rehearsal = by
 	return nil
 }
 

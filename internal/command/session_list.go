@@ -30,7 +30,7 @@ type sessionRow struct {
 	CostUSD  *float64  `json:"cost_usd" doc:"null: unknown"`
 	Bytes    int64     `json:"bytes"`
 	Keeper   string    `json:"keeper" doc:"omniagent, or the agent in whose own records it is"`
-	Resume   string    `json:"resume" doc:"the command that continues it"`
+	Resume   string    `json:"resume" doc:"the command that continues it; empty: nothing does, because a script answered in it"`
 }
 
 // sessionRows returns what describes sessions. One that began in a fork goes on there, as long as there is that fork.
@@ -44,7 +44,7 @@ func sessionRows(c *contract.Call) func(i session.Info) sessionRow {
 	}
 	return func(i session.Info) sessionRow {
 		row := sessionRowOf(i, now)
-		if name, there := forks[i.Begin.InFork]; there {
+		if name, there := forks[i.Begin.InFork]; there && row.Resume != "" {
 			row.Resume = inFork(name, internet, row.Resume)
 		}
 		return row
@@ -52,10 +52,14 @@ func sessionRows(c *contract.Call) func(i session.Info) sessionRow {
 }
 
 func sessionRowOf(i session.Info, now time.Time) sessionRow {
+	resume := resumeWith(i.Begin.AgentName(), i.Begin.ID, i.Begin.Cwd)
+	if i.Begin.Rehearsed {
+		resume = ""
+	}
 	return sessionRow{
 		i.Begin.ID, i.Title, i.Begin.AgentName(), i.Provider, i.Model, i.Begin.Cwd, i.Begin.Created, i.Updated,
 		age(now.Sub(i.Updated)), &i.Messages, i.Turns,
-		costOf(i.Total), i.Size, keeper, resumeWith(i.Begin.AgentName(), i.Begin.ID, i.Begin.Cwd),
+		costOf(i.Total), i.Size, keeper, resume,
 	}
 }
 

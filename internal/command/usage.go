@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ func (p Parts) usage() *contract.Command {
 	return sessionCommand(contract.Command{
 		Path: "usage", Summary: "show tokens and cost by day, agent and model", Danger: contract.Safe,
 		Detail: "Sums over the conversations and runs that are kept here, as the agents told them turn by turn. What " +
-			"an agent does not tell is unknown, and no sum guesses it.",
+			"an agent does not tell is unknown, and no sum guesses it. Rehearsals are not in them.",
 		Output: contract.TypeOf[usageData](), Volatile: []string{"usage", "total"},
 		List: &contract.List{
 			Key: "usage", ID: "id", Order: "given", Limit: 200, Columns: []string{
@@ -81,7 +82,9 @@ func (p Parts) runUsage(ctx context.Context, c *contract.Call, store session.Sto
 	warnSkipped(c, skipped)
 	kept := map[string]bool{}
 	for _, info := range sessions {
-		kept[info.Begin.ID] = true
+		if kept[info.Begin.ID] = true; info.Begin.Rehearsed {
+			continue
+		}
 		if err := sums.session(ctx, store, info); ctx.Err() != nil {
 			return contract.Result{}, context.Cause(ctx)
 		} else if err != nil {
@@ -233,7 +236,7 @@ func modelUsage(u model.Usage, cost float64) event.Usage {
 
 // run adds a run whose conversation is not kept any more.
 func (u *usageSums) run(r run.Record, kept map[string]bool, only string) {
-	if r.Result == nil || len(r.Attempts) == 0 {
+	if r.Result == nil || len(r.Attempts) == 0 || r.Rehearse {
 		return
 	}
 	last := r.Attempts[len(r.Attempts)-1]
@@ -255,7 +258,14 @@ func (u *usageSums) run(r run.Record, kept map[string]bool, only string) {
 // sorted returns the rows, the newest day first and within it the most expensive first, and their sum.
 func (u *usageSums) sorted() (rows []usageRow, total usageRow) {
 	total.ID = "total"
+	exact := func(usd *float64) *float64 { // without the noise of sums of binary fractions
+		if usd != nil {
+			usd = new(math.Round(*usd*1e9) / 1e9)
+		}
+		return usd
+	}
 	for _, r := range u.rows {
+		r.Cost = exact(r.Cost)
 		rows = append(rows, *r)
 		total.Turns, total.Unknown, total.Unpriced = total.Turns+r.Turns, total.Unknown+r.Unknown, total.Unpriced+
 			r.Unpriced
@@ -263,6 +273,7 @@ func (u *usageSums) sorted() (rows []usageRow, total usageRow) {
 		total.Input, total.Cached = plus(total.Input, r.Input), plus(total.Cached, r.Cached)
 		total.Output, total.Cost = plus(total.Output, r.Output), plus(total.Cost, r.Cost)
 	}
+	total.Cost = exact(total.Cost)
 	value := func(n *int64) int64 { return *cmp.Or(n, new(int64)) }
 	slices.SortFunc(rows, func(a, b usageRow) int {
 		return cmp.Or(strings.Compare(b.Day, a.Day), cmp.Compare(value(b.Input)+value(b.Output),

@@ -190,6 +190,11 @@ func (c *Conversation) newMind(ctx context.Context, s agent.Spec) (agent.Mind, e
 		}
 		claims.Tell(&e)
 		e.Hash, e.Raw = hash(e.Raw), nil
+		if e.End != nil && e.End.Usage != nil && s.Rehearsal != nil { // an agent counts the price of a model
+			end, used := *e.End, *e.End.Usage
+			used.CostUSD, end.Usage = nil, &used
+			e.End = &end
+		}
 		c.inbox.tell(item{event: &e, generation: generation})
 	}
 	services.Cover = func() event.Cover { return c.watched().cover() }

@@ -153,7 +153,7 @@ func (p *Plan) newest(ctx context.Context, store session.Store) (string, error) 
 	}
 	dir := filepath.Clean(p.request.Spec.Dir)
 	for _, s := range all {
-		if s.Begin.Agent == p.agent && filepath.Clean(s.Begin.Cwd) == dir {
+		if s.Begin.Agent == p.agent && !s.Begin.Rehearsed && filepath.Clean(s.Begin.Cwd) == dir {
 			return s.Begin.ID, nil
 		}
 	}
@@ -171,7 +171,10 @@ func needUUID(s *agent.Spec) {
 func (p *Plan) create(ctx context.Context, store session.Store, id, own string) (*session.Session, error) {
 	s := &p.request.Spec
 	needUUID(s)
-	b := session.Begin{ID: id, Agent: p.agent, Model: s.Shared.Model.Value, Mode: string(cli.ModeOf(*s)), Cwd: s.Dir}
+	b := session.Begin{
+		ID: id, Agent: p.agent, Model: s.Shared.Model.Value, Mode: string(cli.ModeOf(*s)), Cwd: s.Dir,
+		Rehearsed: s.Rehearsal != nil,
+	}
 	kept, err := store.New(ctx, b, p.keep, p.env.Log)
 	if err == nil && own != "" {
 		if _, err = kept.Append(session.Changed{Session: own}); err != nil {

@@ -82,7 +82,7 @@ func (p *Plan) own(ctx context.Context) error {
 	}
 	s := r.Spec
 	p.native = native.Options{
-		Choice: choice, Dir: s.Dir, Store: e.Store(), Forget: !p.keep, ID: s.Fresh, Resume: s.Resume,
+		Choice: choice, Dir: s.Dir, Store: e.Store(), Forget: !p.keep, Rehearsed: s.Rehearsal != nil, ID: s.Fresh, Resume: s.Resume,
 		History: r.History, Mode: cli.ModeOf(s), CanAsk: r.Services.CanAsk,
 		Web: s.Shared.Web.Value, Env: orElse(s.Env, e.Environ), HandOn: e.Own.Variables, Temp: e.Temp,
 		Trusted: e.Trusted, Log: e.Log, Rules: rules, Tools: e.Own.Tools, Agents: e.Own.Known, Others: e.Own.Others,

@@ -150,6 +150,10 @@ func (e Env) Plan(ctx context.Context, r Request) (*Plan, error) {
 		return nil, fault.New(fault.ArgError, "a session on disk cannot be resumed without keeping it").
 			Hint("leave out --no-session-persistence, or fork it: omniagent session fork")
 	}
+	if id := r.Spec.Resume; id != "" && r.Spec.Rehearsal == nil && e.rehearsed(id) {
+		return nil, fault.New(fault.Unsupported, "session %s was a rehearsal: a script answered, which is gone", id).
+			Hint("begin another with omniagent chat --rehearse, or with a model: omniagent chat")
+	}
 	p.request.Services.Grace = cmp.Or(r.Services.Grace, e.Grace)
 	if s := &p.request.Spec; e.rejoins(r) {
 		s.Resume, s.Fresh = s.Fresh, ""
@@ -174,6 +178,16 @@ func (e Env) Open(ctx context.Context, r Request) (*conversation.Conversation, e
 		return nil, err
 	}
 	return p.Open(ctx)
+}
+
+// rehearsed reports whether a script answered in a session, in place of a model.
+func (e Env) rehearsed(id string) bool {
+	view, err := e.Store().Show(id)
+	if err != nil {
+		return false
+	}
+	defer view.Close()
+	return view.State.Begin.Rehearsed
 }
 
 // rejoins reports whether a request that may begin a session continues one.

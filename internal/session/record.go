@@ -102,6 +102,8 @@ type Begin struct {
 	Title   string    `json:"title,omitempty"`
 	Forked  *Origin   `json:"forked,omitempty"`
 	InFork  string    `json:"in_fork,omitempty"` // the id of the fork of the workspace in which it began
+	// a script answered in place of a model, so it cost nothing and cannot go on without that script
+	Rehearsed bool `json:"rehearsed,omitempty"`
 }
 
 // AgentName returns the name of the session's agent.

@@ -175,6 +175,12 @@ func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, 
 	if u := o.evidence.Usage; u != nil {
 		r.Usage = &reportUsage{u.Input, u.Output, u.Cached, u.Reasoning, u.CostUSD}
 	}
+	if r.Rehearsed { // a script costs nothing, and the agent's home is removed
+		r.Records = []string{}
+		if r.Usage != nil {
+			r.Usage.CostUSD = nil
+		}
+	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err

@@ -88,7 +88,7 @@ func TestClaudeRehearsedForItsHosts(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, "claude")
 			h := b.hears("claude", `[{"say":"the model of the variables"}]`, frames, "--rehearse")
-			if h.code != 0 || h.asked != "" || h.result["result"] != "ok" {
+			if h.code != 0 || h.asked != "" || h.result["result"] != "ok" || h.result["total_cost_usd"] != 0.0 {
 				t.Errorf("asked %q: %v", h.asked, h)
 			}
 		})

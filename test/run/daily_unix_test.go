@@ -88,6 +88,30 @@ func TestAskedBeforehand(t *testing.T) {
 	p.nothing()
 }
 
+// TestRehearsalIsNotBooked: what a script answered costs nothing and is continued by nobody.
+func TestRehearsalIsNotBooked(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.call("run", "--rehearse", "-p", "the task").is(t, 4, "needs_input", "question")
+	p.call("answer", "yes").is(t, 0, "succeeded", "done")
+	said := func(args ...string) string {
+		out, _ := p.command(args...).CombinedOutput()
+		return string(out)
+	}
+	if got := said("usage"); !strings.Contains(got, `"usage":[]`) {
+		t.Errorf("%s", got)
+	}
+	list := said("session", "list")
+	_, id, _ := strings.Cut(list, `"sessions":[{"id":"`)
+	id, _, found := strings.Cut(id, `"`)
+	if !found || !strings.Contains(list, `"resume":""`) {
+		t.Fatalf("%s", list)
+	}
+	if got := said("start", "--resume", id, "-p", "and now"); !strings.Contains(got, id+" was a rehearsal") {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestAnswerWithoutARun answers the only open question without naming its run, and lists several.
 func TestAnswerWithoutARun(t *testing.T) {
 	t.Parallel()

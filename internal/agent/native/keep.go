@@ -59,7 +59,7 @@ func (o Options) opened(ctx context.Context, known *redact.Values) (*session.Ses
 func (o Options) create(ctx context.Context, history []model.Message) (*session.Session, error) {
 	kept, err := o.Store.New(ctx, session.Begin{
 		ID: o.ID, Provider: o.Choice.Provider, Model: o.Choice.Model, Mode: string(o.Mode), Cwd: o.Dir,
-		Address: o.address(),
+		Address: o.address(), Rehearsed: o.Rehearsed,
 	}, !o.Forget, o.Log)
 	if err != nil || history == nil {
 		return kept, err
@@ -97,7 +97,9 @@ func Newest(ctx context.Context, store session.Store, dir string) (string, error
 		return "", err
 	}
 	here := filepath.Clean(dir)
-	i := slices.IndexFunc(all, func(s session.Info) bool { return filepath.Clean(s.Begin.Cwd) == here })
+	i := slices.IndexFunc(all, func(s session.Info) bool {
+		return filepath.Clean(s.Begin.Cwd) == here && !s.Begin.Rehearsed
+	})
 	if i < 0 {
 		return "", fault.New(fault.NotFoundCode, "there is no session of %s to resume", dir).Hint("begin one")
 	}

@@ -41,6 +41,8 @@ import (
 
 // Options describe a conversation.
 type Options struct {
+	Rehearsed bool // a script answers in place of a model
+
 	Choice  provider.Choice
 	Dir     string           // its working directory, absolute
 	Kept    *session.Session // the session that Keep opened
