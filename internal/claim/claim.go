@@ -69,8 +69,9 @@ type Hearer struct {
 	log *touch.Log
 	dir string
 
-	mu   sync.Mutex
-	open map[string]*heard
+	mu    sync.Mutex
+	open  map[string]*heard
+	asked map[string]string // the call that a question is about
 }
 
 // heard is a call that is not over.
@@ -84,10 +85,11 @@ func Hear(log *touch.Log, dir string) *Hearer {
 	if log == nil {
 		return nil
 	}
-	return &Hearer{log: log, dir: dir, open: map[string]*heard{}}
+	return &Hearer{log: log, dir: dir, open: map[string]*heard{}, asked: map[string]string{}}
 }
 
-// Tell hears an event, at the time at which it arrives.
+// Tell hears an event of the agent, or the answer to a question of it, at the time at which it arrives. While a call
+// waits for an answer it changes nothing.
 func (h *Hearer) Tell(e *event.Event) {
 	if h == nil {
 		return
@@ -96,15 +98,24 @@ func (h *Hearer) Tell(e *event.Event) {
 	defer h.mu.Unlock()
 	switch {
 	case e.Kind == event.ToolCall && e.Call != nil:
-		one := &heard{event.Done{Call: *e.Call, Began: time.Now()}, map[string]*workspace.Status{}}
-		for _, c := range Of(one.call, h.dir) {
-			one.was[c.Path] = status(c.Path)
-		}
-		h.open[e.Call.ID] = one
+		h.begin(e.Call)
 	case e.Kind == event.ToolResult && e.Result != nil:
 		if one := h.open[e.Result.ID]; one != nil {
 			delete(h.open, e.Result.ID)
 			h.end(one, e.Result)
+		}
+	case e.Kind == event.Denied && e.Denial != nil:
+		delete(h.open, e.Denial.CallID) // it never ran
+	case e.Kind == event.Question && e.Ask != nil && e.Ask.Tool != nil:
+		h.asked[e.Ask.ID] = e.Ask.Tool.ID
+	case e.Kind == event.Replied && e.Reply != nil:
+		id := h.asked[e.Reply.Question]
+		delete(h.asked, e.Reply.Question)
+		if one := h.open[id]; one != nil {
+			h.begin(&one.call.Call) // it begins now
+		}
+		if e.Reply.Option == event.Deny {
+			delete(h.open, id)
 		}
 	case e.Kind == event.Ended:
 		for id, one := range h.open { // what was interrupted may have changed something
@@ -112,6 +123,15 @@ func (h *Hearer) Tell(e *event.Event) {
 			h.end(one, &event.Result{Failed: true})
 		}
 	}
+}
+
+// begin notes that a call begins, and what is at the paths that it names.
+func (h *Hearer) begin(call *event.Call) {
+	one := &heard{event.Done{Call: *call, Began: time.Now()}, map[string]*workspace.Status{}}
+	for _, c := range Of(one.call, h.dir) {
+		one.was[c.Path] = status(c.Path)
+	}
+	h.open[call.ID] = one
 }
 
 // end passes on what a call claims that is over.

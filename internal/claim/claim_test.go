@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"omniagent/internal/event"
 	"omniagent/internal/touch"
@@ -126,4 +127,36 @@ func TestHearerLooks(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	Hear(nil, dir).Tell(&event.Event{Kind: event.ToolCall, Call: call})
+}
+
+// TestWhatWaitsForAnAnswerChangesNothing: while a person is asked whether a command may run, they change the file that
+// it names. After a no the file is theirs. After a yes it is also theirs unless the command changes it.
+func TestWhatWaitsForAnAnswerChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{event.Allow, event.Deny, "withdrawn by a denial"} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "f")
+		log := touch.New()
+		log.Unseen(touch.Unwatched)
+		w, h := log.Open(), Hear(log, dir)
+		call := event.NewCall("1", "Bash", event.Shell, json.RawMessage(`{"command":"test -f f || echo x > f"}`))
+		h.Tell(&event.Event{Kind: event.ToolCall, Call: call})
+		h.Tell(&event.Event{Kind: event.Question, Ask: &event.Ask{ID: "q", Tool: call}})
+		write(t, file, "theirs")
+		is := moment{file: *status(file)}
+		for write(t, filepath.Join(dir, "clock"), ""); status(filepath.Join(dir, "clock")).Changed <
+			is[file].Changed+int64(time.Second); {
+			time.Sleep(10 * time.Millisecond) // the clock of the files goes on
+			write(t, filepath.Join(dir, "clock"), "")
+		}
+		if answer == event.Allow || answer == event.Deny {
+			h.Tell(&event.Event{Kind: event.Replied, Reply: &event.Reply{Question: "q", Option: answer}})
+		} else {
+			h.Tell(&event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: "1"}})
+		}
+		h.Tell(&event.Event{Kind: event.ToolResult, Result: &event.Result{ID: "1", Failed: true}})
+		if v := w.Judge(file, moment{}, is); v.By != touch.Perhaps {
+			t.Errorf("%s: %+v", answer, v)
+		}
+	}
 }

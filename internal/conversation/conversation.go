@@ -89,7 +89,8 @@ type Conversation struct {
 
 	// Owned by run.
 	mind       agent.Mind
-	generation int // of the Mind; events of an earlier one are ignored
+	claims     *claim.Hearer // of what the Mind changes; nil: nobody wants to know
+	generation int           // of the Mind; events of an earlier one are ignored
 	able       agent.Abilities
 	spec       agent.Spec
 	canAsk     bool
@@ -184,6 +185,7 @@ func (c *Conversation) newMind(ctx context.Context, s agent.Spec) (agent.Mind, e
 	c.generation++
 	generation, services := c.generation, c.o.Services
 	claims := claim.Hear(services.Touched, s.Dir)
+	c.claims = claims
 	services.Tell = func(e event.Event) {
 		if precedesChange(e.Kind) {
 			c.awaitSnapshot()

@@ -204,6 +204,7 @@ func (c *Conversation) reply(r event.Reply) error {
 	q.remember(r)
 	c.record(event.Event{Kind: event.Replied, Turn: open.turn, Reply: &r})
 	c.sync()
+	c.claims.Tell(&event.Event{Kind: event.Replied, Reply: &given})
 	go func() {
 		if seen := c.o.Services.Replied; seen != nil {
 			seen(r.Question)

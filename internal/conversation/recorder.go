@@ -100,6 +100,7 @@ func (r *Recorder) Reply(a event.Reply) {
 	defer r.mu.Unlock()
 	for id, open := range r.c.questions.open {
 		if open.wire == a.Question {
+			r.claims.Tell(&event.Event{Kind: event.Replied, Reply: &a})
 			a.Question = id
 			r.c.questions.forget(id)
 			r.c.record(event.Event{Kind: event.Replied, Turn: open.turn, Reply: &a})

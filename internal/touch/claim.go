@@ -14,8 +14,7 @@ import (
 //
 //   - if its calls, applied to what was there before the turn, make exactly what is there now;
 //   - if a call names the path, its last change lies within that call, and what was there before is nobody's but the
-//     snapshot's: nothing was, the call replaced it as a whole, or its status when the call began is that of the
-//     snapshot;
+//     snapshot's: the call replaced it as a whole, or its status when the call began is that of the snapshot;
 //   - if a call says that it removes the path, and it is gone; or that it moves it, and it is the same file.
 type Claim struct {
 	Path         string // absolute, without links
@@ -53,9 +52,9 @@ func (c *Claim) about(name string) bool {
 	return c.Path == name || c.Beneath && strings.HasPrefix(name, c.Path+"/")
 }
 
-// holds reports whether a moment lies within the call.
+// holds reports whether a moment lies within the call. Without a time for its begin none does.
 func (c *Claim) holds(at int64) bool {
-	return at >= c.Began.Add(-late).UnixNano() && at <= c.Ended.Add(tick).UnixNano()
+	return !c.Began.IsZero() && at >= c.Began.Add(-late).UnixNano() && at <= c.Ended.Add(tick).UnixNano()
 }
 
 // explained says whether the agent's calls explain a change that nothing saw. It needs the lock of the log.
@@ -152,6 +151,10 @@ func moved(all []Claim, name string, before Moment, is workspace.Status) bool {
 	})
 }
 
+// replaces reports whether nothing is left of what was at a path. Nobody knows whose a file is that is moved there, nor
+// which of those beneath a directory a call has replaced.
+func (c *Claim) replaces(name string) bool { return c.Whole && c.From == "" && c.Path == name }
+
 // timely reports whether the last change of a path lies within a call that names it, and no earlier one is of others.
 func timely(all []Claim, name string, was, is workspace.Status) bool {
 	last := slices.IndexFunc(all, func(c Claim) bool { return c.holds(is.Changed) })
@@ -160,14 +163,16 @@ func timely(all []Claim, name string, was, is workspace.Status) bool {
 	}
 	first, replaced := 0, false
 	for i, c := range all[:last+1] { // what a call replaces as a whole is nobody's any more
-		if c.Whole && c.Path == name {
+		if c.replaces(name) {
 			first, replaced = i, true
 		}
 	}
 	left := &was // as the snapshot, or the call before, left it; nil: not known
 	for i, c := range all[first : last+1] {
 		switch {
-		case i == 0 && (replaced || c.Was == nil && (!present(was) || same(was, withMode(is, was)))):
+		case c.From != "":
+			return false // moved has said no
+		case i == 0 && (replaced || c.Was == nil && (c.makes(was) || present(was) && same(was, withMode(is, was)))):
 		case i > 0 && c.Began.Equal(all[first+i-1].Began): // it is the same call
 		case c.Was != nil && c.holds(c.Was.Changed): // it was looked at when the call had begun to write
 		case c.Was != nil && left != nil && same(*left, *c.Was):
@@ -178,6 +183,10 @@ func timely(all []Claim, name string, was, is workspace.Status) bool {
 	}
 	return left == nil || same(*left, is)
 }
+
+// makes reports whether a call has made what is at a path, or replaced what others had made there since the snapshot.
+// One that only changes a file would leave in it what a person wrote, in a file that the snapshot lacks.
+func (c *Claim) makes(was workspace.Status) bool { return !present(was) && c.Whole }
 
 // withMode is a status with the mode of another: a call that changes the mode alone leaves the rest.
 func withMode(s, mode workspace.Status) workspace.Status {

@@ -160,7 +160,8 @@ func TestWhatCallsExplain(t *testing.T) {
 	adds := func(content []byte, exists bool) ([]byte, bool, bool) {
 		return append(content, "+agent"...), true, exists
 	}
-	const before, after = 1, 2 // when the person writes
+	fails := func([]byte, bool) ([]byte, bool, bool) { return nil, false, false } // there is no file to edit
+	const before, after = 1, 2                                                    // when the person writes
 	for _, c := range []struct {
 		name   string
 		claim  touch.Claim
@@ -170,7 +171,10 @@ func TestWhatCallsExplain(t *testing.T) {
 		makes  string // what the agent makes of the file; "": it removes it
 		want   touch.By
 	}{
-		{"a new file", touch.Claim{}, false, false, 0, "agent", touch.Agent},
+		{"a new file", touch.Claim{Whole: true}, false, false, 0, "agent", touch.Agent},
+		{"a new one that nobody looked at", touch.Claim{}, false, false, 0, "agent", touch.Perhaps},
+		{"a new one that a person made and nobody looked at", touch.Claim{}, false, false, before, "both", touch.Perhaps},
+		{"a new one that a person made, in an edit", touch.Claim{Edit: fails}, false, false, before, "both", touch.Perhaps},
 		{"an old one that nobody looked at", touch.Claim{}, false, true, 0, "agent", touch.Perhaps},
 		{"an old one", touch.Claim{}, true, true, 0, "agent", touch.Agent},
 		{"an old one that a person wrote first", touch.Claim{}, true, true, before, "agent", touch.Perhaps},
@@ -218,6 +222,42 @@ func TestWhatCallsExplain(t *testing.T) {
 			s.judge("other", touch.Perhaps)
 		})
 	}
+}
+
+// TestWhatAPersonMadeAndAnAgentMovesIsTheirs: it is not in the snapshot, so undo has no copy of it. Neither a move nor
+// what the agent does to it afterwards makes it the agent's.
+func TestWhatAPersonMadeAndAnAgentMovesIsTheirs(t *testing.T) {
+	for _, looked := range []bool{true, false} {
+		s := newScene(t)
+		s.log.Unseen(touch.Unwatched)
+		s.write("theirs", "theirs")
+		s.pass()
+		began := time.Now()
+		if err := os.Rename(s.at("theirs"), s.at("moved")); err != nil {
+			t.Fatal(err)
+		}
+		c := touch.Claim{
+			Path: s.at("moved"), From: s.at("theirs"), Whole: true, Beneath: true, Began: began, Ended: time.Now(),
+		}
+		if is := s.status("moved"); looked {
+			c.Was, c.Is = &workspace.Status{}, &is
+		}
+		s.log.Claim(c)
+		s.judge("moved", touch.Perhaps)
+		s.write("moved", "theirs+agent")
+		c = touch.Claim{Path: s.at("moved"), Began: began, Ended: time.Now()}
+		s.log.Claim(c)
+		s.judge("moved", touch.Perhaps)
+	}
+}
+
+// TestACallWithoutATimeHoldsNoChange: its record does not say when it began.
+func TestACallWithoutATimeHoldsNoChange(t *testing.T) {
+	s := newScene(t)
+	s.log.Unseen(touch.Unwatched)
+	s.write("f", "theirs")
+	s.log.Claim(touch.Claim{Path: s.at("f"), Whole: true, Ended: time.Now()})
+	s.judge("f", touch.Perhaps)
 }
 
 // pass lets as much time pass, on the clock of the files, as a call may be recorded late.

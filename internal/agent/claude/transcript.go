@@ -164,6 +164,9 @@ func (t *summary) user(r record) {
 		}
 		result = true
 		t.calls.End(b.ToolUseID, cli.Time(r.Time), b.IsError)
+		if r.Denial != "" || r.Decision.Decision == "reject" {
+			t.calls.Drop(b.ToolUseID)
+		}
 		if refused(r.Denial, r.Decision) {
 			t.denials = append(t.denials, event.Denial{
 				CallID: b.ToolUseID, Tool: t.names[b.ToolUseID], Reason: cli.FirstLine(cmp.Or(wire.Plain(b.Content),

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"time"
 
 	"omniagent/internal/event"
@@ -32,6 +33,17 @@ func (c *Calls) End(id string, at time.Time, failed bool) {
 	if i, known := c.open[id]; known {
 		delete(c.open, id)
 		c.all[i].Ended, c.all[i].Failed = at, failed
+	}
+}
+
+// Drop forgets a call that was refused: it never ran.
+func (c *Calls) Drop(id string) {
+	c.all = slices.DeleteFunc(c.all, func(d event.Done) bool { return d.ID == id })
+	delete(c.open, id)
+	for i := range c.all {
+		if _, known := c.open[c.all[i].ID]; known {
+			c.open[c.all[i].ID] = i
+		}
 	}
 }
 

@@ -153,7 +153,11 @@ func (r *rollout) result(id string, output json.RawMessage) {
 	}
 	delete(r.calls, id)
 	text, script := outputText(output)
+	if strings.HasPrefix(text, "exec_command failed: CreateProcess {") {
+		r.done.Drop(id) // it was rejected, or did not start
+	}
 	if reason, denied := rejected(text, script); denied {
+		r.done.Drop(id)
 		r.deny(id, tool, reason)
 	} else if printed, failed, ran := ranCommand(text); ran && tool == "exec_command" {
 		r.command(id, tool, printed, failed)

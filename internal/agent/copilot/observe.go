@@ -232,6 +232,9 @@ func (t *summary) take(r record) {
 		}
 		delete(t.names, v.ID)
 		t.calls.End(v.ID, cli.Time(r.Time), !v.Success)
+		if v.denied() {
+			t.calls.Drop(v.ID)
+		}
 	case "permission.completed":
 		var v permission
 		r.into(&v)
@@ -247,6 +250,9 @@ func (t *summary) take(r record) {
 
 // decided records the outcome of a request for permission. A refusal by a person is not policy.
 func (t *summary) decided(v permission) {
+	if strings.HasPrefix(v.Result.Kind, "denied") {
+		t.calls.Drop(v.ID)
+	}
 	switch {
 	case v.Result.Kind == "denied-interactively-by-user" || v.By == "human_response":
 		if t.byPerson == nil {

@@ -252,15 +252,19 @@ func (t *tally) add(r record, subagent bool) {
 			}
 		}
 		for _, c := range r.ToolCalls {
-			m.calls = append(m.calls, event.Done{
-				Call: *call(c.ID, c.Name, c.Args), Began: cli.Time(r.Time), Ended: cli.Time(c.Time),
-				Failed: c.Status == "error",
-			})
+			ran := c.Status == "success" || c.Status == "error"
 			for _, result := range c.Result {
 				reason, _ := result.FunctionResponse.Response.Error.(string)
 				if c.Status == "error" && denied(c.Name, "", reason) {
 					m.denials = append(m.denials, event.Denial{CallID: c.ID, Tool: c.Name, Reason: reason})
+					ran = false
 				}
+			}
+			if ran {
+				m.calls = append(m.calls, event.Done{
+					Call: *call(c.ID, c.Name, c.Args), Began: cli.Time(r.Time), Ended: cli.Time(c.Time),
+					Failed: c.Status == "error",
+				})
 			}
 		}
 		if _, known := t.messages[r.ID]; !known {

@@ -358,13 +358,14 @@ func (g *reading) parts(id string) error {
 		if p.Type != "tool" {
 			return nil
 		}
-		if s := p.State; s.Status == "completed" || s.Status == "error" {
+		d := p.denial()
+		if s := p.State; d == nil && (s.Status == "completed" || s.Status == "error") {
 			e.Calls = append(e.Calls, event.Done{
 				Call: *p.call(), Began: time.UnixMilli(s.Time.Start), Ended: time.UnixMilli(s.Time.End),
 				Failed: s.Status == "error",
 			})
 		}
-		if d := p.denial(); d != nil {
+		if d != nil {
 			e.Denials = append(e.Denials, *d)
 		}
 		return nil
