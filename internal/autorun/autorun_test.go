@@ -60,6 +60,7 @@ func TestFresh(t *testing.T) {
 			".github/hooks/b": true, ".github/workflows/x.yml": false, ".github/Workflows/x.yml": true,
 			".local": false, ".local/x/y": false, ".keeps": false, ".up": false, ".excl": false, ".mine": false,
 			".a.gen": false, ".keep.gen": true, ".evil": true, "\u200b.x": true, ".later": true,
+			".bsp/x.json": true, ".tool-versions": true,
 		} {
 			if got := p.Fresh(filepath.Join(root, name)); got != want {
 				t.Errorf("%d: %q: %v", i, name, got)
@@ -75,7 +76,8 @@ func TestFresh(t *testing.T) {
 		}
 	}
 	for name, isNew := range map[string]bool{
-		".agent/x": false, "deep/.agent": false, "mise.toml": false, "a/.Vscode/x": false, ".zed ": true,
+		".agent/x": false, "deep/.agent": false, "mise.toml": false, ".sl/config": false, "a/.hg/sharedpath": false,
+		"a/.Vscode/x": false, ".zed ": true,
 	} {
 		if why := made.Why(filepath.Join(root, name), isNew); why == "" {
 			t.Errorf("%q may be made", name)

@@ -173,8 +173,8 @@ func TestWhatCallsExplain(t *testing.T) {
 	}{
 		{"a new file", touch.Claim{Whole: true}, false, false, 0, "agent", touch.Agent},
 		{"a new one that nobody looked at", touch.Claim{}, false, false, 0, "agent", touch.Perhaps},
-		{"a new one that a person made and nobody looked at", touch.Claim{}, false, false, before, "both", touch.Perhaps},
-		{"a new one that a person made, in an edit", touch.Claim{Edit: fails}, false, false, before, "both", touch.Perhaps},
+		{"a person's new one, not looked at", touch.Claim{}, false, false, before, "both", touch.Perhaps},
+		{"a person's new one, in an edit", touch.Claim{Edit: fails}, false, false, before, "both", touch.Perhaps},
 		{"an old one that nobody looked at", touch.Claim{}, false, true, 0, "agent", touch.Perhaps},
 		{"an old one", touch.Claim{}, true, true, 0, "agent", touch.Agent},
 		{"an old one that a person wrote first", touch.Claim{}, true, true, before, "agent", touch.Perhaps},
