@@ -109,7 +109,7 @@ func runForks() []contract.Param {
 		{Name: checkOutside, Kind: contract.Bool, Help: "run --check without walls, as you would"},
 		{Name: "race", Kind: contract.Name, Help: "A,B*2, each in a fork: docs/races.md"},
 		{Name: "batch", Kind: contract.File, Help: "tasks, as a Markdown list"},
-		{Name: "parallel", Kind: contract.Int, Min: 1, Max: mostEntries, Help: "tasks at once"},
+		{Name: "parallel", Kind: contract.Int, Min: 1, Max: mostEntries, Help: "tasks of --batch at once; needs --fork too"},
 		{Name: "network", Kind: contract.Name, Help: "what the fork reaches: off, internet, packages, hosts, or on"},
 	}
 }
@@ -400,7 +400,7 @@ func presentResult(ctx context.Context, c *contract.Call, id string) (contract.R
 	case r.Detached:
 		return contract.Result{Data: jobOf(store, r), Effect: contract.Noop}, nil
 	}
-	return follow(ctx, store, id)
+	return follow(ctx, c, store, id)
 }
 
 // untried is the answer of a dry run: what would be carried out.

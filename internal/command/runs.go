@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -315,13 +316,17 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 		return err
 	}
 	if alive {
+		q, err := record.Takes(c.String("question"), a)
+		if err != nil {
+			return contract.Result{}, late(err)
+		}
 		if err := store.Tell(ctx, record, c.String("question"), a); err != nil {
 			return contract.Result{}, late(err)
 		}
 		if err := c.Begun(record.ID); err != nil {
 			return contract.Result{}, err
 		}
-		return follow(ctx, store, record.ID)
+		return follow(ctx, c, store, record.ID, q.ID)
 	}
 	r, err := store.Own(ctx, record.ID)
 	if err != nil {
@@ -336,7 +341,7 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 		if err != nil || c.Bool("detach") {
 			return result, err
 		}
-		return follow(ctx, store, record.ID)
+		return follow(ctx, c, store, record.ID)
 	}
 	return p.carryOut(ctx, c, r)
 }
@@ -365,11 +370,41 @@ func (p Parts) tellKeeper(ctx context.Context, c *contract.Call, store run.Store
 		last.Agent, where)
 }
 
-// follow waits until a run that another process carries out is over, or waits for a person.
-func follow(ctx context.Context, store run.Store, id string) (contract.Result, error) {
-	r, err := store.Await(ctx, id)
-	if err != nil {
-		return contract.Result{Data: runDataOf(r), Effect: contract.Updated}, err
+// follow waits until a run that another process carries out is over, or waits for a person, who is asked at once on a
+// terminal. told are questions that were just answered.
+func follow(ctx context.Context, c *contract.Call, store run.Store, id string, told ...string) (contract.Result,
+	error,
+) {
+	one := asker{c: c}
+	for {
+		r, err := store.Await(ctx, id, func(r run.Record) bool { return len(openBut(r, told)) > 0 })
+		if err != nil {
+			return contract.Result{Data: runDataOf(r), Effect: contract.Updated}, err
+		}
+		if r.State.Terminal() || r.Rests() {
+			return answerOf(r)
+		}
+		q := openBut(r, told)[0]
+		waits := fault.New(fault.NeedsInput, "the agent asks: %s", q.Text).HintAny(r.Answers())
+		waits.Phase = fault.Execution
+		if !c.Attended() {
+			return contract.Result{Data: runDataOf(r), Effect: contract.Updated}, waits
+		}
+		a, ok := one.ask(ctx, q)
+		if !ok {
+			return contract.Result{Data: runDataOf(r), Effect: contract.Updated}, waits
+		}
+		if err := store.Tell(ctx, r, q.ID, a); err != nil {
+			return contract.Result{Data: runDataOf(r), Effect: contract.Updated}, err
+		}
+		told = append(told, q.ID)
 	}
-	return answerOf(r)
+}
+
+// openBut returns the open questions of a run whose owner waits for an answer, without those that were answered here.
+func openBut(r run.Record, told []string) []run.Question {
+	if r.State != run.NeedsInput || r.Socket == "" {
+		return nil
+	}
+	return slices.DeleteFunc(r.Open(), func(q run.Question) bool { return slices.Contains(told, q.ID) })
 }

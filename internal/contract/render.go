@@ -186,7 +186,7 @@ func (c *Command) idMembers() []string {
 	if c.List != nil {
 		return []string{c.List.ID}
 	}
-	return []string{"id", "name", "key", "path"}
+	return []string{"id", "name", "key", "path", "run_id"}
 }
 
 // identifies reports whether --output id can print anything. The members of maps are only known at run time.

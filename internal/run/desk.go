@@ -217,17 +217,18 @@ func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err er
 		}
 		return r, false, err
 	}
-	r, err = s.Await(ctx, id)
+	r, err = s.Await(ctx, id, nil)
 	return r, true, err
 }
 
-// Await waits until a run is over, or until it waits for a person without an owner. See Followed for its errors.
-func (s Store) Await(ctx context.Context, id string) (Record, error) {
+// Await waits until a run is over, or waits for a person without an owner, or is enough, which may be nil. See Followed
+// for its errors.
+func (s Store) Await(ctx context.Context, id string, enough func(Record) bool) (Record, error) {
 	tick, since := time.NewTicker(20*time.Millisecond), time.Now()
 	defer tick.Stop()
 	for {
 		r, err := s.Load(ctx, id)
-		if err != nil || r.State.Terminal() || r.Rests() {
+		if err != nil || r.State.Terminal() || r.Rests() || enough != nil && enough(r) {
 			return r, err
 		}
 		if err := s.Followed(r, &since); err != nil {
