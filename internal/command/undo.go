@@ -58,8 +58,13 @@ func snapshotsOf(paths contract.Paths, set *config.Set, lookup func(string) (str
 		return nil
 	}
 	home, _ := lookup("HOME")
+	known := ""
+	if paths.Data != "" {
+		known = filepath.Join(paths.Data, "snapshots")
+	}
 	return &undo.Store{
-		Dir: filepath.Join(paths.State, "undo"), Home: home, FileLimit: set.Int("undo.file_limit"),
+		Known: known,
+		Dir:   filepath.Join(paths.State, "undo"), Home: home, FileLimit: set.Int("undo.file_limit"),
 		TotalLimit: set.Int("undo.total_limit"), IgnoredLimit: set.Int("undo.ignored_limit"),
 	}
 }

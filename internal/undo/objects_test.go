@@ -305,3 +305,22 @@ func claimFor(t *testing.T, root, name string) {
 		t.Fatal(err)
 	}
 }
+
+// TestTwoStoresOfOneRepository: what another store has of a repository's objects is no gap, and a clone's are one.
+func TestTwoStoresOfOneRepository(t *testing.T) {
+	root, known := packed(t), filepath.Join(t.TempDir(), "known")
+	one, two := undo.Store{Dir: t.TempDir(), Known: known}, undo.Store{Dir: t.TempDir(), Known: known}
+	for _, s := range []undo.Store{one, two, one} {
+		turn := begin(t, s, root)
+		if gaps := turn.Gaps(); len(gaps) > 0 {
+			t.Errorf("%v", gaps)
+		}
+		turn.Drop()
+	}
+	sh(t, root, `git clone -q . ../clone`)
+	turn := begin(t, one, root)
+	defer turn.Drop()
+	if len(turn.Gaps()) == 0 {
+		t.Error("the objects of a clone are no gap")
+	}
+}

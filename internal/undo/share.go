@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"omniagent/internal/git"
 	"omniagent/internal/pathname"
@@ -97,9 +98,11 @@ const mostLooked = 512
 func (p *place) shared(common, objects string) bool {
 	names := git.ObjectsIn(common)
 	var pins []string
-	places, _ := namesOf(p.store.Dir, "")
-	for _, name := range places {
-		pins = append(pins, filepath.Join(p.store.Dir, name, "git", key(common), "objects"))
+	for _, store := range p.store.known() {
+		places, _ := namesOf(store, "")
+		for _, name := range places {
+			pins = append(pins, filepath.Join(store, name, "git", key(common), "objects"))
+		}
 	}
 	loose, _ := slices.BinarySearch(names, "pack/") // what comes first
 	step := 1 + loose/mostLooked
@@ -125,4 +128,21 @@ func (p *place) shared(common, objects string) bool {
 		}
 	}
 	return false
+}
+
+// known returns the directories of all stores, and notes this one among them.
+func (s Store) known() []string {
+	all := namesIn(s.Known)
+	if slices.Contains(all, s.Dir) {
+		return all
+	}
+	all = append(all, s.Dir)
+	if s.Known == "" || strings.ContainsRune(s.Dir, '\n') || os.MkdirAll(filepath.Dir(s.Known), 0o700) != nil {
+		return all
+	}
+	if f, err := os.OpenFile(s.Known, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err == nil {
+		_, _ = f.WriteString(s.Dir + "\n") // without it, a store is taken for somebody else's
+		_ = f.Close()
+	}
+	return all
 }

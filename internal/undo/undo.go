@@ -57,6 +57,10 @@ type Store struct {
 	IgnoredLimit int64 // bytes of files that .gitignore excludes, 128 MiB
 
 	Private func(content []byte) bool // see tree.Options; nil: nothing is
+
+	// Known is a file that lists the directories of all stores, one a line, outside of what an agent can write; empty:
+	// there are no others. What they share with a repository is no name of somebody else.
+	Known string
 }
 
 const (
