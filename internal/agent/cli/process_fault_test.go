@@ -192,8 +192,11 @@ func TestHintAfterADenial(t *testing.T) {
 		denials []event.Denial
 		lifts   bool
 	}{
-		{[]event.Denial{lifted}, true}, {[]event.Denial{rule, lifted}, true},
-		{[]event.Denial{rule}, false}, {[]event.Denial{person}, false}, {[]event.Denial{rule, person}, false},
+		{[]event.Denial{lifted}, true},
+		{[]event.Denial{rule, lifted}, true},
+		{[]event.Denial{rule}, false},
+		{[]event.Denial{person}, false},
+		{[]event.Denial{rule, person}, false},
 	} {
 		f := cli.DenialFault(tt.denials)
 		if hint := cmp.Or(f.Suggestion, f.Code.Entry().NextStep); strings.Contains(hint, "set --approval") != tt.lifts {
