@@ -133,8 +133,8 @@ func (r request) named() (request, error) {
 // termsOf returns the flags that not all agents share.
 func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error) {
 	t = agent.Terms{
-		Mode: mode, Bypass: c.Bool("allow-bypass") || mode == setting.Yolo, MaxTurns: int(c.Int("max-turns")), Network: c.String("network"), Continue: c.Bool("continue"),
-		Fork:      c.Bool("fork-session"),
+		Mode: mode, Bypass: c.Bool("allow-bypass") || mode == setting.Yolo, MaxTurns: int(c.Int("max-turns")),
+		Network: c.String("network"), Continue: c.Bool("continue"), Fork: c.Bool("fork-session"),
 		OnlyThese: c.Bool("strict-mcp-config"), Allow: list(c, "allowed-tools"), Deny: list(c, "disallowed-tools"),
 	}
 	if text := c.String("max-budget-usd"); text != "" {

@@ -40,7 +40,7 @@ func (c *Conversation) set(change agent.Change, reply func(error)) {
 	c.proceed()
 }
 
-// MayBypass reports whether the mode may become yolo: the conversation began with it, or whoever began it allowed that.
+// MayBypass reports whether the mode may become yolo: the conversation began with it, or its host allowed that.
 func (c *Conversation) MayBypass() bool { return c.o.Spec.Terms.Bypass }
 
 // apply makes a change, or refuses it.

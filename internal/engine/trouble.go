@@ -45,7 +45,7 @@ func faultOf(err error) *fault.Fault {
 		f = f.Hint("begin a new session, or shorten this one")
 	case model.Forbidden, model.Unknown:
 		if e.Next == "" {
-			f = f.Hint("name another model with --model, or use a key that may have it. The models: omniagent models list")
+			f = f.Hint("name another --model, or use a key that may have it. The models: omniagent models list")
 		}
 	case model.Quota:
 		f = f.Hint("use another key, or top up the account of this one; waiting does not help")

@@ -77,8 +77,8 @@ func (q Question) comment() string {
 	return q.Answer.Text
 }
 
-// made records which approved calls the agent made, also those that it did not ask about again, and which of them failed
-// and did not succeed afterwards.
+// made records which approved calls the agent made, also those that it did not ask about again, and which of them
+// failed and did not succeed afterwards.
 func (r *Run) made(e Ending) {
 	ended := map[string]string{} // by the identity of a call: "" if it succeeded once, else how it failed
 	for id, t := range e.Tools {

@@ -192,7 +192,8 @@ func TestNoBypass(t *testing.T) {
 		t.Run(tt.agent+"/"+tt.dialect, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, tt.agent)
-			prompt := append(tt.flags, "--permission-mode", map[string]string{"yume": "prompt", "claude": "default"}[tt.dialect])
+			mode := map[string]string{"yume": "prompt", "claude": "default"}[tt.dialect]
+			prompt := append(tt.flags, "--permission-mode", mode)
 			if h := b.hears(tt.dialect, tt.script, tt.frames, prompt...); b.took("made") {
 				t.Errorf("it ran: %v", h)
 			}

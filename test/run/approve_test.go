@@ -105,8 +105,8 @@ func TestTakenBackAsTold(t *testing.T) {
 	}
 }
 
-// TestAnApprovedCallFails: a call that was approved and could not be carried out is no success, and the answer has its
-// own error.
+// TestAnApprovedCallFails: a call that was approved and could not be carried out has not succeeded, and the answer has
+// its own error.
 func TestAnApprovedCallFails(t *testing.T) {
 	t.Parallel()
 	const inDir = `[{"write":{"path":"made/it","content":"x"}},{"say":"I am done."}]`

@@ -172,7 +172,9 @@ func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 		return nil
 	}
 	if t.mode == setting.Plan && changes(a.Tool.Kind) {
-		t.refuse(&q, event.Reply{ByUs: true, Text: "the permission mode plan only reads; say what you would do instead"})
+		t.refuse(&q, event.Reply{
+			ByUs: true, Text: "the permission mode plan only reads; say what you would do instead",
+		})
 		return nil
 	}
 	if t.always[exactly(a.Tool, c.Input)] {
