@@ -157,6 +157,10 @@ const mostFormErrors = 5
 // the user added something at the last moment.
 func (l *loop) finish(ctx context.Context) (more bool, err error) {
 	prompt := ""
+	if text := strings.TrimSpace(l.last); l.forms() && l.given == nil && json.Valid([]byte(text)) &&
+		l.mind.o.Form.schema.Validate(json.RawMessage(text)) == nil { // without the tool, and the same
+		l.given = json.RawMessage(text)
+	}
 	if l.forms() && l.given == nil {
 		if l.formErrors++; l.formErrors >= mostFormErrors {
 			return false, &stop{reason: event.MaxFormErrors}

@@ -68,3 +68,18 @@ func TestNoAnswerFitsTheSchema(t *testing.T) {
 		t.Errorf("exit %d, %v: %s\n%s", code, err, said, data)
 	}
 }
+
+// TestAnswerThatFitsAsText: one JSON value that fits the schema is the answer, also where the model calls no tool.
+func TestAnswerThatFitsAsText(t *testing.T) {
+	t.Parallel()
+	const form = `{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`
+	for script, want := range map[string]int{`[{"say":"{\"n\": 3}"}]`: 0, `[{"say":"{\"n\": true}"}]`: 1} {
+		p := newPlace(t)
+		p.write(t, "script.json", script)
+		out, log, exit := p.call(t, nil, "start", "--rehearse", "--script", "script.json", "-p", "x", "--json-schema",
+			form, "--output-format", "json")
+		if exit != want || strings.Contains(out, `"is_error":false`) != (want == 0) {
+			t.Errorf("%s: exit %d, %s%s", script, exit, out, log)
+		}
+	}
+}
