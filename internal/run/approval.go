@@ -86,7 +86,7 @@ func (r *Run) made(e Ending) {
 			continue
 		}
 		failure := ""
-		if t.Failed {
+		if t.Failed && t.Kind != event.Shell { // a command that ran has been carried out, whatever its exit code
 			failure = cmp.Or(text.OneLine(strings.TrimSpace(t.said), longestCall), "it says no more")
 		}
 		if before, known := ended[t.identity]; !known || before != "" {
