@@ -150,7 +150,7 @@ func (c *Chat) asked(q *event.Ask) *Question {
 			return c.widen(ctx, q.Opens, send)
 		}
 		if utf8.RuneCountInString(words) == 1 && !strings.Contains(one.Keys, strings.ToLower(words)) {
-			c.notice(text.Visible(words) + " is none of the answers here, and no reason")
+			c.notice(text.Visible(words) + " is not one of the answers here")
 			c.ask(one)
 			return nil
 		}

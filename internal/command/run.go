@@ -109,7 +109,7 @@ func runForks() []contract.Param {
 		{Name: checkOutside, Kind: contract.Bool, Help: "run --check without walls, as you would"},
 		{Name: "race", Kind: contract.Name, Help: "A,B*2, each in a fork: docs/races.md"},
 		{Name: "batch", Kind: contract.File, Help: "tasks, as a Markdown list"},
-		{Name: "parallel", Kind: contract.Int, Min: 1, Max: mostEntries, Help: "tasks of --batch at once; needs --fork too"},
+		{Name: "parallel", Kind: contract.Int, Min: 1, Max: mostEntries, Help: "tasks of --batch at once, with --fork"},
 		{Name: "network", Kind: contract.Name, Help: "what the fork reaches: off, internet, packages, hosts, or on"},
 	}
 }

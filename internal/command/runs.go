@@ -269,16 +269,16 @@ func (p Parts) answer() *contract.Command {
 	})
 }
 
-func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+// answerGiven returns the answer of a call.
+func answerGiven(c *contract.Call) (a run.Answer, err error) {
 	_, said := answered(c)
-	a := run.Answer{Text: said, At: time.Now().UTC(), By: os.Getpid()}
+	a = run.Answer{Text: said, At: time.Now().UTC(), By: os.Getpid()}
 	if a.Secret = givesSecret(c); a.Secret {
-		var err error
 		if a.Text, err = c.Secret("secret"); err != nil {
-			return contract.Result{}, err
+			return a, err
 		}
 		if err = run.CheckSecret(c.String("id"), a.Text); err != nil {
-			return contract.Result{}, err
+			return a, err
 		}
 	}
 	switch {
@@ -287,8 +287,16 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 	case c.Bool("reject"):
 		a.Option = run.Reject
 	case a.Text == "":
-		return contract.Result{}, fault.New(fault.ArgError, "there is no answer").
+		return a, fault.New(fault.ArgError, "there is no answer").
 			Hint("omniagent answer %s", strings.TrimSpace(c.String("id")+" 'TEXT'"))
+	}
+	return a, nil
+}
+
+func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+	a, err := answerGiven(c)
+	if err != nil {
+		return contract.Result{}, err
 	}
 	id, err := runMeant(ctx, c, store)
 	if err != nil {

@@ -82,8 +82,8 @@ func (p *Plan) own(ctx context.Context) error {
 	}
 	s := r.Spec
 	p.native = native.Options{
-		Choice: choice, Dir: s.Dir, Store: e.Store(), Forget: !p.keep, Rehearsed: s.Rehearsal != nil, ID: s.Fresh, Resume: s.Resume,
-		History: r.History, Mode: cli.ModeOf(s), CanAsk: r.Services.CanAsk,
+		Choice: choice, Dir: s.Dir, Store: e.Store(), Forget: !p.keep, Rehearsed: s.Rehearsal != nil,
+		ID: s.Fresh, Resume: s.Resume, History: r.History, Mode: cli.ModeOf(s), CanAsk: r.Services.CanAsk,
 		Web: s.Shared.Web.Value, Env: orElse(s.Env, e.Environ), HandOn: e.Own.Variables, Temp: e.Temp,
 		Trusted: e.Trusted, Log: e.Log, Rules: rules, Tools: e.Own.Tools, Agents: e.Own.Known, Others: e.Own.Others,
 		Sandbox: cmp.Or(string(s.Shared.Sandbox.Value), e.Own.Sandbox),

@@ -306,7 +306,7 @@ func claimFor(t *testing.T, root, name string) {
 	}
 }
 
-// TestTwoStoresOfOneRepository: what another store has of a repository's objects is no gap, and a clone's are one.
+// TestTwoStoresOfOneRepository: what another store has of a repository's objects is covered, and a clone's are not.
 func TestTwoStoresOfOneRepository(t *testing.T) {
 	root, known := packed(t), filepath.Join(t.TempDir(), "known")
 	one, two := undo.Store{Dir: t.TempDir(), Known: known}, undo.Store{Dir: t.TempDir(), Known: known}

@@ -58,8 +58,8 @@ type Store struct {
 
 	Private func(content []byte) bool // see tree.Options; nil: nothing is
 
-	// Known is a file that lists the directories of all stores, one a line, outside of what an agent can write; empty:
-	// there are no others. What they share with a repository is no name of somebody else.
+	// Known is a file that lists the directories of all stores, one a line, outside of what an agent can write. What
+	// they share with a repository is covered. It may be empty.
 	Known string
 }
 

@@ -41,7 +41,7 @@ func TestQuestions(t *testing.T) {
 	w.enters("/status") // a command does not answer it
 	w.await("agent:        native")
 	w.enters("d") // is not offered
-	w.await("none of the answers here")
+	w.await("not one of the answers here")
 	w.await("y yes")
 	w.enters("n")
 	w.await("touch made")

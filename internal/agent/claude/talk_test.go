@@ -162,10 +162,13 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-const askLine = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t1","permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls"}],"behavior":"allow","destination":"localSettings"}]}}` + "\n"
+const askLine = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash",` +
+	`"input":{"command":"ls"},"tool_use_id":"t1",` +
+	`"permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"ls"}],` +
+	`"behavior":"allow","destination":"localSettings"}]}}` + "\n"
 
-// TestAlwaysIsKept: a call that a person has always allowed is not asked about again, whatever words describe it; another
-// one is.
+// TestAlwaysIsKept: a call that a person has always allowed is not asked about again, whatever words describe it;
+// another one is.
 func TestAlwaysIsKept(t *testing.T) {
 	w := greeted(t, options{mode: setting.Prompt})
 	w.Feed([]byte(askLine))
