@@ -506,3 +506,52 @@ func (p *place) forgetForks() {
 		p.t.Errorf("no record names the ID of a fork: %q", found)
 	}
 }
+
+// TestWhatARepositoryLost removes what git needs and no index of a run has. Packed anew, objects are not lost.
+func TestWhatARepositoryLost(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		script string
+		gone   string
+	}{
+		{"rm -rf .git/objects", ".git/objects"},
+		{"rm -f .git/objects/*/*", ".git/objects"},
+		{"rm -rf .git/logs", ".git/logs"},
+		{"rm .git/index", ".git/index"},
+		{"git gc -q --prune=now; git branch -D b; git commit -q --allow-empty -m two", ""},
+	} {
+		for _, fork := range []bool{false, true} {
+			p := newPlace(t).agent("rough", "cat >/dev/null; export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=user.name "+
+				"GIT_CONFIG_VALUE_0=a GIT_CONFIG_KEY_1=user.email GIT_CONFIG_VALUE_1=a@b; "+c.script+"; echo ok")
+			p.put("a.txt", "a\n")
+			p.git("init", "-q", "-b", "main")
+			p.git("add", ".")
+			p.git("commit", "-q", "-m", "first")
+			p.git("branch", "b")
+			args := []string{"--yolo"}
+			if fork {
+				args = append(args, "--fork")
+			}
+			a := p.run("rough", args...)
+			var d struct {
+				Data struct {
+					Changed struct {
+						Git  []struct{ Value string }
+						Gone []struct {
+							Path  string
+							Count int
+						}
+					}
+				}
+			}
+			if err := json.Unmarshal([]byte(a.Stdout), &d); err != nil {
+				t.Fatal(err)
+			}
+			gone := d.Data.Changed.Gone
+			if c.gone == "" && len(gone) > 0 || c.gone != "" && (len(gone) != 1 || gone[0].Path != c.gone ||
+				gone[0].Count == 0 || !strings.Contains(a.Stdout, `"`+c.gone+`"`)) {
+				t.Errorf("%s (fork %t): %+v", c.script, fork, d.Data.Changed)
+			}
+		}
+	}
+}
