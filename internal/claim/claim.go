@@ -231,7 +231,7 @@ func edits(c *event.Call) []touch.Claim {
 
 func contents() []string { return []string{"content", "file_text", "contents"} }
 
-// edited returns what texts that are replaced make of a file; nil: there are none.
+// edited returns the edit of a call that replaces texts in a file, or nil if it does something else.
 func edited(in map[string]json.RawMessage) edit {
 	list, ok := member[[]map[string]json.RawMessage](in, "edits")
 	if !ok {

@@ -384,25 +384,6 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 	return p.carryOut(ctx, c, r)
 }
 
-// presentResult returns what has become of a run: its end, or its question. It waits for that, unless the call returns
-// at once by itself.
-func presentResult(ctx context.Context, c *contract.Call, id string) (contract.Result, error) {
-	store, err := runStore(c)
-	if err != nil {
-		return contract.Result{}, err
-	}
-	r, err := store.Load(ctx, id)
-	switch {
-	case err != nil:
-		return contract.Result{}, err
-	case r.State.Terminal(), r.Rests():
-		return answerOf(r)
-	case r.Detached:
-		return contract.Result{Data: jobOf(store, r), Effect: contract.Noop}, nil
-	}
-	return follow(ctx, c, store, id)
-}
-
 // untried is the answer of a dry run: what would be carried out.
 func untried(r run.Record, effect contract.Effect) contract.Result {
 	target := map[string]any{"agents": r.Agents, "cwd": r.Dir, "approval": r.Approval}

@@ -112,3 +112,22 @@ func jobOf(store run.Store, r run.Record) runData {
 	}
 	return d
 }
+
+// presentResult returns what has become of a run: its end, or its question. It waits for that, unless the call returns
+// at once by itself.
+func presentResult(ctx context.Context, c *contract.Call, id string) (contract.Result, error) {
+	store, err := runStore(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	r, err := store.Load(ctx, id)
+	switch {
+	case err != nil:
+		return contract.Result{}, err
+	case r.State.Terminal(), r.Rests():
+		return answerOf(r)
+	case r.Detached:
+		return contract.Result{Data: jobOf(store, r), Effect: contract.Noop}, nil
+	}
+	return follow(ctx, c, store, id)
+}

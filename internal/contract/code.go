@@ -149,13 +149,8 @@ func codeFor(f *fault.Fault) Code {
 
 // ExitOfFault returns the exit status of a call that failed with a fault, or 0 for none.
 func ExitOfFault(f *fault.Fault) int {
-	code := codeFor(f)
-	for _, s := range standards() {
-		if s.code == code {
-			return s.number
-		}
-	}
-	return 1
+	n, _ := (&Command{}).number(codeFor(f))
+	return n
 }
 
 // ExitFor returns the exit status of a kind of failure.

@@ -30,7 +30,7 @@ func (s Synonyms) Read(word string) string {
 	return word
 }
 
-// Listed returns the words and the values that they stand for, as the end of a list of values; "": there are none.
+// Listed returns the synonyms with their values, for the end of a list of values. It is empty without synonyms.
 func (s Synonyms) Listed() string {
 	words := slices.Sorted(maps.Keys(s.Means))
 	for i, word := range words {

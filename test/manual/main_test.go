@@ -173,9 +173,6 @@ while read -r line; do
 done
 `
 
-// waited is what a terminal shows while a call takes longer than a second, and how that is wiped out.
-var waited = regexp.MustCompile(`(\r[a-z ]+: \d+s *\x08*)+\r *\x08*\r`)
-
 // types has a shell do a text, in a terminal, and returns what stands there in the end and the exit code. What is typed
 // meanwhile is a message and the end of a conversation, for those that read.
 func (r reader) types(t *testing.T, options, line string) (string, int) {
@@ -226,6 +223,8 @@ func (r reader) types(t *testing.T, options, line string) (string, int) {
 		t.Fatalf("%v\n%s", err, shown.String())
 	}
 	<-read
+	// what a terminal shows while a call takes longer than a second, and how that is wiped out
+	waited := regexp.MustCompile(`(\r[a-z ]+: \d+s *\x08*)+\r *\x08*\r`)
 	text := waited.ReplaceAllString(strings.ReplaceAll(shown.String(), "\r\n", "\n"), "")
 	return strings.ReplaceAll(text, r.root, ""), cmd.ProcessState.ExitCode()
 }

@@ -259,14 +259,14 @@ func TestHintsTyped(t *testing.T) {
 	}
 }
 
-// turn is the oldest snapshot of a turn, or the word that stands for it.
+// turn returns the id of the oldest snapshot, or the placeholder of the hint if no snapshot exists.
 func (p *place) turn() string {
 	out, _ := p.command("snapshots", "list", "--output", "id").Output()
 	names := strings.Fields(string(out))
 	return append([]string{"TURN"}, names...)[len(names)]
 }
 
-// newest is the newest run, or the word that stands for it where there is none.
+// newest returns the id of the newest run, or the placeholder of the hint if no run exists.
 func (p *place) newest() string {
 	out, _ := p.command("runs", "list", "--output", "id").Output()
 	if name, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n"); name != "" {
