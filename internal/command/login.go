@@ -217,7 +217,7 @@ func (p Parts) noKey(account string) *fault.Fault {
 			{"env_var", name, "omniagent login " + account + " --token-env-var " + name},
 			{"file", "key-from-file", "omniagent login " + account + " --key-from-file FILE"},
 			{"prompt", "terminal", "omniagent login " + account + ", on a terminal"},
-		}).Hint("omniagent login %s --token-env-var %s", account, name)
+		}).Hint("put the key into %s; then: omniagent login %s --token-env-var %s", name, account, name)
 	f.Sort = fault.Precondition // decision 0026: only here the code does not exit with 8
 	return f
 }

@@ -148,5 +148,10 @@ func nothing(q Request, root string) error {
 	case q.Run != "":
 		what += " of run " + q.Run
 	}
-	return fault.New(fault.NotFoundCode, "there is no %s in %s", what, root).Hint("omniagent undo --list")
+	f := fault.New(fault.NotFoundCode, "there is no %s in %s", what, root)
+	if q.Run != "" && q.ID == "" && q.Session == "" {
+		return f.Hint("omniagent runs show %s names its directory; then: omniagent undo --run %s --cwd DIR", q.Run,
+			q.Run)
+	}
+	return f.Hint("omniagent undo --list")
 }

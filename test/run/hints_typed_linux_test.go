@@ -204,6 +204,12 @@ func typedHints() map[string]typedHint {
 			hint:  "to look at it: omniagent session show sess-1a2b3c4d",
 			does:  "omniagent session show sess-1a2b3c4d", shows: `"id":"sess-1a2b3c4d"`,
 		},
+		"an undo of a run of another directory": {
+			before: runs, fails: "mkdir -p ../away; cd ../away; omniagent undo --run ID",
+			hint: "omniagent runs show ID names its directory; then: omniagent undo --run ID --cwd DIR",
+			does: `cd ../away; omniagent runs show ID | grep -q "\"$WORK\"" && ` +
+				`omniagent undo --run ID --cwd "$WORK" --take-all`, shows: "made",
+		},
 		"a directory that was removed": {
 			before: "mkdir lost; cd lost; " + write, fails: "cd lost; rm -r ../lost; env -u PWD omniagent undo",
 			hint: "mkdir -p DIRECTORY && omniagent undo --cwd DIRECTORY",
