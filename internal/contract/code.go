@@ -130,14 +130,17 @@ func codeFor(f *fault.Fault) Code {
 	}
 	if f.Kind() == fault.Cancelled {
 		switch f.Detail["signal"] {
-		case "SIGTERM":
-			return Terminated
+		case "SIGINT":
+			return Interrupted
 		case "SIGHUP":
 			return Hangup
 		case "SIGQUIT":
 			return Quit
 		}
-		return Interrupted // also by a person's word, without a signal
+		if f.Detail["cancelled_by"] != nil { // a command in place of Ctrl-C
+			return Interrupted
+		}
+		return Terminated
 	}
 	for _, s := range standards() {
 		if s.kind == f.Kind() && s.code != Success {

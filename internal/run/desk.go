@@ -49,7 +49,7 @@ type desk struct {
 
 // errCancelled returns the fault of a cancelled run.
 func errCancelled() *fault.Fault {
-	return fault.New(fault.Interrupted, "somebody cancelled the run")
+	return fault.New(fault.Interrupted, "somebody cancelled the run").With("cancelled_by", "omniagent runs cancel")
 }
 
 // listen opens the desk.
