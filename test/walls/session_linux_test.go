@@ -217,13 +217,12 @@ func TestNeverRun(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
 	words := map[string]string{
-		"f() { f & f; }; f": "ask", "sudo true": "ask", "killall bash": "ask", "pkill -9 sh": "ask",
-		"crontab -r": "ask", "iptables -F": "ask",
+		"sudo true": "ask", "killall bash": "ask", "pkill -9 sh": "ask", "crontab -r": "ask", "iptables -F": "ask",
 	}
 	for _, line := range []string{ // no mode and no person allows these
-		":(){ :|:& };:", "b() { b | b & }; b", "rm -rf /", "rm -rf /*", "rm -fr --no-preserve-root /", "shutdown now",
-		"systemctl poweroff", "dd if=/dev/zero of=/dev/sda", "mkfs.ext4 /dev/sda", "bash -c 'rm -rf /'",
-		"echo / | xargs rm -rf", "find / -delete", "x=$(rm -rf /)",
+		":(){ :|:& };:", "b() { b | b & }; b", "f() { f & f; }; f", "rm -rf /", "rm -rf /*",
+		"rm -fr --no-preserve-root /", "shutdown now", "systemctl poweroff", "dd if=/dev/zero of=/dev/sda",
+		"mkfs.ext4 /dev/sda", "bash -c 'rm -rf /'", "echo / | xargs rm -rf", "find / -delete", "x=$(rm -rf /)",
 	} {
 		words[line] = "deny"
 	}
