@@ -131,7 +131,7 @@ func (p Parts) forkApply() *contract.Command {
 			"become the branch fork/NAME. See docs/forks.md.",
 		DryRun: true, Reversible: true, Output: contract.TypeOf[forkApplied](), Volatile: []string{"turn"},
 		Params:   []contract.Param{forkParam(), takeParam()},
-		Files:    []contract.FileEffect{forkFiles(), undoFiles(), {Path: ".", Type: "state"}},
+		Files:    undoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "all of it is in the workspace"},

@@ -47,10 +47,10 @@ func untilOpen[T any](ctx context.Context, signals <-chan os.Signal, do func(con
 
 // conversationFiles declares what every conversation leaves on disk, and more.
 func conversationFiles(more ...contract.FileEffect) []contract.FileEffect {
-	return append([]contract.FileEffect{
-		{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
-		wallsRecord(), heldWalls(), startedFile(), undoFiles(),
-	}, more...)
+	return append(undoFiles(
+		contract.FileEffect{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
+		wallsRecord(), heldWalls(), startedFile(),
+	), more...)
 }
 
 // workspaceOf distinguishes what comes with the workspace from what is the user's.

@@ -61,7 +61,7 @@ func (p Parts) runsApply() *contract.Command {
 			},
 			takeParam(),
 		},
-		Files:    []contract.FileEffect{forkFiles(), undoFiles(), {Path: ".", Type: "state"}},
+		Files:    undoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "all of it is here"},

@@ -64,7 +64,7 @@ func snapshotsDelete() *contract.Command {
 		Path: "snapshots delete", Summary: "forget a turn, which then cannot be taken back",
 		Danger: contract.Destructive, DryRun: true,
 		Output: contract.TypeOf[snapshotsDeleted](), Volatile: []string{"bytes_freed"},
-		Files: []contract.FileEffect{undoFiles()},
+		Files: undoFiles(),
 		Params: []contract.Param{{
 			Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Stdin: true,
 			Help: "the turn, or how its name begins",

@@ -31,10 +31,12 @@ func undoParam() contract.Param {
 	}
 }
 
-func undoFiles() contract.FileEffect {
-	return contract.FileEffect{
-		Path: "~/.local/state/omniagent/undo", Type: "state", ClearableWith: "omniagent snapshots delete",
-	}
+// undoFiles declares what a command that keeps snapshots writes, and more.
+func undoFiles(more ...contract.FileEffect) []contract.FileEffect {
+	return append([]contract.FileEffect{
+		{Path: "~/.local/state/omniagent/undo", Type: "state", ClearableWith: "omniagent snapshots delete"},
+		{Path: "~/.local/share/omniagent/snapshots", Type: "state"},
+	}, more...)
 }
 
 // undoStore is where the snapshots are.
@@ -344,7 +346,7 @@ func undoCommand(c contract.Command) *contract.Command {
 	c.DryRun, c.Reversible, c.LooseConfig = true, true, true
 	c.LongRunning, c.Timeout = true, 10*time.Minute // a large tree on a slow disk
 	c.Output, c.Volatile = contract.TypeOf[undoData](), []string{"by"}
-	c.Files = []contract.FileEffect{undoFiles(), {Path: ".", Type: "state"}}
+	c.Files = undoFiles(contract.FileEffect{Path: ".", Type: "state"})
 	c.Params = append(c.Params,
 		contract.Param{Name: "list", Kind: contract.Bool, Help: "list the turns of this workspace and change nothing"},
 		contract.Param{
