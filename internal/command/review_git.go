@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"omniagent/internal/agent/cli"
 	"omniagent/internal/contract"
@@ -122,14 +123,19 @@ func (w *workingTree) addNew(ctx context.Context) error {
 		return nil
 	}
 	dir := w.env["GIT_DIR"]
-	index, err := os.ReadFile(w.env["GIT_INDEX_FILE"])
+	at, err := os.Stat(w.env["GIT_INDEX_FILE"]) // before it is read: an older time only makes git look at more
+	var index []byte
+	if err == nil {
+		index, err = os.ReadFile(w.env["GIT_INDEX_FILE"])
+	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	list, own, objects := filepath.Join(dir, "new"), filepath.Join(dir, "index"), filepath.Join(dir, "objects")
 	err = cmp.Or(workspace.MkdirAll(objects), workspace.WriteFile(list, []byte(strings.Join(names, "\x00")), 0o600))
 	if len(index) > 0 {
-		err = cmp.Or(err, workspace.WriteFile(own, index, 0o600))
+		// Git looks into a file that may have changed after the index was written, which it knows by the index's time.
+		err = cmp.Or(err, workspace.WriteFile(own, index, 0o600), os.Chtimes(own, time.Time{}, at.ModTime()))
 	}
 	if err != nil {
 		return err

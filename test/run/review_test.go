@@ -3,6 +3,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // reviewed is the answer of a review.
@@ -323,6 +325,47 @@ func TestReviewIsTheDiffOfGit(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestReviewOfWhatChangedAtOnce: a file that changed in the second in which git wrote its index, without another size,
+// looks to git as it was, unless the index is as old as it is.
+func TestReviewOfWhatChangedAtOnce(t *testing.T) {
+	p := newPlace(t).answers(onTwo, atLast1)
+	file, index := filepath.Join(p.work, "a.txt"), filepath.Join(p.work, ".git/index")
+	old := time.Now().Add(-time.Hour).Truncate(time.Second)
+	within := false // one second, which is what git compares
+	for range 10 {
+		began := time.Now().Unix()
+		if err := os.RemoveAll(filepath.Dir(index)); err != nil {
+			t.Fatal(err)
+		}
+		p.changed()
+		p.put("a.txt", "one\ntwo\nthree\n")
+		if err := os.Chtimes(file, old, old); err != nil {
+			t.Fatal(err)
+		}
+		add := exec.Command("git", "add", "a.txt")
+		if add.Dir, add.Env = p.work, p.env; add.Run() != nil {
+			t.Fatal("git add fails")
+		}
+		err := os.WriteFile(file, []byte("one\nTWO\nthree\n"), 0o755) // the same file, which put would replace
+		if err := cmp.Or(err, os.Chtimes(file, old, old), os.Chtimes(index, old, old)); err != nil {
+			t.Fatal(err)
+		}
+		if within = time.Now().Unix() == began; within {
+			break
+		}
+	}
+	if !within {
+		t.Skip("this machine needs more than a second for five commands of git")
+	}
+	p.put("new.txt", "new\n")
+	if code, r, stderr := p.review(nil, "--approval", "prompt"); code != 81 || r.Data.Files != 2 {
+		t.Fatalf("%d %+v\n%s", code, r, stderr)
+	}
+	if asked, err := os.ReadFile(filepath.Join(p.home, "asked")); !strings.Contains(string(asked), "+TWO") {
+		t.Errorf("%v: the agent was not asked about it\n%s", err, asked)
 	}
 }
 
