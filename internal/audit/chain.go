@@ -174,8 +174,7 @@ func (l *Log) Remove(path string) error {
 	defer func() { _ = held.Unlock() }()
 	numbers := l.numbers()
 	if len(numbers) == 0 || l.numbered(slices.Max(numbers)) != path {
-		return fault.New(fault.Conflicting, "%s is not the oldest file of the audit log", path).With("path", path).
-			Hint("omniagent cleanup --scope logs")
+		return fault.New(fault.Conflicting, "%s is not the oldest file of the audit log", path).With("path", path)
 	}
 	h := l.head()
 	return l.remove(&h, path)

@@ -313,7 +313,7 @@ func (f *Fork) build(ctx context.Context, w Wanted) error {
 				Because(err)
 		case w.Name != "":
 			return fault.New(fault.AlreadyExists, "the fork %s already exists", f.Name).
-				Hint("omniagent fork delete %s, or another name", f.Name)
+				Hint("give it another name")
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (f *Fork) Start(ctx context.Context, p process.Plan, n Net) (*Work, error) 
 	defer func() { _ = held.Unlock() }()
 	if info, err := os.Stat(f.Workspace); err != nil || !info.IsDir() {
 		return nil, fault.New(fault.FileMissing, "the workspace %s of the fork %s no longer exists", f.Workspace,
-			f.Name).Hint("omniagent fork delete %s", f.Name)
+			f.Name).Hint("omniagent fork delete %s --confirm-destructive", f.Name)
 	}
 	if err := workspace.MkdirAll(filepath.Join(f.dir, openDir)); err != nil {
 		return nil, err

@@ -35,6 +35,15 @@ func typedHints() map[string]typedHint {
 		forked  = "omniagent fork run --name try -- touch made"
 		waiting = "omniagent fork run --name try -- sleep 60 >/dev/null 2>&1 & " +
 			`until omniagent fork list | grep -q '"running":\[[0-9]'; do sleep 0.1; done`
+		died = `omniagent --agent slow -p x >/dev/null 2>&1 & until [ -e made ]; do sleep 0.1; done; kill -9 $!`
+		open = `{ (echo '{"type":"user","message":{"role":"user","content":"x"}}'; sleep 60) | omniagent start ` +
+			`--provider openai -m m --session-id s1 --input-format stream-json; } >talk 2>&1 & ` +
+			"until grep -q '\"result\"' talk; do sleep 0.1; done"
+		cut = `omniagent --agent many -p x; omniagent undo --take-all >/dev/null 2>&1 & ` +
+			`until find "$HOME/.local/state/omniagent/undo" -name journal.json | grep -q .; do :; done; kill -9 $!`
+		load = "rm -f in; mkfifo in; { " + `printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize",` +
+			`"params":{"protocolVersion":1}}' '{"jsonrpc":"2.0","id":2,"method":"session/load",` +
+			`"params":{"sessionId":"s1","cwd":"'"$WORK"'","mcpServers":[]}}'; sleep 5; } >in 2>/dev/null & `
 		write = "git init -q; omniagent start --provider openai -m m --approval yolo -p write"
 		file  = ".local/state/omniagent/agents.json"
 	)
@@ -210,6 +219,89 @@ func typedHints() map[string]typedHint {
 			does: `cd ../away; omniagent runs show ID | grep -q "\"$WORK\"" && ` +
 				`omniagent undo --run ID --cwd "$WORK" --take-all`, shows: "made",
 		},
+		"a session that is open": {
+			before: open, fails: "omniagent start --provider openai -m m --resume s1 -p x",
+			hint: "wait until it has ended, or fork the session: omniagent session fork s1",
+			does: "omniagent session fork s1", shows: `"forked_from":"s1"`,
+		},
+		"a damaged snapshot": {
+			before: write + `; for f in "$HOME"/.local/state/omniagent/undo/*/turns/*/before*; do echo x >"$f"; done`,
+			fails:  "omniagent undo TURN", hint: "omniagent snapshots delete TURN --confirm-destructive",
+			does: "omniagent snapshots delete TURN --confirm-destructive", shows: `"bytes_freed"`,
+		},
+		"an undo of a turn that died": {
+			before: died, fails: "omniagent undo",
+			hint: "omniagent undo TURN --dry-run shows what that is; without --dry-run it is taken back",
+			does: "omniagent undo TURN --dry-run && omniagent undo TURN --take-all", shows: "made",
+		},
+		"a run whose process died": {
+			before: "omniagent run --agent slow --yolo -p x >/dev/null 2>&1 & until [ -e made ]; do sleep 0.1; done; kill -9 $!",
+			fails:  "omniagent runs show ID; false", hint: "look at what it changed, then: omniagent runs retry ID",
+			does: "omniagent runs diff ID; omniagent runs retry ID", shows: `"succeeded"`,
+		},
+		"an undo that was interrupted": {
+			before: cut, fails: "omniagent snapshots delete TURN --confirm-destructive",
+			hint: "run omniagent undo in that directory to complete it", does: "omniagent undo", shows: "f1", again: true,
+		},
+		"a workspace that is gone": {
+			before: "mkdir sub; cd sub; git init -q; omniagent run --agent fine --yolo --fork -p x; cd ..; rm -r sub",
+			fails:  "omniagent runs retry ID", hint: "omniagent fork delete",
+			does: "omniagent fork delete $(omniagent fork list --output id) --confirm-destructive", shows: `"deleted"`,
+		},
+		"a branch of what has no commit": {
+			before: "omniagent run --agent fine --yolo --fork -p x", fails: "omniagent runs apply ID --as branch",
+			hint: "omniagent fork apply", does: "omniagent fork apply $(omniagent fork list --output id)", shows: "made",
+		},
+		"a queued run that lost its process": {
+			before: asks + `; sed -i 's/"needs_input"/"queued"/' "$HOME"/.local/state/omniagent/runs/run-*/run.json`,
+			fails:  "omniagent runs watch ID", hint: "omniagent runs continue ID",
+			does: "omniagent runs continue ID || [ $? = 4 ]", shows: `"needs_input"`,
+		},
+		"another agent's session over ACP": {
+			before: "omniagent start --agent fine --session-id s1 -p x",
+			fails:  load + `omniagent acp --agent native --provider openai -m m <in; false`, hint: "omniagent acp --agent fine",
+			does:  load + "omniagent acp --agent fine <in >out & until grep -q user_message out; do sleep 0.1; done; cat out",
+			shows: "user_message_chunk",
+		},
+		"an interrupted undo whose turn is damaged": {
+			before: cut + `; for f in "$HOME"/.local/state/omniagent/undo/*/turns/"$(omniagent snapshots list --output id | ` +
+				`tail -n 1)"/after*; do echo x >"$f"; done`,
+			fails: "omniagent undo", hint: "takes back what it did",
+			does: "omniagent undo $(omniagent snapshots list --output id | head -n 1) --take-all", shows: `"kind":"undo"`,
+		},
+		"a branch that is locked": {
+			before: commit + "; omniagent fork run --name try -- sh -c 'echo x >made; git add made; " +
+				"git -c user.name=a -c user.email=a@b commit -qm two'; touch .git/refs/heads/$(git branch --show-current).lock",
+			fails: "omniagent fork apply try", hint: "omniagent fork apply try, again",
+			does: "rm .git/refs/heads/*.lock; omniagent fork apply try", shows: `"resumed":true`,
+		},
+		"a disk that is full": {
+			fails: `mkdir -p "$HOME/.local/state"; head -c 300000 /dev/zero >big; unshare -rm sh -c 'mount -t tmpfs -o size=128k none ` +
+				`"$HOME/.local/state" && omniagent fork run --name try --tier copy -- true'`,
+			hint: "or set XDG_STATE_HOME", does: `XDG_STATE_HOME="$HOME/other" omniagent fork run --name try -- ls`, shows: "big",
+		},
+		"a context that does not exist": {
+			before: "mkdir -p .omniagent; echo 'current_context = \"none\"' >.omniagent/config.toml; omniagent trust",
+			fails:  "omniagent agents list", hint: "omniagent config unset current_context removes it",
+			does: "omniagent config unset current_context", shows: `"ok":true`, again: true,
+		},
+		"a patch of a run that goes on where another ended": {
+			before: "omniagent run --agent fine --yolo --fork -p x && omniagent runs retry $(omniagent runs list --output id)" +
+				" && omniagent runs delete $(omniagent runs list --output id | tail -n 1) --confirm-destructive",
+			fails: "omniagent runs apply ID --as patch", hint: "omniagent runs apply ID",
+			does: "omniagent runs apply ID", shows: "made",
+		},
+		"hooks of the repository": {
+			before: "git init -q; mkdir -p .github/hooks; echo '{}' >.github/hooks/x.json; " +
+				`printf '#!/bin/sh\necho 1.0.0\n' >"$BIN/copilot"; chmod +x "$BIN/copilot"; omniagent agents allow copilot; omniagent config set agents.allow copilot --global`,
+			fails: "omniagent run --agent copilot --transport acp --approval prompt -p x",
+			hint:  "x.json, or --transport stream", does: "omniagent trust .github/hooks/x.json", shows: "x.json",
+		},
+		"a rehearsal with another agent": {
+			fails: `printf '/agent native\n' | omniagent chat --agent fine --rehearse --plain; false`,
+			hint:  "omniagent chat --rehearse --agent native rehearses with the other",
+			does:  `echo hello | omniagent chat --rehearse --agent native --plain`, shows: "rehears",
+		},
 		"a directory that was removed": {
 			before: "mkdir lost; cd lost; " + write, fails: "cd lost; rm -r ../lost; env -u PWD omniagent undo",
 			hint: "mkdir -p DIRECTORY && omniagent undo --cwd DIRECTORY",
@@ -224,8 +316,14 @@ func TestHintsTyped(t *testing.T) {
 	for name, c := range typedHints() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t).agent("fine", `cat >/dev/null; echo x >made; echo "done $*"`).
-				agent("mute", `cat >/dev/null; sleep 8; echo done`).agent("json", `cat >/dev/null; echo '{"n":1}'`).model(`[{"say":"I heard hello."}]`)
+			p := newPlace(t).model(`[{"say":"I heard hello."}]`)
+			for name, does := range map[string]string{
+				"fine": `echo x >made; echo "done $*"`, "mute": "sleep 8; echo done", "json": `echo '{"n":1}'`,
+				"slow": "[ -e made ] && echo done && exit; echo x >made; exec sleep 60",
+				"many": "for n in $(seq 3000); do echo x >f$n; done",
+			} {
+				p.agent(name, "cat >/dev/null; "+does)
+			}
 			if strings.Contains(c.before, "-p write") {
 				p.model(`[{"write":{"path":"made.txt","content":"x"}},{"say":"I heard hello."}]`)
 			}
@@ -287,6 +385,8 @@ func (p *place) types(line string, terminal bool) (string, int, func()) {
 	cmd := exec.Command("/bin/sh", "-c", line)
 	cmd.Dir, cmd.Env = p.work, p.env
 	var shown bytes.Buffer
+	clock := time.AfterFunc(3*patience, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	defer clock.Stop()
 	if terminal {
 		device, err := pty.Start(cmd)
 		if err != nil {
@@ -301,8 +401,6 @@ func (p *place) types(line string, terminal bool) (string, int, func()) {
 			p.t.Fatal(err)
 		}
 	}
-	clock := time.AfterFunc(3*patience, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-	defer clock.Stop()
 	_ = cmd.Wait()
 	return shown.String(), cmd.ProcessState.ExitCode(), func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 }
