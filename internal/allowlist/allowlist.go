@@ -55,7 +55,7 @@ type content struct {
 const (
 	version  = 1
 	maxFile  = 1 << 20
-	lockWait = 2 * time.Second
+	lockWait = 30 * time.Second
 )
 
 // Open reads the list, which may be missing. An unusable list makes every Find fail.
