@@ -155,8 +155,9 @@ func (w AgentWanted) needs(path string, env []string) (n sandbox.AgentNeeds) {
 		n.Own = append(n.Own, w.Files)
 	}
 	for _, path := range append([]string{path}, w.Programs...) {
-		show, reads := program(path, env)
+		show, reads, shells := program(path, env)
 		n.Show, n.Readers = append(n.Show, show...), append(n.Readers, reads...)
+		n.Shells = append(n.Shells, shells...)
 	}
 	sight := w.sight(accountHome())
 	for _, path := range w.Parts {
@@ -181,10 +182,11 @@ func (w AgentWanted) needs(path string, env []string) (n sandbox.AgentNeeds) {
 	return n
 }
 
-// program returns what a program consists of: its file, the packages around it, and what interprets it.
-func program(path string, env []string) (show, readers []string) {
+// program returns what a program consists of: its file, the packages around it, and what interprets it, and of that
+// shells, whose scripts start the program proper, as those that pnpm and Nix make.
+func program(path string, env []string) (show, readers, shells []string) {
 	if !filepath.IsAbs(path) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -192,7 +194,7 @@ func program(path string, env []string) (show, readers []string) {
 	}
 	show, readers = append(show, path, real), append(readers, real)
 	for _, path := range []string{path, real} {
-		if dir := packagesOf(path); dir != "" {
+		if dir := pathname.Packages(path); dir != "" {
 			show, readers = append(show, dir), append(readers, dir)
 		}
 	}
@@ -202,20 +204,14 @@ func program(path string, env []string) (show, readers []string) {
 			name = process.Find(name, process.In(env))
 		}
 		if name != "" && name != real {
-			more, reads := program(name, env)
-			show, readers = append(show, more...), append(readers, reads...)
+			more, reads, starts := program(name, env)
+			show, readers, shells = append(show, more...), append(readers, reads...), starts
+			if strings.HasSuffix(filepath.Base(name), "sh") {
+				shells = append(shells, name)
+			}
 		}
 	}
-	return show, readers
-}
-
-// packagesOf returns the outermost node_modules in which a program lies, or "".
-func packagesOf(path string) string {
-	const name = string(filepath.Separator) + "node_modules" + string(filepath.Separator)
-	if i := strings.Index(path, name); i >= 0 {
-		return path[:i+len(name)-1]
-	}
-	return ""
+	return show, readers, shells
 }
 
 // SetWritable says whether the agent may change the workspace from now on. That it may not any more fails while it has

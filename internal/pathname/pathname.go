@@ -7,6 +7,7 @@ package pathname
 import (
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // From returns a path as it is seen from a directory: an absolute one stays as it is.
@@ -59,4 +60,13 @@ func Same(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
 	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// Packages returns the outermost node_modules in which a file lies, or "".
+func Packages(path string) string {
+	const name = string(filepath.Separator) + "node_modules" + string(filepath.Separator)
+	if i := strings.Index(path, name); i >= 0 {
+		return path[:i+len(name)-1]
+	}
+	return ""
 }

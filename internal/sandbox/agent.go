@@ -22,8 +22,9 @@ import (
 type AgentPolicy struct {
 	Policy
 
-	// Veiled are names of a repository's configuration: ".claude", ".github/hooks". No program of AgentNeeds.Readers
-	// finds them, whenever they appear, but for what is its own. Other programs do, such as git.
+	// Veiled are names of a repository's configuration: ".claude", ".github/hooks". Neither the process that is started
+	// nor a program of AgentNeeds.Readers finds them, whenever they appear, but for what is its own. Other programs do,
+	// such as git.
 	Veiled      []string
 	OwnSettings []string // names below those that the agent creates, and sees
 	// Reviewed are files beneath those names that it finds all the same, while they have that SHA-256: by paths without
@@ -37,6 +38,7 @@ type AgentNeeds struct {
 	Own     []string // directories that it may change: its logins, sessions and caches
 	Show    []string // files and directories that it reads, wherever they lie, such as its program
 	Readers []string // files and directories of its program, see AgentPolicy.Veiled
+	Shells  []string // of Readers, those that run a script in place of the program: they start the agent itself
 }
 
 // Explain returns whether an agent may read and write a path, and why. It looks only at names, not at permissions of

@@ -129,7 +129,7 @@ func (w *AgentWalls) wrap(
 	o := w.homes.order(p, Network{Open: true})
 	o.To, o.Trial, o.Identity = toLodge, trial, nil
 	o.Veiled, o.OwnSettings, o.Reviewed = w.policy.Veiled, w.policy.OwnSettings, w.policy.Reviewed
-	o.Readers = realPaths(needs.Readers)
+	o.Readers, o.Shells = realPaths(needs.Readers), realPaths(needs.Shells)
 	made, err := makeDirs(needs.Own)
 	if err != nil {
 		return p, err

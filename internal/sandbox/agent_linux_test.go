@@ -305,8 +305,8 @@ func TestAgentIsVeiled(t *testing.T) {
 		"[[ -f empty/.claude ]] && { read x <empty/.claude || echo missing; }":        "missing",
 		"read x <.agent.json || echo missing":                                         "missing",
 		"read x <~/.agent.json; echo $x":                                              "settings",
-		"cat .claude/settings.json":                                                   "evil", // not its own program
-		"cat link/settings.json":                                                      "evil",
+		"cat .claude/settings.json; exit":                                             "evil", // not its own program
+		"cat link/settings.json; exit":                                                "evil",
 		"mkdir new; mkdir new/.claude; [[ -e new/.claude ]] || echo missing":          "missing",
 	} {
 		if got := a.says(t, line); got != want && !strings.HasSuffix(got, "\n"+want) {
@@ -316,6 +316,47 @@ func TestAgentIsVeiled(t *testing.T) {
 	must(t, os.WriteFile(a.root+"/.claude/settings.json", []byte("good"), 0o600)) // reviewed is another file
 	if got := a.says(t, "read x <.claude/settings.json || echo missing"); !strings.HasSuffix(got, "missing") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestAgentBehindAScript: what is started may be a script that starts the program proper, which no look at files tells:
+// pnpm, Nix and managers of versions make such ones. To that program, and to the others in its packages, the names
+// do not exist either.
+func TestAgentBehindAScript(t *testing.T) {
+	a := newAgentHome(t, nil)
+	must(t, os.MkdirAll(a.root+"/.claude", 0o700))
+	must(t, os.WriteFile(a.root+"/.claude/x", []byte("evil"), 0o600))
+	agent, helper := a.home+"/tools/agent", a.home+"/tools/node_modules/agent/bin/helper"
+	text, err := os.ReadFile(agent)
+	must(t, err)
+	must(t, os.MkdirAll(filepath.Dir(helper), 0o700))
+	must(t, hermetic.WriteProgram(helper, text, 0o700))
+	shell, err := filepath.EvalSymlinks("/bin/sh")
+	must(t, err)
+	const missing = "[[ -e .claude/x ]] || echo missing"
+	looks := missing + "; cat .claude/x; $AGENT -c '" + missing + "; exit'; " + helper + " -c '" + missing + "; exit'"
+	for name, script := range map[string]string{
+		"executes":       `exec $AGENT "$@"`,
+		"starts":         `$AGENT "$@"; exit`,
+		"of another one": `exec /bin/sh -c '$AGENT "$@"; exit' sh "$@"`,
+		"starts another": `/bin/sh -c '$AGENT "$@"; exit' sh "$@"; exit`,
+	} {
+		path := a.home + "/tools/script"
+		must(t, hermetic.WriteProgram(path, []byte("#!/bin/sh\nexport AGENT="+agent+"\n"+script+"\n"), 0o700))
+		b := *a
+		b.needs.Readers, b.needs.Shells = []string{path, shell}, []string{shell}
+		var out bytes.Buffer
+		plan, err := b.walls.Plan(process.Plan{
+			Argv: []string{"script", "-c", looks, filepath.Dir(helper) + "/main.js"}, Path: path, Dir: a.root,
+			Env: append(os.Environ(), "HOME="+a.home, "LC_ALL=C"), Stdout: &out, Stderr: &out,
+		}, b.needs)
+		must(t, err)
+		child, err := process.Start(plan)
+		must(t, err)
+		child.Wait()
+		if got := out.String(); got != "missing\nevilmissing\nmissing\n" {
+			t.Errorf("a script that %s it: %q", name, got)
+		}
 	}
 }
 

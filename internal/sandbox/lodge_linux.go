@@ -41,7 +41,8 @@ func lodge(o *order, signals chan os.Signal) int {
 	if err := unix.Chdir(o.Dir); err != nil {
 		return fail(fmt.Errorf("the directory of the agent: %w", err))
 	}
-	if err := veil(o); err != nil {
+	veiled, err := veil(o)
+	if err != nil {
 		return fail(fmt.Errorf("the filter of system calls: %w", err))
 	}
 	if err := lowerCapabilities(); err != nil {
@@ -58,8 +59,10 @@ func lodge(o *order, signals chan os.Signal) int {
 		return fail(fmt.Errorf("descriptors could stay open: %w", err))
 	}
 	return watch(signals, func() (int, error) {
-		return syscall.ForkExec(o.Program, os.Args[2:],
+		child, err := syscall.ForkExec(o.Program, os.Args[2:],
 			&syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}})
+		veiled.first.Store(int64(child))
+		return child, err
 	}, o.Program, obey)
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 
 	"omniagent/internal/pathname"
@@ -37,18 +38,20 @@ type veiled struct {
 	makes    [][]string
 	reviewed map[string]string
 	own      []string // what the agent finds anyway
-	readers  []string
+	shells   []string
+	first    atomic.Int64 // the process that was started; 0: not yet
+	ran      []string     // programs, and directories with such, that turned out to be the agent's own
 }
 
 // veil puts this thread behind a filter. If there are names to hide, the filter holds the looks, and veil starts what
 // answers them.
-func veil(o *order) error {
+func veil(o *order) (*veiled, error) {
+	v := &veiled{
+		reviewed: o.Reviewed, own: slices.Concat(o.Mine, o.Files, o.Readers), shells: o.Shells,
+	}
 	hides := len(o.Veiled) > 0 && (len(o.Readers) > 0 || o.Trial)
 	if !hides && o.Ledger == 0 {
-		return install(agentFilter(veilsNothing, false))
-	}
-	v := &veiled{
-		reviewed: o.Reviewed, readers: o.Readers, own: slices.Concat(o.Mine, o.Files, o.Readers),
+		return v, install(agentFilter(veilsNothing, false))
 	}
 	v.ledger, v.roots = o.openLedger(), realPaths(append([]string{o.Root}, o.Write...))
 	for _, name := range o.Veiled {
@@ -70,12 +73,12 @@ func veil(o *order) error {
 	<-begun
 	listener, err := listenTo(agentFilter(held, o.Ledger > 0))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v.listener = listener
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), ioctlFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	listeners <- listener
-	return nil
+	return v, nil
 }
 
 // anyThere reports whether the agent's program would find one of the names in a directory, or above it.
@@ -302,12 +305,63 @@ func (v *veiled) isReviewed(path string) bool {
 	return false
 }
 
-// reads reports whether the caller is the agent's own program.
+// reads reports whether the caller is the agent's own program. What was found in PATH may be a script or a shim that
+// executes the program proper, which no look at files tells. So what the processes execute that were started to be the
+// agent counts too.
 func (v *veiled) reads(r *request) bool {
 	proc, err := r.proc()
 	if err != nil {
 		return true
 	}
 	program, err := os.Readlink(proc + "/exe")
-	return err != nil || first(v.readers, program) != ""
+	if err != nil || v.isOwn(program) {
+		return true
+	}
+	v.learn(proc)
+	return v.isOwn(program)
+}
+
+func (v *veiled) isOwn(program string) bool {
+	return first(v.own, program) != "" || first(v.ran, program) != ""
+}
+
+// learn notes what the process that was started executes, what shells in its place have started, and the packages that
+// these run. proc is a process beneath them.
+func (v *veiled) learn(proc string) {
+	above := []string{proc}
+	for main := v.first.Load(); ; {
+		status := above[len(above)-1] + "/status"
+		parent := statusField(status, "PPid")
+		if parent == "" || parent == "0" {
+			return // it has lost its parents
+		}
+		if parent == strconv.Itoa(os.Getpid()) {
+			if main != 0 && statusField(status, "Tgid") != strconv.FormatInt(main, 10) {
+				return
+			}
+			break
+		}
+		above = append(above, "/proc/"+parent)
+	}
+	for _, proc := range slices.Backward(above) {
+		program, err := os.Readlink(proc + "/exe")
+		if err != nil {
+			return
+		}
+		if !v.isOwn(program) {
+			v.ran = append(v.ran, program)
+		}
+		text, _ := os.ReadFile(proc + "/cmdline")
+		for argument := range strings.SplitSeq(string(text), "\x00") {
+			if !filepath.IsAbs(argument) {
+				continue
+			}
+			if dir := pathname.Packages(pathname.Real(argument)); dir != "" && !v.isOwn(dir) {
+				v.ran = append(v.ran, dir)
+			}
+		}
+		if !slices.Contains(v.shells, program) {
+			return
+		}
+	}
 }

@@ -72,6 +72,7 @@ type order struct {
 	OwnSettings exact
 	Reviewed    map[string]string
 	Readers     exact // files and directories of its program
+	Shells      exact // see AgentNeeds
 	ReadOnly    bool  // the workspace cannot be written at first
 
 	Temp    string
