@@ -154,6 +154,13 @@ func Of(words []string) Policy {
 	return p
 }
 
+// IgnoringAs returns the policy with the rules of git of another one, which was made earlier: those of today may have
+// been written by what is judged.
+func (p Policy) IgnoringAs(earlier Policy) Policy {
+	p.ignores = earlier.ignores
+	return p
+}
+
 // all returns the listed names and those of agents.
 func (p Policy) all() []string {
 	if p.listed != nil {

@@ -153,6 +153,9 @@ func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, r Request) (Outc
 		a.brought(move)
 		return a.out, a.foresee(snapshots)
 	}
+	if err := a.later.keep(); err != nil {
+		return a.out, err
+	}
 	if len(a.steps) == 0 && move.to == "" && a.old.Turn == "" {
 		return a.out, a.conclude()
 	}

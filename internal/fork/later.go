@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/autorun"
 	"omniagent/internal/pathname"
 	"omniagent/internal/tree"
+	"omniagent/internal/workspace"
 )
 
 // Request describes how to bring changes home.
@@ -35,7 +36,24 @@ func (f *Fork) later(policy *autorun.Policy) *later {
 		return l
 	}
 	l.policy, l.judges = policy.Once(), true
+	var first []string
+	if workspace.ReadJSON(filepath.Join(f.dir, ignoredFile), jsonLimit, &first) == nil {
+		l.policy = l.policy.IgnoringAs(autorun.Of(first))
+	}
 	return l
+}
+
+// ignoredFile has the policy of the first Apply. A fork may bring rules of git home, which then do not say what else of
+// it is harmless.
+const ignoredFile = "policy.json"
+
+// keep records the policy of the first Apply.
+func (l *later) keep() error {
+	file := filepath.Join(l.dir, ignoredFile)
+	if _, err := os.Lstat(file); err == nil || !l.judges {
+		return nil
+	}
+	return writeJSON(file, l.policy.Words())
 }
 
 // why returns why a path of the fork is run or obeyed later by itself, or "". m and t are what the workspace and the

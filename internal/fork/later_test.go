@@ -73,6 +73,27 @@ func TestWhatRunsLaterStaysInTheFork(t *testing.T) {
 	})
 }
 
+// Rules of git that a fork brings home do not say what comes home from it afterwards.
+func TestRulesOfAForkDoNotCount(t *testing.T) {
+	tiers(t, func(t *testing.T, tier fork.Tier) {
+		g := newRepository(t)
+		g.must(g.dir, "echo .local >.gitignore")
+		f := g.make("try", tier)
+		g.run(f, `echo .newtool >>.gitignore; echo x >.newtool; mkdir .local; echo y >.local/z; echo b >plain`)
+		for i := range 3 {
+			policy := autorun.For(g.dir, nil, "")
+			out, err := f.Apply(t.Context(), g.snapshots, fork.Request{Policy: &policy})
+			if err != nil || len(out.Conflicts) != 1 || out.Conflicts[0].Path != ".newtool" {
+				t.Errorf("%d: %v %+v", i, err, out)
+			}
+			g.run(f, "echo more >.local/more")
+		}
+		if got := g.sh(g.dir, "tail -n 1 .gitignore; ls .newtool .local 2>&1 | tail -n 2"); got != ".newtool\nmore\nz\n" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 // Commits with a file that is run later by itself do not move the branch, also where a later commit removes the file,
 // because the next checkout would write it.
 func TestCommitsThatRunLater(t *testing.T) {
