@@ -1,14 +1,13 @@
 package agent
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 )
 
 // Absent returns the paths of About.Placeholders that do not exist in the directories of a launch. Call it before the
-// agent starts.
+// agent starts; process.Plan.Leaves takes them.
 func Absent(a About, l Launch) (paths []string) {
 	for _, dir := range slices.Concat([]string{l.Dir}, l.Spec.Terms.Dirs) {
 		for _, name := range a.Placeholders {
@@ -19,13 +18,4 @@ func Absent(a About, l Launch) (paths []string) {
 		}
 	}
 	return paths
-}
-
-// Clear removes those paths that are empty directories. Call it with the result of Absent when the agent has ended.
-func Clear(paths []string) {
-	for _, path := range paths {
-		if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeDir {
-			_ = os.Remove(path) // fails unless it is empty
-		}
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"omniagent/internal/process"
 )
 
 // TestLeftovers: only empty directories that were not there before are removed.
@@ -30,7 +32,7 @@ func TestLeftovers(t *testing.T) {
 	must(os.MkdirAll(path("full", "here"), 0o755))
 	must(os.Mkdir(filepath.Join(more, "gone"), 0o755))
 	must(os.WriteFile(path("file"), nil, 0o600))
-	Clear(absent)
+	process.RemoveEmpty(absent)
 	for _, kept := range []string{"kept", "held", "full", "file"} {
 		if _, err := os.Lstat(path(kept)); err != nil {
 			t.Errorf("%s: %v", kept, err)

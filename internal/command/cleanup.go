@@ -162,6 +162,9 @@ func endOrphans(ctx context.Context, c *contract.Call, data *cleanupData, found 
 		}
 		data.Ended = append(data.Ended, endedProcess{o.Argv0, o.Started, o.PIDs})
 	}
+	if !c.DryRun() {
+		process.Tidy(filepath.Join(c.Paths.State, startedDir))
+	}
 	store, err := runStore(c)
 	if err != nil {
 		return err

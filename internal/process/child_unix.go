@@ -73,7 +73,7 @@ func (c *Child) supervise() {
 	err := c.fork()
 	if err == nil {
 		if c.guard != nil {
-			c.guard.tell(c.pid, c.terminal == nil)
+			c.guard.tell(c.pid, c.terminal == nil, c.plan.Leaves)
 		}
 		if c.terminal != nil {
 			c.terminal.child = c.pid

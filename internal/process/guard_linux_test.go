@@ -225,6 +225,40 @@ func TestGuardKillsWhatADeadParentLeaves(t *testing.T) {
 	}
 }
 
+// TestLeaves: what a child left is removed when it has ended, also by the guard of a dead parent, and by the next process
+// with a register in that directory where no guard was. What a person has made since then stays.
+func TestLeaves(t *testing.T) {
+	t.Parallel()
+	for name, how := range map[string]started{"ended": {}, "killed": {}, "killed, no guard": {Bound: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, ready, registers := t.TempDir(), temporary(t, "ready"), t.TempDir()
+			empty, full := filepath.Join(dir, "an empty\none"), filepath.Join(dir, "full")
+			how.Register = filepath.Join(registers, "one.jsonl")
+			how.Leaves = []string{empty, full, filepath.Join(dir, "never")}
+			how.Argv = []string{"/bin/sh", "-c", `mkdir "$1" "$2"; : >"$2/file" >"$3"; ` +
+				map[bool]string{true: "exit", false: "exec sleep 1000"}[name == "ended"], "sh", empty, full, ready}
+			cmd := startStarter(t, how)
+			is := func(path string) bool { _, err := os.Stat(path); return err == nil }
+			if name != "ended" {
+				pollUntilDone(t.Context(), func() bool { return is(ready) && is(how.Register) })
+				pollUntilDone(t.Context(), func() bool { list, _ := Registers(registers); return len(list) == 1 })
+				check(t, cmd.Process.Kill())
+			}
+			_ = cmd.Wait()
+			next := NewRegister(filepath.Join(registers, "two.jsonl"))
+			if how.Bound {
+				pollUntilDone(t.Context(), func() bool { next.Tidy(); return !is(empty) })
+			}
+			pollUntilDone(t.Context(), func() bool { return !is(empty) })
+			check(t, os.Mkdir(empty, 0o755))
+			if next.Tidy(); how.Bound && !is(empty) || !is(full) {
+				t.Error("an empty directory of somebody else is gone, or one with a file in it")
+			}
+		})
+	}
+}
+
 // TestBound: a program that is bound to us has no guard, and ends with us all the same.
 func TestBound(t *testing.T) {
 	t.Parallel()

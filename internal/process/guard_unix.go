@@ -179,11 +179,14 @@ func (g *guardian) reap() {
 	}
 }
 
-// tell sends the group of the child. all: the session with that number is the child's too.
-func (g *guardian) tell(pid int, all bool) {
+// tell sends the group of the child, and what it leaves. all: the session with that number is the child's too.
+func (g *guardian) tell(pid int, all bool, leaves []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.child = fmt.Sprintf("child %d %t\n", pid, all)
+	for _, path := range leaves {
+		g.child += fmt.Sprintf("leaves %q\n", path)
+	}
 	if !g.reaped {
 		_, _ = io.WriteString(g.conn, g.child)
 	}
@@ -233,6 +236,7 @@ func Guard() int {
 			w.handle(line)
 		}
 		w.end()
+		RemoveEmpty(w.leaves)
 		return 0
 	}
 	conn := os.NewFile(guardwait.Socket, "guard")
@@ -245,6 +249,7 @@ func Guard() int {
 		}
 	}
 	w.end()
+	RemoveEmpty(w.leaves)
 	return 0
 }
 
@@ -253,10 +258,16 @@ type guarded struct {
 	mark    string
 	group   int  // 0: no child yet, or its number did not arrive
 	session bool // the session with that number is the child's
+	leaves  []string
 }
 
 // handle handles a line. dismissed: there is nothing left to do.
 func (w *guarded) handle(line string) (dismissed bool) {
+	if quoted, is := strings.CutPrefix(line, "leaves "); is {
+		if path, err := strconv.Unquote(strings.TrimSpace(quoted)); err == nil {
+			w.leaves = append(w.leaves, path)
+		}
+	}
 	switch words := strings.Fields(line); {
 	case len(words) == 2 && words[0] == "mark":
 		w.mark = words[1]

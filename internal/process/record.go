@@ -53,6 +53,7 @@ type entry struct {
 	Space    string    `json:"pid_namespace,omitempty"` // in which the numbers count
 	Inside   string    `json:"inside,omitempty"`        // the PID namespace of the child, if it is another
 	Note     string    `json:"note,omitempty"`          // as Plan.Note
+	Leaves   []string  `json:"leaves,omitempty"`        // as Plan.Leaves
 	Ended    bool      `json:"ended,omitempty"`
 }
 
@@ -121,6 +122,7 @@ func (s *registration) take(c *Child) error {
 	s.child = entry{
 		PID: c.pid, Argv0: c.plan.Argv[0], Started: time.Now().UTC(), Identity: id, Mark: c.mark,
 		Owner: os.Getpid(), OwnerIs: ours, Space: numberSpace("self"), Note: c.plan.Note,
+		Leaves: c.plan.Leaves,
 	}
 	if c.Apart() {
 		s.child.Inside = numberSpace(strconv.Itoa(c.pid))
@@ -142,6 +144,35 @@ func (s *registration) leave() {
 	} else if s.child.PID != 0 {
 		s.child.Ended = true
 		_ = s.of.write(&s.child)
+	}
+}
+
+// Tidy is Tidy for the directory of the register.
+func (r *Register) Tidy() {
+	if r != nil {
+		Tidy(filepath.Dir(r.path))
+	}
+}
+
+// Tidy removes what the children in the registers of dir have left, if they and their owners are dead.
+func Tidy(dir string) {
+	children, _ := Registers(dir)
+	for _, c := range children {
+		e := c.entry
+		if len(e.Leaves) > 0 && e.Space == numberSpace("self") && !is(e.Owner, e.OwnerIs) && len(e.left()) == 0 {
+			RemoveEmpty(e.Leaves)
+			e.Ended = true // an empty directory that a person makes later stays
+			_ = NewRegister(c.File).write(&e)
+		}
+	}
+}
+
+// RemoveEmpty removes those paths that are empty directories.
+func RemoveEmpty(paths []string) {
+	for _, path := range paths {
+		if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeDir {
+			_ = os.Remove(path) // fails unless it is empty
+		}
 	}
 }
 

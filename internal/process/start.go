@@ -45,8 +45,9 @@ type Plan struct {
 	Shape func(*syscall.SysProcAttr)
 	// the program ends when we end, and all that it has started with it, as process 1 of a PID namespace: no guard is
 	// needed
-	Bound bool
-	Files []*os.File // become the descriptors from 3 on, on Unix; the caller closes them
+	Bound  bool
+	Files  []*os.File // become the descriptors from 3 on, on Unix; the caller closes them
+	Leaves []string   // directories that do not exist now, and are removed if they are empty when the child has ended
 	// called once, before Wait returns, when nothing of the child is left; it may correct the ending; nil: not started
 	After func(*Ending)
 }
@@ -222,6 +223,7 @@ func (c *Child) settle() {
 	if c.plan.After != nil {
 		c.plan.After(&c.final)
 	}
+	RemoveEmpty(c.plan.Leaves)
 	<-c.listed
 	c.place.leave()
 	close(c.done)

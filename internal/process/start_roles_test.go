@@ -21,6 +21,8 @@ type started struct {
 	Apart    bool
 	Bound    bool
 	Mark     string // of the starter itself
+	Leaves   []string
+	Register string // the file; empty: none
 }
 
 // starter is a program that does nothing but run a child, as the real one does.
@@ -32,8 +34,11 @@ func starter(args []string) error {
 	env := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, roleVariable+"=") })
 	p := Plan{
 		Argv: s.Argv, Path: s.Argv[0], Env: append(env, s.Env...), Detach: s.Detach, Grace: s.Grace,
-		Apart: s.Apart || os.Getenv(apartVariable) != "", Bound: s.Bound,
+		Apart: s.Apart || os.Getenv(apartVariable) != "", Bound: s.Bound, Leaves: s.Leaves,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+	}
+	if s.Register != "" {
+		p.Register = NewRegister(s.Register)
 	}
 	if s.Terminal {
 		p.Terminal = os.Stdin

@@ -16,9 +16,9 @@ import (
 	"syscall"
 	"time"
 
-	"omniagent/internal/agent"
 	"omniagent/internal/fault"
 	"omniagent/internal/ident"
+	"omniagent/internal/process"
 	"omniagent/internal/session"
 	"omniagent/internal/workspace"
 )
@@ -322,7 +322,7 @@ func (r *Run) settle() error {
 	if n := len(r.Attempts); n > 0 && r.Attempts[n-1].Ended.IsZero() {
 		a := &r.Attempts[n-1]
 		a.Ended = now
-		agent.Clear(a.Leaves)
+		process.RemoveEmpty(a.Leaves)
 		if began, last := r.store.delivered(*a); began {
 			a.Last = last
 			v = Verdict{

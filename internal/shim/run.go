@@ -190,7 +190,6 @@ type outcome struct {
 // runOnce starts the agent, waits for its end and determines the outcome. The agent's stdout goes to out.
 func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 	observer := c.driver.Observe(launch)
-	defer agent.Clear(agent.Absent(c.driver.Describe(), launch))
 	o := outcome{began: time.Now()}
 	tail := &process.Tail{}
 	plan := process.Plan{
@@ -198,6 +197,7 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 		Env: launch.Env,
 		// 0 means no grace, not the default
 		Stdout: out, Stderr: c.host.Stderr, Grace: max(1, c.settings.Set.Duration("grace")), Standby: c.standby,
+		Leaves: agent.Absent(c.driver.Describe(), launch),
 	}
 	err := c.streams(&plan, launch, tail)
 	for anew := true; anew && err == nil; {

@@ -29,23 +29,13 @@ func startProcess(d agent.Driver, sv agent.Services, l agent.Launch, p process.P
 			return nil, nil, err
 		}
 	}
-	if b.Leaves = agent.Absent(d.Describe(), l); len(b.Leaves) > 0 {
-		p.After = clearing(p.After, b.Leaves)
-	}
+	sv.Register.Tidy() // what an agent left that was killed with its host is not the workspace's
+	b.Leaves = agent.Absent(d.Describe(), l)
+	p.Leaves = b.Leaves
 	child, err := process.Start(p)
 	if err == nil && sv.Tap != nil {
 		b.PID, b.Launch, b.Apart = child.PID(), l, child.Apart() || sv.Around != nil // walls have a PID namespace too
 		sv.Tap.Began(b)
 	}
 	return child, observer, err
-}
-
-// clearing calls after, and removes the directories that the agent left, when none of its processes runs any more.
-func clearing(after func(*process.Ending), left []string) func(*process.Ending) {
-	return func(e *process.Ending) {
-		if after != nil {
-			after(e)
-		}
-		agent.Clear(left)
-	}
 }
