@@ -76,7 +76,7 @@ func (o opener) delegable() (names []string) {
 // limitsOf returns the limits of a run, as the configuration has them.
 func limitsOf(c *contract.Call) run.Task {
 	return run.Task{
-		Timeout: c.Config.Duration("run.timeout"), Idle: c.Config.Duration("run.idle_timeout"),
+		Timeout: c.Config.Limit("run.timeout", "timeout"), Idle: c.Config.Duration("run.idle_timeout"),
 		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/contract"
@@ -42,6 +43,7 @@ func forkRun() *contract.Command {
 			{Name: "network", Kind: contract.Name, Help: "what it reaches: off, internet, packages, hosts, or on"},
 			{Name: "tier", Kind: contract.Enum, Enum: tierWords(), Help: "this one, not the best that works"},
 			{Name: "cwd", Kind: contract.File, Help: "in the workspace"},
+			timeoutParam("time limit"),
 		},
 		Children: []contract.Subprocess{{Binary: "command", CallerArgs: []string{"command"}}},
 		Files:    []contract.FileEffect{forkFiles()},
@@ -49,6 +51,7 @@ func forkRun() *contract.Command {
 			{Code: contract.Success, When: "the command ended with 0; any other status is its own"},
 			{Code: contract.NotFound, When: "no such program or directory"},
 			{Code: contract.PreconditionFailed, When: "no home"},
+			{Code: contract.TimedOut, When: "the time limit passed", Changed: contract.Some},
 			{Code: contract.Conflict, When: "the name is that of another workspace's fork, or this is a fork"},
 			{Code: contract.PermissionDenied, When: "no access"},
 			{Code: contract.Unavailable, When: "no tier works here; the message says why"},
@@ -77,7 +80,7 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 		}
 		return 0, err
 	}
-	w := work{call: c, fork: f, net: n, signals: signals, standby: standby, fresh: fresh}
+	w := work{call: c, fork: f, net: n, signals: signals, limit: turnOf(c), standby: standby, fresh: fresh}
 	ending, err := w.carryOut(ctx, c.Strings("command"))
 	return enclosure.Status(ending), err
 }
@@ -128,6 +131,7 @@ type work struct {
 	fork    *fork.Fork
 	net     fork.Net
 	signals <-chan os.Signal
+	limit   time.Duration    // 0: none
 	standby *process.Standby // nil: none was prepared
 	fresh   bool             // the fork was just made, and its name is told
 	dir     string           // where a copy is worked in if the call comes from outside of the workspace
@@ -170,13 +174,12 @@ func (w work) carryOut(ctx context.Context, argv []string) (ending process.Endin
 	if err != nil {
 		return ending, err
 	}
-	stop := enclosure.Forward(w.signals, running.Child)
-	defer stop()
+	stop := enclosure.Forward(w.signals, w.limit, running.Child)
 	ending, missing := running.Wait()
 	if missing != nil {
 		logLine(c, "what the workspace was is not known, so less can be merged: %v", missing)
 	}
-	return ending, nil
+	return ending, stop()
 }
 
 // forkFlag is the flag of the commands that run an agent.

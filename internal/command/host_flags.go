@@ -45,7 +45,7 @@ func hostParams(more ...string) []contract.Param {
 		{Name: "auto-edit", Kind: contract.Bool, Help: "as --approval auto-edit"},
 		{Name: "yolo", Kind: contract.Bool, Help: "as --approval yolo"},
 		{Name: "read-only", Kind: contract.Bool, Help: "as --approval plan"},
-		{Name: "timeout", Kind: contract.Duration, Default: "0s", Help: "time limit of a turn; 0: none"},
+		timeoutParam("time limit of a turn"),
 		{
 			Name: "connect-timeout", Kind: contract.Duration, Default: "60s",
 			Help: "until an agent prints something; native: native.first_byte",
@@ -110,10 +110,25 @@ func approvalOf(c *contract.Call) (approval setting.Approval, flag string, err e
 	return approval, flag, nil
 }
 
-// clocks returns the time limits of the flags. For the native agent, the limit to the first sign of life is that of its
-// model API.
+// timeoutParam returns the flag of commands that keep a clock of their own.
+func timeoutParam(what string) contract.Param {
+	return contract.Param{
+		Name: "timeout", Kind: contract.Duration, Help: what + "; default: timeout, or none",
+	}
+}
+
+// turnOf returns the limit that timeoutParam declares. The turns of a run have none: the run has.
+func turnOf(c *contract.Call) time.Duration {
+	if c.Command.Clock != nil {
+		return 0
+	}
+	return clockOf(c, "timeout", "timeout")
+}
+
+// clocks returns the time limits of a conversation. For the native agent, the limit to the first sign of life is that
+// of its model API.
 func clocks(c *contract.Call) (turn, connect time.Duration) {
-	return c.Duration("timeout"), c.Duration("connect-timeout")
+	return turnOf(c), c.Duration("connect-timeout")
 }
 
 // firstByte returns how long a model API may take to begin its answer.

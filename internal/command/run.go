@@ -133,7 +133,7 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.LongRunning, c.Streaming, c.Emits, c.DryRun = true, true, true, true
 	c.Network = modelAPI()
 	c.Network.Agents = true
-	c.Clock = func(c *contract.Call) time.Duration { return clockOf(c, "timeout", "run.timeout") }
+	c.Clock = timeOf
 	if c.Output == nil {
 		c.Output = contract.TypeOf[runData]()
 	}
@@ -249,7 +249,7 @@ func checkTask(text string) error {
 func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 	t := run.Task{
 		Model: c.String("model"), Dir: c.Dir(), Sandbox: setting.Sandbox(c.String("sandbox")),
-		Timeout: clockOf(c, "timeout", "run.timeout"), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
+		Timeout: timeOf(c), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
 		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
 		Check: c.String("check"), CheckFor: c.Config.Duration("run.check_timeout"),
 		CheckOutside: c.Bool(checkOutside),
@@ -290,13 +290,16 @@ func agentWords(c *contract.Call) (names []string, err error) {
 	return names, nil
 }
 
-// clockOf returns the limit of a flag, or else that of a key.
-func clockOf(c *contract.Call, flag, key string) time.Duration {
+// clockOf returns the limit of a flag, or else that of the first key that is set.
+func clockOf(c *contract.Call, flag string, keys ...string) time.Duration {
 	if c.Given(flag) {
 		return c.Duration(flag)
 	}
-	return c.Config.Duration(key)
+	return c.Config.Limit(keys...)
 }
+
+// timeOf returns how long a run may take.
+func timeOf(c *contract.Call) time.Duration { return clockOf(c, "timeout", "run.timeout", "timeout") }
 
 // answersOf returns what --answer and --answer-from say, by key.
 func answersOf(c *contract.Call) (known map[string]string, err error) {
@@ -401,6 +404,9 @@ func untried(r run.Record, effect contract.Effect) contract.Result {
 // carryOut works on a run in this process until it is over, or waits for a person.
 func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (contract.Result, error) {
 	defer func() { _ = r.Release() }()
+	if c.Given("timeout") {
+		r.Timeout = c.Duration("timeout")
+	}
 	if err := c.Begun(r.ID); err != nil {
 		return contract.Result{}, err
 	}

@@ -34,6 +34,7 @@ func (p Parts) sandboxRun() *contract.Command {
 				Help: "program and arguments, behind --",
 			},
 			{Name: "cwd", Kind: contract.File, Help: "where it runs and may write"},
+			timeoutParam("time limit"),
 			{Name: "all-env", Kind: contract.Bool, Help: "hand on every variable, secrets too"},
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "command", CallerArgs: []string{"command"}}},
@@ -42,6 +43,7 @@ func (p Parts) sandboxRun() *contract.Command {
 			{Code: contract.Success, When: "the command ended with 0; any other status is its own"},
 			{Code: contract.NotFound, When: "no such program or directory"},
 			{Code: contract.PermissionDenied, When: "no record can be kept"},
+			{Code: contract.TimedOut, When: "the time limit passed", Changed: contract.Some},
 			{Code: contract.Unavailable, When: "no walls can be built here"},
 		},
 		Examples: []contract.Example{
@@ -136,7 +138,7 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 	}
 	program := enclosure.Program{
 		Argv: c.Strings("command"), Dir: w.Root, Env: env,
-		Streams: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Signals: signals,
+		Streams: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Signals: signals, Limit: turnOf(c),
 	}
 	if c.Host.StdinTerminal {
 		program.Terminal = os.Stdin

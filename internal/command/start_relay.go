@@ -26,7 +26,8 @@ func (p Parts) passes(c *contract.Call) bool {
 	}
 	_, speaks := p.Agents[i].(relay.Speaker)
 	// these are read and enforced by us
-	for _, flag := range []string{"settings", "setting-sources", "agents", "timeout", "connect-timeout"} {
+	speaks = speaks && turnOf(c) == 0
+	for _, flag := range []string{"settings", "setting-sources", "agents", "connect-timeout"} {
 		speaks = speaks && !c.Given(flag)
 	}
 	return speaks && (c.String("input-format") == "stream-json" || c.Given("prompt"))

@@ -87,6 +87,16 @@ func (s *Set) Duration(name string) time.Duration {
 	return d
 }
 
+// Limit returns the duration of the first of these keys that somebody set, or else the default of the first.
+func (s *Set) Limit(names ...string) time.Duration {
+	for _, name := range names {
+		if v := s.values[name]; v.Raw != nil && v.Source != "default" {
+			return s.Duration(name)
+		}
+	}
+	return s.Duration(names[0])
+}
+
 // List returns the value of a key of the type List; nil when unset.
 func (s *Set) List(name string) []string {
 	l, _ := s.values[name].Raw.([]string)

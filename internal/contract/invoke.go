@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"runtime/debug"
@@ -208,10 +209,8 @@ func (c *Call) limit() time.Duration {
 		return c.Duration("timeout")
 	case c.Config.String("timeout") != "":
 		return c.Config.Duration("timeout")
-	case c.Command.Timeout > 0:
-		return c.Command.Timeout
 	}
-	return defaultTimeout
+	return cmp.Or(c.Command.Timeout, defaultTimeout)
 }
 
 // confirmed reports whether the call may go on: a destructive one needs the caller's agreement, unless it is a dry run.

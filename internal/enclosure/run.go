@@ -2,7 +2,11 @@ package enclosure
 
 import (
 	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
 
+	"omniagent/internal/fault"
 	"omniagent/internal/process"
 )
 
@@ -14,10 +18,11 @@ type Program struct {
 	Streams  [3]*os.File
 	Terminal *os.File // if a person uses it
 	Signals  <-chan os.Signal
+	Limit    time.Duration // 0: none
 }
 
 // Run runs the program to its end, with everything it started, and returns its exit status, or 128 plus the number of a
-// signal. An error means that it was not started.
+// signal. An error means that it was not started, or did not end within the limit.
 func (e *Enclosure) Run(p Program) (int, error) {
 	path, err := process.Locate(p.Argv, p.Dir, p.Env)
 	if err != nil {
@@ -32,25 +37,39 @@ func (e *Enclosure) Run(p Program) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	stop := Forward(p.Signals, child)
-	defer stop()
-	return Status(child.Wait()), nil
+	stop := Forward(p.Signals, p.Limit, child)
+	ending := child.Wait()
+	return Status(ending), stop()
 }
 
-// Forward ends a child when a signal asks for that, until stop is called.
-func Forward(signals <-chan os.Signal, child *process.Child) (stop func()) {
-	over := make(chan struct{})
+// Forward ends a child when a signal asks for that, or the limit passes, until stop is called. Its error says that the
+// limit ended the child.
+func Forward(signals <-chan os.Signal, limit time.Duration, child *process.Child) (stop func() error) {
+	over, late := make(chan struct{}), atomic.Bool{}
 	go func() {
+		var passed <-chan time.Time
+		if limit > 0 {
+			passed = time.After(limit)
+		}
 		for {
 			select {
 			case s := <-signals:
 				child.End(s)
+			case <-passed:
+				late.Store(true)
+				child.End(syscall.SIGTERM)
 			case <-over:
 				return
 			}
 		}
 	}()
-	return func() { close(over) }
+	return func() error {
+		close(over)
+		if !late.Load() {
+			return nil
+		}
+		return fault.New(fault.TimedOut, "the command did not end within %s", limit)
+	}
 }
 
 // Status is the exit status of a program as shells have it: 128 plus the number of the signal that ended it.

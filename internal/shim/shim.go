@@ -276,7 +276,7 @@ func (c *call) defaults() error {
 		c.shared.Approval = setting.AsTyped(setting.Prompt)
 	}
 	if c.args.Timeout == nil {
-		c.args.Timeout = new(set.Duration("shim.timeout"))
+		c.args.Timeout = new(set.Limit("shim.timeout", "timeout"))
 	}
 	if c.args.Strict == nil {
 		c.args.Strict = new(set.Bool("shim.strict"))

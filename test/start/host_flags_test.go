@@ -56,6 +56,7 @@ func TestClocks(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ script, flag, want string }{
 		"turn":  {`[{"shell":"sleep 1000"},{"say":"no"}]`, "--timeout", "the turn did not end within 1s"},
+		"call":  {`[{"shell":"sleep 1000"},{"say":"no"}]`, "OMNIAGENT_TIMEOUT", "the turn did not end within 1s"},
 		"first": {`[{"stall":"headers"}]`, "--connect-timeout", "no answer came within 1s"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +64,10 @@ func TestClocks(t *testing.T) {
 			p := newPlace(t)
 			args, env, _ := wires()[0].scripted(t, row.script)
 			limit := []string{row.flag, "1s"}
-			if name == "first" { // it is asked again, up to the end of the turn
+			switch name {
+			case "call":
+				env, limit = append(env, row.flag+"=1s"), nil
+			case "first": // it is asked again, up to the end of the turn
 				limit = append(limit, "--timeout", "20s")
 			}
 			r := p.launch(t, env, append(append(args, "-p", "go", "--yolo"), limit...)...)
