@@ -204,14 +204,9 @@ func answerOf(agent string, e run.Ending) answer {
 	return a
 }
 
-// questionOf returns a question as the caller reads it. A form is filled in, not allowed.
+// questionOf returns a question as the caller reads it.
 func questionOf(ask *event.Ask) *question {
-	q := &question{Text: text.Cut(clean(ask.Text), 4000), Options: []string{}}
-	for _, o := range ask.Options {
-		if !ask.Form || o != event.Allow && o != event.Always && o != event.Deny {
-			q.Options = append(q.Options, o)
-		}
-	}
+	q := &question{Text: text.Cut(clean(ask.Text), 4000), Options: append([]string{}, ask.Options...)}
 	if ask.Tool != nil {
 		q.Tool = ask.Tool.Name
 	}

@@ -124,10 +124,16 @@ func (l *loop) question(ctx context.Context, s *step, title string, v verdict) *
 		ID: s.call.ID, Text: title, Options: []string{event.Allow, event.Always, event.Deny}, Tool: s.actual(),
 		Form: s.action.Form != nil, Reason: v.reason, Part: v.part,
 	}
-	if s.action.Person {
+	switch {
+	case ask.Form:
+		ask.Options = event.Choices(ask.Tool.Input)
+	case s.action.Person:
 		ask.Options = []string{event.Allow, event.Deny}
 	}
 	if reply, ok := l.replyTo(ctx, ask); ok {
+		if ask.Form && slices.Contains(ask.Options, reply.Option) {
+			reply.Option, reply.Text = event.Allow, reply.Option
+		}
 		return l.applyReply(s, reply)
 	}
 	return s.refused(false, "the turn was interrupted before anybody answered")

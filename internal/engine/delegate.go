@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"omniagent/internal/agent"
@@ -70,9 +71,6 @@ func (c *caller) Ask(ctx context.Context, ask event.Ask) (event.Reply, bool) {
 	call.ID = c.begin(call)
 	asked := ask
 	asked.ID, asked.Tool, asked.Form = call.ID, &call, ask.Form || own
-	if own {
-		asked.Options = []string{event.Allow, event.Deny}
-	}
 	reply, ok := c.replyTo(ctx, &asked)
 	if reply.Stop {
 		c.mind.interrupt(c.turn)
@@ -95,6 +93,9 @@ func answered(ask event.Ask, call event.Call, reply event.Reply, ok bool) (event
 	}
 	_ = json.Unmarshal(reply.Input, &form) // anything else has no answers
 	words := cmp.Or(form.Answers[ask.Text], reply.Text)
+	if words == "" && slices.Contains(ask.Options, reply.Option) {
+		words = reply.Option
+	}
 	return event.Reply{Question: call.ID, Text: words}, ok && reply.Option != event.Deny && words != ""
 }
 

@@ -230,7 +230,7 @@ type Ask struct {
 	Reason string `json:"reason,omitempty"`
 	Part   string `json:"part,omitempty"`
 	Opens  string `json:"opens,omitempty"` // a directory outside the walls that the call needs
-	// the Tool is itself a question: what is wanted is its input filled in, or a text
+	// the Tool is itself a question: what is wanted is its input filled in, a text, or one of the Options, its own
 	Form bool `json:"form,omitempty"`
 }
 

@@ -37,6 +37,18 @@ func FormOf(a Ask) Form {
 	return Form{Questions: []FormQuestion{q}}
 }
 
+// Choices returns the options of a form with one question; of any other input there are none.
+func Choices(input json.RawMessage) (labels []string) {
+	var form Form
+	if json.Unmarshal(input, &form) != nil || len(form.Questions) != 1 {
+		return nil
+	}
+	for _, o := range form.Questions[0].Options {
+		labels = append(labels, o.Label)
+	}
+	return labels
+}
+
 // Filled returns the input of a call with answers in it, by the texts of their questions.
 func Filled(input json.RawMessage, answers map[string]string) json.RawMessage {
 	members := map[string]any{}

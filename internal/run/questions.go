@@ -31,17 +31,10 @@ func questionOf(ask event.Ask) Question {
 		}
 		q.Text = strings.TrimSpace("May " + q.Tool + " run? " + q.Text)
 	}
-	if !ask.Form {
-		q.Options = ask.Options
-		return q
-	}
-	var form event.Form // a form is filled in, not allowed
-	if ask.Tool == nil || json.Unmarshal(ask.Tool.Input, &form) != nil || len(form.Questions) != 1 {
-		return q
-	}
-	q.Text, q.Form = cmp.Or(form.Questions[0].Question, q.Text), ask.Tool.Input
-	for _, o := range form.Questions[0].Options {
-		q.Options = append(q.Options, o.Label)
+	q.Options = ask.Options
+	var form event.Form
+	if ask.Form && ask.Tool != nil && json.Unmarshal(ask.Tool.Input, &form) == nil && len(form.Questions) == 1 {
+		q.Text, q.Form = cmp.Or(form.Questions[0].Question, q.Text), ask.Tool.Input
 	}
 	return q
 }
@@ -149,7 +142,13 @@ func (r *Record) Takes(id string, a Answer) (*Question, error) {
 // accepts returns a fault for a text that does not say whether a tool may run, and for an approval where none waits: a
 // question is answered only once.
 func (q Question) accepts(run string, a Answer) error {
+	words := []string{event.Allow, event.Always, event.Deny}
 	switch {
+	case q.Tool == "" && len(q.Options) > 0 && !slices.Contains(q.Options, cmp.Or(a.Option, a.Text)) &&
+		(a.Option == Approve || slices.Contains(words, a.Text)):
+		return fault.New(fault.ArgError, "question %s asks for one of: %s; not whether a tool may run", q.ID,
+			strings.Join(q.Options, ", ")).With("options", q.Options).
+			Hint("omniagent answer %s --question %s 'TEXT'", run, q.ID)
 	case q.Tool == "" && a.Option == Approve && !slices.Contains(q.Options, Approve):
 		return fault.New(fault.ArgError, "question %s asks for a text, and not whether a tool may run", q.ID).
 			Hint("omniagent answer %s --question %s 'TEXT'", run, q.ID)
