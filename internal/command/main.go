@@ -87,7 +87,7 @@ func (p Parts) Main() int {
 func (p Parts) nestedArgs(program *contract.Program, args []string) (translated []string, code int) {
 	translated, ignored, err := claude.Args(args[1:], func(flag string) (known, value bool) {
 		name := strings.TrimLeft(flag, "-")
-		for _, one := range p.startParams() {
+		for _, one := range p.startFlags() {
 			if one.Name == name || one.Short != "" && one.Short == name {
 				return true, one.Kind != contract.Bool
 			}
@@ -95,7 +95,7 @@ func (p Parts) nestedArgs(program *contract.Program, args []string) (translated 
 		return program.Shared(name)
 	})
 	if err != nil {
-		f := fault.New(fault.ArgError, "%v", err)
+		f := fault.New(fault.ArgError, "%v", err).Hint("leave it out; the flags that count here: omniagent help start")
 		fmt.Fprintln(os.Stderr, "omniagent: "+f.Sentence())
 		// the text form has no such line
 		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasSuffix(arg, "json") }) {

@@ -22,7 +22,7 @@ func (p Parts) start() *contract.Command {
 			"The native agent's sub-agents are general-purpose and, where agents allow has recorded an agent, " +
 			"cli-runner: docs/run.md.",
 		Scopes: []string{}, Auth: p.modelKey(),
-		Params: slices.Concat(p.startParams(), hostParams(dontAsk), []contract.Param{forkFlag()}),
+		Params: p.startFlags(),
 		Rules:  rehearsalRules(),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "there is an answer"},
@@ -55,6 +55,11 @@ func (p Parts) start() *contract.Command {
 		Serve:  quiet(p.forked(p.serveStart)),
 		Refuse: func(c *contract.Call, f *fault.Fault) { refuseStart(c, f) },
 	}
+}
+
+// startFlags returns all flags of the command.
+func (p Parts) startFlags() []contract.Param {
+	return slices.Concat(p.startParams(), hostParams(dontAsk), []contract.Param{forkFlag()})
 }
 
 // startParams returns the flags, after those of Claude Code are translated to them.

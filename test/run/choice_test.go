@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAChoice: the options of a question are its own in every form in which they are told, and an approval answers none.
+// TestAChoice: the options of a question are its own in every form in which they are told. An approval is not one.
 func TestAChoice(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).model(`[{"call":{"name":"AskUserQuestion","input":{"questions":[{"question":"Which colour?",

@@ -136,7 +136,7 @@ func TestRefusedArgs(t *testing.T) {
 		"-p x --model":                            "--model needs a value",
 		"-p x --allowedTools":                     "--allowedTools needs a value",
 		"-p=1 x":                                  "-p takes no value",
-		"-p x --nosuch=1":                         "--nosuch is refused: it is unknown here",
+		"-p x --nosuch=1":                         "--nosuch is refused: neither",
 		"-p x --worktree":                         "--worktree is refused",
 	} {
 		if args, _, err := claude.Args(strings.Fields(in), ours); err == nil || !strings.Contains(err.Error(), want) {
