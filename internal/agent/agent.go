@@ -157,6 +157,7 @@ type Spec struct {
 	Provider    string     // the model API that a person chose; empty for the agent's choice
 	Base        string     // the address that a person chose for it
 	Schema      []byte     // compact JSON schema of the answer, or nil
+	Retries     int        // how often the native agent asks again for an answer that fits it
 	Temp        string     // a private directory for Launch.Files, created if needed
 	Rehearsal   *Rehearsal // if not nil, use a scripted model, without login or network
 	Terms       Terms

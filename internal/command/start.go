@@ -117,6 +117,10 @@ func (p Parts) startParams() []contract.Param {
 		{Name: "strict-mcp-config", Kind: contract.Bool, Help: "no other servers"},
 		{Name: "add-dir", Kind: contract.File, Repeat: true, Help: "a further directory to work in"},
 		{Name: "json-schema", Kind: contract.Text, MaxLen: 1 << 20, Help: "JSON schema of the answer"},
+		{
+			Name: "json-schema-retries", Kind: contract.Int, Max: 10, Default: "4",
+			Help: "how often native asks again for one that fits",
+		},
 		{Name: "agents", Kind: contract.Text, MaxLen: 1 << 20, Help: "sub-agents: JSON or a file"},
 		{Name: "settings", Kind: contract.Text, MaxLen: 1 << 20, Help: "Claude Code's: JSON or a file"},
 		{

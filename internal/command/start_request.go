@@ -78,6 +78,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 		if r.Spec.Schema, err = claudehost.Compact("--json-schema", text); err != nil {
 			return r, err
 		}
+		r.Spec.Retries = c.Int("json-schema-retries")
 	}
 	deltas, err := deltasOf(c)
 	if err != nil {

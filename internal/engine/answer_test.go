@@ -447,7 +447,7 @@ func TestHelpers(t *testing.T) {
 
 // TestWhatASubAgentHasNot: nobody answers it, it makes no plan and its answer has no form; and it begins no others.
 func TestWhatASubAgentHasNot(t *testing.T) {
-	form, err := engine.NewForm([]byte(`{"type":"object"}`))
+	form, err := engine.NewForm([]byte(`{"type":"object"}`), 4)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,12 +18,13 @@ const formName = "StructuredOutput"
 
 // Form is the JSON schema that an answer has to match.
 type Form struct {
-	schema *schema.Schema
-	input  json.RawMessage // the schema as the input schema of a tool
+	schema  *schema.Schema
+	input   json.RawMessage // the schema as the input schema of a tool
+	retries int             // how often the model is asked again for an answer that matches
 }
 
 // NewForm reads the schema of an answer.
-func NewForm(written []byte) (*Form, error) {
+func NewForm(written []byte, retries int) (*Form, error) {
 	bad := func(format string, args ...any) (*Form, error) {
 		return nil, fault.New(fault.ArgError, "the schema of the answer "+format, args...).
 			Hint(`give a JSON schema of an object: {"type":"object","properties":{…}}`)
@@ -47,7 +48,7 @@ func NewForm(written []byte) (*Form, error) {
 	if err != nil {
 		return bad("cannot be handed on: %v", err)
 	}
-	return &Form{s, input}, nil
+	return &Form{s, input, retries}, nil
 }
 
 // tool returns the tool with which the model gives the answer.
@@ -73,6 +74,9 @@ func (f *Form) tool() tool.Tool {
 		},
 	}
 }
+
+// exhausted reports whether the model has ended the turn too often without an answer that matches the form.
+func (l *loop) exhausted() bool { return l.forms() && l.formErrors > l.mind.o.Form.retries }
 
 // forms reports whether the answer has to match a form. A sub-agent's answer does not.
 func (l *loop) forms() bool { return l.mind.o.Form != nil && l.outer == nil }

@@ -150,9 +150,6 @@ func (l *loop) after(ctx context.Context, s *step, r *event.Result) string {
 	return remarks
 }
 
-// mostFormErrors is how often the model may end a turn without an answer that matches the form.
-const mostFormErrors = 5
-
 // finish reports whether a turn that would end has to continue: the form of the answer is missing, the host objects, or
 // the user added something at the last moment.
 func (l *loop) finish(ctx context.Context) (more bool, err error) {
@@ -162,7 +159,7 @@ func (l *loop) finish(ctx context.Context) (more bool, err error) {
 		l.given = json.RawMessage(text)
 	}
 	if l.forms() && l.given == nil {
-		if l.formErrors++; l.formErrors >= mostFormErrors {
+		if l.formErrors++; l.exhausted() {
 			return false, &stop{reason: event.MaxFormErrors}
 		}
 		prompt = "The answer has to be given through the tool " + formName + ". Call it now, with the whole answer."

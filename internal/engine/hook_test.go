@@ -474,7 +474,7 @@ func TestHooksAtAShortening(t *testing.T) {
 // TestAnswerInAForm: the answer is checked, requested again, and finally given up; the end of the turn tells these
 // apart.
 func TestAnswerInAForm(t *testing.T) {
-	form, err := engine.NewForm([]byte(`{"properties":{"n":{"type":"integer"}},"required":["n"]}`))
+	form, err := engine.NewForm([]byte(`{"properties":{"n":{"type":"integer"}},"required":["n"]}`), 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -528,7 +528,7 @@ func TestAnswerInAForm(t *testing.T) {
 		`{`: "wrong", `{"type":"nonsense"}`: "wrong", `{"type":"array"}`: "can only be an object", `true`: "not an object",
 		`{"type":["object"]}`: "can only be an object", `{"$ref":"http://x/y"}`: "wrong",
 	} {
-		if _, err := engine.NewForm([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := engine.NewForm([]byte(text), 4); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -116,7 +116,7 @@ func (l *loop) run(ctx context.Context) error {
 		if kept := l.keep(model.Message{Role: model.User, Blocks: results}, nil); err == nil {
 			err = kept
 		}
-		if err == nil && l.formErrors >= mostFormErrors {
+		if err == nil && l.exhausted() {
 			err = &stop{reason: event.MaxFormErrors}
 		}
 		if err != nil {

@@ -91,7 +91,7 @@ func (p *Plan) own(ctx context.Context) error {
 		Via: e.Own.Via, Home: e.Home, State: e.State,
 		Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD}, Lookup: e.Lookup, Version: e.Version,
 		ToolProtocol: cmp.Or(r.ToolProtocol, e.Own.ToolProtocol, choice.Protocol, e.Own.UsualProtocol),
-		Terms:        s.Terms, Services: r.Services, Schema: s.Schema,
+		Terms:        s.Terms, Services: r.Services, Schema: s.Schema, Retries: s.Retries,
 	}
 	if e.Config != "" {
 		p.native.Servers, p.native.Config = filepath.Join(e.Config, "mcp.json"), e.Config

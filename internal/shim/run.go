@@ -149,7 +149,7 @@ func (c *call) spec() agent.Spec {
 		Walled: c.args.Walls,
 	}
 	if c.schema != nil {
-		s.Schema = c.schema.compact
+		s.Schema, s.Retries = c.schema.compact, c.retries()
 		s.Shared.Output = setting.Chosen[setting.Output]{Value: cli.Readable(c.driver), Origin: setting.Derived}
 	}
 	return s

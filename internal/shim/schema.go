@@ -184,12 +184,17 @@ func (s *schema) conforming(answer string) ([]byte, error) {
 	return nil, about
 }
 
+// retries returns how often an answer that fits is asked for again.
+func (c *call) retries() int {
+	if c.args.Retries != nil {
+		return *c.args.Retries
+	}
+	return usualRetries
+}
+
 // runSchema asks until an answer fits, and prints only that. Once the agent has run, every outcome includes its report.
 func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
-	retries := usualRetries
-	if c.args.Retries != nil {
-		retries = *c.args.Retries
-	}
+	retries := c.retries()
 	original := c.prompt
 	extra := ""
 	if !launch.Native {

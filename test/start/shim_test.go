@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -80,6 +81,27 @@ func TestAnswerThatFitsAsText(t *testing.T) {
 			form, "--output-format", "json")
 		if exit != want || strings.Contains(out, `"is_error":false`) != (want == 0) {
 			t.Errorf("%s: exit %d, %s%s", script, exit, out, log)
+		}
+	}
+}
+
+// TestTriesOfASchema: the flag says how often the native agent is asked again, in one session.
+func TestTriesOfASchema(t *testing.T) {
+	t.Parallel()
+	const form = `{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`
+	p := newPlace(t)
+	p.write(t, "script.json", `[{"say":"one"}]`)
+	for _, retries := range []int{0, 6} {
+		number := strconv.Itoa(retries)
+		out, log, exit := p.call(t, nil, "start", "--rehearse", "--script", "script.json", "-p", "x",
+			"--json-schema", form, "--json-schema-retries", number)
+		if exit != 1 || strings.Count(out, `"content":"one"`) != retries+1 {
+			t.Errorf("%d: exit %d, %s%s", retries, exit, out, log)
+		}
+		_, told, _ := p.call(t, nil, "--agent", "native", "--rehearse=script.json", "-p", "x",
+			"--output-schema", form, "--output-schema-retries", number, "--trace-translate=only")
+		if !strings.Contains(told, "--json-schema-retries="+number) {
+			t.Errorf("%d: %s", retries, told)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
@@ -81,7 +82,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	}
 	native := s.Mode == setting.OneShot && ofObject(s.Schema) && !cli.Passed(s.Passthrough, "--json-schema")
 	if native {
-		t.Args = append(t.Args, "--json-schema="+string(s.Schema))
+		t.Args = append(t.Args, "--json-schema="+string(s.Schema), "--json-schema-retries="+strconv.Itoa(s.Retries))
 	}
 	if r := s.Rehearsal; r != nil {
 		t.Args = append(t.Args, "--provider=openai", "--api-base="+r.URL+"/v1")

@@ -81,6 +81,7 @@ type Options struct {
 	Terms    agent.Terms
 	Services agent.Services
 	Schema   []byte // of the answer; may be nil
+	Retries  int    // how often to ask again for an answer that fits it
 
 	known *redact.Values // secrets to remove from all texts
 }

@@ -42,7 +42,7 @@ func (o *Options) readTerms() (terms, error) {
 	asked := o.Terms
 	if o.Schema != nil {
 		var err error
-		if t.form, err = engine.NewForm(o.Schema); err != nil {
+		if t.form, err = engine.NewForm(o.Schema, o.Retries); err != nil {
 			return t, err
 		}
 	}

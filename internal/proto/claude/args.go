@@ -136,7 +136,8 @@ func (t *translation) read(argv []string) error {
 		if !known {
 			ours, value := t.knows(name)
 			if !ours {
-				return fmt.Errorf("%s is refused: neither Claude Code nor start has it, and it may be a limit", clipped(name))
+				return fmt.Errorf("%s is refused: neither Claude Code nor start has it, and it may be a limit",
+					clipped(name))
 			}
 			t.out = append(t.out, arg)
 			if value && !joined && i+1 < len(argv) {
