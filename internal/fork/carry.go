@@ -76,7 +76,7 @@ func (a *applying) carryOut(snapshots undo.Store, move move) error {
 func (a *applying) turn(snapshots undo.Store) (*undo.Turn, error) {
 	if a.old.Turn != "" {
 		if turn, err := snapshots.Resume(a.ctx, a.Workspace, a.old.Turn); err == nil {
-			turn.Watch(touch.Only(func(string) bool { return true })) // what the first part did is not known
+			turn.Watch(touch.Only(a.carried()))
 			return turn, nil
 		}
 	}
@@ -87,14 +87,20 @@ func (a *applying) turn(snapshots undo.Store) (*undo.Turn, error) {
 	return turn, err
 }
 
-// carried returns a func that reports whether this changes a path: that of a step, a directory above it, or a part of a
-// repository.
+// carried returns a func that reports whether this changes a path, or an Apply that was killed did: that of a step, one
+// that is as the fork has it, a directory above them, or a part of a repository.
 func (a *applying) carried() func(path string) bool {
 	names := map[string]bool{}
-	for _, s := range a.steps {
-		for name := s.name; name != "." && !names[name]; name = path.Dir(name) {
+	carry := func(name string) {
+		for ; name != "." && !names[name]; name = path.Dir(name) {
 			names[name] = true
 		}
+	}
+	for _, s := range a.steps {
+		carry(s.name)
+	}
+	for name := range a.took {
+		carry(name)
 	}
 	return func(full string) bool {
 		rel, within := pathname.In(a.Workspace, full)

@@ -11,6 +11,7 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/fork"
 	"omniagent/internal/hermetic"
+	"omniagent/internal/undo"
 )
 
 // stages is what a person stages that the files of the workspace do not have.
@@ -172,5 +173,29 @@ func TestApplyWhileGitIsUsed(t *testing.T) {
 				t.Error(got)
 			}
 		})
+	}
+}
+
+// What a person changes between an Apply that was killed and the next one, which ends its turn, is not a part of it.
+func TestApplyAgainIsNotWhatAPersonDidMeanwhile(t *testing.T) {
+	g, f := newStaging(t, "")
+	g.fail(f)
+	turn, err := g.snapshots.Begin(t.Context(), undo.Origin{Dir: g.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn.Leave() // as the process of that Apply would, had it been killed
+	g.must(g.dir, `sed -i 's/"turn": *"[^"]*"/"turn":"`+turn.ID()+`"/' ../state/forks/try/apply.json
+		echo mine >>mine; echo mine >new`)
+	if out := g.apply(f); out.Turn != turn.ID() {
+		t.Fatalf("%+v", out)
+	}
+	back, err := g.snapshots.Undo(t.Context(), undo.Request{Dir: g.dir, ID: turn.ID()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := g.sh(g.dir, "tail -n 1 mine new; git log -1 --format=%s"); got !=
+		"==> mine <==\nmine\n\n==> new <==\nmine\nfirst\n" {
+		t.Errorf("%s\n%+v", got, back)
 	}
 }
