@@ -77,7 +77,9 @@ type Hearer struct {
 // heard is a call that is not over.
 type heard struct {
 	call event.Done
-	was  map[string]*workspace.Status // of the paths that it named when it began
+	// of the paths that it named when it began, and of the directories above them that it may make
+	was   map[string]*workspace.Status
+	above []string
 }
 
 // Hear returns what hears the agent that works in a directory, for a log; nil: nobody wants to know.
@@ -100,10 +102,7 @@ func (h *Hearer) Tell(e *event.Event) {
 	case e.Kind == event.ToolCall && e.Call != nil:
 		h.begin(e.Call)
 	case e.Kind == event.ToolResult && e.Result != nil:
-		if one := h.open[e.Result.ID]; one != nil {
-			delete(h.open, e.Result.ID)
-			h.end(one, e.Result)
-		}
+		h.over(e.Result.ID, e.Result)
 	case e.Kind == event.Denied && e.Denial != nil:
 		delete(h.open, e.Denial.CallID) // it never ran
 	case e.Kind == event.Question && e.Ask != nil && e.Ask.Tool != nil:
@@ -118,20 +117,52 @@ func (h *Hearer) Tell(e *event.Event) {
 			delete(h.open, id)
 		}
 	case e.Kind == event.Ended:
-		for id, one := range h.open { // what was interrupted may have changed something
-			delete(h.open, id)
-			h.end(one, &event.Result{Failed: true})
+		for id := range h.open { // what was interrupted may have changed something
+			h.over(id, &event.Result{Failed: true})
 		}
+	}
+}
+
+// over passes on what a call claims that is over, unless it still waits for an answer: then it never ran.
+func (h *Hearer) over(id string, r *event.Result) {
+	one := h.open[id]
+	delete(h.open, id)
+	for question, about := range h.asked {
+		if about == id {
+			delete(h.asked, question)
+			one = nil
+		}
+	}
+	if one != nil {
+		h.end(one, r)
 	}
 }
 
 // begin notes that a call begins, and what is at the paths that it names.
 func (h *Hearer) begin(call *event.Call) {
-	one := &heard{event.Done{Call: *call, Began: time.Now()}, map[string]*workspace.Status{}}
+	one := &heard{call: event.Done{Call: *call, Began: time.Now()}, was: map[string]*workspace.Status{}}
 	for _, c := range Of(one.call, h.dir) {
 		one.was[c.Path] = status(c.Path)
+		if !c.Removes {
+			one.lookAbove(c.Path)
+		}
 	}
 	h.open[call.ID] = one
+}
+
+// lookAbove notes which of the directories above a path the call makes, if it makes the path: those that are not there,
+// or have changed a moment ago, when it may have begun.
+func (o *heard) lookAbove(path string) {
+	call := touch.Claim{Began: o.call.Began}
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		is := status(dir)
+		if is.Mode != 0 && !call.Starts(is.Changed) {
+			return
+		}
+		if o.was[dir] == nil {
+			o.was[dir], o.above = is, append(o.above, dir)
+		}
+	}
 }
 
 // end passes on what a call claims that is over.
@@ -153,20 +184,28 @@ func (h *Hearer) end(one *heard, r *event.Result) {
 			all[len(all)-1].Edit = replace(*d.Old, d.New, false)
 		}
 	}
+	for _, dir := range one.above {
+		all = append(all, touch.Claim{Path: dir, Began: c.Began, Ended: c.Ended})
+	}
 	for _, a := range all {
 		a.Was, a.Is = one.was[a.Path], status(a.Path)
-		h.log.Claim(a)
+		if a.Was != nil { // else the call did not name it before somebody could have changed it
+			h.log.Claim(a)
+		}
 	}
 }
 
-// status is that of a path, and zero if nothing is there.
+// status is that of a path. Where nothing is there, it has the time at which the directory changed last.
 func status(path string) *workspace.Status {
 	info, err := os.Lstat(path)
-	if err != nil {
+	if err == nil {
+		is := workspace.StatusOf(info)
+		return &is
+	}
+	if info, err = os.Lstat(filepath.Dir(path)); err != nil {
 		return &workspace.Status{}
 	}
-	is := workspace.StatusOf(info)
-	return &is
+	return &workspace.Status{Changed: workspace.StatusOf(info).Changed}
 }
 
 // edit is what a call makes of a content; see touch.Claim.

@@ -133,7 +133,7 @@ func TestHearerLooks(t *testing.T) {
 // it names. After a no the file is theirs. After a yes it is also theirs unless the command changes it.
 func TestWhatWaitsForAnAnswerChangesNothing(t *testing.T) {
 	t.Parallel()
-	for _, answer := range []string{event.Allow, event.Deny, "withdrawn by a denial"} {
+	for _, answer := range []string{event.Allow, event.Deny, "withdrawn by a denial", "interrupted", "none"} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "f")
 		log := touch.New()
@@ -149,9 +149,12 @@ func TestWhatWaitsForAnAnswerChangesNothing(t *testing.T) {
 			time.Sleep(10 * time.Millisecond) // the clock of the files goes on
 			write(t, filepath.Join(dir, "clock"), "")
 		}
-		if answer == event.Allow || answer == event.Deny {
+		switch answer {
+		case event.Allow, event.Deny:
 			h.Tell(&event.Event{Kind: event.Replied, Reply: &event.Reply{Question: "q", Option: answer}})
-		} else {
+		case "interrupted":
+			h.Tell(&event.Event{Kind: event.Ended})
+		case "withdrawn by a denial":
 			h.Tell(&event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: "1"}})
 		}
 		h.Tell(&event.Event{Kind: event.ToolResult, Result: &event.Result{ID: "1", Failed: true}})

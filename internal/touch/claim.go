@@ -10,12 +10,15 @@ import (
 )
 
 // Claim is what a call of the agent says that it does to a path. It counts where nothing sees the writes, and only with
-// what the files themselves tell: a change is the agent's
+// what the files themselves tell. Where somebody looked, a call that left its path as it found it claims nothing, and
+// each call has to find it as the snapshot, or the call before, left it. Then a change is the agent's
 //
-//   - if its calls, applied to what was there before the turn, make exactly what is there now;
+//   - if its calls, applied to what was there before the turn, make exactly what is there now, and one of them made it
+//     last;
 //   - if a call names the path, its last change lies within that call, and what was there before is nobody's but the
-//     snapshot's: the call replaced it as a whole, or its status when the call began is that of the snapshot;
-//   - if a call says that it removes the path, and it is gone; or that it moves it, and it is the same file.
+//     snapshot's: somebody looked, or the call replaced it as a whole;
+//   - if the last call about the path says that it removes it, and it is gone; or that it moves it, and it is the same
+//     file.
 type Claim struct {
 	Path         string // absolute, without links
 	Began, Ended time.Time
@@ -53,37 +56,63 @@ func (c *Claim) about(name string) bool {
 }
 
 // holds reports whether a moment lies within the call. Without a time for its begin none does.
-func (c *Claim) holds(at int64) bool {
-	return !c.Began.IsZero() && at >= c.Began.Add(-late).UnixNano() && at <= c.Ended.Add(tick).UnixNano()
+func (c *Claim) holds(at int64) bool { return c.from(at) && at <= c.Ended.Add(tick).UnixNano() }
+
+// Starts reports whether a moment lies so near to the begin of the call that it may have made its change by then.
+func (c *Claim) Starts(at int64) bool { return c.from(at) && at <= c.Began.Add(tick).UnixNano() }
+
+func (c *Claim) from(at int64) bool { return !c.Began.IsZero() && at >= c.Began.Add(-late).UnixNano() }
+
+// idle reports whether the call is known not to have done what it says: it has left its path as it was, or what it says
+// that it removes is still there.
+func (c *Claim) idle() bool {
+	switch {
+	case c.Was == nil || c.Is == nil:
+		return false
+	case present(*c.Is) && c.Was.Inode == c.Is.Inode && (c.Removes || c.Was.Changed == c.Is.Changed):
+		return c.Removes || !c.Starts(c.Was.Changed)
+	}
+	return !present(*c.Was) && !present(*c.Is) && !c.Starts(c.Was.Changed)
+}
+
+// claims returns what calls that may have changed a path say of it.
+func (w *Window) claims(name string) (all []Claim) {
+	for _, c := range w.said {
+		own := c.Path == name
+		if !c.about(name) || c.idle() && (own || c.Removes || c.From != "") {
+			continue
+		}
+		if !own { // somebody looked at the directory
+			c.Was, c.Is = nil, nil
+		}
+		all = append(all, c)
+	}
+	return all
 }
 
 // explained says whether the agent's calls explain a change that nothing saw. It needs the lock of the log.
 func (w *Window) explained(name string, before, after Moment) Verdict {
 	was, is := before.Status(name), after.Status(name)
-	var all []Claim
-	for _, c := range w.said {
-		if c.about(name) {
-			all = append(all, c)
-		}
-	}
+	all := w.claims(name)
 	switch {
-	case is.Mode.IsDir() && !present(was) && w.saysBeneath(name):
+	case is.Mode.IsDir() && !present(was) && w.saysMade(name):
 		return Verdict{By: Agent}
 	case len(all) == 0:
 		return Verdict{Perhaps, w.blind}
+	case !chained(all, was, is):
+		return Verdict{Perhaps, Both}
 	}
 	if edited(all) {
 		made, known := replay(all, name, before)
 		switch {
-		case known && agrees(made, name, was, is, after):
+		case known && agrees(made, name, was, is, after) && last(all, is) >= 0:
 			return Verdict{By: Agent}
 		case known:
 			return Verdict{Perhaps, Unexplained}
 		}
 	}
-	removes := slices.ContainsFunc(all, func(c Claim) bool { return c.Removes })
 	switch {
-	case !present(is) && removes:
+	case !present(is) && all[len(all)-1].Removes:
 		return Verdict{By: Agent}
 	case !present(is):
 		return Verdict{Perhaps, w.blind}
@@ -93,10 +122,35 @@ func (w *Window) explained(name string, before, after Moment) Verdict {
 	return Verdict{Perhaps, Unexplained}
 }
 
-// saysBeneath reports whether a call names a directory that it makes, or something in it.
-func (w *Window) saysBeneath(dir string) bool {
+// chained reports whether each call that somebody looked at found the path as the snapshot, or the call before, left
+// it, and whether it is now as the last one left it.
+func chained(all []Claim, was, is workspace.Status) bool {
+	left := &was // nil: not known
+	for i, c := range all {
+		again := i > 0 && c.Began.Equal(all[i-1].Began) // it is the same call
+		if !again && left != nil && c.Was != nil && !same(*left, *c.Was) && !c.Starts(c.Was.Changed) {
+			return false
+		}
+		left = c.Is
+	}
+	return left == nil || same(*left, is)
+}
+
+// last returns which call may have made what is at a path: what is gone has no time.
+func last(all []Claim, is workspace.Status) int {
+	return slices.IndexFunc(all, func(c Claim) bool { return !present(is) || c.holds(is.Changed) })
+}
+
+// saysMade reports whether a call makes a directory, or names something in it where nobody looked.
+func (w *Window) saysMade(dir string) bool {
 	return slices.ContainsFunc(w.said, func(c Claim) bool {
-		return !c.Removes && (c.about(dir) || strings.HasPrefix(c.Path, dir+"/"))
+		switch {
+		case c.Removes:
+			return false
+		case c.Was == nil:
+			return c.about(dir) || strings.HasPrefix(c.Path, dir+"/")
+		}
+		return c.about(dir) && present(*c.Is) && (!present(*c.Was) || c.Starts(c.Was.Changed))
 	})
 }
 
@@ -147,41 +201,39 @@ func agrees(made file, name string, was, is workspace.Status, after Moment) bool
 // moved reports whether a path is, unchanged, a file that a call says it moved there.
 func moved(all []Claim, name string, before Moment, is workspace.Status) bool {
 	return slices.ContainsFunc(all, func(c Claim) bool {
-		return c.From != "" && same(before.Status(c.From+strings.TrimPrefix(name, c.Path)), is)
+		return c.From != "" && same(before.Status(c.From+strings.TrimPrefix(name, c.Path)), is) &&
+			(c.Path != name || c.holds(is.Changed)) // what lies in a directory that is moved keeps its time
 	})
 }
 
-// replaces reports whether nothing is left of what was at a path. Nobody knows whose a file is that is moved there, nor
-// which of those beneath a directory a call has replaced.
+// replaces reports whether nothing is left of what was at a path, but its mode. Nobody knows whose a file is that is
+// moved there, nor which of those beneath a directory a call has replaced.
 func (c *Claim) replaces(name string) bool { return c.Whole && c.From == "" && c.Path == name }
 
 // timely reports whether the last change of a path lies within a call that names it, and no earlier one is of others.
 func timely(all []Claim, name string, was, is workspace.Status) bool {
-	last := slices.IndexFunc(all, func(c Claim) bool { return c.holds(is.Changed) })
+	last := last(all, is)
 	if last < 0 {
 		return false
 	}
-	first, replaced := 0, false
+	first, replaced, kept := 0, false, !present(was) || was.Mode == is.Mode
 	for i, c := range all[:last+1] { // what a call replaces as a whole is nobody's any more
 		if c.replaces(name) {
 			first, replaced = i, true
 		}
 	}
-	left := &was // as the snapshot, or the call before, left it; nil: not known
 	for i, c := range all[first : last+1] {
 		switch {
 		case c.From != "":
 			return false // moved has said no
-		case i == 0 && (replaced || c.Was == nil && (c.makes(was) || present(was) && same(was, withMode(is, was)))):
+		case c.Was != nil: // see chained
+		case i == 0 && (replaced && kept || c.makes(was) || present(was) && same(was, withMode(is, was))):
 		case i > 0 && c.Began.Equal(all[first+i-1].Began): // it is the same call
-		case c.Was != nil && c.holds(c.Was.Changed): // it was looked at when the call had begun to write
-		case c.Was != nil && left != nil && same(*left, *c.Was):
 		default:
 			return false
 		}
-		left = c.Is
 	}
-	return left == nil || same(*left, is)
+	return true
 }
 
 // makes reports whether a call has made what is at a path, or replaced what others had made there since the snapshot.

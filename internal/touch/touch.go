@@ -304,6 +304,9 @@ func (w *Window) Exact() bool {
 	return w.blind == ""
 }
 
+// Under reports whether the agent works for another one; see the func Under.
+func (w *Window) Under() bool { return w.log != nil && w.log.above != nil }
+
 // Judge says by whom a path was changed: absolute, without links. CatchUp comes first.
 func (w *Window) Judge(name string, before, after Moment) Verdict {
 	if w.only != nil {

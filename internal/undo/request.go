@@ -339,8 +339,8 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 	defer contents.Close()
 	plans := map[string]*plan{}
 	unsure, err := p.doubtsOf(out.Turn.ID)
-	others := map[string]string{}
-	if len(unsure) > 0 {
+	var others neighbours
+	if len(unsure) > 0 || out.Turn.Said {
 		others = p.besides(out.Turn)
 	}
 	for i, root := range out.Turn.Roots {
@@ -357,7 +357,7 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 				return fault.Bare(err).Error(), false
 			}
 			name := nameIn(i, out.Turn.Roots, path)
-			return shared(unsure[name], others[name])
+			return others.shared(unsure[name], name)
 		}
 		o.gitDir, o.name = i > 0, func(path string) string { return nameIn(i, out.Turn.Roots, path) }
 		if start := slices.IndexFunc(is.starts, atRoot); start >= 0 {

@@ -112,6 +112,10 @@ type Record struct {
 	Judged   bool     `json:"judged,omitempty"`
 	Doubtful int      `json:"doubtful,omitempty"`
 	Perhaps  []string `json:"perhaps,omitempty"`
+	// Said says that some of Files may only be what the agent's calls say. Under says that it worked for another agent,
+	// in whose turn its changes are too.
+	Said  bool `json:"said,omitempty"`
+	Under bool `json:"under,omitempty"`
 	// Undoes is the record that this one took back; UndoneBy is the record that took back this one.
 	Undoes   string `json:"of,omitempty"`
 	UndoneBy string `json:"back,omitempty"`

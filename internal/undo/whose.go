@@ -26,6 +26,7 @@ func (t *Turn) Watch(w *touch.Window) { t.seen = w }
 // judge leaves out of the indexes what the agent has not changed, and notes what it has perhaps not changed.
 func (t *Turn) judge(before, after []*tree.Index) {
 	t.judged, t.doubts = true, doubts{}
+	t.record.Said, t.record.Under = t.seen != nil && !t.seen.Exact(), t.seen != nil && t.seen.Under()
 	contents := tree.OpenContents(t.place.contents(), t.place.objectsOf)
 	defer contents.Close()
 	for i := range before {
@@ -86,11 +87,18 @@ func (p *place) doubtsOf(id string) (doubts, error) {
 	return d, nil
 }
 
-// besides returns the paths that another turn, which ran at the same time, has certainly changed, each with that turn's
-// name.
-func (p *place) besides(r Record) map[string]string {
+// neighbours are the turns that ran at the same time, as people know them, by the paths that they changed.
+type neighbours struct {
+	certain map[string]string
+	// said are those that certainly changed a path too, or whose calls are about it, where only calls say that this
+	// turn did. What an agent changes that works for another is in both records.
+	said map[string]string
+}
+
+// besides returns the neighbours of a turn.
+func (p *place) besides(r Record) neighbours {
 	records, _ := p.list() // it has been listed before
-	certain := map[string]string{}
+	n := neighbours{map[string]string{}, map[string]string{}}
 	for _, other := range records {
 		if other.ID == r.ID || other.Kind != OfTurn || other.Damaged || !other.Judged || !overlap(r, other) {
 			continue
@@ -104,29 +112,40 @@ func (p *place) besides(r Record) map[string]string {
 		if other.Run != "" {
 			named = "the run " + other.Run
 		}
+		one := r.Under && within(r, other) || other.Under && within(other, r)
 		for i := range other.Roots {
 			tree.Each(then.before[i], then.after[i], func(path string, _, _ *tree.File) {
 				name := nameIn(i, other.Roots, path)
-				if _, doubted := unsure[name]; !doubted {
-					certain[name] = named
+				why, doubted := unsure[name]
+				if !doubted {
+					n.certain[name] = named
+				}
+				if r.Said && !one && (!doubted || why == touch.Both || why == touch.Unexplained) {
+					n.said[name] = named
 				}
 			})
 		}
 	}
-	return certain
+	return n
 }
 
 // shared returns why it is not certain that the turn changed a path, and whether it is only another turn's: one that
 // certainly changed it, where nothing saw this one write it.
-func shared(why, other string) (reason string, foreign bool) {
+func (n neighbours) shared(why, name string) (reason string, foreign bool) {
+	certain, said := n.certain[name], n.said[name]
 	switch {
-	case why == "" || other == "":
+	case why == "" && said != "":
+		return touch.Both + ", in " + said, false
+	case why == "" || certain == "":
 		return why, false
 	case why == touch.Both:
-		return why + ", in " + other, false
+		return why + ", in " + certain, false
 	}
 	return why, true
 }
+
+// within reports whether a turn ran while another one did.
+func within(a, b Record) bool { return !a.Began.Before(b.Began) && !a.Ended.After(b.Ended) }
 
 func overlap(a, b Record) bool {
 	return !a.Ended.IsZero() && !b.Ended.IsZero() && a.Began.Before(b.Ended) && b.Began.Before(a.Ended)
