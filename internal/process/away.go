@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -124,22 +125,31 @@ const (
 	emptyLives  = 30 * 24 * time.Hour // of a directory whose program was killed together with us
 )
 
-// empty makes an empty directory. None of the directories around it is one that other users may write, or a workspace:
-// programs look for their configuration there too.
+// empty makes an empty directory. None of the directories around it is a workspace, or, where there is another place,
+// one that other users may write: programs look for their configuration there too.
 func (a Away) empty(env []string) (string, error) {
-	base := a.Temp
-	if base == "" || a.Roots.Hold(base, env) {
-		base = os.TempDir()
+	var bases []string
+	if a.Temp != "" {
+		bases = append(bases, a.Temp)
+		for _, home := range homesIn(env) {
+			bases = append(bases, filepath.Join(home, ".cache", "omniagent"))
+		}
 	}
-	if err := os.MkdirAll(base, 0o700); err != nil {
-		base = os.TempDir()
+	err := errors.New("all places for temporary files lie in the workspace")
+	for _, base := range append(bases, os.TempDir()) {
+		if a.Roots.Hold(base, env) {
+			continue
+		}
+		if err = os.MkdirAll(base, 0o700); err != nil {
+			continue
+		}
+		a.sweep(base)
+		var dir string
+		if dir, err = os.MkdirTemp(base, emptyPrefix); err == nil {
+			return pathname.Real(dir), nil
+		}
 	}
-	a.sweep(base)
-	dir, err := os.MkdirTemp(base, emptyPrefix)
-	if err != nil && base != os.TempDir() {
-		dir, err = os.MkdirTemp("", emptyPrefix)
-	}
-	return pathname.Real(dir), err
+	return "", err
 }
 
 // sweep removes the empty directories that killed programs have left.

@@ -100,6 +100,34 @@ func TestAwayFromWorkspaceAsPlace(t *testing.T) {
 	}
 }
 
+// TestAllPlacesInTheWorkspace: where temporary files go into the workspace too, the empty directory lies in the home
+// directory, and in no other case in the workspace.
+func TestAllPlacesInTheWorkspace(t *testing.T) {
+	top := pathOf(t)
+	ws, home := filepath.Join(top, "ws"), filepath.Join(top, "home")
+	for _, dir := range []string{filepath.Join(ws, "tmp"), home} {
+		check(t, os.MkdirAll(dir, 0o700))
+	}
+	for _, name := range []string{"TMPDIR", "TEMP", "TMP"} { // the last two are for Windows
+		t.Setenv(name, filepath.Join(ws, "tmp"))
+	}
+	for temp, env := range map[string][]string{
+		"": nil, "state": nil, "other": {"HOME=" + home, "USERPROFILE=" + home},
+	} {
+		away := Away{Roots: Roots{ws}}
+		if temp != "" {
+			away.Temp = filepath.Join(ws, temp)
+		}
+		dir, err := away.empty(env)
+		if want := filepath.Join(home, ".cache", "omniagent"); env != nil && (err != nil || filepath.Dir(dir) != want) {
+			t.Errorf("%q: %s %v, want it in %s", temp, dir, err, want)
+		}
+		if env == nil && err == nil {
+			t.Errorf("%q: %s", temp, dir)
+		}
+	}
+}
+
 // TestWorkspaceThatHoldsHome: it is not a cloned repository, so the person's own programs stay.
 func TestWorkspaceThatHoldsHome(t *testing.T) {
 	t.Parallel()
