@@ -216,13 +216,21 @@ func warnOwn(ctx context.Context, c *contract.Call, f *fork.Fork) {
 
 // warnHeld says why commits have not moved the branch.
 func warnHeld(c *contract.Call, out fork.Outcome) {
-	at := slices.IndexFunc(out.Conflicts, func(k fork.Conflict) bool { return k.Later })
-	if out.Held == "" || at < 0 {
+	var later []string
+	for _, k := range out.Conflicts {
+		if k.Later {
+			later = append(later, k.Path)
+		}
+	}
+	if out.Held == "" || len(later) == 0 {
 		return
 	}
-	path := text.Visible(text.Shell(out.Conflicts[at].Path))
+	path, more := text.Visible(text.Shell(later[0])), ""
+	if len(later) > 1 {
+		more = fmt.Sprintf(" and keeps back %d more", len(later)-1)
+	}
 	c.Warn("FORK_HELD", "commits stay on the branch %s, because they have files that are run later by themselves; "+
-		"git diff HEAD...%s -- %s shows one, and --take %s takes it", out.Held, out.Held, path, path)
+		"git diff HEAD...%s -- %s shows one, and --take %s takes it%s", out.Held, out.Held, path, path, more)
 }
 
 // orTake returns a hint at --take for the files that were kept because they are run later by themselves.
