@@ -49,6 +49,15 @@ func Choices(input json.RawMessage) (labels []string) {
 	return labels
 }
 
+// AnswersIn returns the answers in the input of a call, which Filled has put there, by the texts of their questions.
+func AnswersIn(input json.RawMessage) map[string]string {
+	var filled struct {
+		Answers map[string]string `json:"answers"`
+	}
+	_ = json.Unmarshal(input, &filled)
+	return filled.Answers
+}
+
 // Filled returns the input of a call with answers in it, by the texts of their questions.
 func Filled(input json.RawMessage, answers map[string]string) json.RawMessage {
 	members := map[string]any{}

@@ -309,10 +309,14 @@ func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 func (o *Owner) replied(reply event.Reply, by int) {
 	for i := range o.Run.Questions {
 		if q := &o.Run.Questions[i]; q.ID == reply.Question && q.Answer == nil && !reply.ByUs {
-			q.Answer = &Answer{
+			a := Answer{
 				Text: reply.Text, Secret: reply.Secret, Option: reply.Option, At: time.Now().UTC(),
 				By: cmp.Or(by, os.Getpid()),
 			}
+			if said := event.AnswersIn(reply.Input)[q.Text]; q.Form != nil && said != "" {
+				a.Text, a.Option = said, "" // its option says only that the form is filled
+			}
+			q.Answer = &a
 			q.Made = q.decision() == Approve // the agent waits for it
 		}
 	}

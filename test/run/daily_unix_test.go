@@ -58,6 +58,9 @@ func TestAskedInPlace(t *testing.T) {
 	if code != 0 || !strings.Contains(shown, "native: done") || asked != 1 || p.read("greeting.txt") != "Hello!\n" {
 		t.Errorf("%d: %s", code, shown)
 	}
+	if out, err := p.command("runs", "show", p.newest()).Output(); !strings.Contains(string(out), `"answer":"yes"`) {
+		t.Errorf("what was answered is not on record: %v %s", err, out)
+	}
 	shown, code = p.atTerminal([][2]string{{"\n> ", "\r"}}, rehearse...)
 	if code != 4 || !strings.Contains(shown, "hint: omniagent answer run-") {
 		t.Errorf("%d: %s", code, shown)

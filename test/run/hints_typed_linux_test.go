@@ -370,15 +370,6 @@ func (p *place) turn() string {
 	return append([]string{"TURN"}, names...)[len(names)]
 }
 
-// newest returns the id of the newest run, or the placeholder of the hint if no run exists.
-func (p *place) newest() string {
-	out, _ := p.command("runs", "list", "--output", "id").Output()
-	if name, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n"); name != "" {
-		return name
-	}
-	return "ID"
-}
-
 // types types a line and returns what both streams say, the exit code, and how to end what goes on in the background.
 func (p *place) types(line string, terminal bool) (string, int, func()) {
 	p.t.Helper()

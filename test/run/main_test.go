@@ -152,6 +152,15 @@ func (p *place) model(script string) *place {
 	return p
 }
 
+// newest returns the id of the newest run, or the placeholder of the hint if no run exists.
+func (p *place) newest() string {
+	out, _ := p.command("runs", "list", "--output", "id").Output()
+	if name, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n"); name != "" {
+		return name
+	}
+	return "ID"
+}
+
 func (p *place) put(path, content string) {
 	p.t.Helper()
 	if !filepath.IsAbs(path) {
