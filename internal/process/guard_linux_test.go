@@ -225,8 +225,8 @@ func TestGuardKillsWhatADeadParentLeaves(t *testing.T) {
 	}
 }
 
-// TestLeaves: what a child left is removed when it has ended, also by the guard of a dead parent, and by the next process
-// with a register in that directory where no guard was. What a person has made since then stays.
+// TestLeaves: what a child left is removed when it has ended, also by the guard of a dead parent, and by the next
+// process with a register in that directory where no guard was. What a person has made since then stays.
 func TestLeaves(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]started{"ended": {}, "killed": {}, "killed, no guard": {Bound: true}} {
