@@ -64,10 +64,12 @@ type Chat struct {
 	before  []event.Block
 	agent   applied
 	results []kept // what tools gave back, for /show
-	spent   Spent
-	failed  bool     // a turn failed, or a message was not sent
-	nobody  bool     // the input has ended: nobody answers any more
-	retried []string // notes of this turn's attempts that failed
+	// what is shown in place of the failure of a call that the person did not allow, by its id
+	declined map[string]string
+	spent    Spent
+	failed   bool     // a turn failed, or a message was not sent
+	nobody   bool     // the input has ended: nobody answers any more
+	retried  []string // notes of this turn's attempts that failed
 
 	messages int      // of the person, in this conversation
 	counted  int64    // the last turn whose message is among them

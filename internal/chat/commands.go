@@ -168,7 +168,7 @@ func (c *Chat) help(ctx context.Context, _ string) {
 	add(eidolon.FileWord+"PATH", "send a file with the message")
 	add(eidolon.AgentWord+"NAME", "bring the prompt of .eidolon/agents/NAME.md")
 	add(eidolon.ShellWord+"COMMAND", "run it; the result goes with the next message")
-	add("Ctrl-C", "end the turn; while nothing runs, two quick presses leave")
+	add("Ctrl-C", "end the turn; else clear the line; two quick presses on an empty one leave")
 	c.notice(strings.Join(lines, "\n"))
 	c.problems(ctx)
 }
@@ -213,6 +213,10 @@ func modelOf(f event.Facts) string {
 func (c *Chat) model(ctx context.Context, rest string) {
 	if rest == "" {
 		c.notice("The model is " + text.Name(modelOf(c.Conversation().Facts())) + ". /model NAME changes it.")
+		return
+	}
+	if c.World.Rehearses {
+		c.notice("nothing was changed: in a rehearsal the script answers, whatever the model is called")
 		return
 	}
 	c.set(ctx, agent.Change{Model: rest})

@@ -84,6 +84,10 @@ func (c *Chat) event(e event.Event, past bool) {
 	case event.ToolResult:
 		c.results = append(c.results, kept{record: e.Seq})
 		number = len(c.results)
+		if line, is := c.declined[e.Result.ID]; is && e.Result.Failed {
+			delete(c.declined, e.Result.ID)
+			e.Result = &event.Result{ID: e.Result.ID, Output: line}
+		}
 		if r := e.Result; !past && r.Change != nil && !r.Failed && !c.unasked.asked[r.ID] {
 			c.unasked.changed = true
 		}
@@ -119,8 +123,7 @@ func (c *Chat) event(e event.Event, past bool) {
 		c.retried = append(c.retried, e.Retry.Note())
 	case event.Ended:
 		c.View.Event(c.untold(e), 0)
-		if u := &c.unasked; u.changed && !u.told && c.World.Back != "" {
-			u.told = true
+		if c.unasked.tell(e.End) && c.World.Back != "" {
 			c.View.Notice("· changed without asking; " + c.World.Back)
 		}
 		c.ended(e, past)
@@ -129,10 +132,19 @@ func (c *Chat) event(e event.Event, past bool) {
 	c.View.Event(c.local(e), number)
 }
 
-// unasked is set once a file has changed without a question, which is reported once.
+// unasked is what files have changed without a question. It is reported once, and for each turn that was interrupted,
+// whose agent does not say what it has done.
 type unasked struct {
-	asked         map[string]bool // calls that were asked about
-	changed, told bool
+	asked   map[string]bool // calls that were asked about
+	changed bool            // in this turn
+	told    bool
+}
+
+// tell reports whether the end of a turn says that files were changed.
+func (u *unasked) tell(end *event.End) bool {
+	is := u.changed && (!u.told || end.Reason == event.Cancelled)
+	u.changed, u.told = false, u.told || is
+	return is
 }
 
 func (u *unasked) note(call *event.Call) {

@@ -154,9 +154,29 @@ func (c *Chat) asked(q *event.Ask) *Question {
 			c.ask(one)
 			return nil
 		}
-		return send(ctx, reply(words, lasting))
+		r := reply(words, lasting)
+		if r.Option == event.Deny {
+			c.decline(q, "refused", r.Text)
+		}
+		return send(ctx, r)
 	}
 	return one
+}
+
+// decline has the result of a call say what the person did with it: agents report all of it as a failure.
+func (c *Chat) decline(q *event.Ask, what, why string) {
+	if q.Tool == nil {
+		return
+	}
+	if why != "" {
+		what += ": " + why
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.declined == nil {
+		c.declined = map[string]string{}
+	}
+	c.declined[q.Tool.ID] = what
 }
 
 // reply takes y or yes for consent, a or always for consent for ever where that is offered, and everything else for a
@@ -209,6 +229,7 @@ func (c *Chat) form(q *event.Ask, send func(context.Context, event.Reply) error)
 		}
 		one.answer = func(ctx context.Context, words string) error {
 			if words == "" {
+				c.decline(q, "skipped", "")
 				return send(ctx, event.Reply{Option: event.Deny})
 			}
 			answers[ask.Question] = chosen(ask, words)

@@ -104,6 +104,9 @@ func (c *Chat) sessions(ctx context.Context, _ string) {
 		return
 	}
 	lines := []string{"Conversations about this directory; /resume ID continues one:"}
+	if c.World.Rehearses {
+		lines = []string{"Conversations about this directory; a rehearsal continues none of them:"}
+	}
 	if len(all) == 0 {
 		lines = []string{"There is no other conversation about this directory."}
 	}
@@ -130,6 +133,10 @@ func (c *Chat) known(ctx context.Context) ([]Session, bool) {
 
 // resume continues another conversation: the one named, by its id or the beginning of it, or one from a list.
 func (c *Chat) resume(ctx context.Context, id string) {
+	if c.World.Rehearses {
+		c.notice("nothing was changed: a rehearsal cannot continue a saved conversation")
+		return
+	}
 	all, ok := c.known(ctx)
 	if !ok {
 		return

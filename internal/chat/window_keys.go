@@ -206,13 +206,15 @@ func (h *hand) send(in Input) {
 
 func (h *hand) give(in Input) { h.queue = append(h.queue, in) }
 
-// stop is Ctrl-C: it empties the line, or ends what runs, or, twice, leaves.
+// stop is Ctrl-C: it ends what runs, and leaves the line alone; else it empties the line, or, twice, leaves.
 func (h *hand) stop() {
-	switch {
+	switch now := h.w.glance(); {
+	case now.busy:
+		h.interrupt()
 	case !h.w.editor.Empty() || h.w.editor.Searching():
 		h.w.editor.Set("")
 		h.show()
-	case h.w.glance().busy, !h.w.glance().opened: // before it is opened, an interrupt ends the call
+	case !now.opened: // an interrupt ends the call
 		h.interrupt()
 	case time.Since(h.ctrlC) < twice:
 		h.give(Input{Leave: true})

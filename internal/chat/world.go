@@ -16,6 +16,8 @@ type World struct {
 	Home string // the person's home directory
 	Bare bool   // exit, quit and q leave without a slash
 	From int64  // the first record of the conversation that is shown
+	// Rehearses: a script answers. There is no other model, and nothing that is saved goes on.
+	Rehearses bool
 
 	// Open opens another conversation.
 	Open func(ctx context.Context, n Next) (*conversation.Conversation, error)

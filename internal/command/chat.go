@@ -48,9 +48,9 @@ func (p Parts) chat() *contract.Command {
 			"/agent changes the agent,\n/resume with an earlier conversation. @file:PATH sends a file, " +
 			"@!COMMAND " +
 			"runs a command whose result travels with the next message.\n" +
-			"Ctrl-C ends the turn; pressed twice, it kills it. With no turn running, twice ends the conversation. A " +
-			"question is " +
-			"answered with a line that was typed\nafter it was asked; in a pipe the next line is the answer.",
+			"Ctrl-C ends the turn; pressed twice, it kills it. With no turn running it clears the line; on an " +
+			"empty one, twice ends the conversation.\nA question is answered with a line that was typed after it was " +
+			"asked; in a pipe the next line is the answer.",
 		Files: conversationFiles(
 			runFiles(),
 			contract.FileEffect{
@@ -113,7 +113,8 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 		if err != nil {
 			return nil, p.firstStart(c, err)
 		}
-		one.Greet = strings.Join(append([]string{greeting(conv)}, p.sees(conv.Facts(), c.Host.Home())...), "\n")
+		first := greeting(conv, c.Bool("rehearse"))
+		one.Greet = strings.Join(append([]string{first}, p.sees(conv.Facts(), c.Host.Home())...), "\n")
 		return conv, nil
 	})
 }
@@ -128,8 +129,11 @@ func needsTerminal(c *contract.Call) error {
 }
 
 // greeting is the first line of a chat.
-func greeting(conv *conversation.Conversation) string {
+func greeting(conv *conversation.Conversation, rehearsed bool) string {
 	facts := conv.Facts()
+	if rehearsed {
+		return facts.Agent + ", in a rehearsal: a script answers. /help lists the commands."
+	}
 	if of := cmp.Or(facts.Vendor, facts.Provider); facts.Model != "" && of != "" {
 		return facts.Model + " of " + of + ". /help lists the commands."
 	}

@@ -35,7 +35,7 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 	root, _ := config.ProjectRoot(dir)
 	private := enclosure.Credentials(p.guarded(c), home)
 	w := chat.World{
-		Dir: dir, Home: home, From: 1,
+		Dir: dir, Home: home, From: 1, Rehearses: c.Bool("rehearse"),
 		Open: func(ctx context.Context, n chat.Next) (*conversation.Conversation, error) {
 			r, err := nextRequest(ctx, c, first, n)
 			if err != nil {

@@ -164,6 +164,8 @@ func (l *loop) applyReply(s *step, reply event.Reply) *event.Denial {
 	case !reply.Stop && (reply.Option == event.Allow || reply.Option == event.Always):
 	case reply.Text != "":
 		return s.refused(true, "the user refused: %s", reply.Text)
+	case s.action.Form != nil && !reply.Stop:
+		return s.refused(true, "the user skipped the question")
 	default:
 		return s.refused(true, "the user refused")
 	}

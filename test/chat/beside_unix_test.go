@@ -164,3 +164,23 @@ func TestChangedWithoutAsking(t *testing.T) {
 		t.Errorf("told %d times", n)
 	}
 }
+
+// TestInterruptedAfterAChange: a turn that the person ends says that it has changed a file, after an earlier one too.
+func TestInterruptedAfterAChange(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"write":{"path":"one","content":"x"}},{"shell":"while test -e wait; do sleep 0.05; done"},
+		{"say":"Said."}]`)
+	w := p.open("--yolo")
+	w.await("test-model")
+	const told = "changed without asking; /undo takes it back"
+	w.enters("first")
+	w.await("Said.")
+	w.await(told)
+	p.write("wait", "")
+	w.enters("second")
+	w.await("⏺ Bash")
+	w.types("\x03")
+	w.await("interrupted")
+	w.await(told)
+	w.quits()
+}

@@ -33,7 +33,7 @@ func TestQuestions(t *testing.T) {
 	w.await("touch made")
 	w.await("y yes")
 	w.enters("not now, please")
-	w.await("the user refused: not now, please")
+	w.await("\nrefused: not now, please")
 	w.await("Said.")
 	w.enters("second")
 	w.await("+LINE 2")
@@ -79,7 +79,7 @@ func TestALetterAnswers(t *testing.T) {
 		t.Fatal("a letter of a search has answered it")
 	}
 	w.types("\x07\x15n") // one that stands alone does
-	w.await("the user refused")
+	w.await("\nrefused")
 	w.await("Said.")
 	w.quits()
 }
@@ -102,7 +102,7 @@ func TestAReasonIsNoLetter(t *testing.T) {
 	w.await("y yes")
 	w.pauses("")
 	w.types("y\x1b[Cou must not\r") // the key between them makes the first letter one by itself
-	w.await("the user refused: you must not")
+	w.await("\nrefused: you must not")
 	w.await("Said.")
 	w.quits()
 	if _, err := os.Stat(filepath.Join(p.work, "made")); err == nil {
@@ -132,8 +132,8 @@ func TestKeysOfATurn(t *testing.T) {
 	p := newPlace(t, `[{"shell":"while ! test -e go; do sleep 0.05; done"},{"say":"You said: ${input}"}]`)
 	w := p.open("--yolo")
 	w.await("test-model")
-	for _, key := range []string{"\x03", "\x1b"} {
-		w.enters("a turn")
+	for _, key := range []string{"\x03", "\x1b", "half a li\x03", "ne\x1b"} { // what is typed stays
+		w.enters("\x15a turn")
 		w.await("⏺ Bash")
 		w.types(key)
 		w.await("interrupted")
@@ -519,4 +519,45 @@ func TestScreenReaderIsAsked(t *testing.T) {
 	w.await("(no output)")
 	w.await("end")
 	w.quits()
+}
+
+// TestSkipped: a question that the person skips is neither refused nor a failure.
+func TestSkipped(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"ask":"Which colour?"},{"say":"Said."}]`)
+	w := p.open()
+	w.await("test-model")
+	w.enters("first")
+	w.await("Return skips")
+	w.enters("")
+	w.await("\nskipped")
+	w.await("Said.")
+	w.quits()
+	if shown := w.text(); strings.Contains(shown, "failed") || strings.Contains(shown, "refused") {
+		t.Error(shown)
+	}
+}
+
+// TestRehearsed: a rehearsal says that it is one, has no other model, and offers no conversation that it cannot
+// continue.
+func TestRehearsed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	w := p.open()
+	w.await("test-model")
+	w.enters("one")
+	w.await("\nok")
+	w.quits()
+	w = p.sized(80, 24, "chat", "--rehearse")
+	w.await("native, in a rehearsal: a script answers.")
+	w.enters("/model gpt-9")
+	w.await("nothing was changed: in a rehearsal")
+	w.enters("/sessions")
+	w.await("a rehearsal continues none of them")
+	w.enters("/resume")
+	w.await("a rehearsal cannot continue a saved conversation")
+	w.quits()
+	if shown := w.text(); strings.Contains(shown, "Which conversation?") || strings.Contains(shown, "gpt-9 now") {
+		t.Error(shown)
+	}
 }
