@@ -239,6 +239,10 @@ func (w *world) finish(r *running, failed bool) {
 	c := r.open
 	r.open = nil
 	w.note("%s ends %s, failed %v", r.who, c.ID, failed)
+	slow := time.Since(c.began) > time.Second && c.Kind == event.Shell
+	for _, name := range c.paths { // what others may have written during a long command explains nothing
+		w.vague[name] = w.vague[name] || r.who == agent && slow
+	}
 	for _, name := range c.paths { // of several calls the shim knows only what edits make of the whole
 		before, is := w.calls[name], c.Name+c.Command
 		if w.shim && r.who == agent && before != "" && (c.Kind == event.Shell || before != is) {

@@ -29,6 +29,7 @@ func Of(c event.Done, dir string) []touch.Claim {
 		for _, a := range guard.Alters(c.Command, workDir(&c.Call, dir), "") {
 			all = append(all, touch.Claim{
 				Path: a.Path, From: a.From, Whole: a.Whole, Removes: a.Removes, Beneath: a.Beneath,
+				Edit: a.Edit, Unsure: !a.Sure || c.Failed,
 			})
 		}
 		if strings.Contains(c.Command, begins) { // codex takes apply_patch out of a command

@@ -13,13 +13,14 @@ type Alteration struct {
 	Whole   bool   // what was there is replaced
 	Removes bool
 	Beneath bool // and everything beneath
+	Sure    bool // it has run for certain, if the line succeeded
+	Edit    Edit // nil: what it makes is not known
 }
 
 // Alters lists what the words of a line say that bash, in a directory, changes: what is written, made, moved or removed
 // under a name that stands in the line. What a program changes without naming it is not among that.
 func Alters(line, dir, home string) []Alteration {
-	s := Tools.look(line, Place{Root: dir, Dir: dir, Home: home})
-	return s.alters
+	return Tools.look(line, Place{Root: dir, Dir: dir, Home: home}).alters
 }
 
 // alter notes that a word names what is changed, if it is certain which file that is.
@@ -28,20 +29,24 @@ func (w *walker) alter(a word, at dirs, as Alteration) {
 		len(w.survey.alters) == maxNodes {
 		return
 	}
-	as.Path = resolve(at.list[0], a.text)
+	as.Path, as.Sure = resolve(at.list[0], a.text), w.sure.runs && w.inside == 0
 	w.survey.alters = append(w.survey.alters, as)
 }
 
 // altered notes what the words of a simple command say that it changes.
 func (w *walker) altered(name string, argv, targets []word, at dirs) {
 	args := argv[1:]
+	if w.sure.own != &argv[0] { // another command starts it
+		defer func(before sureness) { w.sure = before }(w.sure)
+		w.sure.runs = false
+	}
 	switch {
 	case name == "mv" || does(ofChangeLast, name, nil):
 		w.carried(name, argv, at)
 		return
 	case slices.Contains([]string{"rm", "rmdir", "unlink"}, name):
 		for _, a := range targets {
-			w.alter(a, at, Alteration{Removes: true, Beneath: name == "rm"})
+			w.alter(a, at, Alteration{Removes: true, Beneath: name == "rm", Edit: removed})
 		}
 		return
 	case name == "find":
@@ -51,8 +56,12 @@ func (w *walker) altered(name string, argv, targets []word, at dirs) {
 	if name == "chmod" || name == "chown" || name == "chgrp" { // the first is a mode or an owner
 		targets = targets[min(1, len(targets)):]
 	}
+	var edit Edit
+	if name == "touch" {
+		edit = touched
+	}
 	for _, a := range targets {
-		w.alter(a, at, Alteration{Whole: whole})
+		w.alter(a, at, Alteration{Whole: whole, Edit: edit})
 	}
 }
 

@@ -103,7 +103,7 @@ func (s *survey) verdict() Verdict {
 //	                                   └─▶ sweep: all other nodes ────────────▶ Ask or Deny
 func (s Set) look(line string, p Place) *survey {
 	sv := &survey{line: line}
-	w := &walker{set: s, place: p, survey: sv}
+	w := &walker{set: s, place: p, survey: sv, sure: sureness{runs: true, ends: true}}
 	if s == SysBuiltIn {
 		w.words(line)
 	}
@@ -130,6 +130,7 @@ type walker struct {
 	isFed bool
 
 	evaluates bool // bash may run a text that is quoted
+	sure      sureness
 }
 
 func (w *walker) add(p piece) { w.survey.pieces = append(w.survey.pieces, p) }
@@ -186,6 +187,7 @@ func (w *walker) text(source string, at dirs) dirs {
 	w.sets, w.loose = sets(file), dirs{lost: true}
 	w.loose = w.roams(file, at)
 	end := w.list(file.Stmts, at)
+	w.sure = sureness{}
 	w.sweep(file)
 	w.evaluations(file)
 	return end
@@ -337,8 +339,10 @@ func (a after) either() dirs { return a.succeeded.or(a.failed) }
 func same(at dirs) after { return after{at, at} }
 
 func (w *walker) list(stmts []*syntax.Stmt, at dirs) dirs {
-	for _, s := range stmts {
-		at = w.stmt(s, at).either()
+	runs := true
+	for i, s := range stmts {
+		w.within(runs, i == len(stmts)-1, func() { at = w.stmt(s, at).either() })
+		runs = runs && !leaves(s)
 	}
 	return at
 }
@@ -346,6 +350,7 @@ func (w *walker) list(stmts []*syntax.Stmt, at dirs) dirs {
 // stmt judges the statements that it understands: lists, pipes, conditions, groups and simple commands. sweep judges
 // the rest.
 func (w *walker) stmt(s *syntax.Stmt, at dirs) after {
+	w.prints(s)
 	for _, r := range s.Redirs {
 		w.redirect(r, at)
 	}
@@ -365,7 +370,7 @@ func (w *walker) stmt(s *syntax.Stmt, at dirs) after {
 	case *syntax.Block:
 		end = same(w.list(c.Stmts, at))
 	case *syntax.IfClause:
-		end = same(w.condition(c, at))
+		w.within(false, false, func() { end = same(w.condition(c, at)) })
 	case *syntax.TestClause:
 		w.test(c, at)
 	case *syntax.TimeClause:
@@ -373,7 +378,7 @@ func (w *walker) stmt(s *syntax.Stmt, at dirs) after {
 			end = w.stmt(c.Stmt, at)
 		}
 	default: // a loop, or a function that is called later
-		end = same(w.roams(c, at))
+		w.within(false, false, func() { end = same(w.roams(c, at)) })
 	}
 	if s.Negated {
 		end.succeeded, end.failed = end.failed, end.succeeded
@@ -387,18 +392,20 @@ func (w *walker) stmt(s *syntax.Stmt, at dirs) after {
 func (w *walker) binary(c *syntax.BinaryCmd, at dirs) after {
 	switch c.Op {
 	case syntax.AndStmt:
-		x := w.stmt(c.X, at)
-		y := w.stmt(c.Y, x.succeeded)
+		var x, y after
+		w.within(true, true, func() { x = w.stmt(c.X, at) })
+		w.within(w.sure.ends && !leaves(c.X), true, func() { y = w.stmt(c.Y, x.succeeded) })
 		return after{y.succeeded, x.failed.or(y.failed)}
 	case syntax.OrStmt:
-		x := w.stmt(c.X, at)
-		y := w.stmt(c.Y, x.failed)
+		var x, y after
+		w.within(true, false, func() { x = w.stmt(c.X, at) })
+		w.within(false, false, func() { y = w.stmt(c.Y, x.failed) })
 		return after{x.succeeded.or(y.succeeded), y.failed}
 	default:
 		w.piped(c)
 		w.feedPipe(c)
-		w.stmt(c.X, at)
-		w.stmt(c.Y, at)
+		w.within(true, false, func() { w.stmt(c.X, at) })
+		w.within(true, true, func() { w.stmt(c.Y, at) })
 		return same(at) // each side runs in its own shell
 	}
 }

@@ -22,6 +22,7 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 	}
 	p := piece{shape: simple, text: clip(slice(w.source, c)), argv: argv}
 	w.fed, w.isFed = w.feeds[c]
+	w.sure.own = &argv[0]
 	w.denied(&p, argv, at)
 	if wrapperOf(program(argv[0].text)).is("feeds") {
 		for text := range strings.FieldsSeq(w.fed) {
@@ -199,7 +200,7 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 	case how == knownText:
 		p.say(Ask, "a shell runs a text")
 		p.runsKnown = true
-		inner := walker{set: w.set, place: w.place, survey: w.survey, depth: w.depth + 1}
+		inner := walker{set: w.set, place: w.place, survey: w.survey, depth: w.depth + 1, sure: w.shellSure(argv)}
 		inner.text(text, at)
 	}
 }

@@ -258,7 +258,9 @@ func devicePath(path string) bool {
 // output judges > and everything else that opens a file for writing.
 func (w *walker) output(r *syntax.Redirect, at dirs) {
 	got := w.read(r.Word, at)
-	w.alter(got, at, Alteration{Whole: r.Op != syntax.AppOut && r.Op != syntax.AppAll && r.Op != syntax.RdrInOut})
+	w.alter(got, at, Alteration{
+		Whole: r.Op != syntax.AppOut && r.Op != syntax.AppAll && r.Op != syntax.RdrInOut, Edit: w.written(r),
+	})
 	p := piece{shape: redirect, text: clip(slice(w.source, r)), inner: w.depth > 0}
 	switch {
 	case devicePath(got.text):

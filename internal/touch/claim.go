@@ -15,10 +15,12 @@ import (
 //
 //   - if its calls, applied to what was there before the turn, make exactly what is there now, and one of them made it
 //     last;
-//   - if a call names the path, its last change lies within that call, and what was there before is nobody's but the
-//     snapshot's: somebody looked, or the call replaced it as a whole;
+//   - if calls that were over soon name the path, its last change lies within one, and what was there before is
+//     nobody's but the snapshot's: somebody looked, or the call replaced it as a whole;
 //   - if the last call about the path says that it removes it, and it is gone; or that it moves it, and it is the same
 //     file.
+//
+// What a call may have left out explains nothing.
 type Claim struct {
 	Path         string // absolute, without links
 	Began, Ended time.Time
@@ -30,12 +32,15 @@ type Claim struct {
 	Whole   bool   // what was there is replaced
 	Removes bool
 	Beneath bool // and everything beneath
+	Unsure  bool // it may not have come to that
 }
 
 // A call is recorded a moment after it began, and its files have the time of the kernel's tick.
 const (
 	late = mayBegin
 	tick = 50 * time.Millisecond
+	// soon is how long a call may take, of which is not known what it makes: others may write there meanwhile.
+	soon = 2 * time.Second
 )
 
 // Claim takes what a call says. It comes when the call is over.
@@ -94,6 +99,7 @@ func (w *Window) claims(name string) (all []Claim) {
 func (w *Window) explained(name string, before, after Moment) Verdict {
 	was, is := before.Status(name), after.Status(name)
 	all := w.claims(name)
+	sure := slices.DeleteFunc(slices.Clone(all), func(c Claim) bool { return c.Unsure })
 	switch {
 	case is.Mode.IsDir() && !present(was) && w.saysMade(name):
 		return Verdict{By: Agent}
@@ -102,24 +108,25 @@ func (w *Window) explained(name string, before, after Moment) Verdict {
 	case !chained(all, was, is):
 		return Verdict{Perhaps, Both}
 	}
-	if edited(all) {
-		made, known := replay(all, name, before)
+	if len(sure) > 0 && edited(sure) {
+		made, known := replay(sure, name, before)
 		switch {
-		case known && agrees(made, name, was, is, after) && last(all, is) >= 0:
+		case known && agrees(made, name, was, is, after) && last(sure, is) >= 0:
 			return Verdict{By: Agent}
-		case known:
+		case known && len(sure) == len(all):
 			return Verdict{Perhaps, Unexplained}
 		}
 	}
+	end := all[len(all)-1]
 	switch {
-	case !present(is) && all[len(all)-1].Removes:
+	case !present(is) && end.Removes && !end.Unsure:
 		return Verdict{By: Agent}
-	case !present(is):
+	case !present(is) && !end.Removes:
 		return Verdict{Perhaps, w.blind}
-	case moved(all, name, before, is) || timely(all, name, was, is):
+	case moved(sure, name, before, is) || len(sure) == len(all) && timely(all, name, was, is):
 		return Verdict{By: Agent}
 	}
-	return Verdict{Perhaps, Unexplained}
+	return Verdict{Perhaps, Untold}
 }
 
 // chained reports whether each call that somebody looked at found the path as the snapshot, or the call before, left
@@ -191,7 +198,7 @@ func agrees(made file, name string, was, is workspace.Status, after Moment) bool
 		return false
 	case !made.exists:
 		return true
-	case !is.Mode.IsRegular() || present(was) && was.Mode != is.Mode:
+	case !is.Mode.IsRegular() || present(was) && was.Mode != is.Mode || !present(was) && is.Mode&0o111 != 0:
 		return false
 	}
 	content, ok := after.Content(name)
@@ -213,7 +220,7 @@ func (c *Claim) replaces(name string) bool { return c.Whole && c.From == "" && c
 // timely reports whether the last change of a path lies within a call that names it, and no earlier one is of others.
 func timely(all []Claim, name string, was, is workspace.Status) bool {
 	last := last(all, is)
-	if last < 0 {
+	if last < 0 || slices.ContainsFunc(all, func(c Claim) bool { return c.Ended.Sub(c.Began) > soon }) {
 		return false
 	}
 	first, replaced, kept := 0, false, !present(was) || was.Mode == is.Mode

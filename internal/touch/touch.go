@@ -43,6 +43,7 @@ const (
 	Both        = "somebody else changed it too while the turn ran"
 	Unwatched   = "nothing saw who wrote it"
 	Unexplained = "it is not what the agent's calls say that they made of it"
+	Untold      = "a command of the agent names it, and what that made of it cannot be told"
 )
 
 // Moment is what a workspace was at a moment.

@@ -187,6 +187,9 @@ func TestWhatCallsExplain(t *testing.T) {
 		{"an edit of what a person wrote", touch.Claim{Edit: adds}, false, true, before, "person+agent", touch.Perhaps},
 		{"an edit that a person wrote over", touch.Claim{Edit: adds}, true, true, after, "before+agent", touch.Perhaps},
 		{"another edit than is said", touch.Claim{Edit: whole("x")}, true, true, 0, "agent", touch.Perhaps},
+		{"one that may not have run", touch.Claim{Unsure: true}, true, true, 0, "agent", touch.Perhaps},
+		{"an unsure edit", touch.Claim{Edit: adds, Unsure: true}, true, true, 0, "before+agent", touch.Perhaps},
+		{"a removal that may not have run", touch.Claim{Removes: true, Unsure: true}, true, true, 0, "", touch.Perhaps},
 		{"a removal", touch.Claim{Removes: true}, false, true, 0, "", touch.Agent},
 		{"a removal that is not said", touch.Claim{}, true, true, 0, "", touch.Perhaps},
 	} {
@@ -268,5 +271,19 @@ func (s *scene) pass() {
 		if s.status("clock").Changed > began.Add(400*time.Millisecond).UnixNano() {
 			return
 		}
+	}
+}
+
+// TestALongCallOfUnknownBytesIsPerhaps: others may write into the file that it holds.
+func TestALongCallOfUnknownBytesIsPerhaps(t *testing.T) {
+	for takes, want := range map[time.Duration]touch.By{time.Second: touch.Agent, time.Minute: touch.Perhaps} {
+		s := newScene(t)
+		s.log.Unseen(touch.Unwatched)
+		ended := time.Now()
+		s.write("f", "agent")
+		s.log.Claim(touch.Claim{
+			Path: s.at("f"), Whole: true, Began: ended.Add(time.Second/2 - takes), Ended: ended.Add(time.Second / 2),
+		})
+		s.judge("f", want)
 	}
 }

@@ -120,7 +120,8 @@ func (p *place) besides(r Record) neighbours {
 				if !doubted {
 					n.certain[name] = named
 				}
-				if r.Said && !one && (!doubted || why == touch.Both || why == touch.Unexplained) {
+				said := !doubted || why == touch.Both || why == touch.Unexplained || why == touch.Untold
+				if r.Said && !one && said {
 					n.said[name] = named
 				}
 			})

@@ -74,7 +74,7 @@ func TestARehearsedRunIsTakenBack(t *testing.T) {
 	if _, err := os.Stat(made); r.code != 0 || err != nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	r = w.run(nil, "undo", "--take-all")
+	r = w.run(nil, "undo")
 	if _, err := os.Stat(made); r.code != 0 || err == nil {
 		t.Errorf("the file is there after undo: %+v", r)
 	}

@@ -120,7 +120,7 @@ func (r *rollout) line(data []byte) {
 		r.calls[p.CallID] = p.Name
 		r.done.Begin(recordedCall(p.CallID, p.Name, p.Args, p.Input), cli.Time(rec.Time))
 	case "response_item/function_call_output", "response_item/custom_tool_call_output":
-		r.done.End(p.CallID, cli.Time(rec.Time), false)
+		r.done.End(p.CallID, cli.Time(rec.Time), r.failedShell(p.CallID, p.Output))
 		r.result(p.CallID, p.Output)
 	}
 }
@@ -305,6 +305,18 @@ func ranCommand(text string) (output string, failed, ran bool) {
 	}
 	code := regexp.MustCompile(`(?m)^Process exited with code (-?\d+)`).FindStringSubmatch(head)
 	return output, code != nil && code[1] != "0", code != nil
+}
+
+// failedShell reports whether a shell tool did not tell that its command succeeded.
+func (r *rollout) failedShell(id string, output json.RawMessage) bool {
+	switch r.calls[id] {
+	case "exec_command", "shell_command":
+	default:
+		return false
+	}
+	text, _ := outputText(output)
+	head, _, _ := strings.Cut(text, "\nOutput:\n")
+	return !regexp.MustCompile(`(?m)^(Process exited with code|Exit code:) 0$`).MatchString(head)
 }
 
 // outputText returns the text of a tool's result: a string, or a list of parts. script reports whether it is the error

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/cli"
@@ -133,6 +134,7 @@ func (o observer) After(agent.Exit) agent.Evidence {
 		Walls: view.State.Measured(), Records: []string{filepath.Join(o.store.Dir(), o.id+".jsonl")},
 	}
 	var denials []event.Denial
+	var calls cli.Calls
 	for entry, err := range view.Entries() {
 		if err != nil {
 			continue
@@ -140,7 +142,9 @@ func (o observer) After(agent.Exit) agent.Evidence {
 		switch r := entry.Record.(type) {
 		case session.Denied:
 			denials = append(denials, event.Denial{CallID: r.Call, Tool: r.Tool, Reason: r.Reason})
+			calls.Drop(r.Call)
 		case session.Message:
+			note(&calls, r, entry.Time)
 			if r.Usage != nil {
 				e.Answered = agent.Yes
 			}
@@ -157,7 +161,23 @@ func (o observer) After(agent.Exit) agent.Evidence {
 			}
 		}
 	}
+	e.Calls = calls.Done()
 	return e
+}
+
+// note takes the calls of tools that change files, and their results, out of a message.
+func note(calls *cli.Calls, m session.Message, at time.Time) {
+	kinds := map[string]event.ToolKind{
+		"Bash": event.Shell, "Write": event.Write, "Edit": event.Write, "MultiEdit": event.Write,
+	}
+	for _, b := range m.Blocks {
+		switch kind, known := kinds[b.Name]; {
+		case b.Kind == model.Result:
+			calls.End(b.ID, at, b.Failed)
+		case known && b.Kind == model.Call && b.Broken == "":
+			calls.Begin(event.NewCall(b.ID, b.Name, kind, b.Input, "file_path"), at)
+		}
+	}
 }
 
 // Decode reads the lines of start.
