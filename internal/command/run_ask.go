@@ -74,10 +74,16 @@ func (a *asker) ask(ctx context.Context, q run.Question) (answer run.Answer, ok 
 		}
 		answer = run.Answer{Text: line, At: time.Now().UTC(), By: os.Getpid()}
 		if q.Tool == "" {
-			if n, err := strconv.Atoi(line); err == nil && n > 0 && n <= len(q.Options) {
+			n, err := strconv.Atoi(line)
+			switch most := len(q.Options); {
+			case err != nil || most == 0:
+				return answer, true
+			case n > 0 && n <= most:
 				answer.Text = q.Options[n-1]
+				return answer, true
 			}
-			return answer, true
+			a.c.Say(fmt.Sprintf("There is no %d: type 1 to %d, or the answer in words.", n, len(q.Options)))
+			continue
 		}
 		word, rest, _ := strings.Cut(line, " ")
 		answer.Text = strings.TrimSpace(rest)

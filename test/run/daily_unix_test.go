@@ -53,7 +53,7 @@ func TestAskedInPlace(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	rehearse := []string{"run", "--rehearse", "-p", "the task"} // by the native agent, which is the usual one
-	shown, code := p.atTerminal([][2]string{{"\n> ", "1\r"}}, rehearse...)
+	shown, code := p.atTerminal([][2]string{{"\n> ", "5\r"}, {"in words.", "1\r"}}, rehearse...)
 	asked := strings.Count(shown, "? Shall the greeting stay?")
 	if code != 0 || !strings.Contains(shown, "native: done") || asked != 1 || p.read("greeting.txt") != "Hello!\n" {
 		t.Errorf("%d: %s", code, shown)
