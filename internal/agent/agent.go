@@ -72,8 +72,8 @@ type About struct {
 	Caches []string // names in the temporary directory under which it stores what it has compiled
 	// patterns of names in the temporary directory for what only the agent itself reads again, while it runs
 	Scratch []string
-	// empty directories that its sandbox creates in each directory where commands may write, and that stay there if it
-	// is killed
+	// empty directories and files that its sandbox creates in each directory where commands may write, and that stay
+	// there, if only because it is killed
 	Placeholders []string
 	Parts        []string // files of the agent that its command line names, absolute
 	// RepoEffect describes what the agent does in a conversation with a trusted file of a repository, or returns ""

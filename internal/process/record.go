@@ -167,11 +167,12 @@ func Tidy(dir string) {
 	}
 }
 
-// RemoveEmpty removes those paths that are empty directories.
+// RemoveEmpty removes those paths that are empty directories or empty files.
 func RemoveEmpty(paths []string) {
 	for _, path := range paths {
-		if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeDir {
-			_ = os.Remove(path) // fails unless it is empty
+		info, err := os.Lstat(path)
+		if err == nil && (info.IsDir() || info.Mode().IsRegular() && info.Size() == 0) {
+			_ = os.Remove(path) // a directory only if it is empty
 		}
 	}
 }

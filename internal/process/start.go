@@ -47,7 +47,7 @@ type Plan struct {
 	// needed
 	Bound  bool
 	Files  []*os.File // become the descriptors from 3 on, on Unix; the caller closes them
-	Leaves []string   // directories that do not exist now, and are removed if they are empty when the child has ended
+	Leaves []string   // files and directories that do not exist now, and are removed if they are empty when it has ended
 	// called once, before Wait returns, when nothing of the child is left; it may correct the ending; nil: not started
 	After func(*Ending)
 }
@@ -217,6 +217,9 @@ func (c *Child) Wait() Ending {
 	<-c.done
 	return c.final
 }
+
+// Tidy removes already what of Plan.Leaves is there and empty.
+func (c *Child) Tidy() { RemoveEmpty(c.plan.Leaves) }
 
 // settle runs when nothing of the child is left.
 func (c *Child) settle() {

@@ -24,6 +24,7 @@ type trial struct {
 const (
 	crowded     = "others work in the directory"
 	anyTrickle  = "a byte after the other"
+	flooded     = "a command says 300 MB"
 	trickle     = `{"byte":"2ms"}`
 	overAdapter = "adapter"
 )
@@ -31,7 +32,7 @@ const (
 // trials are all: neighbours differ in everything, so that a part of them has some of each.
 func trials() []trial {
 	var all []trial
-	circumstances := append(slices.Sorted(maps.Keys(paces())), anyTrickle, crowded)
+	circumstances := append(slices.Sorted(maps.Keys(paces())), anyTrickle, flooded, crowded)
 	for k := range circumstances {
 		for i, s := range subjects() {
 			name := s.driver.Name()
@@ -45,12 +46,20 @@ func trials() []trial {
 					list = adapted()
 				}
 				for l, e := range list {
-					all = append(all, trial{name, transport, circumstances[(i+j+k+l)%len(circumstances)], e})
+					in := circumstances[(i+j+k+l)%len(circumstances)]
+					// the command runs unasked; the other agents keep its output, and take minutes
+					floods := e.kill == 0 && slices.Contains(e.args, "--yolo") && (name == "claude" || name == "codex")
+					if in != flooded || floods {
+						all = append(all, trial{name, transport, in, e})
+					}
 				}
 			}
 		}
 	}
-	const stride = 211 // has no divisor in common with the length, so that each comes once
+	stride := 211
+	for len(all)%stride == 0 { // each comes once if it has no divisor in common with the length
+		stride += 2
+	}
 	mixed := make([]trial, len(all))
 	for i := range all {
 		mixed[i] = all[i*stride%len(all)]
@@ -58,8 +67,8 @@ func trials() []trial {
 	return mixed
 }
 
-// TestVerdictsAtAPace: what omniagent run says of each ending is the same if the model is slow, or if a person and a
-// second run work in the directory meanwhile.
+// TestVerdictsAtAPace: what omniagent run says of each ending is the same if the model is slow, if a command of the agent
+// floods it, or if a person and a second run work in the directory meanwhile.
 func TestVerdictsAtAPace(t *testing.T) {
 	hermetic.Long(t)
 	needAgents(t)
@@ -78,9 +87,13 @@ func TestVerdictsAtAPace(t *testing.T) {
 			default:
 				b.adaptPublished()
 			}
-			if c.in == crowded {
+			switch c.in {
+			case crowded:
 				defer b.crowd(e.kill == 0)()
-			} else {
+			case flooded:
+				const flood = `[{"shell":"yes 'one line of a great many' | head -c 300000000"},`
+				e.script = strings.Replace(e.script, "[", flood, 1)
+			default:
 				e = e.slowed(c.in)
 			}
 			b.shows(e, flags...)
@@ -168,5 +181,20 @@ func (b *bench) crowd(runs bool) (stop func()) {
 				b.t.Error(err)
 			}
 		}
+	}
+}
+
+// TestACommandThatChangesNothing: what the sandbox of an agent makes for itself, to mount something there, is no change.
+func TestACommandThatChangesNothing(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	for _, agent := range []string{"claude", "codex"} { // which have one
+		t.Run(agent, func(t *testing.T) {
+			t.Parallel()
+			newBench(t, agent).shows(ending{
+				name: "unchanged", script: `[{"shell":"echo hi"},{"say":"All is well."}]`, args: []string{"--auto-edit"},
+				status: "succeeded", reason: "done_unchanged",
+			})
+		})
 	}
 }

@@ -31,7 +31,14 @@ func New() agent.Driver {
 			Traps:       traps,
 			Settings:    []string{".claude", ".claude.json"},
 			OwnSettings: []string{".claude/.cc-writes"}, // made by its own sandbox
-			Private:     []string{".claude", ".claude.json", ".config/claude", "Library/Application Support/Claude"},
+			// where its sandbox mounts what commands must not make; what is in another comes first
+			Placeholders: []string{
+				".claude/.cc-writes", ".claude", ".git/config.worktree", ".git/glab-cli", ".git/remotes",
+				".git/worktrees", ".git/info/.claude-sandbox-noreplace", ".git/objects/info/.claude-sandbox-noreplace",
+				".git/objects/info/alternates", ".git/objects/info/commit-graphs/.claude-sandbox-noreplace",
+				".git/objects/info/commit-graphs",
+			},
+			Private: []string{".claude", ".claude.json", ".config/claude", "Library/Application Support/Claude"},
 			// Pinned: without a version, npm on node 20 silently installs the older 2.1.197.
 			InstallCommand: "npm install -g @anthropic-ai/claude-code@" + measured,
 			Login:          "claude auth login",

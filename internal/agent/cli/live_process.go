@@ -154,6 +154,9 @@ func (m *live) handle(p *running, e event.Event) {
 	case event.TurnBegan:
 		p.works = true
 	case event.Ended:
+		if m.services.Around != nil { // with the mounts of its own sandbox gone, ours still hold
+			p.child.Tidy()
+		}
 		m.ended(p, e)
 		return
 	}
