@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/agent"
 	"omniagent/internal/agent/native"
 	"omniagent/internal/contract"
+	"omniagent/internal/modelserver"
 	"omniagent/internal/setting"
 	"omniagent/internal/shell"
 )
@@ -24,6 +25,7 @@ func TestMatrixPages(t *testing.T) {
 		t.Skip("the pages tell what holds on Linux; some rows differ by system")
 	}
 	hold(t, "docs/exit-codes.md", generated(t, "docs/exit-codes.md", "exits", exitTable(Ours().Agents)))
+	hold(t, "docs/shim.md", generated(t, "docs/shim.md", "script", "```text\n"+modelserver.ScriptText+"```\n"))
 	hold(t, "docs/agents.md", generated(t, "docs/agents.md", "matrix", agentTable(Ours().Agents)))
 	pages := []string{}
 	for _, d := range Ours().Agents {

@@ -17,6 +17,7 @@ import (
 	"omniagent/internal/agent/opencode"
 	"omniagent/internal/contract"
 	"omniagent/internal/model"
+	"omniagent/internal/modelserver"
 	"omniagent/internal/provider"
 	"omniagent/internal/shim"
 	"omniagent/internal/tool"
@@ -68,6 +69,9 @@ func (p Parts) app() contract.App {
 		Topics: []contract.Topic{{
 			Name: "agents", Summary: "what each agent does with the flags",
 			Text: func() string { return matrixHelp(p.Agents) },
+		}, {
+			Name: "script", Also: []string{"rehearse", "rehearsal"}, Summary: "what a scripted model says: --rehearse",
+			Text: func() string { return modelserver.ScriptText },
 		}},
 		Complete: p.completions,
 		Keys:     slices.Concat(shim.Keys(), ownKeys(), agentKeys(p.Agents)),

@@ -13,6 +13,12 @@ import (
 
 const maxScript = 16 << 20
 
+// notScript is the fault of a script.
+func notScript(format string, args ...any) *fault.Fault {
+	return fault.New(fault.ArgError, format, args...).
+		Hint("--rehearse alone has a script of its own; what one holds: omniagent help script")
+}
+
 // rehearse starts the scripted model for one run. usual is the script where no file is named; empty: it says ok. asked
 // is how many of its questions are answered already.
 func rehearse(script, usual, home string, asked int) (agent.Rehearsal, func(), error) {
@@ -25,8 +31,7 @@ func rehearse(script, usual, home string, asked int) (agent.Rehearsal, func(), e
 	}
 	backend, err := modelserver.ParseScript(text)
 	if err != nil {
-		return agent.Rehearsal{}, nil, fault.New(fault.ArgError, "--rehearse: %s is not a script", script).
-			Because(err).Hint("--rehearse alone has a script of its own")
+		return agent.Rehearsal{}, nil, notScript("--rehearse: %s is not a script", script).Because(err)
 	}
 	options := modelserver.Options{Key: "sk-" + ident.Hex(16), Hurry: true}
 	server, err := modelserver.Start(backend.After(asked), options)
@@ -43,11 +48,9 @@ func readScript(path string) ([]byte, error) {
 	data, err := workspace.ReadFile(path, maxScript)
 	switch {
 	case errors.Is(err, fault.Unsafe), errors.Is(err, fault.FieldTooLarge):
-		return nil, fault.New(fault.ArgError, "--rehearse: %s is not a file of at most 16 MiB", path).
-			Hint("--rehearse alone has a script of its own")
+		return nil, notScript("--rehearse: %s is not a file of at most 16 MiB", path)
 	case err != nil:
-		return nil, fault.New(fault.ArgError, "--rehearse: the script cannot be read").
-			Because(err).Hint("--rehearse alone has a script of its own")
+		return nil, notScript("--rehearse: the script cannot be read").Because(err)
 	}
 	return data, nil
 }

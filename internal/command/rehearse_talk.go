@@ -31,19 +31,30 @@ const runScript = `[
 	{"say": "I wrote greeting.txt. This was a rehearsal: a script answered, not a model."}
 ]`
 
+// reviewScript is a review without a model, which finds nothing.
+const reviewScript = `[{"say": "{\"findings\": 0}"}]`
+
 func rehearsalParams() []contract.Param {
 	return []contract.Param{
 		{
 			Name: "rehearse", Kind: contract.Bool, Help: "on a scripted model: no key, no network, no cost",
 			Else: "; a file is named with --script FILE",
 		},
-		{Name: "script", Kind: contract.File, Help: "with --rehearse: what the model says: docs/shim.md"},
+		{Name: "script", Kind: contract.File, Help: "with --rehearse: what the model says: help script"},
 	}
 }
 
 func rehearsalRules() []contract.Rule {
 	return []contract.Rule{
 		{If: "rehearse", Not: []string{"provider", "model", "api-base", "resume", "continue"}},
+		{If: "script", Then: []string{"rehearse"}},
+	}
+}
+
+// runRehearsal are the rules of a run, which is a conversation of its own.
+func runRehearsal() []contract.Rule {
+	return []contract.Rule{
+		{If: "rehearse", Not: []string{"provider", "model", "api-base"}},
 		{If: "script", Then: []string{"rehearse"}},
 	}
 }
@@ -101,7 +112,11 @@ func rehearsedRun(c *contract.Call, o *opener, r *run.Run) (stop func(), err err
 		return func() {}, nil
 	}
 	home := rehearsalHome(c, r.ID)
-	by, end, err := rehearse(r.Script, runScript, home, r.Asks())
+	usual := runScript
+	if c.Command.Path == "review" {
+		usual = reviewScript
+	}
+	by, end, err := rehearse(r.Script, usual, home, r.Asks())
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,8 @@ func (p Parts) review() *contract.Command {
 			},
 			{Name: "look-at", Kind: contract.Text, MaxLen: 4096, Help: "what matters most"},
 			{Name: "sarif", Kind: contract.File, Help: "file to write as SARIF 2.1.0"},
-		}, runApproval()[0]), runStart()[:2]...),
+		}, runApproval()[0]), append(runStart()[:2], rehearsalParams()...)...),
+		Rules: runRehearsal(),
 		Stdin: &contract.Stdin{Format: "diff", Lines: true},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "nothing was found that counts"},

@@ -61,14 +61,12 @@ func (p Parts) run() *contract.Command {
 				Help: "longest silence of the agent; default: run.idle_timeout",
 			},
 		}, slices.Concat(rehearsalParams(), runForks(), runApproval())...), runStart()...),
-		Rules: []contract.Rule{
-			{If: "rehearse", Not: []string{"provider", "model", "api-base"}},
-			{If: "script", Then: []string{"rehearse"}},
+		Rules: append(runRehearsal(), []contract.Rule{
 			{If: "race", Not: []string{"agent", "detach", "batch", "parallel"}},
 			{If: "batch", Not: []string{"task", "detach"}},
 			{If: checkOutside, Then: []string{"check"}},
 			{If: "parallel", Then: []string{"batch", "fork"}},
-		},
+		}...),
 		Instead: p.inFork,
 		Stdin:   &contract.Stdin{Format: "text"},
 		Output:  contract.TypeOf[handedOver](),

@@ -7,11 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"omniagent/internal/contract"
 	"omniagent/internal/enclosure"
+	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/pathname"
 	"omniagent/internal/shell"
 )
 
@@ -143,5 +146,19 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 	if c.Host.StdinTerminal {
 		program.Terminal = os.Stdin
 	}
-	return walls.Run(program)
+	exit, err := walls.Run(program)
+	tellLost(c, w, walls)
+	return exit, err
+}
+
+// tellLost says which files end with the walls.
+func tellLost(c *contract.Call, w enclosure.Wanted, walls *enclosure.Enclosure) {
+	places := []string{pathname.Real(w.Root)}
+	for _, path := range slices.Concat(w.Roots, w.Hide) {
+		places = append(places, pathname.Real(path))
+	}
+	end := event.End{NotKept: enclosure.Left(w.Temp, walls.SeenTemp(w.Temp), places), KeptBy: "--write DIR"}
+	if lost := end.Lost(); lost != "" {
+		logLine(c, "%s", lost)
+	}
 }

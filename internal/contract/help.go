@@ -26,7 +26,8 @@ type Task struct {
 // Topic is a page of the help that is about no single command.
 type Topic struct {
 	Name    string
-	Summary string // one line, no period
+	Also    []string // further names by which it is found
+	Summary string   // one line, no period
 	Text    func() string
 }
 
@@ -111,7 +112,7 @@ func (p *Program) helpPage(words []string) (func(*helpPage), *fault.Fault) {
 		return func(h *helpPage) { p.commandHelp(h, command) }, nil
 	}
 	for _, t := range p.topics() {
-		if t.Name == path {
+		if t.Name == path || slices.Contains(t.also, path) {
 			return func(h *helpPage) {
 				t.write(h)
 				if p.begins(path) {
@@ -152,6 +153,7 @@ func (p *Program) paths() []string {
 // topic is a Topic as it is written.
 type topic struct {
 	Name, Summary string
+	also          []string
 	write         func(*helpPage)
 }
 
@@ -159,12 +161,12 @@ type topic struct {
 func (p *Program) topics() []topic {
 	list := []topic{}
 	for _, t := range p.Topics {
-		list = append(list, topic{t.Name, t.Summary, func(h *helpPage) { h.text(t.Text()) }})
+		list = append(list, topic{t.Name, t.Summary, t.Also, func(h *helpPage) { h.text(t.Text()) }})
 	}
 	return append(list,
-		topic{"flags", "every flag that is not a command's own", p.flagsHelp},
-		topic{"environment", "variables of its own", p.environmentHelp},
-		topic{"exit-codes", "what each exit code means", p.exitsHelp})
+		topic{"flags", "every flag that is not a command's own", nil, p.flagsHelp},
+		topic{"environment", "variables of its own", nil, p.environmentHelp},
+		topic{"exit-codes", "what each exit code means", nil, p.exitsHelp})
 }
 
 // commandHelp writes everything about a command, for people.

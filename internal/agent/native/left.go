@@ -1,8 +1,6 @@
 package native
 
 import (
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,33 +50,12 @@ func (l *leftovers) take() (paths []string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	entries, _ := os.ReadDir(l.dir)
-	for _, entry := range entries {
-		path := filepath.Join(l.as, entry.Name())
-		stays := func(place string) bool { return pathname.Within(path, place) } // is mounted there
-		if !l.words[entry.Name()] || slices.ContainsFunc(l.places, stays) {
-			continue
-		}
-		if entry.IsDir() {
-			path += string(filepath.Separator)
-		}
-		if !slices.Contains(l.told, path) && holdsFile(filepath.Join(l.dir, entry.Name())) {
+	for _, path := range enclosure.Left(l.dir, l.as, l.places) {
+		if l.words[filepath.Base(path)] && !slices.Contains(l.told, path) {
 			l.told, paths = append(l.told, path), append(paths, path)
 		}
 	}
 	return paths
-}
-
-// holdsFile reports whether a path is a file or a link, or a directory with one.
-func holdsFile(path string) (found bool) {
-	_ = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
-		if err == nil && (entry.Type().IsRegular() || entry.Type()&fs.ModeSymlink != 0) {
-			found = true
-			return fs.SkipAll
-		}
-		return nil
-	})
-	return found
 }
 
 // tells adds the paths that are not kept to the end of a turn.
@@ -99,10 +76,7 @@ func (l *leftovers) tells(tell func(event.Event)) func(event.Event) {
 
 // leaves begins to record what commands behind walls leave in their temporary directory.
 func (m *Mind) leaves(o *Options, walls *enclosure.Enclosure, temp string) {
-	m.left.dir, m.left.as, m.left.words = temp, temp, map[string]bool{}
-	if walls.Claim().Name == "namespaces" {
-		m.left.as = "/tmp"
-	}
+	m.left.dir, m.left.as, m.left.words = temp, walls.SeenTemp(temp), map[string]bool{}
 	for _, place := range append([]string{o.Dir, o.Home}, o.Terms.Dirs...) {
 		m.left.places = append(m.left.places, pathname.Real(place))
 	}
