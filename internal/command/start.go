@@ -25,10 +25,13 @@ func (p Parts) start() *contract.Command {
 		Params: p.startFlags(),
 		Rules:  rehearsalRules(),
 		Exits: []contract.Exit{
-			{Code: contract.Success, When: "there is an answer"},
-			{Code: contract.GeneralError, When: "the turn failed; its result says why"},
-			{Code: contract.ArgError, When: "wrong call, or no such session"},
-			contract.BlockedByPolicy("a tool needed approval and nobody could be asked"),
+			{
+				Code: contract.Success,
+				When: "there is an answer to the last message, or the host interrupted it or sent none",
+			},
+			{Code: contract.GeneralError, When: "the last turn failed; its result says why"},
+			{Code: contract.ArgError, When: "wrong call, no such session, or no line of standard input could be read"},
+			contract.BlockedByPolicy("in the last turn a tool needed approval and nobody could be asked"),
 		},
 		Children: append(p.agentPrograms(), contract.Subprocess{Binary: "sh", CallerArgs: []string{}}),
 		Network:  modelAPI(),

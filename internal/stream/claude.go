@@ -276,12 +276,15 @@ const bypassRefused = "Cannot set permission mode to bypassPermissions because t
 // Refuse implements Dialect.
 func (d *Claude) Refuse(f *fault.Fault) [][]byte { return d.Encoder.Refuse(f) }
 
+// Wrong implements Dialect: it has no line for that.
+func (*Claude) Wrong(error) [][]byte { return nil }
+
 // Gone implements Dialect.
 func (d *Claude) Gone() { d.over.Do(func() { close(d.gone) }) }
 
 // Code implements Dialect with the exit codes of Claude Code, which has none for a denial.
 func (d *Claude) Code(h *Host, last *event.End) int {
-	if last == nil && h.Stays || last != nil && last.OK {
+	if last == nil && h.Stays && !h.refused || last != nil && last.OK {
 		return done
 	}
 	return failed

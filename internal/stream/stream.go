@@ -40,6 +40,7 @@ const (
 const (
 	done    = 0
 	failed  = 1
+	misused = 2
 	blocked = 3
 )
 
@@ -52,6 +53,8 @@ type Dialect interface {
 	Event(e event.Event) [][]byte
 	// Refuse returns the whole stream of a conversation that cannot begin.
 	Refuse(f *fault.Fault) [][]byte
+	// Wrong returns the lines for a line of the other side that could not be read, if any.
+	Wrong(why error) [][]byte
 	// Read parses a line of the other side, in the reader's goroutine. An empty Frame is ignored.
 	Read(line []byte) (Frame, error)
 	// Gone is called when the other side's input has ended.
@@ -92,7 +95,8 @@ type Host struct {
 	lastSteer   <-chan struct{} // closed when what became of the last steer has been told
 	failCode    fault.Code      // why the last turn failed
 	last        *event.End
-	denied      bool
+	denied      bool // in the last turn
+	refused     bool // a line of the other side could not be read
 	signal      os.Signal
 	outputError error         // set when standard output cannot be written
 	closing     func()        // stops waiting for the closing; nil: the conversation is not being closed
@@ -391,6 +395,9 @@ func (h *Host) sent(f Frame, turn int64, steered bool, err error) {
 func (h *Host) event(e event.Event) {
 	switch e.Kind {
 	case event.Prompted:
+		if e.Turn != h.newest {
+			h.denied, h.failCode = false, ""
+		}
 		h.open[e.Turn], h.newest = true, e.Turn
 	case event.Retry:
 		h.Detail("asking again in %s, attempt %d of %d failed: %s", e.Retry.After.Round(time.Millisecond),
@@ -451,7 +458,9 @@ func (h *Host) input(ctx context.Context, said Input) {
 	f := said.Frame
 	switch {
 	case said.Err != nil:
+		h.refused = true
 		h.Log("ignored a line on standard input: %v", said.Err)
+		h.write(h.Dialect.Wrong(said.Err))
 	case f.User != nil && h.signal != nil:
 		h.Log("a message was passed over: the conversation is being ended")
 	case f.User != nil && !h.Stays:

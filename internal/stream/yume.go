@@ -82,16 +82,25 @@ func (y *Yume) taken(turn int64, steered bool) [][]byte {
 	return y.encoder.Queued(turn)
 }
 
-// Code implements Dialect: failure, denial or success.
+// Wrong implements Dialect.
+func (y *Yume) Wrong(why error) [][]byte { return y.encoder.Wrong(why) }
+
+// Code implements Dialect: failure, denial or success of the last turn. It is success where the host interrupted it.
 func (y *Yume) Code(h *Host, last *event.End) int {
 	switch {
-	case last == nil && h.Stays:
+	case last == nil && h.Stays && !h.refused:
 		return done
-	case last != nil && !last.OK && !h.Stays && h.failCode == fault.Blocked: // a denial ended it, or its own policy
-		return blocked
-	case last == nil || !last.OK && !h.Stays:
+	case last == nil && h.Stays:
+		return misused
+	case last == nil:
 		return failed
-	case h.denied && !h.Quiet && !h.Stays:
+	case !last.OK && h.Stays && last.Reason == event.Cancelled:
+		return done
+	case !last.OK && h.failCode == fault.Blocked: // a denial ended it, or its own policy
+		return blocked
+	case !last.OK:
+		return failed
+	case h.denied && !h.Quiet:
 		return blocked
 	}
 	return done

@@ -48,6 +48,37 @@ func TestPersistent(t *testing.T) {
 	}
 }
 
+// TestCodeOfFrames: over frames the exit code is that of the last turn, and a line that is not taken is told.
+func TestCodeOfFrames(t *testing.T) {
+	t.Parallel()
+	const one, bad = `{"type":"user","content":"one"}`, `{"type":"user","mesage":{"role":"user","content":"one"}}`
+	for name, tt := range map[string]struct {
+		script, frames string
+		exit, refused  int
+	}{
+		"it failed":            {`[{"error":400}]`, one, 1, 0},
+		"nobody was asked":     {`[{"shell":"touch x"},{"say":"no"}]`, one, 3, 0},
+		"nothing can be read":  {`[{"say":"fine"}]`, bad, 2, 1},
+		"the first cannot be":  {`[{"say":"fine"}]`, bad + "\n" + one, 0, 1},
+		"nothing was asked of": {`[{"say":"fine"}]`, "", 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.write(t, "script.json", tt.script)
+			r := p.launch(t, nil, "--rehearse", "--script", filepath.Join(p.work, "script.json"), "--input-format",
+				"stream-json", "--permission-mode", "interactive")
+			r.say(tt.frames)
+			_ = r.stdin.Close()
+			<-r.ended
+			told, exit := strings.Join(r.lines, "\n"), r.cmd.ProcessState.ExitCode()
+			if refused := strings.Count(told, `"subtype":"error",`); exit != tt.exit || refused != tt.refused {
+				t.Errorf("exit %d, %d refused\n%s\n%s", exit, refused, told, r.stderr.String())
+			}
+		})
+	}
+}
+
 // TestInterruptTool: what a tool started is gone, the call has a result, and the session goes on.
 func TestInterruptTool(t *testing.T) {
 	t.Parallel()

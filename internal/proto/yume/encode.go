@@ -311,6 +311,14 @@ func (e *Encoder) systemError(f *fault.Fault) [][]byte {
 	})
 }
 
+// Wrong says that a line of the host was not taken. It is about no turn.
+func (e *Encoder) Wrong(why error) [][]byte {
+	return encode(line{
+		Type: "system", Subtype: "error", Session: e.Session, Message: "a line on standard input was not taken: " +
+			text.Visible(why.Error()), Code: string(fault.ArgError),
+	})
+}
+
 // Refuse returns the whole stream of a conversation that cannot begin.
 func (e *Encoder) Refuse(f *fault.Fault) [][]byte {
 	return append(e.systemError(f), e.end(event.Event{Kind: event.Ended, End: &event.End{Reason: event.FailedTurn}})...)
