@@ -134,7 +134,7 @@ func (p Parts) forkApply() *contract.Command {
 		Files:    undoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
 		Exits: []contract.Exit{
-			{Code: contract.Success, When: "all of it is in the workspace"},
+			{Code: contract.Success, When: "all of it is in the workspace; with --dry-run always"},
 			{Code: contract.PartialFailure, When: "data.files says what is not", Changed: contract.Some},
 			noFork(),
 			{Code: contract.Conflict, When: "git is at work there, or this is the fork"},

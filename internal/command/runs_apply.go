@@ -64,7 +64,7 @@ func (p Parts) runsApply() *contract.Command {
 		Files:    undoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
 		Exits: []contract.Exit{
-			{Code: contract.Success, When: "all of it is here"},
+			{Code: contract.Success, When: "all of it is here; with --dry-run always"},
 			{Code: contract.PartialFailure, When: "see data.files", Changed: contract.Some},
 			{Code: contract.NotFound, When: "no such run or fork"},
 			{Code: contract.Conflict, When: "git is at work there, or this is the fork"},

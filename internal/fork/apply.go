@@ -54,9 +54,10 @@ const (
 	justChanged = "it was changed while this was at work"
 	staysInFork = "the fork's commits use a commit of this submodule that exists only in the fork; push it or fetch " +
 		"it before you delete the fork"
-	notSaved   = "the snapshot does not have what is here, so undo could not bring it back"
-	incomplete = "the commits stay in the fork, because their history is incomplete here; fetch it here, or push them"
-	inTheWay   = "a directory that it lies in has become something else"
+	stillMarked = "the marks of an earlier call still stand in it"
+	notSaved    = "the snapshot does not have what is here, so undo could not bring it back"
+	incomplete  = "the commits stay in the fork, because their history is incomplete here; fetch it here, or push them"
+	inTheWay    = "a directory that it lies in has become something else"
 )
 
 // journal records what an Apply is about to do. It exists until that is done.
@@ -265,6 +266,9 @@ func (a *applying) decide(name string, m, t *side) error {
 	}
 	b := a.was.of(name, m)
 	if unchanged, err := b.is(t); err != nil || unchanged {
+		if err == nil && a.marks(m) && !a.marks(t) {
+			a.conflict(name, stillMarked)
+		}
 		return err
 	}
 	if t == nil && b.known && !b.there {
@@ -293,6 +297,16 @@ func (a *applying) decide(name string, m, t *side) error {
 		return err
 	}
 	return a.merge(s, b)
+}
+
+// marks reports whether the marks of a conflict with this fork stand in a file.
+func (a *applying) marks(s *side) bool {
+	if s == nil || !s.isFile() {
+		return false
+	}
+	data, err := s.content()
+	return err == nil && bytes.Contains(data, []byte("<<<<<<< workspace\n")) &&
+		bytes.Contains(data, []byte(">>>>>>> fork "+a.Name+"\n"))
 }
 
 // merge plans the step for a path that both have changed.

@@ -99,6 +99,14 @@ func TestWhatTwoRunsDifferIn(t *testing.T) {
 	if p.read("lines.txt") != "A\nb\nC\n" || !strings.Contains(p.read("both.txt"), "<<<<<<<") || d2.Error == nil {
 		t.Errorf("%+v: %q, %q", d2, p.read("lines.txt"), p.read("both.txt"))
 	}
+	again := p.fork(3, "runs", "apply", two)
+	if len(again.Data.Files) != 1 || again.Data.Files[0].Result != "kept" || again.Data.Turn != "" {
+		t.Errorf("the marks still stand: %+v", again)
+	}
+	marked := p.read("both.txt")
+	p.put("both.txt", "one and two\n")
+	p.fork(0, "runs", "apply", two)
+	p.put("both.txt", marked)
 	p.fork(0, "undo")
 	p.fork(0, "undo")
 	if got := p.git("status", "--porcelain"); got != "" {
