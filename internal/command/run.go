@@ -56,10 +56,7 @@ func (p Parts) run() *contract.Command {
 			{
 				Name: "wait-quota", Kind: contract.Bool, Help: "wait until a limit of the service is lifted",
 			},
-			{
-				Name: "idle-timeout", Kind: contract.Duration,
-				Help: "longest silence of the agent; default: run.idle_timeout",
-			},
+			idleParam("longest silence of the agent; default: run.idle_timeout"),
 		}, slices.Concat(rehearsalParams(), runForks(), runApproval())...), runStart()...),
 		Rules: append(runRehearsal(), []contract.Rule{
 			{If: "race", Not: []string{"agent", "detach", "batch", "parallel"}},
@@ -294,6 +291,11 @@ func clockOf(c *contract.Call, flag string, keys ...string) time.Duration {
 		return c.Duration(flag)
 	}
 	return c.Config.Limit(keys...)
+}
+
+// idleParam is --idle-timeout.
+func idleParam(help string) contract.Param {
+	return contract.Param{Name: "idle-timeout", Kind: contract.Duration, Help: help}
 }
 
 // timeOf returns how long a run may take.

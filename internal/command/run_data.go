@@ -124,8 +124,10 @@ func runDataOf(r run.Record) runData {
 		d.Summary.Next = append(d.Summary.Next, "omniagent runs watch "+r.ID)
 	}
 	if r.Fork != "" && r.State.Terminal() {
-		for _, what := range []string{"diff", "apply", "delete"} {
-			d.Summary.Next = append(d.Summary.Next, "omniagent fork "+what+" "+r.Fork)
+		for _, rest := range []string{
+			"diff " + r.Fork, "apply " + r.Fork, "delete " + r.Fork + " --confirm-destructive",
+		} {
+			d.Summary.Next = append(d.Summary.Next, "omniagent fork "+rest)
 		}
 	}
 	return d
@@ -178,7 +180,11 @@ func (d runData) PlainText() string {
 	if d.Text.Value != "" {
 		fmt.Fprintf(&b, "%s\n\n", strings.TrimSpace(d.Text.Value))
 	}
-	fmt.Fprintf(&b, "%s: %s", d.Agent, endWords(d.Status, d.Reason))
+	reason := d.Reason
+	if c := d.Changed; c != nil && c.Ignored > 0 && reason == string(run.Unchanged) {
+		reason = ""
+	}
+	fmt.Fprintf(&b, "%s: %s", d.Agent, endWords(d.Status, reason))
 	fmt.Fprintf(&b, " after %s", (time.Duration(d.DurationMS) * time.Millisecond).Round(100*time.Millisecond))
 	if waited := time.Duration(d.WaitedMS) * time.Millisecond; waited >= time.Second {
 		fmt.Fprintf(&b, " and %s of waiting for an answer", waited.Round(time.Second))
@@ -258,7 +264,7 @@ func (d runData) changes(b *strings.Builder) {
 func (d runData) own(b *strings.Builder) {
 	if d.Changed.Count == 0 {
 		if len(d.doubts) == 0 {
-			b.WriteString("No file has changed.\n")
+			b.WriteString("No file has changed" + but(d.Changed.Ignored) + ".\n")
 		}
 		d.repository(b)
 		return
@@ -276,7 +282,18 @@ func (d runData) own(b *strings.Builder) {
 		_, name, _ := strings.Cut(d.Summary.Files[i], " ")
 		fmt.Fprintf(b, "  %-8s %s%s\n", f.Status, text.Name(name), lines)
 	}
+	if n := d.Changed.Ignored; n > 0 {
+		fmt.Fprintf(b, "  and %s that git ignores\n", plural(n, "file"))
+	}
 	d.repository(b)
+}
+
+// but excepts files that git ignores.
+func but(ignored int) string {
+	if ignored == 0 {
+		return ""
+	}
+	return ", but for " + plural(ignored, "file") + " that git ignores"
 }
 
 // repository lists what the run has changed of the repository itself, and says what takes the run back.
@@ -293,7 +310,7 @@ func (d runData) repository(b *strings.Builder) {
 		fmt.Fprintf(b, "Gone, although git needs it: %s (%s)\n", text.Visible(g.Path),
 			plural(g.Count, cmp.Or(what, "file")))
 	}
-	if d.undo != "" && d.Changed.Count+len(d.Changed.Git) > 0 {
+	if d.undo != "" && d.Changed.Count+len(d.Changed.Git)+d.Changed.Ignored > 0 {
 		fmt.Fprintf(b, "Take back: %s\n", d.undo)
 	}
 }

@@ -86,7 +86,7 @@ func leftTo(rows []severalRow, best int) (commands []string) {
 		}
 	}
 	if words != "" {
-		commands = append(commands, "omniagent fork delete"+words)
+		commands = append(commands, "omniagent fork delete"+words+" --confirm-destructive")
 	}
 	return commands
 }

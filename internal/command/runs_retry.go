@@ -28,6 +28,7 @@ func (p Parts) runsRetry() *contract.Command {
 				Help: "FILE:LINE=TEXT, of runs diff: goes on in that session",
 			},
 			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
+			idleParam("longest silence of the agent; default: that of the run"),
 		}, runStart()...),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is done; with --detach, begun"},
@@ -62,6 +63,9 @@ func (p Parts) retry(ctx context.Context, c *contract.Call, store run.Store) (co
 	task.Of, task.Detached, task.Comments, task.Session = old.ID, c.Bool("detach"), "", ""
 	if c.Given("timeout") {
 		task.Timeout = c.Duration("timeout")
+	}
+	if c.Given("idle-timeout") {
+		task.Idle = c.Duration("idle-timeout")
 	}
 	if c.Given("comment") {
 		if err := commented(ctx, c, store, old, &task); err != nil {

@@ -45,7 +45,7 @@ func undoStore(c *contract.Call) (undo.Store, error) {
 	if in := forkAround(c); in != nil {
 		return undo.Store{}, fault.New(fault.Conflicting, "this is the fork %s, of which no snapshots are kept",
 			in.Name).
-			Hint("outside of it: omniagent fork delete %s", in.Name)
+			Hint("outside of it: omniagent fork delete %s --confirm-destructive", in.Name)
 	}
 	if store == nil {
 		return undo.Store{}, fault.New(fault.NoHome, "there is no home directory, so no snapshots are kept").

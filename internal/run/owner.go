@@ -99,7 +99,7 @@ func (o *Owner) Work(ctx context.Context) error {
 		changed := o.changed(ctx)
 		v := Judge(ending, differ(changed))
 		if v.Reason == Idle {
-			v.Fault.Hint("omniagent runs retry %s, or a longer --idle-timeout", r.ID)
+			v.Fault.Hint("omniagent runs retry %s --idle-timeout %.0fm", r.ID, max(2*r.Idle, 5*time.Minute).Minutes())
 		}
 		o.ended(&r.Attempts[len(r.Attempts)-1], ending, v)
 		switch {

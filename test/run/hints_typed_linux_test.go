@@ -190,12 +190,12 @@ func typedHints() map[string]typedHint {
 		},
 		"an undo within a fork": {
 			before: forked, fails: "omniagent fork run --name try -- omniagent undo",
-			hint: "outside of it: omniagent fork delete try",
+			hint: "outside of it: omniagent fork delete try --confirm-destructive",
 			does: "omniagent fork delete try --confirm-destructive", shows: `"deleted"`,
 		},
 		"a silent agent": {
-			fails: "omniagent run --agent mute --yolo -p x --idle-timeout 2s", hint: "or a longer --idle-timeout",
-			does: "omniagent run --agent mute --yolo -p x --idle-timeout 60s", shows: "succeeded",
+			fails: "omniagent run --agent mute --yolo -p x --idle-timeout 2s", hint: " --idle-timeout 5m",
+			does: "omniagent runs retry $(omniagent runs list --output id) --idle-timeout 5m", shows: "succeeded",
 		},
 		"a deletion of a run under way": {
 			before: "omniagent run --agent mute --yolo -p x --detach", hint: "omniagent runs cancel ID",

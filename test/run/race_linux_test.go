@@ -173,7 +173,8 @@ func TestNobodyWins(t *testing.T) {
 		t.Errorf("the race is %s", c.Status)
 	}
 	next := strings.Join(c.Data.Summary.Next, "; ") // who asks goes on in its fork
-	if !strings.Contains(next, "answer "+c.Runs[1].ID) || !strings.HasSuffix(next, "fork delete "+c.Runs[0].Fork) {
+	if !strings.Contains(next, "answer "+c.Runs[1].ID) ||
+		!strings.HasSuffix(next, "fork delete "+c.Runs[0].Fork+" --confirm-destructive") {
 		t.Errorf("next is %s", next)
 	}
 	for _, bad := range [][]string{

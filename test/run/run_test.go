@@ -577,3 +577,20 @@ func (p *place) sh(line string) {
 		p.t.Fatalf("%s: %v\n%s", line, err, out)
 	}
 }
+
+// TestOnlyWhatGitIgnoresChanged: the words for a person have what git ignores, and what takes it back.
+func TestOnlyWhatGitIgnoresChanged(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.put(filepath.Join(p.home, "script.json"), `[{"shell":"echo x >build.log"},{"say":"ok"}]`)
+	p.put(".gitignore", "*.log\n")
+	p.sh("git init -q && git add . && git -c user.name=a -c user.email=a@example.org commit -qm first")
+	script := filepath.Join(p.home, "script.json")
+	out, err := p.command("run", "--rehearse", "--script", script, "--yolo", "-p", "build", "--output",
+		"plain").CombinedOutput()
+	if said := string(out); err != nil || strings.Contains(said, "no file changed") ||
+		!strings.Contains(said, "No file has changed, but for 1 file that git ignores.") ||
+		!strings.Contains(said, "Take back: omniagent undo") {
+		t.Errorf("%v: %s", err, said)
+	}
+}
