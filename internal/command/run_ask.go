@@ -15,12 +15,16 @@ import (
 	"omniagent/internal/fault"
 	"omniagent/internal/opening"
 	"omniagent/internal/run"
+	"omniagent/internal/terminal"
 	"omniagent/internal/text"
 )
 
 // longestThought is how long a person at the terminal may think about a question. After that it waits for omniagent
 // answer, as if nobody were there.
 const longestThought = 10 * time.Minute
+
+// hangUpTakes is how long the signal of a closed terminal may come after the end of what can be read there.
+const hangUpTakes = 300 * time.Millisecond
 
 // inPlace makes an owner ask its questions at this terminal.
 func inPlace(c *contract.Call, r *run.Run, o *run.Owner) func(context.Context) error {
@@ -64,10 +68,17 @@ func (a *asker) ask(ctx context.Context, q run.Question) (answer run.Answer, ok 
 	if a.left {
 		return answer, false
 	}
+	terminal.Forget(a.c.Host.Stdin) // what was typed before answers nothing
 	tellQuestion(a.c, q)
 	for {
 		line, err := a.c.Line(ctx, "> ")
 		line = strings.TrimSpace(line)
+		if err != nil { // Ctrl-D, or the terminal is closed, which a signal says too
+			select {
+			case <-ctx.Done():
+			case <-time.After(hangUpTakes):
+			}
+		}
 		if err != nil || line == "" {
 			a.left = true
 			return answer, false

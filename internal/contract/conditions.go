@@ -156,6 +156,7 @@ func (c *Call) reads() chan typed {
 
 // question asks, and sends whether the person agreed.
 func (c *Call) question(sentence string) <-chan bool {
+	terminal.Forget(c.Host.Stdin)
 	_, _ = io.WriteString(c.Host.Stderr, sentence+"? [y/N] ")
 	answer := make(chan bool, 1)
 	go func() { answer <- agreed((<-c.reads()).text) }()

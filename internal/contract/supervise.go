@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"omniagent/internal/fault"
@@ -103,14 +104,19 @@ func (c *Call) end(cancel context.CancelCauseFunc, f *fault.Fault, done <-chan a
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
-	select {
-	case a := <-done:
-		a.fault = f // whatever it returned, it was stopped
-		return a.partial()
-	case <-timer.C:
-	case <-signals:
+	for {
+		select {
+		case a := <-done:
+			a.fault = f // whatever it returned, it was stopped
+			return a.partial()
+		case s := <-signals:
+			if s == syscall.SIGHUP { // a terminal that closes sends several
+				continue
+			}
+		case <-timer.C:
+		}
+		return answer{fault: f, dead: true}.partial()
 	}
-	return answer{fault: f, dead: true}.partial()
 }
 
 const handlerGrace = 500 * time.Millisecond

@@ -45,9 +45,10 @@ type Plan struct {
 	Shape func(*syscall.SysProcAttr)
 	// the program ends when we end, and all that it has started with it, as process 1 of a PID namespace: no guard is
 	// needed
-	Bound  bool
-	Files  []*os.File // become the descriptors from 3 on, on Unix; the caller closes them
-	Leaves []string   // files and directories that do not exist now, and are removed if they are empty when it has ended
+	Bound bool
+	Files []*os.File // become the descriptors from 3 on, on Unix; the caller closes them
+	// files and directories that do not exist now, and are removed if they are empty when the child has ended
+	Leaves []string
 	// called once, before Wait returns, when nothing of the child is left; it may correct the ending; nil: not started
 	After func(*Ending)
 }
@@ -218,7 +219,7 @@ func (c *Child) Wait() Ending {
 	return c.final
 }
 
-// Tidy removes already what of Plan.Leaves is there and empty.
+// Tidy removes the Plan.Leaves that are empty, before the child has ended.
 func (c *Child) Tidy() { RemoveEmpty(c.plan.Leaves) }
 
 // settle runs when nothing of the child is left.

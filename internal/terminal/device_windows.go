@@ -24,6 +24,8 @@ type device struct {
 	reading sync.Mutex // held while keys are read
 }
 
+func forget(fd int) error { return windows.FlushConsoleInputBuffer(windows.Handle(fd)) }
+
 func (d *device) open(in *os.File) error {
 	d.in = in
 	d.ctx, d.cancel = context.WithCancel(context.Background())

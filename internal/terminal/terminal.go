@@ -188,6 +188,13 @@ func (t *Terminal) In() *os.File { return t.in }
 // Out returns the file for output.
 func (t *Terminal) Out() *os.File { return t.out }
 
+// Forget drops what was typed and not read, so that it cannot answer a question that comes later.
+func Forget(in io.Reader) {
+	if f, is := in.(*os.File); is && term.IsTerminal(int(f.Fd())) {
+		_ = forget(int(f.Fd()))
+	}
+}
+
 // ReadLine reads what a person types up to Enter, and not a byte beyond it: the rest belongs to others.
 func ReadLine(in io.Reader) (string, error) {
 	var line []byte

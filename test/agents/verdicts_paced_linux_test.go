@@ -67,8 +67,8 @@ func trials() []trial {
 	return mixed
 }
 
-// TestVerdictsAtAPace: what omniagent run says of each ending is the same if the model is slow, if a command of the agent
-// floods it, or if a person and a second run work in the directory meanwhile.
+// TestVerdictsAtAPace: what omniagent run says of each ending is the same if the model is slow, if a command of the
+// agent floods it, or if a person and a second run work in the directory meanwhile.
 func TestVerdictsAtAPace(t *testing.T) {
 	hermetic.Long(t)
 	needAgents(t)
@@ -184,7 +184,8 @@ func (b *bench) crowd(runs bool) (stop func()) {
 	}
 }
 
-// TestACommandThatChangesNothing: what the sandbox of an agent makes for itself, to mount something there, is no change.
+// TestACommandThatChangesNothing: what the sandbox of an agent makes for itself, to mount something there, is not told
+// as a change.
 func TestACommandThatChangesNothing(t *testing.T) {
 	needAgents(t)
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -61,11 +62,42 @@ func TestAskedInPlace(t *testing.T) {
 	if out, err := p.command("runs", "show", p.newest()).Output(); !strings.Contains(string(out), `"answer":"yes"`) {
 		t.Errorf("what was answered is not on record: %v %s", err, out)
 	}
+	// what is typed before a question is there answers nothing
+	shown, code = p.atTerminal([][2]string{{"is started", "1\r\r"}, {"\n> ", "2\r"}}, rehearse...)
+	if out, _ := p.command("runs", "show", p.newest()).Output(); !strings.Contains(string(out), `"answer":"no"`) {
+		t.Errorf("%d: %s\n%s", code, shown, out)
+	}
 	shown, code = p.atTerminal([][2]string{{"\n> ", "\r"}}, rehearse...)
 	if code != 4 || !strings.Contains(shown, "hint: omniagent answer run-") {
 		t.Errorf("%d: %s", code, shown)
 	}
 	p.call("answer", "yes").is(t, 0, "succeeded", "done_unchanged") // the file was there
+	p.nothing()
+}
+
+// TestTerminalCloses: a run whose terminal closes is cancelled, however many signals come of that.
+func TestTerminalCloses(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	cmd := p.command("run", "--rehearse", "-p", "the task")
+	terminal, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seen, block := "", make([]byte, 4096); !strings.Contains(seen, "\n> "); {
+		n, err := terminal.Read(block)
+		if seen += string(block[:n]); err != nil {
+			t.Fatalf("%v: %s", err, seen)
+		}
+	}
+	for range 2 { // one is of the shell, one of the kernel
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGHUP)
+	}
+	_ = terminal.Close()
+	_ = cmd.Wait()
+	if a := p.call("runs", "show", p.newest()); a.Data.Status != "cancelled" || cmd.ProcessState.ExitCode() != 129 {
+		t.Errorf("exit %d, %s", cmd.ProcessState.ExitCode(), a)
+	}
 	p.nothing()
 }
 

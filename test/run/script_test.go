@@ -31,7 +31,8 @@ func TestHelpOfScripts(t *testing.T) {
 	}
 	cmd := exec.Command("/bin/sh", "-c", strings.Join(lines, "\n"))
 	cmd.Dir, cmd.Env = p.work, p.env
-	if out, err := cmd.Output(); len(lines) != 2 || err != nil || !strings.Contains(string(out), "It said: script.json") {
+	out, err := cmd.Output()
+	if len(lines) != 2 || err != nil || !strings.Contains(string(out), "It said: script.json") {
 		t.Errorf("%q: %v\n%s", lines, err, out)
 	}
 	p.put("bad.json", `[{"sigh": "x"}]`)
@@ -59,7 +60,8 @@ func TestReviewIsRehearsed(t *testing.T) {
 	} {
 		p := newPlace(t).changed()
 		p.put(p.home+"/script.json", c.script)
-		cmd, r := p.command(append([]string{"review", "--base", "trunk", "--json", "--rehearse"}, c.args...)...), reviewed{}
+		r := reviewed{}
+		cmd := p.command(append([]string{"review", "--base", "trunk", "--json", "--rehearse"}, c.args...)...)
 		out, _ := cmd.Output()
 		if json.Unmarshal(out, &r) != nil || cmd.ProcessState.ExitCode() != c.code || r.Data.Worst != c.worst {
 			t.Errorf("%v: %v\n%s", c.args, cmd.ProcessState, out)
