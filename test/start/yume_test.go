@@ -549,8 +549,9 @@ func TestBypassOfYume(t *testing.T) {
 		r.say(`{"type":"user","content":"go"}`)
 		_, exit := r.end()
 		_, err := os.Stat(filepath.Join(p.work, "ran.txt"))
-		if told := strings.Contains(r.stderr.String(), "begin the conversation with --yolo, or with --allow-bypass"); exit != 0 ||
-			(err == nil) != may || told == may {
+		code := map[bool]int{true: 0, false: 3}[may] // 3: it was denied
+		told := strings.Contains(r.stderr.String(), "begin the conversation with --yolo, or with --allow-bypass")
+		if exit != code || (err == nil) != may || told == may {
 			t.Errorf("%s: exit %d, it ran: %v\n%s", flag, exit, err == nil, r.stderr.String())
 		}
 	}
