@@ -37,10 +37,10 @@ const reviewScript = `[{"say": "{\"findings\": 0}"}]`
 func rehearsalParams() []contract.Param {
 	return []contract.Param{
 		{
-			Name: "rehearse", Kind: contract.Bool, Help: "on a scripted model: no key, no network, no cost",
+			Name: "rehearse", Kind: contract.Bool, Help: "on a scripted model: no key, no cost",
 			Else: "; a file is named with --script FILE",
 		},
-		{Name: "script", Kind: contract.File, Help: "with --rehearse: what the model says: help script"},
+		{Name: "script", Kind: contract.File, Help: "what it says; see help script"},
 	}
 }
 

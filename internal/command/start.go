@@ -122,7 +122,7 @@ func (p Parts) startParams() []contract.Param {
 		{Name: "json-schema", Kind: contract.Text, MaxLen: 1 << 20, Help: "JSON schema of the answer"},
 		{
 			Name: "json-schema-retries", Kind: contract.Int, Max: 10, Default: "4",
-			Help: "how often native asks again for one that fits",
+			Help: "how often native asks again",
 		},
 		{Name: "agents", Kind: contract.Text, MaxLen: 1 << 20, Help: "sub-agents: JSON or a file"},
 		{Name: "settings", Kind: contract.Text, MaxLen: 1 << 20, Help: "Claude Code's: JSON or a file"},

@@ -103,7 +103,7 @@ func Flags() []Flag {
 			Name: "agentsDir", Value: "DIR", takes: aValue, free: true, Default: "agents",
 			Help: "where omniagent.config.* is",
 		},
-		{Name: "strict", Common: true, Help: "exit 2 if the agent cannot do what a flag asks"},
+		{Name: "strict", Help: "exit 2 if the agent cannot do what a flag asks"},
 		{Name: "report", Value: "FILE", takes: aValue, free: true, Help: "write what happened, as JSON"},
 		{
 			Name: "trace-translate", Value: "only", takes: assigned,
