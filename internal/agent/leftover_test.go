@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/process"
 )
 
-// TestLeftovers: only empty directories that were not there before are removed.
+// TestLeftovers: only empty directories and files that were not there before are removed.
 func TestLeftovers(t *testing.T) {
 	dir, more := t.TempDir(), t.TempDir()
 	path := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
@@ -31,14 +31,17 @@ func TestLeftovers(t *testing.T) {
 	}
 	must(os.MkdirAll(path("full", "here"), 0o755))
 	must(os.Mkdir(filepath.Join(more, "gone"), 0o755))
-	must(os.WriteFile(path("file"), nil, 0o600))
+	must(os.WriteFile(path("file"), []byte("x"), 0o600))
+	must(os.WriteFile(path("gone"), nil, 0o600))
 	process.RemoveEmpty(absent)
 	for _, kept := range []string{"kept", "held", "full", "file"} {
 		if _, err := os.Lstat(path(kept)); err != nil {
 			t.Errorf("%s: %v", kept, err)
 		}
 	}
-	if _, err := os.Lstat(filepath.Join(more, "gone")); err == nil {
-		t.Error("an empty directory is left")
+	for _, gone := range []string{path("gone"), filepath.Join(more, "gone")} {
+		if _, err := os.Lstat(gone); err == nil {
+			t.Errorf("%s is left, and empty", gone)
+		}
 	}
 }
