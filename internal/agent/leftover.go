@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"omniagent/internal/pathname"
 )
 
 // Absent returns the paths of About.Placeholders that do not exist in the directories of a launch. Call it before the
@@ -11,8 +13,8 @@ import (
 func Absent(a About, l Launch) (paths []string) {
 	for _, dir := range slices.Concat([]string{l.Dir}, l.Spec.Terms.Dirs) {
 		for _, name := range a.Placeholders {
-			path := filepath.Join(dir, name)
-			if _, err := os.Lstat(path); filepath.IsAbs(path) && os.IsNotExist(err) {
+			path := filepath.Join(pathname.Real(dir), name)
+			if _, err := os.Lstat(path); filepath.IsAbs(dir) && os.IsNotExist(err) {
 				paths = append(paths, path)
 			}
 		}

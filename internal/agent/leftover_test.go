@@ -6,12 +6,13 @@ import (
 	"slices"
 	"testing"
 
+	"omniagent/internal/pathname"
 	"omniagent/internal/process"
 )
 
 // TestLeftovers: only empty directories and files that were not there before are removed.
 func TestLeftovers(t *testing.T) {
-	dir, more := t.TempDir(), t.TempDir()
+	dir, more := pathname.Real(t.TempDir()), pathname.Real(t.TempDir())
 	path := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
 	must := func(err error) {
 		t.Helper()
@@ -24,17 +25,19 @@ func TestLeftovers(t *testing.T) {
 	}
 	l := Launch{Dir: dir}
 	l.Spec.Terms.Dirs = []string{more, "relative"}
-	absent := Absent(About{Placeholders: []string{"held", "full", "file", "gone"}}, l)
+	absent := Absent(About{Placeholders: []string{"held", "full", "file", "gone", "link/there"}}, l)
 	if slices.Contains(absent, path("held")) || !slices.Contains(absent, filepath.Join(more, "held")) ||
-		len(absent) != 7 {
+		len(absent) != 9 {
 		t.Fatalf("%q", absent)
 	}
 	must(os.MkdirAll(path("full", "here"), 0o755))
 	must(os.Mkdir(filepath.Join(more, "gone"), 0o755))
 	must(os.WriteFile(path("file"), []byte("x"), 0o600))
 	must(os.WriteFile(path("gone"), nil, 0o600))
+	must(os.Mkdir(path("kept", "there"), 0o755))
+	must(os.Symlink(path("kept"), path("link"))) // an agent can lead a directory elsewhere
 	process.RemoveEmpty(absent)
-	for _, kept := range []string{"kept", "held", "full", "file"} {
+	for _, kept := range []string{"kept/there", "held", "full", "file"} {
 		if _, err := os.Lstat(path(kept)); err != nil {
 			t.Errorf("%s: %v", kept, err)
 		}

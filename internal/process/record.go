@@ -167,9 +167,14 @@ func Tidy(dir string) {
 	}
 }
 
-// RemoveEmpty removes those paths that are empty directories or empty files.
+// RemoveEmpty removes those paths that are empty directories or empty files. A path of which a directory has become a
+// link leads elsewhere, and stays.
 func RemoveEmpty(paths []string) {
 	for _, path := range paths {
+		dir := filepath.Dir(path)
+		if real, err := filepath.EvalSymlinks(dir); err != nil || real != dir {
+			continue
+		}
 		info, err := os.Lstat(path)
 		if err == nil && (info.IsDir() || info.Mode().IsRegular() && info.Size() == 0) {
 			_ = os.Remove(path) // a directory only if it is empty
