@@ -37,7 +37,7 @@ func FormOf(a Ask) Form {
 	return Form{Questions: []FormQuestion{q}}
 }
 
-// Choices returns the options of a form with one question; of any other input there are none.
+// Choices returns the options of a form with one question. Any other input has none.
 func Choices(input json.RawMessage) (labels []string) {
 	var form Form
 	if json.Unmarshal(input, &form) != nil || len(form.Questions) != 1 {

@@ -299,16 +299,6 @@ func (a *applying) decide(name string, m, t *side) error {
 	return a.merge(s, b)
 }
 
-// marks reports whether the marks of a conflict with this fork stand in a file.
-func (a *applying) marks(s *side) bool {
-	if s == nil || !s.isFile() {
-		return false
-	}
-	data, err := s.content()
-	return err == nil && bytes.Contains(data, []byte("<<<<<<< workspace\n")) &&
-		bytes.Contains(data, []byte(">>>>>>> fork "+a.Name+"\n"))
-}
-
 // merge plans the step for a path that both have changed.
 func (a *applying) merge(s step, b base) error {
 	m, t := s.mine, s.theirs

@@ -183,3 +183,13 @@ func (b base) text() (data []byte, known bool) {
 
 // isText reports whether a content can be merged by lines.
 func isText(data []byte) bool { return bytes.IndexByte(data[:min(len(data), 8000)], 0) < 0 }
+
+// marks reports whether the marks of a conflict with this fork stand in a file.
+func (a *applying) marks(s *side) bool {
+	if s == nil || !s.isFile() {
+		return false
+	}
+	data, err := s.content()
+	return err == nil && bytes.Contains(data, []byte("<<<<<<< workspace\n")) &&
+		bytes.Contains(data, []byte(">>>>>>> fork "+a.Name+"\n"))
+}

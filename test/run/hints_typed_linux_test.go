@@ -276,9 +276,10 @@ func typedHints() map[string]typedHint {
 			does: "rm .git/refs/heads/*.lock; omniagent fork apply try", shows: `"resumed":true`,
 		},
 		"a disk that is full": {
-			fails: `mkdir -p "$HOME/.local/state"; head -c 300000 /dev/zero >big; unshare -rm sh -c 'mount -t tmpfs -o size=128k none ` +
-				`"$HOME/.local/state" && omniagent fork run --name try --tier copy -- true'`,
-			hint: "or set XDG_STATE_HOME", does: `XDG_STATE_HOME="$HOME/other" omniagent fork run --name try -- ls`, shows: "big",
+			fails: `mkdir -p "$HOME/.local/state"; head -c 300000 /dev/zero >big; ` +
+				`unshare -rm sh -c 'mount -t tmpfs -o size=128k none "$HOME/.local/state" && omniagent fork run --name try --tier copy -- true'`,
+			hint: "or set XDG_STATE_HOME", shows: "big",
+			does: `XDG_STATE_HOME="$HOME/other" omniagent fork run --name try -- ls`,
 		},
 		"a context that does not exist": {
 			before: "mkdir -p .omniagent; echo 'current_context = \"none\"' >.omniagent/config.toml; omniagent trust",
@@ -293,7 +294,8 @@ func typedHints() map[string]typedHint {
 		},
 		"hooks of the repository": {
 			before: "git init -q; mkdir -p .github/hooks; echo '{}' >.github/hooks/x.json; " +
-				`printf '#!/bin/sh\necho 1.0.0\n' >"$BIN/copilot"; chmod +x "$BIN/copilot"; omniagent agents allow copilot; omniagent config set agents.allow copilot --global`,
+				`printf '#!/bin/sh\necho 1.0.0\n' >"$BIN/copilot"; chmod +x "$BIN/copilot"; ` +
+				"omniagent agents allow copilot; omniagent config set agents.allow copilot --global",
 			fails: "omniagent run --agent copilot --transport acp --approval prompt -p x",
 			hint:  "x.json, or --transport stream", does: "omniagent trust .github/hooks/x.json", shows: "x.json",
 		},

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLostIsTold: sandbox run says which files end with it, and nothing where there are none.
+// TestLostIsTold: sandbox run says which files end with it, and says nothing if there are none.
 func TestLostIsTold(t *testing.T) {
 	t.Parallel()
 	for _, where := range []tier{namespaces(), landlock()} {
