@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"omniagent/internal/fault"
 	"omniagent/internal/hermetic"
 	"omniagent/internal/undo"
@@ -77,5 +79,33 @@ func TestTakingBackInParts(t *testing.T) {
 	shows("the first part again", "mine", "old", true, id)
 	if _, err := s.Undo(t.Context(), undo.Request{Dir: root}); !errors.Is(err, fault.NotFoundCode) {
 		t.Errorf("a further undo gives %v", err)
+	}
+}
+
+// TestAnUndoOfNothingLeavesTheTurn: where all of a turn is kept, the turn is not taken back, and the next undo does not
+// go on to the one before.
+func TestAnUndoOfNothingLeavesTheTurn(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, workspaceOf(t)
+	for _, name := range []string{"first", "second"} {
+		turn := begin(t, s, root)
+		sh(t, root, "echo agent > "+name)
+		end(t, turn)
+	}
+	sh(t, root, "echo mine > second")
+	was := look(t, root)
+	for range 2 {
+		out := back(t, s, undo.Request{Dir: root})
+		if len(out.Restored) > 0 || len(out.Kept) != 1 || out.Undo.ID != "" {
+			t.Errorf("%+v", out)
+		}
+	}
+	if diff := cmp.Diff(was, look(t, root)); diff != "" {
+		t.Error(diff)
+	}
+	if all, err := s.List(root); err != nil || len(all) != 2 || all[0].UndoneBy != "" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if out := back(t, s, undo.Request{Dir: root, TakeOld: true}); len(out.Restored) != 1 {
+		t.Errorf("%+v", out)
 	}
 }

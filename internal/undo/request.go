@@ -261,6 +261,10 @@ func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, then snapsho
 	plans := p.each(out, then, is, func(c *plan, before *tree.Index, contents *tree.Contents) []string {
 		return p.carryOut(c, before, contents, staging)
 	})
+	if len(out.Restored) == 0 && len(out.Kept) > 0 && !out.Resumed { // the turn stands
+		t.Drop()
+		return os.Remove(filepath.Join(p.dir, journalFile))
+	}
 	var err error
 	out.Undo, err = t.end(ctx, func(before, after []*tree.Index) {
 		for i, x := range after[:min(len(before), len(after))] {
