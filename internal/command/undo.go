@@ -202,28 +202,31 @@ func undoFor(c *contract.Call) func(ctx context.Context, dir, session string, re
 		}
 		words := undoWords(out, false)
 		if len(out.Kept) > 0 {
-			words += "\nhint: " + keptHint(out, false, false, "")
+			words += "\nhint: " + keptHint(out, false, false, "the reasons stand above")
 		}
 		return words, nil
 	}
 }
 
-// keptHint says what to do about what an undo has kept. why is put before it where only the reasons help.
+// keptHint says what to do about what an undo has kept, or why where only the reasons help.
 func keptHint(out undo.Outcome, takeOld, takeAll bool, why string) string {
-	back := "omniagent redo takes this undo back"
-	if out.Undo.Kind == undo.OfRedo {
-		back = "omniagent undo " + out.Undo.ID + " takes this redo back"
-	}
 	again := "omniagent undo " + out.Turn.ID + " --take-old restores them "
+	way := why
 	switch {
 	case !takeAll && slices.ContainsFunc(out.Kept, undo.Kept.Doubted):
-		return "omniagent undo " + out.Turn.ID + " --take-all takes back also what others may have changed; " + back
+		way = "omniagent undo " + out.Turn.ID + " --take-all takes back also what others may have changed"
 	case !takeOld && slices.ContainsFunc(out.Kept, undo.Kept.ByHand):
-		return again + "too; " + back
+		way = again + "too"
 	case slices.ContainsFunc(out.Kept, undo.Kept.Passing):
-		return again + "once the reasons are gone; " + back
+		way = again + "once the reasons are gone"
 	}
-	return why + back
+	switch {
+	case out.Undo.ID == "": // nothing was taken back
+		return way
+	case out.Undo.Kind == undo.OfRedo:
+		return way + "; omniagent undo " + out.Undo.ID + " takes this redo back"
+	}
+	return way + "; omniagent redo takes this undo back"
 }
 
 // undoWords say to a person what came of an undo, or what would come of it.
@@ -440,9 +443,12 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 		Data: undoDataOf(out, q.DryRun), Effect: contract.Updated,
 		Target: map[string]any{"turn": out.Turn.ID, "cwd": q.Dir},
 	}
+	if out.Undo.ID == "" && !q.DryRun {
+		result.Effect = contract.Noop
+	}
 	if len(out.Kept) > 0 && !q.DryRun {
 		return result, fault.New(fault.PartialFailure, "not restored: %s", plural(len(out.Kept), "path")).
-			With("turn", out.Turn.ID).Hint("%s", keptHint(out, q.TakeOld, q.TakeAll, "data.kept says why; "))
+			With("turn", out.Turn.ID).Hint("%s", keptHint(out, q.TakeOld, q.TakeAll, "data.kept says why"))
 	}
 	return result, nil
 }
