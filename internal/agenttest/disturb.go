@@ -3,16 +3,21 @@
 package agenttest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"omniagent/internal/event"
+	"omniagent/internal/modelserver"
+	"omniagent/internal/setting"
 )
 
-// disturb edits, adds, deletes and commits files in the workspace until the test ends, as a person would. The laws look
-// at files of other names.
+// disturb edits, adds, deletes and commits files in the workspace until the test ends, as a person would, and holds a
+// second conversation there with the engine. The laws look at files of other names.
 func (p *place) disturb(t *testing.T) {
 	t.Helper()
 	git := func(args ...string) error {
@@ -25,6 +30,10 @@ func (p *place) disturb(t *testing.T) {
 		return nil
 	}
 	if err := git("init", "-q"); err != nil {
+		t.Fatal(err)
+	}
+	second, err := p.second(t)
+	if err != nil {
 		t.Fatal(err)
 	}
 	stop, stopped := make(chan struct{}), make(chan error, 1)
@@ -45,6 +54,9 @@ func (p *place) disturb(t *testing.T) {
 			if err == nil && i > 3 {
 				err = os.RemoveAll(p.file(fmt.Sprint("theirs/added", i-3)))
 			}
+			if err == nil && i%5 == 4 {
+				err = second(i)
+			}
 			if err == nil && i%10 == 9 {
 				if err = git("add", "-A", "theirs"); err == nil {
 					err = git("commit", "-qm", fmt.Sprint(i))
@@ -62,4 +74,39 @@ func (p *place) disturb(t *testing.T) {
 			t.Errorf("the other work in the workspace fails: %v", err)
 		}
 	})
+}
+
+// second opens a second conversation in the workspace, of the same home, and returns what holds a turn of it that writes
+// a file.
+func (p *place) second(t *testing.T) (turn func(i int) error, err error) {
+	t.Helper()
+	other := *p
+	other.model, other.temp = serve(t, modelserver.Pace{}), t.TempDir()
+	c, err := converse(context.Background(), Engine(Direct()), wish{mode: setting.Yolo, in: &other}, quiet)
+	if err != nil {
+		return nil, err
+	}
+	p.other = c.ID()
+	heard := c.Events(1)
+	t.Cleanup(func() {
+		if _, err := c.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(i int) error {
+		name := fmt.Sprint("theirs/by-the-second-", i)
+		ctx, cancel := soon()
+		defer cancel()
+		_, err := c.Send(ctx, []event.Block{{Text: task("make " + name)}})
+		for err == nil {
+			var e event.Event
+			if e, err = heard.Next(ctx); err == nil && e.Kind == event.Ended {
+				if !e.End.OK || !p.has(name) {
+					return fmt.Errorf("the second conversation: %+v, made: %v", e.End, p.has(name))
+				}
+				return nil
+			}
+		}
+		return err
+	}, nil
 }

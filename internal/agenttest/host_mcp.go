@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -60,10 +61,12 @@ type delegate struct {
 	cancelled bool
 }
 
-// id returns the name of the only journal: the client learns it at the end of the first call.
+// id returns the name of the only journal beside that of the second conversation: the client learns it at the end of the
+// first call.
 func (d *delegate) id() string {
 	if d.name == "" {
 		found, _ := filepath.Glob(filepath.Join(d.p.store().Dir(), "*.jsonl"))
+		found = slices.DeleteFunc(found, func(name string) bool { return filepath.Base(name) == d.p.other+".jsonl" })
 		if len(found) == 1 {
 			return strings.TrimSuffix(filepath.Base(found[0]), ".jsonl")
 		}

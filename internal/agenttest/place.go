@@ -25,6 +25,7 @@ type place struct {
 	model                 *modelserver.Server
 	env                   []string
 	more                  []string // of the environment, for an installed agent
+	other                 string   // the conversation of somebody else in the workspace
 }
 
 func newPlace(t *testing.T, s Subject) *place {
@@ -50,14 +51,14 @@ func newPlace(t *testing.T, s Subject) *place {
 	if s.installed {
 		p.env = append(slices.Clone(s.env), "HOME="+p.home, "TMPDIR="+p.temp, p.mark)
 	}
-	if s.Busy {
-		p.disturb(t)
-	}
 	t.Cleanup(func() {
 		if left := p.waitGone(10 * time.Second); left != "" {
 			t.Errorf("left alive:\n%s", left)
 		}
 	})
+	if s.Busy {
+		p.disturb(t)
+	}
 	return p
 }
 
