@@ -257,7 +257,7 @@ func TestAPersonReadsSentences(t *testing.T) {
 		{3, []string{"undo"}, took + "\nKept unchanged:\n" + doubted},
 		{3, []string{"undo", a0(listed), "--take-all"}, took + "\nRestored 2 paths:\n  a.txt\n  c.txt (removed)\n" + kept},
 		{0, []string{"redo"}, "Took back the undo of native from "},
-		{5, []string{"redo"}, "there is no undo to take back"}, // the undo that restored nothing is none
+		{5, []string{"redo"}, "there is no undo to take back"}, // the undo that restored nothing does not count
 		{0, []string{"undo", "--take-old", "--take-all"}, "Restored 3 paths:\n"},
 	} {
 		if text := plain(c.want, c.args...); !strings.Contains(text, c.text) {
