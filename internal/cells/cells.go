@@ -211,6 +211,70 @@ func Wrap(s string, width int) []string {
 	return b.rows
 }
 
+// Prose breaks a line that is wider than so many cells between words and between wide characters, which have no blanks
+// between them. Rows behind the first begin with blanks: hang of them. A word that is wider than a row begins one and
+// is left whole, so that a terminal breaks it and gives it back in one piece.
+func Prose(s string, hang, width int) []string {
+	if Width(s) <= width {
+		return []string{s}
+	}
+	if hang > width/2 {
+		hang = 0
+	}
+	p := prose{hang: hang, width: width}
+	for s = Untabbed(s); s != ""; {
+		piece, rest, w := First(s)
+		s = rest
+		if piece == " " {
+			p.endWord()
+			p.blanks++
+			continue
+		}
+		if w > 1 {
+			p.endWord()
+		}
+		p.word.WriteString(piece)
+		p.wide += w
+		if IsStyle(piece) {
+			p.styles = append(p.styles, piece)
+		}
+		if w > 1 {
+			p.endWord()
+		}
+	}
+	p.endWord()
+	p.end()
+	return p.rows
+}
+
+// prose collects words.
+type prose struct {
+	breaker
+	hang, width int
+	filled      bool // the row has a word
+	blanks      int  // since the last word
+	word        strings.Builder
+	wide        int
+	styles      []string // in the word
+}
+
+func (p *prose) endWord() {
+	if p.word.Len() == 0 {
+		return
+	}
+	if p.filled && p.wide > 0 && p.used+p.blanks+p.wide > p.width {
+		p.end()
+		p.blanks, p.filled = p.hang, false
+	}
+	p.put(strings.Repeat(" ", p.blanks)+p.word.String(), p.blanks+p.wide)
+	for _, piece := range p.styles {
+		p.open = goOn(p.open, piece)
+	}
+	p.filled = p.filled || p.wide > 0
+	p.blanks, p.wide, p.styles = 0, 0, p.styles[:0]
+	p.word.Reset()
+}
+
 // Rows is Wrap for a line of ours: a command of ours in it is not broken where it fits into a row, and no row ends with
 // a blank.
 func Rows(s string, width int) []string {

@@ -56,10 +56,38 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestProse: words stay whole, and a word that fits into no row is left to the terminal.
+func TestProse(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		hang int
+		want []string
+	}{
+		{"", 0, []string{""}},
+		{"fits  so ", 0, []string{"fits  so "}},
+		{"do not stop here", 0, []string{"do not", "stop here"}},
+		{"  - do not stop", 4, []string{"  - do not", "    stop"}},
+		{"see https://a.example/b now", 0, []string{"see", "https://a.example/b", "now"}},
+		{"ab 日本語の文字", 0, []string{"ab 日本語", "の文字"}},
+		{
+			"\x1b[1mdo not\x1b[m stop \x1b[4mhere now\x1b[m", 0,
+			[]string{"\x1b[1mdo not\x1b[m", "stop \x1b[4mhere\x1b[m", "\x1b[4mnow\x1b[m"},
+		},
+		{"wide          gap", 0, []string{"wide", "gap"}},
+		{"hang too deep", 9, []string{"hang too", "deep"}},
+	} {
+		if got := cells.Prose(tt.text, tt.hang, 10); !slices.Equal(got, tt.want) {
+			t.Errorf("Prose(%q, %d) is %q, want %q", tt.text, tt.hang, got, tt.want)
+		}
+	}
+}
+
 // TestWrapIsLinear has one long word with a style at its end.
 func TestWrapIsLinear(t *testing.T) {
 	hermetic.Linear(t, "a long bold word", 2000, func(n int) {
-		cells.Wrap("\x1b[1m"+strings.Repeat("x", n)+"\x1b[0m", 20)
+		word := "\x1b[1m" + strings.Repeat("x", n) + "\x1b[0m"
+		cells.Wrap(word, 20)
+		cells.Prose(word, 0, 20)
 	})
 }
 
@@ -100,6 +128,10 @@ func FuzzBreak(f *testing.F) {
 		without := func(s string) string { return strings.NewReplacer("\t", "", " ", "").Replace(s) }
 		if without(plain) != without(cells.Plain(text)) {
 			t.Errorf("%q became %q", text, plain)
+		}
+		prose := strings.Join(cells.Prose(text, 2, width), "")
+		if without(cells.Plain(prose)) != without(cells.Plain(text)) {
+			t.Errorf("%q became %q", text, prose)
 		}
 		if cut := cells.Cut(text, width); cells.Width(cut) > width {
 			t.Errorf("Cut returned %d cells of %d", cells.Width(cut), width)

@@ -377,7 +377,9 @@ func (w *Window) grow(piece string) {
 			return
 		}
 		columns, _ := w.term.Size()
-		w.answer = markdown.New(markdown.Options{Width: columns, Styled: !w.o.Plain && !w.o.Reader})
+		w.answer = markdown.New(markdown.Options{
+			Width: columns, Wraps: !w.o.Reader, Styled: !w.o.Plain && !w.o.Reader,
+		})
 		if !w.blank {
 			w.print("")
 		}
@@ -417,11 +419,23 @@ func (w *Window) result(r *event.Result, number int) {
 		delete(w.agreed, r.ID)
 		return
 	}
-	look := w.style.dim
+	look, lines := w.style.dim, folded(r, number)
 	if r.Failed {
-		look = w.style.bad
+		look, lines = w.style.bad, w.prose(lines)
 	}
-	w.say(w.style.each(look, folded(r, number))...)
+	w.say(w.style.each(look, lines)...)
+}
+
+// prose breaks lines between words.
+func (w *Window) prose(lines []string) (rows []string) {
+	columns, _ := w.term.Size()
+	if w.o.Reader {
+		return lines
+	}
+	for _, line := range lines {
+		rows = append(rows, cells.Prose(line, 0, columns-1)...)
+	}
+	return rows
 }
 
 // ours is clean for prose, wrapped between words. A command to copy is left to the terminal, which gives back the line.

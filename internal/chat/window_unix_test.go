@@ -375,10 +375,15 @@ func TestProseIsBrokenBetweenWords(t *testing.T) {
 	}
 	s.until("the size is known", func() bool { columns, _ := s.device.Size(); return columns == 80 })
 	s.Notice("walls:        namespaces, network off; omniagent sandbox explain . lists the gaps")
+	s.Event(event.Event{Kind: event.Text, Delta: true, Text: strings.Repeat("some words ", 7) + "and one more\n"}, 0)
+	s.Event(event.Event{Kind: event.ToolResult, Result: &event.Result{
+		ID: "1", Failed: true, Output: strings.Repeat("some words ", 7) + "and another",
+	}}, 0)
 	s.Ask(&Question{Title: "May this run, although " + strings.Repeat("o", 54) + ": a yes opens the network"})
 	shown := cells.Plain(string(s.ends()))
 	for _, want := range []string{
 		"\nomniagent sandbox explain . lists the gaps\r\n", "\na yes opens the network\r\n",
+		"\nand one more\r\n", "\nwords and another\r\n",
 	} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("no %q in %q", want, shown)

@@ -1,11 +1,10 @@
 // Package markdown renders Markdown for a terminal while it streams.
 //
 // A Renderer takes pieces and returns finished lines, which never change later, and what is still open as a tail. It
-// promises that the lines are the same however the text was cut; that a line break of the source stays one, and nothing
-// else breaks a line but a table that has to fit and a line longer than 64 KiB; that what is copied from the screen has
-// no frame and no gutter; that every letter of the source is shown, in its order; that control characters are shown and
-// never obeyed; that its memory is bounded and its time linear. Without styles the source is printed as it is, except
-// that tables are aligned.
+// promises that the lines are the same however the text was cut; that a line break of the source stays one; that a line
+// of code is never broken, and prose between words only; that what is copied from the screen has no frame or gutter;
+// that every letter of the source is shown, in its order; that control characters are shown and never obeyed; that its
+// memory is bounded and its time linear. Without styles the source is printed as it is, except that tables are aligned.
 //
 // It is a renderer for reading, not for HTML: a span ends in the line in which it began, and references, HTML and
 // entities stay as they are written.
@@ -22,7 +21,8 @@ import (
 
 // Options say how the text is shown.
 type Options struct {
-	Width  int  // of the window, for tables; 0: 80
+	Width  int  // of the window; 0: 80
+	Wraps  bool // prose that is wider is broken; tables always are
 	Styled bool // colours and other styles; without them the markers stay
 }
 
@@ -52,7 +52,7 @@ func New(o Options) *Renderer {
 	return &Renderer{options: o}
 }
 
-// SetWidth changes the width of the window. It counts for tables that are not finished.
+// SetWidth changes the width of the window. It counts for what is not finished.
 func (r *Renderer) SetWidth(columns int) { r.options.Width = max(columns, 20) }
 
 // Write takes a piece of the text and returns the lines that are finished with it.
@@ -156,7 +156,7 @@ func (r *Renderer) Tail() []string {
 		if now.fence.open || now.table != nil || now.holds {
 			now.handle(line)
 		} else {
-			now.print(now.block(line, true))
+			now.prose(line, true)
 		}
 	}
 	now.release()
@@ -195,14 +195,14 @@ func (r *Renderer) handle(line string) {
 		r.held, r.holds = line, true
 		return
 	}
-	r.print(r.block(line, false))
+	r.prose(line, false)
 }
 
 // release prints what was held back.
 func (r *Renderer) release() {
 	if r.holds {
 		r.holds = false
-		r.print(r.block(r.held, false))
+		r.prose(r.held, false)
 	}
 	if t := r.table; t != nil {
 		r.table = nil
@@ -215,6 +215,20 @@ func (r *Renderer) faint(s string) string {
 		return s
 	}
 	return cells.Faint.Of(s)
+}
+
+// prose prints a line that is not code and not of a table. What follows in the same item or quotation stands below its
+// text.
+func (r *Renderer) prose(line string, open bool) {
+	shown := r.block(line, open)
+	if !r.options.Wraps {
+		r.print(shown)
+		return
+	}
+	text := strings.TrimLeft(line, " \t>")
+	text = text[listMarker(text):]
+	hang := cells.Width(line[:len(line)-len(strings.TrimLeft(text, " "))])
+	r.out = append(r.out, cells.Prose(shown, hang, r.options.Width-1)...)
 }
 
 // block renders a line that is not code and not of a table. open says that its end has not come.

@@ -143,6 +143,25 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
+// TestWraps: prose is broken between words, below the text of its item or quotation, and code never is.
+func TestWraps(t *testing.T) {
+	source := "Some **words of a** paragraph here.\n- an item of a list that is long\n> a quotation that is long\n```\n" +
+		"code that is longer than a row\n```\na | b and not a table at all\nand the last of it, open"
+	want := []string{
+		"Some **words of a**", "paragraph here.", "- an item of a list", "  that is long", "> a quotation that",
+		"  is long", "```", "code that is longer than a row", "```", "a | b and not a", "table at all",
+		"and the last of it,", "open",
+	}
+	if got := render(markdown.Options{Width: 20, Wraps: true}, source); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	r := markdown.New(markdown.Options{Width: 20, Wraps: true, Styled: true})
+	r.Write("The last **of it, but it is** open")
+	if got, want := tags(strings.Join(r.Tail(), "|")), "The last <1mof it, but</>|<1mit is</> open"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -165,7 +184,7 @@ func FuzzRender(f *testing.F) {
 		f.Add(seed, 2, 200, false)
 	}
 	f.Fuzz(func(t *testing.T, source string, at, width int, styled bool) {
-		o := markdown.Options{Width: 20 + (width%200+200)%200, Styled: styled}
+		o := markdown.Options{Width: 20 + (width%200+200)%200, Styled: styled, Wraps: styled}
 		if at < 0 || at > len(source) {
 			at = len(source) / 2
 		}

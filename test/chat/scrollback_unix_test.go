@@ -19,14 +19,14 @@ import (
 )
 
 // talk is a conversation with text of every script, calls, results, a question and a change of the size where nothing
-// that is finished depends on the width.
+// that is finished depends on the width: prose of one word is left to the terminal.
 func talk(t *testing.T) *place {
 	t.Helper()
 	var text strings.Builder
 	for i := range 12 {
 		fmt.Fprintf(&text, "## Part %d\n\n", i)
 		for j := range 40 {
-			fmt.Fprintf(&text, "word%d-%d and **bold %d** ", i, j, j)
+			fmt.Fprintf(&text, "word%d-%d=and=**bold=%d**=", i, j, j)
 		}
 		text.WriteString("\n\n- one item with 日本語の文字 in it\n- another with `code`\n\n```go\nx := 1 // note\n```\n\n")
 	}
