@@ -304,6 +304,7 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	if err != nil || leaves(c, r) {
 		return 0, false, err
 	}
+	startedWith(c, &r.Task) // the fork reaches its model
 	n, err := networkIn(c, f, cmp.Or(r.Network, internet))
 	if err != nil {
 		return 0, false, err

@@ -200,7 +200,9 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			host.Args, host.Stdout = []string{"config", "set", "agent", name, "--global"}, io.Discard
 			return program.Run(context.Background(), host, nil)
 		},
-		Rehearse: func(script, home string) (agent.Rehearsal, func(), error) { return rehearse(script, "", home, 0) },
+		Rehearse: func(script, home string) (agent.Rehearsal, func(), error) {
+			return rehearse(script, "", home, 0, 0)
+		},
 	}
 }
 

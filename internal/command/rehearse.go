@@ -19,9 +19,9 @@ func notScript(format string, args ...any) *fault.Fault {
 		Hint("--rehearse alone has a script of its own; what one holds: omniagent help script")
 }
 
-// rehearse starts the scripted model for one run. usual is the script where no file is named; empty: it says ok. asked
-// is how many of its questions are answered already.
-func rehearse(script, usual, home string, asked int) (agent.Rehearsal, func(), error) {
+// rehearse starts the scripted model for one run. usual is the script where no file is named; empty: it says ok. It
+// does not ask its first questions, of the number answered, and goes on after asked of the others.
+func rehearse(script, usual, home string, answered, asked int) (agent.Rehearsal, func(), error) {
 	text := []byte(cmp.Or(usual, `[]`))
 	if script != "" {
 		var err error
@@ -34,7 +34,7 @@ func rehearse(script, usual, home string, asked int) (agent.Rehearsal, func(), e
 		return agent.Rehearsal{}, nil, notScript("--rehearse: %s is not a script", script).Because(err)
 	}
 	options := modelserver.Options{Key: "sk-" + ident.Hex(16), Hurry: true}
-	server, err := modelserver.Start(backend.After(asked), options)
+	server, err := modelserver.Start(backend.Answered(answered).After(asked), options)
 	if err != nil {
 		return agent.Rehearsal{}, nil, err
 	}

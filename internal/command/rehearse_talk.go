@@ -66,7 +66,7 @@ func onScript(c *contract.Call, e *opening.Env, r *opening.Request, usual string
 		return func() {}, nil
 	}
 	home := rehearsalHome(c, ident.Hex(12))
-	rehearsal, end, err := rehearse(c.Path("script"), usual, home, 0)
+	rehearsal, end, err := rehearse(c.Path("script"), usual, home, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,8 @@ func rehearsedRun(c *contract.Call, o *opener, r *run.Run) (stop func(), err err
 	if c.Command.Path == "review" {
 		usual = reviewScript
 	}
-	by, end, err := rehearse(r.Script, usual, home, r.Asks())
+	answered, here := r.Asks()
+	by, end, err := rehearse(r.Script, usual, home, answered, here)
 	if err != nil {
 		return nil, err
 	}

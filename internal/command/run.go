@@ -243,13 +243,14 @@ func checkTask(text string) error {
 // baseTask returns a task without its text: who does it, where, and within which limits.
 func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 	t := run.Task{
-		Model: c.String("model"), Dir: c.Dir(), Sandbox: setting.Sandbox(c.String("sandbox")),
+		Model: c.String("model"), Dir: c.Dir(),
 		Timeout: timeOf(c), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
 		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
 		Check: c.String("check"), CheckFor: c.Config.Duration("run.check_timeout"),
 		CheckOutside: c.Bool(checkOutside),
 		Rehearse:     c.Bool("rehearse"), Script: c.Path("script"),
 	}
+	startedWith(c, &t)
 	approval, _, err := approvalOf(c)
 	if err != nil {
 		return t, err
@@ -267,6 +268,20 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 		t.Agents = append(t.Agents, known.Name())
 	}
 	return t, nil
+}
+
+// startedWith notes in a task the flags of runStart that a call gives, and gives the call the others that the task has:
+// a run keeps what it was started with. The address of another provider is not kept.
+func startedWith(c *contract.Call, t *run.Task) {
+	if c.Given("provider") && c.String("provider") != t.Provider {
+		t.Base = ""
+	}
+	for name, kept := range map[string]*string{
+		"provider": &t.Provider, "api-base": &t.Base, "undo": &t.Undo, "sandbox": (*string)(&t.Sandbox),
+	} {
+		c.Keep(name, *kept)
+		*kept = c.String(name)
+	}
 }
 
 // agentWords returns the agents that a call names, one after the other.

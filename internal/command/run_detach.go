@@ -59,7 +59,7 @@ func (p Parts) detach(ctx context.Context, c *contract.Call, store run.Store, re
 		return fault.New(fault.Internal, "this program cannot be found").Because(err)
 	}
 	args := []string{"runs", "continue", id, "--quiet", "--output", "json"}
-	for _, name := range []string{"provider", "api-base", "config", "timeout"} {
+	for _, name := range []string{"config", "timeout"} { // the record has the others
 		if c.Given(name) {
 			args = append(args, "--"+name+"="+c.String(name))
 		}

@@ -218,6 +218,7 @@ func (p Parts) runsContinue() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
+			startedWith(c, &r.Task)
 			return p.carryOut(ctx, c, r)
 		}),
 	})
@@ -340,6 +341,7 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 	if err != nil {
 		return contract.Result{}, late(err)
 	}
+	startedWith(c, &r.Task)
 	if err := r.Answer(c.String("question"), a); err != nil {
 		_ = r.Release()
 		return contract.Result{}, err

@@ -31,6 +31,7 @@ type Call struct {
 
 	params          map[string]Param
 	values          map[string][]string // by parameter, as typed or from the payload
+	kept            *sync.Map           // values that Keep gave, of the same form; nil: Keep is not used
 	payloadProblems []fault.Problem     // problems of --raw-payload as a whole
 	surplus         []string            // arguments for which there was no place
 	words           []string            // the command line as typed, for hints and the record
@@ -64,12 +65,28 @@ type warning struct {
 	Detail  any    `json:"detail,omitempty"`
 }
 
-// Given reports whether the caller gave the parameter.
-func (c *Call) Given(name string) bool { return len(c.values[name]) > 0 }
+// Given reports whether the caller gave the parameter, or an earlier call; see Keep.
+func (c *Call) Given(name string) bool { return len(c.given(name)) > 0 }
+
+func (c *Call) given(name string) []string {
+	if v := c.values[name]; len(v) > 0 || c.kept == nil {
+		return v
+	}
+	v, _ := c.kept.Load(name)
+	list, _ := v.([]string)
+	return list
+}
+
+// Keep gives a parameter the value that an earlier call gave it, unless this one gives it.
+func (c *Call) Keep(name, value string) {
+	if value != "" && !c.Given(name) {
+		c.kept.Store(name, []string{value})
+	}
+}
 
 // String returns the value of a parameter, or its default.
 func (c *Call) String(name string) string {
-	if v := c.values[name]; len(v) > 0 {
+	if v := c.given(name); len(v) > 0 {
 		return v[len(v)-1]
 	}
 	// the lifecycle reads every shared flag of every command; one that does not apply is never given
@@ -79,7 +96,7 @@ func (c *Call) String(name string) string {
 // Strings returns all values of a parameter that may be repeated.
 func (c *Call) Strings(name string) []string {
 	list := []string{}
-	for _, v := range c.values[name] {
+	for _, v := range c.given(name) {
 		if c.params[name].Kind == Names {
 			for item := range strings.SplitSeq(v, ",") {
 				if item = strings.TrimSpace(item); item != "" {

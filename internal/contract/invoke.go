@@ -21,7 +21,8 @@ import (
 func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int {
 	words, rest := p.split(h.Args)
 	call := &Call{
-		mu: &sync.Mutex{}, Program: p, Host: h, words: h.Args, id: ident.Ordered(), started: time.Now(), dir: h.Dir,
+		mu: &sync.Mutex{}, kept: &sync.Map{}, Program: p, Host: h, words: h.Args, id: ident.Ordered(),
+		started: time.Now(), dir: h.Dir,
 		values: map[string][]string{}, Config: emptyConfig(),
 	}
 	call.out, call.Host.Stderr = &out{w: h.Stdout}, &stderrWriter{w: h.Stderr}

@@ -72,6 +72,19 @@ type Script struct {
 	attempts map[string]int
 }
 
+// Answered is the script without its first questions, of the number n, whose answers are known before it begins.
+func (s *Script) Answered(n int) *Script {
+	rest := &Script{toolless: s.toolless}
+	for _, one := range s.steps {
+		if one.do == ask && n > 0 {
+			n--
+			continue
+		}
+		rest.steps = append(rest.steps, one)
+	}
+	return rest
+}
+
 // After is the rest of the script after a number of questions that it asked: what is left where the answer to one comes
 // as a new message.
 func (s *Script) After(questions int) *Script {

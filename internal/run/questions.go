@@ -76,14 +76,18 @@ func (q Question) same(other Question) bool {
 	return q.Tool == other.Tool && q.Input == other.Input && plain(q.Text) == plain(other.Text)
 }
 
-// Asks is how many questions of the agent were answered.
-func (r Record) Asks() (n int) {
+// Asks is how many questions of the agent were answered: in the run that this one retries, and in this one.
+func (r Record) Asks() (before, here int) {
 	for _, q := range r.Questions {
-		if q.Answer != nil && !q.Required && q.Tool == "" {
-			n++
+		switch {
+		case q.Answer == nil || q.Required || q.Tool != "":
+		case q.Attempt == 0:
+			before++
+		default:
+			here++
 		}
 	}
-	return n
+	return before, here
 }
 
 // Ask adds a question that must be answered before the task begins.

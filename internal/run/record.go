@@ -57,7 +57,10 @@ type Task struct {
 	Agents    []string         `json:"agents"` // the first one that can start is used
 	Model     string           `json:"model,omitempty"`
 	Approval  setting.Approval `json:"approval"`
-	Sandbox   setting.Sandbox  `json:"sandbox,omitempty"`   // empty for the agent's default
+	Sandbox   setting.Sandbox  `json:"sandbox,omitempty"`  // empty for the agent's default
+	Provider  string           `json:"provider,omitempty"` // of the native agent's model, and its address
+	Base      string           `json:"api_base,omitempty"`
+	Undo      string           `json:"undo,omitempty"`      // as in --undo; empty for the default
 	Transport string           `json:"transport,omitempty"` // acp, stream, or empty for the agent's default
 	Dir       string           `json:"dir"`
 	Timeout   time.Duration    `json:"timeout_ns"` // for the whole run; 0 for none
