@@ -76,8 +76,8 @@ func (p *place) disturb(t *testing.T) {
 	})
 }
 
-// second opens a second conversation in the workspace, of the same home, and returns what holds a turn of it that writes
-// a file.
+// second opens a second conversation in the workspace, of the same home. What it returns holds a turn that writes a
+// file.
 func (p *place) second(t *testing.T) (turn func(i int) error, err error) {
 	t.Helper()
 	other := *p

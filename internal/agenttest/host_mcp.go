@@ -61,7 +61,7 @@ type delegate struct {
 	cancelled bool
 }
 
-// id returns the name of the only journal beside that of the second conversation: the client learns it at the end of the
+// id returns the name of the only journal but that of the second conversation: the client learns it at the end of the
 // first call.
 func (d *delegate) id() string {
 	if d.name == "" {
