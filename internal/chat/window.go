@@ -250,7 +250,7 @@ func (w *Window) Notice(line string) {
 
 // Page implements View.
 func (w *Window) Page(content string) {
-	if w.o.Pager == nil || w.o.Reader {
+	if w.o.Pager == nil || w.o.Reader || w.fits(content) {
 		w.locked(func() { w.say(clean(content)...) })
 		return
 	}
@@ -258,6 +258,22 @@ func (w *Window) Page(content string) {
 	if err != nil {
 		w.Notice("the pager failed: " + err.Error())
 	}
+}
+
+// aroundText is how many rows of a window are left to what stands around a text: the line that asked for it, a status and
+// the prompt.
+const aroundText = 4
+
+// fits reports whether the window shows a text whole, above the prompt.
+func (w *Window) fits(content string) bool {
+	columns, rows := w.term.Size()
+	taken := 0
+	for line := range strings.Lines(content) {
+		if taken += 1 + max(cells.Width(line)-1, 0)/max(columns, 1); taken > rows-aroundText {
+			return false
+		}
+	}
+	return true
 }
 
 // aside takes the region away while something else has the terminal.

@@ -367,6 +367,30 @@ func TestKeysWhileItOpens(t *testing.T) {
 	s.Close()
 }
 
+// TestPage: a text that fits into the window is printed, and a longer one goes to the pager.
+func TestPage(t *testing.T) {
+	s := newSeat(t, nil)
+	paged := 0
+	s.o.Pager = func(string) error { paged++; return nil }
+	if err := pty.Setsize(s.master, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+		t.Fatal(err)
+	}
+	s.until("the size is known", func() bool { columns, _ := s.device.Size(); return columns == 80 })
+	s.Page(strings.Repeat("short\n", 20))
+	s.Page(strings.Repeat("x", 20*80))
+	if paged != 0 {
+		t.Errorf("%d of what fits went to the pager", paged)
+	}
+	s.Page(strings.Repeat("long\n", 21))
+	s.Page(strings.Repeat("x", 20*80+1))
+	if paged != 2 {
+		t.Errorf("%d of what does not fit went to the pager", paged)
+	}
+	if shown := string(s.ends()); strings.Count(shown, "short\r\n") != 20 || strings.Contains(shown, "long") {
+		t.Errorf("%q", shown)
+	}
+}
+
 // TestProseIsBrokenBetweenWords: a terminal would break it anywhere.
 func TestProseIsBrokenBetweenWords(t *testing.T) {
 	s := newSeat(t, nil)

@@ -80,7 +80,7 @@ func TestTerminatedInThePager(t *testing.T) {
 	p.env = append(p.env, "PAGER="+pager)
 	w := p.open()
 	w.await("test-model")
-	w.enters("@!seq 1 20")
+	w.enters("@!seq 1 40")
 	w.await("/show 1")
 	w.enters("/show 1")
 	w.await("paging")
