@@ -470,6 +470,10 @@ const (
 func (o opener) owner(r *run.Run) run.Owner {
 	c := o.call
 	o.of = r.ID
+	var wrote func() func(path string) bool
+	if f := forkAround(c); f != nil {
+		wrote = f.Wrote
+	}
 	return run.Owner{
 		Run: r, Open: o.inItsFork(r), Grace: c.Config.Duration("grace") / 2, Log: o.log, Check: o.check,
 		Later: func(dir string) autorun.Policy {
@@ -477,6 +481,7 @@ func (o opener) owner(r *run.Run) run.Owner {
 		},
 		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
 		Inside:   native.Name,
+		Fork:     wrote,
 		Apart:    c.Config.String(namespaceKey) != namespaceOff,
 		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
 		Hooks: run.Hooks{

@@ -41,6 +41,8 @@ type Owner struct {
 	// Check runs the check of a task; the last argument is the time from the request to end until the kill.
 	Check  func(context.Context, Task, time.Duration) (shell.Outcome, error)
 	Inside string // the agent that works in this process, if any
+	// Fork returns a func that reports whether the run's fork has written a path by then; nil: the run is in no fork.
+	Fork func() func(path string) bool
 	// Later returns which files of a directory run later by themselves; nil: the result does not say it.
 	Later func(dir string) autorun.Policy
 	// Tell gets each state of the run, and each event of its conversations. It may be nil.
@@ -58,6 +60,7 @@ type Progress struct {
 // the Result.
 func (o *Owner) Work(ctx context.Context) error {
 	r := o.Run
+	r.sight.fork = o.Fork
 	r.reopen()
 	if len(r.Open()) > 0 {
 		return o.rest(missing(r), Ending{}, nil)

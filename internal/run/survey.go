@@ -70,6 +70,12 @@ func (r *Run) changes(ctx context.Context) (found *tree.Changes, doubts []Doubt,
 	}
 	r.sight.last = after
 	before, after, doubts = r.judge(before, after)
+	found = tree.Diff(before, after)
+	if r.Fork != "" { // its commits, and the contents in them, are nowhere else
+		if err := found.Keep(ctx, r.store.contents(r.ID)); err != nil {
+			return nil, nil, err
+		}
+	}
 	first, last := tree.Trim(before, after)
 	if err := first.SaveFile(filepath.Join(r.Path(), firstFile)); err != nil {
 		return nil, nil, err
@@ -77,7 +83,6 @@ func (r *Run) changes(ctx context.Context) (found *tree.Changes, doubts []Doubt,
 	if err := last.SaveFile(filepath.Join(r.Path(), lastFile)); err != nil {
 		return nil, nil, err
 	}
-	found = tree.Diff(before, after)
 	return found, doubts, found.Count(ctx, r.store.contents(r.ID))
 }
 

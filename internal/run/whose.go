@@ -29,6 +29,7 @@ const (
 
 // sight is what is known of those that change the workspace while the run works.
 type sight struct {
+	fork func() func(path string) bool // see Owner.Fork; nil: it works in no fork
 	log  *touch.Log
 	seen *touch.Window
 	base *tree.Index     // when the run began to work, or went on
@@ -36,7 +37,8 @@ type sight struct {
 	last *tree.Index     // at the last look
 }
 
-// look begins to see what the agent writes. In a fork nobody else does.
+// look begins to see what the agent writes. In a fork, that is what the fork has written: what others change in the
+// workspace meanwhile may show in it.
 func (r *Run) look() {
 	if r.sight.log == nil {
 		r.sight.log = touch.New()
@@ -46,7 +48,11 @@ func (r *Run) look() {
 	}
 	r.sight.seen = r.sight.log.Open()
 	if r.Fork != "" {
-		r.sight.seen = touch.Only(func(string) bool { return true })
+		wrote := func(string) bool { return true }
+		if r.sight.fork != nil {
+			wrote = r.sight.fork()
+		}
+		r.sight.seen = touch.Only(wrote)
 	}
 }
 

@@ -39,6 +39,38 @@ func (c *Changes) Count(ctx context.Context, store *Store) error {
 	return nil
 }
 
+// Keep keeps the contents that only a repository has, which may not be there any more when they are needed. A file that
+// is larger than the limit of a store stays in the repository alone, and so does what is more than the limit of all.
+func (c *Changes) Keep(ctx context.Context, store *Store) error {
+	r, left := newReader(store), Options{}.withDefaults()
+	defer r.Close()
+	defer store.Close()
+	for _, change := range c.Files {
+		for _, e := range []*entry{change.before, change.after} {
+			if err := ended(ctx); err != nil {
+				return err
+			}
+			if e == nil || e.content == nil || !e.content.inGit || e.Size > left.FileLimit ||
+				e.Size > left.TotalLimit || left.CountLimit == 0 {
+				continue
+			}
+			data, ok := r.content(e)
+			if !ok {
+				continue
+			}
+			sum, err := store.Put(data)
+			if err != nil {
+				return err
+			}
+			left.TotalLimit, left.CountLimit = left.TotalLimit-e.Size, left.CountLimit-1
+			kept := *e.content
+			kept.sum, kept.kept, kept.inGit = sum, true, false
+			e.content = &kept
+		}
+	}
+	return nil
+}
+
 func ended(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return fault.New(fault.Interrupted, "comparing files was interrupted").Because(ctx.Err())
