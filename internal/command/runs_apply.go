@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/fault"
 	"omniagent/internal/fork"
+	"omniagent/internal/pathname"
 	"omniagent/internal/run"
 	"omniagent/internal/text"
 )
@@ -89,10 +91,15 @@ func (p Parts) applyRun(ctx context.Context, c *contract.Call, runs run.Store) (
 	if err != nil {
 		return contract.Result{}, err
 	}
+	chain, err := chainOf(runs, r)
+	if err != nil && c.String("as") == asPatch {
+		return contract.Result{}, err
+	}
+	setAside(f, r.Dir, runs.Aside(chain))
 	d := runApplied{ID: r.ID, forkApplied: forkAppliedOf(f, fork.Outcome{}, c.DryRun())}
 	switch c.String("as") {
 	case asPatch:
-		patch, errPatch := patchOf(ctx, runs, r)
+		patch, errPatch := patchOf(ctx, runs, chain)
 		d.Patch.Value, err = contract.Exact(patch), errPatch
 	case asBranch:
 		if c.DryRun() {
@@ -171,22 +178,41 @@ func worked(f *fork.Fork, r run.Record) error {
 		f.Workspace).With("run_id", r.ID).Hint("omniagent runs diff %s", r.ID)
 }
 
-// patchOf is what a run has changed, after the runs that it repeats in the same fork.
-func patchOf(ctx context.Context, runs run.Store, r run.Record) (string, error) {
-	chain := []run.Record{r}
-	for r.Of != "" {
-		before, err := runs.Peek(r.Of)
-		if err != nil {
-			return "", fault.New(fault.NotFoundCode, "%s goes on where %s ended, whose record is gone", r.ID, r.Of).
-				Because(err).Hint("omniagent runs apply %s", r.ID)
+// chainOf returns a run after the runs that it repeats in the same fork, and those alone whose records are there.
+func chainOf(runs run.Store, r run.Record) (chain []run.Record, err error) {
+	for chain = []run.Record{r}; r.Of != ""; {
+		before, errPeek := runs.Peek(r.Of)
+		if errPeek != nil {
+			err = fault.New(fault.NotFoundCode, "%s goes on where %s ended, whose record is gone", r.ID, r.Of).
+				Because(errPeek).Hint("omniagent runs apply %s", r.ID)
+			break
 		}
 		if before.Fork != r.Fork || before.ForkID != r.ForkID {
 			break
 		}
 		chain, r = append(chain, before), before
 	}
+	slices.Reverse(chain)
+	return chain, err
+}
+
+// setAside leaves out of a fork what the checks of runs in a directory have changed.
+func setAside(f *fork.Fork, dir string, all map[string]fork.Version) {
+	rel, within := pathname.In(f.Place(f.Workspace), dir)
+	if !within {
+		return
+	}
+	versions := map[string]fork.Version{}
+	for name, v := range all {
+		versions[path.Join(filepath.ToSlash(rel), name)] = v
+	}
+	f.SetAside(versions)
+}
+
+// patchOf is what runs have changed, one after the other.
+func patchOf(ctx context.Context, runs run.Store, chain []run.Record) (string, error) {
 	var patch strings.Builder
-	for _, each := range slices.Backward(chain) {
+	for _, each := range chain {
 		if err := runs.Diff(ctx, each.ID, &patch); err != nil {
 			return "", err
 		}

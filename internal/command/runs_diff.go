@@ -70,6 +70,8 @@ func printBetween(ctx context.Context, c *contract.Call, store run.Store, out io
 		if err != nil {
 			return err
 		}
+		chain, _ := chainOf(store, r) // what is known of it
+		setAside(f, r.Dir, store.Aside(chain))
 		forks = append(forks, f)
 	}
 	changes, err := fork.Between(ctx, forks[0], forks[1])

@@ -33,11 +33,17 @@ type Change struct {
 
 // touched returns the paths that the fork may have changed, relative to the workspace, with its files there, or ""
 // where it has none. It leaves out the content of .git directories, in any case.
-func (f *Fork) touched(ctx context.Context) (map[string]string, error) {
-	all := map[string]string{}
-	if f.Tier != Overlay {
-		return all, f.touchedCopy(ctx, all)
+func (f *Fork) touched(ctx context.Context) (all map[string]string, err error) {
+	if all = map[string]string{}; f.Tier == Overlay {
+		err = f.touchedLayers(ctx, all)
+	} else {
+		err = f.touchedCopy(ctx, all)
 	}
+	f.setAside(all)
+	return all, err
+}
+
+func (f *Fork) touchedLayers(ctx context.Context, all map[string]string) error {
 	for _, l := range f.Layers {
 		at := l.Lower
 		switch {
@@ -55,11 +61,11 @@ func (f *Fork) touched(ctx context.Context) (map[string]string, error) {
 		}
 		if real == up {
 			if err := f.visit(ctx, up, at, all); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return all, nil
+	return nil
 }
 
 func (f *Fork) touchedCopy(ctx context.Context, all map[string]string) error {

@@ -107,6 +107,7 @@ type Fork struct {
 	dir   string
 	data  data            // of the workspace's repositories, while the fork is made
 	turns map[string]bool // whether turns were undone, if known
+	aside map[string]Version
 }
 
 const (

@@ -127,7 +127,7 @@ func (o *Owner) Work(ctx context.Context) error {
 			v = r.approved(v)
 		}
 		if v.State == Succeeded && r.Check != "" {
-			v = o.check(ctx, v)
+			v = o.checked(ctx, v)
 		}
 		return o.conclude(v, ending, changed)
 	}

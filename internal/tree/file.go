@@ -19,6 +19,14 @@ type File struct {
 // Target is where a link leads.
 func (f *File) Target() string { return f.target }
 
+// Sum is the SHA-256 of the content; zero if it was not read.
+func (f *File) Sum() (sum [32]byte) {
+	if f.content != nil {
+		sum = f.content.sum
+	}
+	return sum
+}
+
 // Ignored reports whether .gitignore excludes the file and git does not track it.
 func (f *File) Ignored() bool { return f.about&ignored != 0 }
 

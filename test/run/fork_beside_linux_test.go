@@ -97,3 +97,54 @@ func (p *place) differs(id string) (all []string) {
 	slices.Sort(all)
 	return all
 }
+
+// TestWhatACheckMadeStays: what comes home is what the run has changed, and not what its check made or changed of it.
+func TestWhatACheckMadeStays(t *testing.T) {
+	t.Parallel()
+	check := `mkdir build out; echo made >build/o; echo made >out/o; sed -i s/agent/formatted/ a.txt; rm b.txt gone2.txt;
+echo made >gone1.txt; echo made >>kept.txt; chmod 700 lines.txt; mkdir c; mv c.txt c/c.txt; ln -sf kept.txt link; git add -N out`
+	p := newPlace(t).agent("scribe", `cat >/dev/null
+if test -e a.txt; then echo more >>lines.txt; rm -f link; ln -s b.txt link; echo said; exit; fi
+echo agent >a.txt; echo agent >b.txt; echo agent >c.txt; rm gone1.txt; echo agent >>lines.txt; ln -s a.txt link; echo said`)
+	for _, name := range []string{"lines.txt", "gone1.txt", "gone2.txt", "kept.txt"} {
+		p.put(name, "of "+name+"\n")
+	}
+	p.put(".gitignore", "build/\n")
+	p.git("init", "-q", "-b", "main")
+	p.git("config", "user.name", "A")
+	p.git("config", "user.email", "a@example.org")
+	p.git("add", ".")
+	p.git("commit", "-q", "-m", "first")
+	a := p.run("scribe", "--yolo", "--fork", "--check-outside", "--check", check)
+	a.is(t, 0, "succeeded", "done")
+	want := "D gone1.txt\n M lines.txt\n?? a.txt\n?? b.txt\n?? c.txt\n?? link"
+	if got := p.differs(a.Data.ID); len(got) != 6 {
+		t.Errorf("the run has changed %q", got)
+	}
+	p.fork(0, "runs", "apply", a.Data.ID, "--as", "branch")
+	if got := p.git("diff", "--name-status", "main", "fork/work-1"); got !=
+		"A\ta.txt\nA\tb.txt\nA\tc.txt\nD\tgone1.txt\nM\tlines.txt\nA\tlink" {
+		t.Errorf("the branch has %q", got)
+	}
+	if d := p.fork(0, "runs", "apply", a.Data.ID, "--dry-run"); len(d.Data.Files) != 6 {
+		t.Errorf("%+v", d)
+	}
+	p.fork(0, "runs", "apply", a.Data.ID)
+	mode, err := os.Stat(filepath.Join(p.work, "lines.txt"))
+	if err != nil || mode.Mode().Perm() == 0o700 {
+		t.Errorf("%v: %v", mode.Mode(), err)
+	}
+	if got := p.git("status", "--porcelain"); got != want || p.read("a.txt") != "agent\n" || p.read("build/o") != "" {
+		t.Errorf("status: %q; a.txt: %q", got, p.read("a.txt"))
+	}
+	p.fork(0, "undo")
+
+	again := p.call("runs", "retry", a.Data.ID)
+	again.is(t, 0, "succeeded", "done")
+	p.fork(0, "runs", "apply", again.Data.ID)
+	to, err := os.Readlink(filepath.Join(p.work, "link"))
+	if got := p.git("status", "--porcelain"); got != want || p.read("a.txt") != "agent\n" || to != "b.txt" ||
+		!strings.HasSuffix(p.read("lines.txt"), "agent\nmore\n") {
+		t.Errorf("status: %q; a.txt: %q; link: %s, %v; %q", got, p.read("a.txt"), to, err, p.read("lines.txt"))
+	}
+}
