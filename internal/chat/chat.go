@@ -13,6 +13,7 @@ package chat
 
 import (
 	"context"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -71,16 +72,24 @@ type Chat struct {
 	nobody   bool     // the input has ended: nobody answers any more
 	retried  []string // notes of this turn's attempts that failed
 
-	messages int      // of the person, in this conversation
-	counted  int64    // the last turn whose message is among them
-	later    []func() // what was typed in a turn and can happen only when nothing runs; handle calls them
+	messages int     // of the person, in this conversation
+	counted  int64   // the last turn whose message is among them
+	later    []later // handle does them
 }
 
 // turns are those without an end.
 type turns struct {
-	texts    map[int64]string // with the text of those that wait
-	prompted int64            // the last message that listen has seen
-	sending  bool             // a message is being sent to the conversation
+	texts    map[int64]string        // with the text of those that wait
+	carries  map[int64][]event.Block // what travels before these texts
+	unsent   map[int64]bool          // taken back by the person
+	prompted int64                   // the last message that listen has seen
+	sending  bool                    // a message is being sent to the conversation
+}
+
+// later is what was typed in a turn and can happen only when nothing runs.
+type later struct {
+	typed string
+	do    func()
 }
 
 // applied is the agent that @agent: has named last.
@@ -216,7 +225,9 @@ func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from i
 	life, stop := context.WithCancel(ctx)
 	c.with.Store(with)
 	c.stop, c.replays, c.owed = stop, max(from, 1) <= with.Opened(), false
-	c.turns = turns{texts: map[int64]string{}}
+	c.turns = turns{
+		texts: map[int64]string{}, carries: map[int64][]event.Block{}, unsent: map[int64]bool{},
+	}
 	c.open, c.results, c.messages, c.counted, c.spent = nil, nil, 0, 0, Spent{}
 	if c.nobody {
 		with.NobodyAnswers()
@@ -294,6 +305,8 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 					c.leaving()
 				}
 				leaves = true
+			case in.Back:
+				c.takeBackLine(ctx)
 			case in.Long:
 				c.notice("A line of more than 64 MiB was passed over.")
 			case c.answers(ctx, in):
@@ -346,8 +359,8 @@ func (c *Chat) leaving() {
 	}
 }
 
-// idle does something now, or behind what runs and what was postponed before.
-func (c *Chat) idle(what string, do func()) {
+// idle does now what was typed, or behind what runs and what was postponed before. what is its name.
+func (c *Chat) idle(what, typed string, do func()) {
 	c.mu.Lock()
 	if !c.runs() && len(c.later) == 0 {
 		c.mu.Unlock()
@@ -359,7 +372,7 @@ func (c *Chat) idle(what string, do func()) {
 		c.View.Notice(what + " was not taken: too much waits already")
 		return
 	}
-	c.later = append(c.later, do)
+	c.later = append(c.later, later{typed, do})
 	of := "turn"
 	if c.command.Load() != nil {
 		of = "command"
@@ -376,9 +389,9 @@ func (c *Chat) catchUp() {
 		c.mu.Unlock()
 		return
 	}
-	do := c.later[0]
+	first := c.later[0]
 	c.mu.Unlock()
-	do()
+	first.do()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.later) > 0 { // else it was dropped
@@ -436,12 +449,15 @@ func (c *Chat) runs() bool {
 	return c.turns.sending || len(c.turns.texts) > 0 || c.command.Load() != nil
 }
 
-// waiting counts what waits for a turn.
-func (c *Chat) waiting() (n int) {
-	for _, text := range c.turns.texts {
-		if text != "" {
-			n++
+// waiting returns what waits for a turn, in its order.
+func (c *Chat) waiting() (list []string) {
+	for _, n := range slices.Sorted(maps.Keys(c.turns.texts)) {
+		if words := c.turns.texts[n]; words != "" {
+			list = append(list, words)
 		}
 	}
-	return n + len(c.later)
+	for _, one := range c.later {
+		list = append(list, one.typed)
+	}
+	return list
 }

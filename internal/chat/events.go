@@ -122,10 +122,6 @@ func (c *Chat) event(e event.Event, past bool) {
 	case event.Retry:
 		c.retried = append(c.retried, e.Retry.Note())
 	case event.Ended:
-		c.View.Event(c.untold(e), 0)
-		if c.unasked.tell(e.End) && c.World.Back != "" {
-			c.View.Notice("· changed without asking; " + c.World.Back)
-		}
 		c.ended(e, past)
 		return
 	}
@@ -193,6 +189,16 @@ func (c *Chat) near(path string) string {
 
 // ended handles the end of a turn.
 func (c *Chat) ended(e event.Event, past bool) {
+	if c.turns.unsent[e.Turn] { // it did not begin
+		delete(c.turns.unsent, e.Turn)
+		delete(c.turns.texts, e.Turn)
+		c.update()
+		return
+	}
+	c.View.Event(c.untold(e), 0)
+	if c.unasked.tell(e.End) && c.World.Back != "" {
+		c.View.Notice("· changed without asking; " + c.World.Back)
+	}
 	if past {
 		return
 	}
@@ -202,6 +208,7 @@ func (c *Chat) ended(e event.Event, past bool) {
 		c.spent.Add(*e.End.Usage)
 	}
 	delete(c.turns.texts, e.Turn)
+	delete(c.turns.carries, e.Turn)
 	c.update()
 }
 

@@ -53,7 +53,7 @@ func (c *Chat) say(ctx context.Context, text string, steers bool) {
 		c.send(ctx, text, steers)
 		return
 	}
-	c.idle("the message", func() {
+	c.idle("the message", text, func() {
 		c.mu.Lock()
 		c.View.Message(text)
 		c.mu.Unlock()
@@ -64,7 +64,7 @@ func (c *Chat) say(ctx context.Context, text string, steers bool) {
 // send sends a message, with what it refers to and what waits to travel with it.
 func (c *Chat) send(ctx context.Context, text string, steers bool) {
 	if c.ofAgent(text) { // with anything before it, it would be a message
-		c.deliver(ctx, []event.Block{{Text: text}}, text, steers)
+		c.deliver(ctx, []event.Block{{Text: text}}, nil, text, steers)
 		return
 	}
 	blocks, agent, ok := c.references(ctx, text)
@@ -75,9 +75,10 @@ func (c *Chat) send(ctx context.Context, text string, steers bool) {
 	}
 	send := func() {
 		c.mu.Lock()
-		blocks := append(append(c.before, c.reminder()...), blocks...)
+		carried := slices.Clip(c.before)
+		blocks := slices.Concat(carried, c.reminder(), blocks)
 		c.mu.Unlock()
-		if c.deliver(ctx, blocks, text, steers) {
+		if c.deliver(ctx, blocks, carried, text, steers) {
 			c.mu.Lock()
 			c.before = nil
 			c.agent = agent
@@ -116,8 +117,9 @@ func (c *Chat) unsent() {
 	c.failed = true
 }
 
-// deliver hands a message to the conversation, and says what becomes of it. It reports whether the message was taken.
-func (c *Chat) deliver(ctx context.Context, blocks []event.Block, text string, steers bool) bool {
+// deliver hands a message to the conversation, and says what becomes of it. carried are those of its blocks that would
+// travel with any. It reports whether the message was taken.
+func (c *Chat) deliver(ctx context.Context, blocks, carried []event.Block, text string, steers bool) bool {
 	with := c.Conversation()
 	c.mu.Lock()
 	c.turns.sending = true
@@ -160,9 +162,47 @@ func (c *Chat) deliver(ctx context.Context, blocks []event.Block, text string, s
 		c.View.Notice("· the message waits for the end of the turn")
 	}
 	if _, open := c.turns.texts[number]; open {
-		c.turns.texts[number] = text
+		c.turns.texts[number], c.turns.carries[number] = text, carried
 	}
 	return true
+}
+
+// takeBackLine gives the person the last line that waits, if its turn has not begun. What travelled with it travels
+// with the next.
+func (c *Chat) takeBackLine(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.later); n > 0 {
+		c.View.Draft(c.later[n-1].typed)
+		c.later = c.later[:n-1]
+		c.update()
+		return
+	}
+	last := int64(0)
+	for n, words := range c.turns.texts {
+		if words != "" {
+			last = max(last, n)
+		}
+	}
+	if last == 0 {
+		return
+	}
+	words := c.turns.texts[last]
+	c.turns.unsent[last] = true // its end may come at once
+	c.mu.Unlock()
+	taken := c.Conversation().Unsend(ctx, last)
+	c.mu.Lock()
+	if !taken {
+		delete(c.turns.unsent, last)
+		return
+	}
+	if c.View.Draft(words); c.turns.unsent[last] {
+		c.turns.texts[last] = ""
+	}
+	c.before = append(c.turns.carries[last], c.before...)
+	delete(c.turns.carries, last)
+	c.agent.known, c.messages = false, c.messages-1 // its prompt may have been among them
+	c.update()
 }
 
 // earlier reports whether an earlier turn is still open.

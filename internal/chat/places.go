@@ -22,7 +22,7 @@ func (c *Chat) addDir(ctx context.Context, rest string) {
 		dir = filepath.Join(c.World.Home, home)
 	}
 	dir = filepath.Clean(pathname.From(c.World.Dir, dir))
-	c.idle("/add-dir "+text.Name(rest), func() { c.opens(ctx, dir) })
+	c.idle("/add-dir "+text.Name(rest), "/add-dir "+rest, func() { c.opens(ctx, dir) })
 }
 
 // opens opens a directory to the agent, and reports whether it is open.
@@ -41,7 +41,7 @@ func (c *Chat) widen(ctx context.Context, dir string, send func(context.Context,
 	if err := send(ctx, event.Reply{Option: event.Deny, Text: words, Stop: true}); err != nil {
 		return err
 	}
-	c.idle("opening "+text.Name(dir), func() {
+	c.idle("opening "+text.Name(dir), "/add-dir "+dir, func() {
 		if c.opens(ctx, dir) {
 			c.send(ctx, text.Name(dir)+" is open to you now. Go on.", false)
 		}

@@ -90,6 +90,9 @@ func (p *Plain) Notice(line string) { p.say(line) }
 // Page implements View.
 func (p *Plain) Page(text string) { p.say(text) }
 
+// Draft implements View. It never has a line to give back.
+func (p *Plain) Draft(string) {}
+
 // Message implements View.
 func (p *Plain) Message(message string) { p.say("> " + text.Name(firstLine(message))) }
 

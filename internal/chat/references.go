@@ -134,7 +134,7 @@ func (c *Chat) shell(ctx context.Context, command string) {
 		c.notice(notHere)
 		return
 	case c.command.Load() != nil:
-		c.idle(eidolon.ShellWord+text.OneLine(command, 40), func() { c.shell(ctx, command) })
+		c.idle(eidolon.ShellWord+text.OneLine(command, 40), eidolon.ShellWord+command, func() { c.shell(ctx, command) })
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)

@@ -32,7 +32,7 @@ func (c *Chat) another(ctx context.Context, name string) {
 		known = append(known, a.Name)
 	}
 	if slices.Contains(known, name) {
-		c.idle("/agent "+name, func() { c.handOver(ctx, name) })
+		c.idle("/agent "+name, "/agent "+name, func() { c.handOver(ctx, name) })
 		return
 	}
 	if name == "" {
@@ -166,7 +166,7 @@ func (c *Chat) resume(ctx context.Context, id string) {
 }
 
 func (c *Chat) goLater(ctx context.Context, id string) {
-	c.idle("/resume "+text.Name(id), func() { c.goTo(ctx, Next{Session: id}, "") })
+	c.idle("/resume "+text.Name(id), "/resume "+id, func() { c.goTo(ctx, Next{Session: id}, "") })
 }
 
 // choose asks which conversation to go to.
@@ -199,7 +199,7 @@ func (c *Chat) clear(ctx context.Context, _ string) {
 		c.notice(notHere)
 		return
 	}
-	c.idle("/clear", func() { c.goTo(ctx, Next{}, "") })
+	c.idle("/clear", "/clear", func() { c.goTo(ctx, Next{}, "") })
 }
 
 // reminder returns what the agent is reminded of, if it is time. The caller holds the lock.

@@ -23,6 +23,8 @@ type View interface {
 	Ask(q *Question)
 	// State shows what runs. If nothing does, and there is no question, the person is asked for a message.
 	State(s State)
+	// Draft gives the person a line back to type on.
+	Draft(text string)
 	// Page shows a long text.
 	Page(text string)
 	// Close leaves the terminal as it was. Notices after it are printed as they are.
@@ -35,14 +37,15 @@ type Input struct {
 	Asked int64 // how many questions had been shown before it was typed
 	Steer bool  // it is for the turn that runs
 	Leave bool  // the person leaves
+	Back  bool  // the person takes back the last line that waits
 	Long  bool  // it was too long, and is not here
 }
 
 // State is what a view shows of a chat beside what is said.
 type State struct {
-	Busy    bool // a turn runs or is about to
-	Again   bool // a line was typed that began none
-	Waiting int  // messages that wait for a turn
+	Busy    bool     // a turn runs or is about to
+	Again   bool     // a line was typed that began none
+	Waiting []string // what was typed and waits for the end of the turn
 	Spent   Spent
 	Agent   string // whose turn runs; empty: it is a command of the person
 }

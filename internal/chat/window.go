@@ -56,6 +56,7 @@ type Window struct {
 	tasks    []screen.Todo
 	lists    eidolon.Lists
 	question *Question
+	drafts   []string       // given back to the person; Run puts them into the editor
 	picker   *screen.Picker // for a question with items
 	asked    int64
 	at       time.Time // the question was shown
@@ -215,12 +216,13 @@ type glance struct {
 	asked        int64
 	at           time.Time
 	busy, opened bool
+	waits        bool // something that was typed
 }
 
 func (w *Window) glance() glance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return glance{w.question, w.picker, w.asked, w.at, w.state.Busy, w.opened}
+	return glance{w.question, w.picker, w.asked, w.at, w.state.Busy, w.opened, len(w.state.Waiting) > 0}
 }
 
 // Broken implements View.
@@ -248,6 +250,14 @@ func (w *Window) Notice(line string) {
 	w.locked(func() { w.say(w.style.each(w.style.dim, w.ours(line))...) })
 }
 
+// Draft implements View.
+func (w *Window) Draft(line string) {
+	w.locked(func() {
+		w.drafts = append(w.drafts, line)
+		w.stirred()
+	})
+}
+
 // Page implements View.
 func (w *Window) Page(content string) {
 	if w.o.Pager == nil || w.o.Reader || w.fits(content) {
@@ -260,7 +270,7 @@ func (w *Window) Page(content string) {
 	}
 }
 
-// aroundText is how many rows of a window are left to what stands around a text: the line that asked for it, a status and
+// aroundText is how many rows of a window are left to what stands around a text: what was typed for it, a status and
 // the prompt.
 const aroundText = 4
 

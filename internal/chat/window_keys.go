@@ -58,6 +58,7 @@ func (w *Window) Run(ctx context.Context, typed chan<- Input) {
 		case <-w.editor.Changed():
 			h.show()
 		case <-w.stir: // a turn may have begun or ended
+			h.drafts()
 		case <-ticking:
 			w.locked(w.ticked)
 		case <-ctx.Done():
@@ -99,6 +100,10 @@ func (h *hand) key(k keys.Key) {
 		return
 	}
 	begins := w.editor.Empty() && !w.editor.Searching()
+	if now := w.glance(); begins && k.Is(keys.Up) && now.waits && now.question == nil {
+		h.give(Input{Back: true})
+		return
+	}
 	if begins {
 		h.before = w.glance().asked
 	}
@@ -149,6 +154,21 @@ func (h *hand) letter() {
 		h.w.answered()
 	})
 	h.give(Input{Text: letter, Asked: now.asked})
+}
+
+// drafts puts what the person has taken back before what was typed meanwhile.
+func (h *hand) drafts() {
+	var lines []string
+	h.w.locked(func() { lines, h.w.drafts = h.w.drafts, nil })
+	for _, line := range lines {
+		if !h.w.editor.Empty() {
+			line += "\n" + h.w.editor.Text()
+		}
+		h.w.editor.Set(line)
+	}
+	if len(lines) > 0 {
+		h.show()
+	}
 }
 
 // picks hands a key to the list of which something is chosen, and reports whether there is one.

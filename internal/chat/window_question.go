@@ -7,7 +7,11 @@ import (
 
 	"omniagent/internal/cells"
 	"omniagent/internal/screen"
+	"omniagent/internal/text"
 )
+
+// mostWaiting lines that wait are shown.
+const mostWaiting = 3
 
 // mostInSight is how many lines of a question are in sight on a usual screen, with what stands below them.
 const mostInSight = 16
@@ -70,8 +74,9 @@ func (w *Window) above() []string {
 		return nil
 	}
 	what := cmp.Or(w.does, "working")
-	if w.state.Waiting > 0 {
-		what += fmt.Sprintf(", %d waiting", w.state.Waiting)
+	typed := w.state.Waiting
+	if len(typed) > 0 {
+		what += fmt.Sprintf(", %d waiting", len(typed))
 	}
 	const keys = " · Esc interrupts"
 	took := w.now().Sub(w.began)
@@ -85,7 +90,21 @@ func (w *Window) above() []string {
 	if !w.style.on {
 		line = cells.Plain(line)
 	}
-	return append(screen.Todos(w.tasks, mostTasks), line)
+	return append(append(screen.Todos(w.tasks, mostTasks), w.waitingLines(typed)...), line)
+}
+
+// waitingLines shows the last of the lines that wait, and how to take back the last one.
+func (w *Window) waitingLines(list []string) (lines []string) {
+	const key = " · Up takes it back"
+	for i, words := range list[max(len(list)-mostWaiting, 0):] {
+		room, note := w.screen.Width(), ""
+		if i == min(len(list), mostWaiting)-1 && w.question == nil {
+			note = key
+		}
+		words = "> " + text.OneLine(words, room)
+		lines = append(lines, w.style.dim(cells.Cut(words, max(room-len(note), 8))+note))
+	}
+	return lines
 }
 
 // below returns the lines below the prompt, which say how to answer.

@@ -33,6 +33,7 @@ package conversation
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -444,6 +445,19 @@ func (c *Conversation) Interrupt(drop bool) { c.inbox.post(func() { c.interrupt(
 // Withdraw takes back a message from the queue; its end comes in its place. If its turn has begun, Withdraw interrupts
 // it.
 func (c *Conversation) Withdraw(number int64) { c.inbox.post(func() { c.withdraw(number) }) }
+
+// Unsend is Withdraw for a message whose turn has not begun, and nothing for any other. It reports whether the message
+// was taken back.
+func (c *Conversation) Unsend(ctx context.Context, number int64) bool {
+	taken, err := ask(ctx, c, func(reply func(bool, error)) {
+		waits := slices.ContainsFunc(c.waiting, func(m *message) bool { return m.turn == number })
+		if waits {
+			c.withdraw(number)
+		}
+		reply(waits, nil)
+	})
+	return taken && err == nil
+}
 
 // Kill ends the turn that runs without a word to the agent: an interrupt on its standard input could be taken for an
 // answer.

@@ -3,11 +3,14 @@
 package chat
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"omniagent/internal/emulator"
 )
 
 // TestKeysWhileACommandRuns: however many keys wait, Ctrl-C ends the command.
@@ -183,4 +186,41 @@ func TestInterruptedAfterAChange(t *testing.T) {
 	w.await("interrupted")
 	w.await(told)
 	w.quits()
+}
+
+// TestTakenBack: what waits is seen, and Up takes back the last of it, to be typed on. It is not sent.
+func TestTakenBack(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"while ! test -e go; do sleep 0.05; done"},{"say":"You said: ${input}"}]`)
+	w := p.before(emulator.Pyte(t, 80, 24), 80, 24, "--yolo")
+	w.shows("/help lists", false)
+	w.types("@!echo carried\r")
+	w.shows("\ncarried", false)
+	w.types("a turn\r")
+	w.shows("⏺ Bash", true)
+	w.types("and then this\r")
+	w.shows("> and then this · Up takes it back", true)
+	w.types("/clear\r")
+	w.shows("> /clear · Up takes it back", true)
+	w.types("\x1b[A")
+	w.shows("Esc interrupts\n> /clear\n", true)
+	w.types("\x15\x1b[A")
+	w.shows("Esc interrupts\n> and then this\n", true)
+	w.types(" too\r")
+	w.shows("> and then this too · Up takes it back", true)
+	p.write("go", "")
+	w.shows("You said: ", false)
+	w.shows("\n> and then this too\n", false)
+	w.types("/quit\r")
+	w.leaves()
+	if seen := strings.Join(w.look.Look().Lines, "\n"); strings.Contains(seen, "interrupted") ||
+		!strings.Contains(seen, "2 turns") {
+		t.Error(seen)
+	}
+	for _, r := range p.requests() {
+		if words := fmt.Sprint(r.Messages); strings.Contains(words, "and then this") &&
+			!strings.Contains(words, "and then this too") {
+			t.Errorf("it was sent: %s", words)
+		}
+	}
 }

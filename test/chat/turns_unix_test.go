@@ -145,7 +145,7 @@ func TestKeysOfATurn(t *testing.T) {
 	w.types("quickly\x07")
 	w.await("the turn that runs hears it")
 	p.write("go", "")
-	w.await("> and then this")
+	w.await("> and then this\n") // and not the line above the prompt
 	w.await("and then this")
 	w.types("\x03")
 	w.await("Ctrl-C again leaves")
