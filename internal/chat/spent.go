@@ -38,6 +38,9 @@ func (c *Chat) farewell() []string {
 	if c.spent.Turns > 0 {
 		lines = append(lines, c.spent.String()+".")
 	}
+	if c.World.Kept != "" {
+		lines = append(lines, c.World.Kept)
+	}
 	if c.World.Command == nil {
 		return lines
 	}

@@ -183,8 +183,8 @@ func chatSession(
 	var found []session.Info
 	for _, s := range all {
 		named := c.Given("agent") && s.Begin.AgentName() != r.Agent
-		switch {
-		case wanted == "" && s.Begin.Cwd == filter.Dir && !named:
+		switch { // what a script has answered cannot go on
+		case wanted == "" && s.Begin.Cwd == filter.Dir && !named && !s.Begin.Rehearsed:
 			found = append(found, s)
 		case wanted == "":
 		case s.Begin.ID == wanted:

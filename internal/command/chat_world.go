@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -83,6 +84,10 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 		},
 	}
 	w.Undo, w.Back = undoInChat(c, dir)
+	if in := forkAround(c); in != nil {
+		w.Kept = fmt.Sprintf("What was changed is in the fork: omniagent fork diff %[1]s shows it, omniagent fork apply "+
+			"%[1]s brings it home, omniagent fork delete %[1]s drops it.", in.Name)
+	}
 	if !env.Keep || first.Forget {
 		return w
 	}
@@ -117,7 +122,7 @@ func undoInChat(c *contract.Call, dir string) (
 	return func(context.Context, string, bool) (string, error) {
 		_, err := undoStore(c)
 		return "", err
-	}, "only the fork has it: omniagent fork delete " + in.Name + " drops it"
+	}, "only the fork has it: omniagent fork apply " + in.Name + " brings it home"
 }
 
 // chatAgain is the command that continues a conversation where it was: one that was in a fork would otherwise go on in

@@ -149,7 +149,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// TestChangedInAFork: where /undo does nothing, what drops the changes is told in its place.
+// TestChangedInAFork: where /undo does nothing, what brings the changes home is told in its place.
 func TestChangedInAFork(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `[]`)
@@ -162,6 +162,12 @@ func TestChangedInAFork(t *testing.T) {
 	w.await("/help lists the commands")
 	w.enters("first")
 	w.await("Said.")
-	w.await("changed without asking; only the fork has it: omniagent fork delete ")
-	w.quits()
+	w.await("changed without asking; only the fork has it: omniagent fork apply ")
+	w.enters("/quit")
+	for _, what := range []string{"omniagent fork diff ", " fork apply ", " fork delete "} {
+		w.await(what)
+	}
+	if code := w.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
 }

@@ -560,4 +560,12 @@ func TestRehearsed(t *testing.T) {
 	if shown := w.text(); strings.Contains(shown, "Which conversation?") || strings.Contains(shown, "gpt-9 now") {
 		t.Error(shown)
 	}
+	w = p.sized(80, 24, "chat", "--rehearse")
+	w.await("a script answers.")
+	w.enters("two")
+	w.await("rehearsal") // the last conversation here
+	w.quits()
+	w = p.open("--continue") // of a person
+	w.await("> one")
+	w.quits()
 }
