@@ -19,13 +19,14 @@ const maxLine = 16 << 20
 func exec() *contract.Command {
 	return &contract.Command{
 		Path: "exec", Summary: "run many commands from JSON lines, in one process", Class: contract.Envelope,
-		Danger: contract.Safe, Version: "1.0.0",
+		Danger: contract.Destructive, Dispatches: true, DryRun: true, Version: "1.0.0",
 		Detail: "Each line is an object: _cmd names the command as in the manifest, _opts holds flags, all else are " +
 			"its arguments. Each line gets\n" +
 			"one envelope line with meta._cmd and meta._line, as soon as it is done. The batch stops at the first " +
 			"failure unless " +
-			"--ignore-errors is given. What a\n" +
-			"line may change is what its own command may change.",
+			"--ignore-errors is given. A\n" +
+			"line may change what its own command may change. It needs its own confirmation, and has the time limit " +
+			"of its\ncommand; --timeout limits all lines together.",
 		Scopes: []string{}, Output: contract.TypeOf[execData](), Stdin: &contract.Stdin{
 			Format:   "jsonl",
 			Required: true,
@@ -33,7 +34,6 @@ func exec() *contract.Command {
 		},
 		Params: []contract.Param{
 			{Name: "ignore-errors", Kind: contract.Bool, Help: "go on after a line that failed"},
-			{Name: "dry-run", Kind: contract.Bool, Help: "give --dry-run to every line that can take it"},
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "every line succeeded"},
@@ -78,7 +78,7 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			continue
 		}
 		if c.ReaderGone() {
-			return contract.Result{Lines: true}, fault.New(fault.BatchFailed,
+			return contract.Result{Lines: true, Effect: contract.Updated}, fault.New(fault.BatchFailed,
 				"nobody reads the answers any more, so line %d and what follows were not carried out", number)
 		}
 		ran++
@@ -111,11 +111,11 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			FixBy("pipe the lines in, or give --input-file", "").
 			Hint("give a JSON object with _cmd on each line, or --input-file FILE")
 	case failed == 0:
-		return contract.Result{Lines: true}, nil
+		return contract.Result{Lines: true, Effect: contract.Updated}, nil
 	case parsed == 0 && failed == ran:
-		return contract.Result{Lines: true}, fault.New(fault.DispatchParse, "no line could be carried out%s", stopped).
+		return contract.Result{Lines: true, Effect: contract.Updated}, fault.New(fault.DispatchParse, "no line could be carried out%s", stopped).
 			Hint("the envelope of each line says why; --ignore-errors goes on after a failure")
 	}
-	return contract.Result{Lines: true}, fault.New(fault.BatchFailed, "%d of %d lines failed%s", failed, ran, stopped).
+	return contract.Result{Lines: true, Effect: contract.Updated}, fault.New(fault.BatchFailed, "%d of %d lines failed%s", failed, ran, stopped).
 		Hint("the envelope of each line says why; --ignore-errors goes on after a failure")
 }

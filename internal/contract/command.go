@@ -91,6 +91,7 @@ type Command struct {
 	Emits       bool              // those are lines of Call.Emit, before the answer
 	Prints      bool              // of the class Stream: it prints and hears nothing, so a failure is an envelope
 	StreamsRows bool              // does so by default
+	Dispatches  bool              // carries out other commands: each has its own clock, confirmation and key
 	DryRun      bool              // Run checks Call.DryRun before it changes anything
 	SafeDefault bool              // without --live, only shows what it would do
 	Reversible  bool              // its effect can be undone

@@ -276,7 +276,7 @@ func (p *Program) extension(c *Command) object {
 	w := &walker{unmask: true}
 	limit := c.Timeout
 	switch {
-	case c.Class != Envelope: // it has its own time limits, with flags of its own
+	case c.Class != Envelope, c.Dispatches: // it has its own time limits, with flags of its own
 		limit = 0
 	case limit == 0:
 		limit = defaultTimeout
@@ -308,7 +308,7 @@ func (p *Program) extension(c *Command) object {
 		{"streaming_default", c.StreamsRows},
 		{"prints", c.Prints},
 		{"safe_default", c.SafeDefault},
-		{"requires_confirmation", c.Danger == Destructive},
+		{"requires_confirmation", c.confirms()},
 		{"option_placement", "any"},
 		{"filesystem_side_effects", w.tree(c.Files)},
 		{"requires", w.tree(c.Rules)},
@@ -317,7 +317,7 @@ func (p *Program) extension(c *Command) object {
 		{"subprocess", w.tree(c.Children)},
 		{"docs_url", "docs/commands.md#" + strings.ReplaceAll(c.Path, " ", "-")},
 	}
-	o = o.when(c.Danger != Safe, "raw_payload_schema", payloadSchema(c))
+	o = o.when(c.Danger != Safe && !c.Dispatches, "raw_payload_schema", payloadSchema(c))
 	if len(c.Steps) > 0 {
 		o = append(o, object{
 			{"steps", names(c.Steps)},

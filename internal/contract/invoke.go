@@ -210,14 +210,19 @@ func (c *Call) limit() time.Duration {
 		return c.Duration("timeout")
 	case c.Config.String("timeout") != "":
 		return c.Config.Duration("timeout")
+	case c.Command.Dispatches:
+		return 0
 	}
 	return cmp.Or(c.Command.Timeout, defaultTimeout)
 }
 
+// confirms reports whether a call needs the caller's agreement. A batch does not: each of its lines does.
+func (c *Command) confirms() bool { return c.Danger == Destructive && !c.Dispatches }
+
 // confirmed reports whether the call may go on: a destructive one needs the caller's agreement, unless it is a dry run.
 func (c *Call) confirmed() bool {
 	c.confirm = c.Bool("confirm-destructive") || c.Bool("live") && c.Command.SafeDefault
-	return c.Command.Danger != Destructive || c.confirm || c.DryRun()
+	return !c.Command.confirms() || c.confirm || c.DryRun()
 }
 
 // masked returns the words of the call without secrets: those that look like one, and those that stand where somebody

@@ -65,9 +65,9 @@ func (p *Param) set(what, value string, _ bool) {
 func (s sharedParam) appliesTo(c *Command) bool {
 	switch s.scope {
 	case "changes":
-		return c.Danger != Safe
+		return c.Danger != Safe && !c.Dispatches
 	case "destroys":
-		return c.Danger == Destructive
+		return c.confirms()
 	case "lasts":
 		return c.LongRunning
 	case "lists":

@@ -57,9 +57,17 @@ func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 	case <-clock:
 		return c.end(cancel, c.expired(limit), done, signals)
 	case <-ctx.Done():
-		return c.end(cancel, fault.New(fault.Interrupted, "the batch that this call belongs to ended").With("signal",
-			"SIGTERM"), done, signals)
+		return c.end(cancel, batchEnded(ctx), done, signals)
 	}
+}
+
+// batchEnded returns the fault of a line whose batch ended before it.
+func batchEnded(ctx context.Context) *fault.Fault {
+	const said = "the batch that this call belongs to ended"
+	if fault.Of(context.Cause(ctx)).Code == fault.TimedOut {
+		return fault.New(fault.TimedOut, said+": its time limit passed").Hint("give the batch a longer --timeout, or none")
+	}
+	return fault.New(fault.Interrupted, said).With("signal", "SIGTERM")
 }
 
 // interruptible returns a context for a wait before the run: the time limit and signals end it as they end the run.
