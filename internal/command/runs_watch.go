@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -50,7 +51,7 @@ func (p printer) Write(b []byte) (int, error) {
 
 func runsWatch() *contract.Command {
 	return &contract.Command{
-		Path: "runs watch", Summary: "print what happens in a run, a line of JSON each, until it is over",
+		Path: "runs watch", Summary: "print what happens in a run, a line of JSON each, until it is over or asks",
 		Class: contract.Stream, Prints: true, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{},
 		LooseConfig: true,
 		Detail: "The lines are those of omniagent session events, with the run's own count in seq and the attempt. " +
@@ -64,7 +65,7 @@ func runsWatch() *contract.Command {
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the run succeeded; any other status is that of omniagent run"},
-			{Code: contract.GeneralError, When: "the run failed, or it cannot be read"},
+			{Code: contract.GeneralError, When: "the run failed, it cannot be read, or nobody reads what is printed"},
 			{Code: contract.ArgError, When: "wrong call"},
 			{Code: contract.PreconditionFailed, When: "it waits for an answer, or no home"},
 			{Code: contract.NotFound, When: "no such run, or its agent is not installed"},
@@ -74,6 +75,7 @@ func runsWatch() *contract.Command {
 			{Code: contract.TimedOut, When: "it took too long, or fell silent"},
 			{Code: contract.RateLimited, When: "the service asks for fewer calls"},
 			{Code: contract.Unavailable, When: "the service does not answer, or nobody carries the run out"},
+			{Code: contract.Interrupted, When: "the run was cancelled; without its last line, SIGINT ended the watch"},
 		},
 		Examples: []contract.Example{
 			{Description: "All of it", Command: "omniagent runs watch run-1a2b3c4d"},
@@ -95,17 +97,28 @@ func serveWatch(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 		return code, nil
 	}
 	if err != nil {
-		return 0, err
+		return unread(err), err
 	}
 	code := 0
-	if r.Result != nil {
+	switch {
+	case r.State == run.NeedsInput:
+		code = contract.ExitFor(fault.Precondition)
+	case r.Result != nil:
 		code = contract.ExitOfFault(r.Result.Fault)
 	}
 	line, err := text.Line(map[string]any{"run_id": r.ID, "status": r.State, "exit_code": code})
 	if err == nil {
 		_, err = printer{c.Host.Stdout}.Write(append(line, '\n'))
 	}
-	return code, err
+	return cmp.Or(code, unread(err)), err
+}
+
+// unread is the exit code where nobody read the end of a run: 0 would say that it succeeded.
+func unread(err error) int {
+	if err == nil {
+		return 0
+	}
+	return 1
 }
 
 // readable reports whether it is known where the records of an attempt begin.
@@ -124,7 +137,7 @@ func watch(ctx context.Context, store run.Store, id string, from int64, out io.W
 			return r, err
 		}
 		if n < len(r.Attempts) && readable(r.Attempts[n]) {
-			if seq, err = watchAttempt(ctx, store, id, n, seq, from, out); err != nil {
+			if seq, r, err = watchAttempt(ctx, store, id, n, seq, from, out); err != nil || asking(r) {
 				return r, err
 			}
 			n++
@@ -142,6 +155,9 @@ func watch(ctx context.Context, store run.Store, id string, from int64, out io.W
 	}
 }
 
+// asking reports whether a run waits for a person, also while its agent does.
+func asking(r run.Record) bool { return r.State == run.NeedsInput && len(r.Open()) > 0 }
+
 const watchGap = 20 * time.Millisecond
 
 func pause(ctx context.Context) error {
@@ -153,21 +169,22 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// watchAttempt prints the records of one attempt, and returns the last number.
+// watchAttempt prints the records of one attempt, until it ends or asks a person. It returns the last number, and the
+// run as it was then.
 func watchAttempt(ctx context.Context, store run.Store, id string, n int, seq, from int64, out io.Writer) (int64,
-	error,
+	run.Record, error,
 ) {
 	r, err := store.Load(ctx, id)
 	if err != nil || r.Attempts[n].Session == "" {
-		return seq, err
+		return seq, r, err
 	}
 	next := r.Attempts[n].First + 1
 	var row, line []byte
 	for {
-		over := !r.Attempts[n].Ended.IsZero()
+		over, waits := !r.Attempts[n].Ended.IsZero(), asking(r)
 		records, err := store.Sessions.Reader(r.Attempts[n].Session, next, false)
 		if err != nil {
-			return seq, err
+			return seq, r, err
 		}
 		for !over || next <= r.Attempts[n].Last {
 			e, err := records.Next(ctx)
@@ -176,30 +193,30 @@ func watchAttempt(ctx context.Context, store run.Store, id string, n int, seq, f
 			}
 			if err != nil {
 				_ = records.Close()
-				return seq, err
+				return seq, r, err
 			}
 			seq, next = seq+1, e.Number+1
 			if seq < from {
 				continue
 			}
 			if row, err = e.AppendRow(row[:0]); err != nil {
-				return seq, err
+				return seq, r, err
 			}
 			line = renumbered(line[:0], row, seq, n+1)
 			if _, err := out.Write(line); err != nil {
 				_ = records.Close()
-				return seq, err
+				return seq, r, err
 			}
 		}
 		_ = records.Close()
-		if over {
-			return seq, nil
+		if over || waits {
+			return seq, r, nil
 		}
 		if err := pause(ctx); err != nil {
-			return seq, err
+			return seq, r, err
 		}
 		if r, err = store.Load(ctx, id); err != nil {
-			return seq, err
+			return seq, r, err
 		}
 	}
 }
