@@ -10,6 +10,7 @@ import (
 	"omniagent/internal/contract"
 	"omniagent/internal/event"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/stream"
 )
 
@@ -43,9 +44,9 @@ func readInput(c *contract.Call, d stream.Dialect, quit <-chan struct{}) (input,
 	if form := c.String("input-format"); form == "stream-json" || form == "auto" && c.Given("session-id") {
 		return input{stays: true, frames: readFrames(in, d, open, quit)}, nil
 	}
-	silent := time.AfterFunc(2*time.Second, func() { logLine(c, "the message is read from standard input") })
-	defer silent.Stop()
-	reader := bufio.NewReaderSize(in, 64<<10)
+	reader := bufio.NewReaderSize(lines.Awaited(in, "the message", lines.EndsWait, func(words string) {
+		logLine(c, "%s", words)
+	}), 64<<10)
 	line, rest, err := firstLine(reader)
 	switch {
 	case err != nil:

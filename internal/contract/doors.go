@@ -14,6 +14,7 @@ import (
 
 	"omniagent/internal/config"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/shell"
 	"omniagent/internal/workspace"
@@ -178,10 +179,11 @@ type block struct {
 
 func (c *Call) lineInput(ctx context.Context) *lineInput {
 	r := &lineInput{ctx: ctx, call: c, blocks: make(chan block)}
+	in := c.awaited()
 	go func() {
 		for {
 			b := block{data: make([]byte, 32<<10)}
-			n, err := c.Host.Stdin.Read(b.data)
+			n, err := in.Read(b.data)
 			b.data, b.err = b.data[:n], err
 			select {
 			case r.blocks <- b:
@@ -245,6 +247,17 @@ func (r *lineInput) rest() (n int) {
 	return n
 }
 
+// awaited is standard input, whose silence is told.
+func (c *Call) awaited() io.Reader {
+	stderr, what := c.Host.Stderr, "what "+c.title()+" takes"
+	if c.Bool("quiet") {
+		return c.Host.Stdin
+	}
+	return lines.Awaited(c.Host.Stdin, what, lines.EndsWait, func(words string) {
+		_, _ = io.WriteString(stderr, c.Program.Name+": "+words+"\n")
+	})
+}
+
 // readStdin reads all of standard input up to the limit. It refuses a terminal, because it would wait for a person.
 func (c *Call) readStdin(ctx context.Context) (string, error) {
 	if c.Host.StdinTerminal || c.Host.Stdin == nil {
@@ -256,9 +269,9 @@ func (c *Call) readStdin(ctx context.Context) (string, error) {
 		data []byte
 		err  error
 	}
-	done := make(chan read, 1)
+	done, in := make(chan read, 1), c.awaited()
 	go func() {
-		data, err := io.ReadAll(io.LimitReader(c.Host.Stdin, int64(limit)+1))
+		data, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
 		if len(data) > limit {
 			// so that the writer is not left with a broken pipe
 			rest, _ := io.Copy(io.Discard, io.LimitReader(c.Host.Stdin, 64<<20))
@@ -301,12 +314,12 @@ func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.F
 		if err != nil {
 			return fault.Of(err)
 		}
-		lines := strings.Fields(text)
-		if len(lines) == 0 {
+		values := strings.Fields(text)
+		if len(values) == 0 {
 			return c.invalid(Wrong(p.Name, fault.StdinEmpty, "-", "%s - reads standard input, and it is empty",
 				p.shown()))
 		}
-		c.values[p.Name] = lines
+		c.values[p.Name] = values
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"omniagent/internal/agent"
 	"omniagent/internal/fault"
+	"omniagent/internal/lines"
 	"omniagent/internal/process"
 	"omniagent/internal/terminal"
 )
@@ -22,8 +23,6 @@ import (
 const (
 	// firstLook is how much of a piped prompt is read before the agent starts: enough to detect an empty prompt.
 	firstLook = 64 << 10
-	// silentFor is how long standard input may be silent before a line says that we wait for it.
-	silentFor = 2 * time.Second
 	// mostBlanks limits the white space before a prompt that is relayed.
 	mostBlanks = 16 << 20
 )
@@ -266,19 +265,15 @@ func unreadable(err error) error {
 // readFirst reads the first block, or less if the input ends. With words it continues while there is only white space,
 // up to a limit. A silent input is explained once.
 func (c *call) readFirst(words bool) ([]byte, error) {
-	silent := time.AfterFunc(silentFor, func() {
-		c.note("reading the prompt from standard input, which is open and silent; -p TEXT gives it directly")
-	})
-	defer silent.Stop()
 	var read []byte
-	source, block := interruptible{c.host.Stdin, c}, make([]byte, firstLook)
+	source, block := lines.Awaited(interruptible{c.host.Stdin, c}, "the prompt", "-p TEXT gives it directly",
+		func(words string) { c.note("%s", words) }), make([]byte, firstLook)
 	for blank := true; len(read) < firstLook || words && blank && len(read) < mostBlanks; {
 		room := block
 		if left := firstLook - len(read); left > 0 {
 			room = block[:left]
 		}
 		n, err := source.Read(room)
-		silent.Stop()
 		read = append(read, room[:n]...)
 		blank = blank && len(bytes.TrimSpace(room[:n])) == 0
 		if err != nil {
