@@ -78,7 +78,7 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			continue
 		}
 		if c.ReaderGone() {
-			return contract.Result{Lines: true, Effect: contract.Updated}, fault.New(fault.BatchFailed,
+			return contract.Result{Lines: true}, fault.New(fault.BatchFailed,
 				"nobody reads the answers any more, so line %d and what follows were not carried out", number)
 		}
 		ran++
@@ -113,9 +113,9 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	case failed == 0:
 		return contract.Result{Lines: true, Effect: contract.Updated}, nil
 	case parsed == 0 && failed == ran:
-		return contract.Result{Lines: true, Effect: contract.Updated}, fault.New(fault.DispatchParse, "no line could be carried out%s", stopped).
+		return contract.Result{Lines: true}, fault.New(fault.DispatchParse, "no line could be carried out%s", stopped).
 			Hint("the envelope of each line says why; --ignore-errors goes on after a failure")
 	}
-	return contract.Result{Lines: true, Effect: contract.Updated}, fault.New(fault.BatchFailed, "%d of %d lines failed%s", failed, ran, stopped).
+	return contract.Result{Lines: true}, fault.New(fault.BatchFailed, "%d of %d lines failed%s", failed, ran, stopped).
 		Hint("the envelope of each line says why; --ignore-errors goes on after a failure")
 }

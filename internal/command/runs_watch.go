@@ -51,13 +51,13 @@ func (p printer) Write(b []byte) (int, error) {
 
 func runsWatch() *contract.Command {
 	return &contract.Command{
-		Path: "runs watch", Summary: "print what happens in a run, a line of JSON each, until it is over or asks",
+		Path: "runs watch", Summary: "print what happens in a run as JSON lines, until it ends or asks",
 		Class: contract.Stream, Prints: true, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{},
 		LooseConfig: true,
 		Detail: "The lines are those of omniagent session events, with the run's own count in seq and the attempt. " +
 			"The last one has status and exit_code.\n" +
 			"A line is always the same, so --from continues where an earlier reader stopped. It ends with the exit " +
-			"code of the run.",
+			"code of the run,\nwhich is 130 where the run was cancelled.",
 		Params: []contract.Param{
 			printedRun(), whereParam(),
 			{Name: "from", Kind: contract.Int, Default: "1", Min: 1, Max: 1 << 53, Help: "seq of the first line"},
@@ -65,7 +65,7 @@ func runsWatch() *contract.Command {
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the run succeeded; any other status is that of omniagent run"},
-			{Code: contract.GeneralError, When: "the run failed, it cannot be read, or nobody reads what is printed"},
+			{Code: contract.GeneralError, When: "the run failed, cannot be read, or nobody reads this"},
 			{Code: contract.ArgError, When: "wrong call"},
 			{Code: contract.PreconditionFailed, When: "it waits for an answer, or no home"},
 			{Code: contract.NotFound, When: "no such run, or its agent is not installed"},
@@ -75,7 +75,6 @@ func runsWatch() *contract.Command {
 			{Code: contract.TimedOut, When: "it took too long, or fell silent"},
 			{Code: contract.RateLimited, When: "the service asks for fewer calls"},
 			{Code: contract.Unavailable, When: "the service does not answer, or nobody carries the run out"},
-			{Code: contract.Interrupted, When: "the run was cancelled; without its last line, SIGINT ended the watch"},
 		},
 		Examples: []contract.Example{
 			{Description: "All of it", Command: "omniagent runs watch run-1a2b3c4d"},

@@ -65,7 +65,7 @@ func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 func batchEnded(ctx context.Context) *fault.Fault {
 	const said = "the batch that this call belongs to ended"
 	if fault.Of(context.Cause(ctx)).Code == fault.TimedOut {
-		return fault.New(fault.TimedOut, said+": its time limit passed").Hint("give the batch a longer --timeout, or none")
+		return fault.New(fault.TimedOut, said+": its time limit passed").Hint("give it a longer --timeout, or none")
 	}
 	return fault.New(fault.Interrupted, said).With("signal", "SIGTERM")
 }
