@@ -49,7 +49,7 @@ func examples() []contract.Example {
 	return []contract.Example{
 		{Command: "omniagent doctor", Description: "check this machine"},
 		{Command: "omniagent --agent claude", Description: "a session in this terminal"},
-		{Command: `omniagent -p "run the tests"`, Description: "one prompt, with an exit code to rely on"},
+		{Command: `omniagent --agent codex -p "test it"`, Description: "one prompt, and its exit code"},
 		{Command: "omniagent chat", Description: "talk to any agent"},
 		{Command: `omniagent run -p "mend it"`, Description: "hand a task over, and come back later"},
 	}

@@ -45,23 +45,54 @@ func examples(t *testing.T) map[string]example {
 	return all
 }
 
+// rootExamples returns the examples of the program's own help, each with a command that it resembles.
+func rootExamples(t *testing.T, all []*command) map[string]*command {
+	t.Helper()
+	help, err := exec.Command(program, "help").Output()
+	must(t, err)
+	_, rest, _ := strings.Cut(string(help), "\nExamples:\n")
+	rest, _, found := strings.Cut(rest, "\n\n")
+	if !found {
+		t.Fatalf("the help shows no examples:\n%s", help)
+	}
+	byName, examples := map[string]*command{}, map[string]*command{}
+	for _, c := range all {
+		byName[c.key] = c
+	}
+	for line := range strings.Lines(rest + "\n") {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "  ")
+		if !strings.HasPrefix(line, "omniagent ") {
+			continue // what the line above is for
+		}
+		examples[line] = byName[strings.Fields(line)[1]]
+		if examples[line] == nil { // a call that goes straight to an agent
+			examples[line] = byName["start"]
+		}
+	}
+	return examples
+}
+
 // TestExamples types each example of each help, with slow models, and compares what comes with what the list says. An
 // example without a row fails, a row without an example, and one that says that it cannot be shown although it can.
 func TestExamples(t *testing.T) {
 	hermetic.Long(t)
-	rows := examples(t)
-	for _, c := range commands(t) {
+	rows, all := examples(t), commands(t)
+	lines := rootExamples(t, all)
+	for _, c := range all {
 		for _, e := range c.Examples {
-			row, listed := rows[e.Command]
-			if delete(rows, e.Command); !listed {
-				t.Errorf("an example without a row in testdata/examples.tsv: %s", e.Command)
-				continue
-			}
-			t.Run(e.Command, func(t *testing.T) {
-				t.Parallel()
-				row.typed(t, c)
-			})
+			lines[e.Command] = c
 		}
+	}
+	for line, c := range lines {
+		row, listed := rows[line]
+		if delete(rows, line); !listed {
+			t.Errorf("an example without a row in testdata/examples.tsv: %s", line)
+			continue
+		}
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			row.typed(t, c)
+		})
 	}
 	for line := range rows {
 		t.Errorf("a row of testdata/examples.tsv without an example: %s", line)
@@ -109,8 +140,14 @@ func (b *box) before(t *testing.T, setup string) (over func()) {
 // silence is how long the models and the agents of these boxes think.
 const silence = 3 * time.Second
 
-// claude speaks as much of Claude Code's protocol as a turn takes.
+// claude speaks as much of Claude Code's protocol as a turn takes. At a terminal it answers one line.
 const claude = `#!/bin/sh
+if [ -t 0 ]; then
+	read -r line
+	sleep 3
+	echo '` + mended + `'
+	exit
+fi
 while read -r line; do
 	case $line in
 	*'"subtype":"initialize"'*)
