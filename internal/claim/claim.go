@@ -169,22 +169,8 @@ func (o *heard) lookAbove(path string) {
 // end passes on what a call claims that is over.
 func (h *Hearer) end(one *heard, r *event.Result) {
 	c := one.call
-	c.Ended, c.Failed = time.Now(), r.Failed
-	if r.Input != nil {
-		c.Input, c.Canonical = r.Input, nil
-		if text := event.Texts(r.Input, "command")["command"]; c.Kind == event.Shell && text != "" {
-			c.Command = text
-		}
-	}
-	all := Of(c, h.dir)
-	if d := r.Change; d != nil && !r.Failed {
-		path := real(h.dir, d.Path)
-		all = slices.DeleteFunc(all, func(c touch.Claim) bool { return c.Path == path })
-		all = append(all, touch.Claim{Path: path, Began: c.Began, Ended: c.Ended, Edit: put(d.New)})
-		if d.Old != nil {
-			all[len(all)-1].Edit = replace(*d.Old, d.New, false)
-		}
-	}
+	c.Ended = time.Now()
+	all := Made(c, r, h.dir)
 	for _, dir := range one.above {
 		all = append(all, touch.Claim{Path: dir, Began: c.Began, Ended: c.Ended})
 	}
@@ -194,6 +180,27 @@ func (h *Hearer) end(one *heard, r *event.Result) {
 			h.log.Claim(a)
 		}
 	}
+}
+
+// Made returns what a call with a result says that it has changed, made by an agent that works in a directory.
+func Made(c event.Done, r *event.Result, dir string) []touch.Claim {
+	c.Failed = r.Failed
+	if r.Input != nil {
+		c.Input, c.Canonical = r.Input, nil
+		if text := event.Texts(r.Input, "command")["command"]; c.Kind == event.Shell && text != "" {
+			c.Command = text
+		}
+	}
+	all := Of(c, dir)
+	if d := r.Change; d != nil && !r.Failed {
+		path := real(dir, d.Path)
+		all = slices.DeleteFunc(all, func(c touch.Claim) bool { return c.Path == path })
+		all = append(all, touch.Claim{Path: path, Began: c.Began, Ended: c.Ended, Edit: put(d.New)})
+		if d.Old != nil {
+			all[len(all)-1].Edit = replace(*d.Old, d.New, false)
+		}
+	}
+	return all
 }
 
 // status is that of a path. Where nothing is there, it has the time at which the directory changed last.

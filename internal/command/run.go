@@ -199,7 +199,23 @@ func runStore(c *contract.Call) (run.Store, error) {
 	return run.Store{
 		Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions,
 		Ours: []string{c.Paths.State, c.Paths.Data, sessions.Dir()},
+		Turn: func(dir, run string) string { return lastTurn(c, dir, run) },
 	}, err
+}
+
+// lastTurn returns the last turn of a run in a directory, or "".
+func lastTurn(c *contract.Call, dir, run string) string {
+	store := snapshotsOf(c.Paths, c.Config, c.Host.Lookup)
+	if store == nil {
+		return ""
+	}
+	turns, _ := store.List(dir)
+	for _, t := range turns {
+		if t.Run == run {
+			return t.ID
+		}
+	}
+	return ""
 }
 
 // taskOf returns what a call asks for.

@@ -90,7 +90,7 @@ type runSummary struct {
 	What   contract.Foreign[string]     `json:"what" doc:"the beginning of the answer"`
 	Why    contract.Foreign[string]     `json:"why" doc:"the beginning of the task"`
 	Files  contract.Foreigns[string]    `json:"files"`
-	Checks contract.Foreigns[run.Check] `json:"checks" doc:"commands that the agent ran, the last ones"`
+	Checks contract.Foreigns[run.Check] `json:"checks" doc:"the check, if it ran"`
 	Next   []string                     `json:"next_steps"`
 }
 
@@ -136,11 +136,13 @@ func runDataOf(r run.Record) runData {
 // add adds what a run in a directory came to. The diff has the paths relative to it, the data absolute.
 func (d *runData) add(out run.Result, dir string) {
 	d.Reason, d.Usage, d.Text.Value = string(out.Reason), out.Usage, out.Text
-	d.Asks, d.Evidence, d.Summary.Checks = out.Asks, out.Evidence, out.Checks
+	d.Asks, d.Evidence = out.Asks, out.Evidence
 	d.NotKept, d.Unfinished = out.NotKept, out.Unfinished
 	d.Summary.What.Value = text.OneLine(out.Text, 300)
 	if out.Tested != nil {
 		t := *out.Tested
+		d.Summary.Checks = append(d.Summary.Checks,
+			run.Check{Command: t.Command, OK: t.ExitCode != nil && *t.ExitCode == 0, ExitCode: t.ExitCode})
 		d.Check = &runChecked{t.Command, t.ExitCode, contract.Foreign[string]{Value: t.Output}, t.DurationMS}
 	}
 	for _, denial := range out.Denials {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -41,21 +42,37 @@ func runsDiff() *contract.Command {
 			if c.Given("other") {
 				return 0, printBetween(ctx, c, store, out)
 			}
+			tellDoubts(c, store)
 			if !c.Bool("json") {
 				return 0, store.Diff(ctx, c.String("id"), out)
 			}
 			dir, changes, err := store.Changes(ctx, c.String("id"))
-			if err != nil {
-				return 0, err
-			}
 			for _, f := range changes {
-				if err := printChange(out, dir, f); err != nil {
-					return 0, err
+				if err == nil {
+					err = printChange(out, dir, f)
 				}
 			}
-			return 0, nil
+			return 0, err
 		},
 	}
+}
+
+// tellDoubts names beside the output what a run has perhaps changed, which is not in it.
+func tellDoubts(c *contract.Call, store run.Store) {
+	r, err := store.Peek(c.String("id"))
+	if err != nil || r.Result == nil || r.Result.Changed == nil || r.Result.Changed.Doubtful == 0 {
+		return
+	}
+	doubts := r.Result.Changed
+	names := []string{}
+	for _, d := range doubts.Perhaps[:min(len(doubts.Perhaps), mostOfGit)] {
+		names = append(names, d.Path)
+	}
+	more := ""
+	if n := doubts.Doubtful - len(names); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	logLine(c, "perhaps changed by the run too, and not shown: %s%s", text.Visible(strings.Join(names, ", ")), more)
 }
 
 // printBetween prints in what the forks of two runs differ.

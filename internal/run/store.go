@@ -28,6 +28,8 @@ type Store struct {
 	Dir      string
 	Sessions session.Store // the store of the runs' conversations
 	Ours     []string      // directories that this program writes while an agent works; they are no part of a workspace
+	// Turn returns the last turn of a run in a directory, which undo can take back, or ""; nil: none is known.
+	Turn func(dir, run string) string
 }
 
 // The files of a run.
@@ -327,9 +329,7 @@ func (r *Run) settle() error {
 			a.Last = last
 			v = Verdict{
 				State: UnknownOutcome, Reason: OwnerDied,
-				Fault: fault.New(fault.UnknownOutcome,
-					"the process that watched %s died in the middle of its turn; how that ended is unknown", a.Agent).
-					Hint("look at what it changed, then: omniagent runs retry %s", r.ID),
+				Fault: r.unseen(a.Agent),
 				Evidence: []string{
 					"no process owns the run", "the journal of " + a.Session + " has a message without an end",
 				},
@@ -337,7 +337,28 @@ func (r *Run) settle() error {
 		}
 		a.State, a.Reason = v.State, v.Reason
 	}
+	if r.Fork != "" { // it cannot be seen from here
+		return r.conclude(v, Ending{}, nil)
+	}
+	r.recall(context.Background())
 	return r.conclude(v, Ending{}, r.changed(context.Background()))
+}
+
+// unseen is the fault of a run whose owner died while its agent worked.
+func (r *Run) unseen(agent string) *fault.Fault {
+	f := fault.New(fault.UnknownOutcome,
+		"the process that watched %s died in the middle of its turn; how that ended is unknown", agent)
+	turn := ""
+	if r.store.Turn != nil && r.Fork == "" {
+		turn = r.store.Turn(r.Dir, r.ID)
+	}
+	switch {
+	case r.Fork != "":
+		return f.Hint("omniagent fork diff %s shows what it changed; then: omniagent runs retry %s", r.Fork, r.ID)
+	case turn != "":
+		return f.Hint("omniagent undo %s --dry-run shows what it changed; then: omniagent runs retry %s", turn, r.ID)
+	}
+	return f.Hint("look at what it changed, then: omniagent runs retry %s", r.ID)
 }
 
 // delivered reports whether the message of an attempt is in the journal, so that the agent may have acted on it.

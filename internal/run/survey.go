@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -134,7 +135,7 @@ func differ(c *Changes) *bool {
 func (s Store) Changes(ctx context.Context, id string) (dir string, files []tree.Change, err error) {
 	r, err := s.Peek(id)
 	if err == nil && (r.Result == nil || r.Result.Changed == nil) {
-		err = unknownChanges(id)
+		err = unknownChanges(r)
 	}
 	if err != nil {
 		return "", nil, err
@@ -160,16 +161,24 @@ func (r *Run) soFar(ctx context.Context) *Changes {
 	return r.changed(ctx)
 }
 
-func unknownChanges(id string) *fault.Fault {
-	return fault.New(fault.FileMissing, "what %s has changed is not known", id).Hint("it is known when the run is over")
+func unknownChanges(r Record) *fault.Fault {
+	f := fault.New(fault.FileMissing, "what %s has changed is not known", r.ID)
+	if r.Fork != "" && r.State.Terminal() {
+		return f.Hint("omniagent fork diff %s", r.Fork)
+	}
+	return f.Hint("it is known when the run is over")
 }
 
 // Diff writes the changes of a run as a unified diff.
 func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
-	if _, err := s.Peek(id); err != nil {
+	r, err := s.Peek(id)
+	if err != nil {
 		return err
 	}
 	found, err := s.compared(id)
+	if errors.Is(err, fault.FileMissing) {
+		err = unknownChanges(r).Because(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -180,7 +189,7 @@ func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
 func (s Store) compared(id string) (*tree.Changes, error) {
 	before, err := tree.LoadFile(filepath.Join(s.Path(id), firstFile))
 	if err != nil {
-		return nil, unknownChanges(id).Because(err)
+		return nil, fault.New(fault.FileMissing, "what %s has changed is not known", id).Because(err)
 	}
 	after, err := tree.LoadFile(filepath.Join(s.Path(id), lastFile))
 	if err != nil {

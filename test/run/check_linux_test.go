@@ -121,3 +121,14 @@ func exists(dir, name string) bool {
 	_, err := os.Lstat(filepath.Join(dir, name))
 	return err == nil
 }
+
+// TestSummaryHasTheCheckAlone: what the agent ran is no check of the run.
+func TestSummaryHasTheCheckAlone(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).model(`[{"calls":[{"shell":"echo hi >hi.txt"}]}, {"say":"ok"}]`)
+	a := p.run("native", "--provider", "openai", "-m", "m", "--yolo", "--check-outside", "--check", "test -e hi.txt")
+	a.is(t, 0, "succeeded", "done")
+	if all := a.Data.Summary.Checks; len(all) != 1 || all[0].Command != "test -e hi.txt" || !all[0].OK {
+		t.Errorf("%+v", all)
+	}
+}

@@ -236,8 +236,8 @@ func typedHints() map[string]typedHint {
 		},
 		"a run whose process died": {
 			before: "omniagent run --agent slow --yolo -p x >/dev/null 2>&1 & until [ -e made ]; do sleep 0.1; done; kill -9 $!",
-			fails:  "omniagent runs show ID; false", hint: "look at what it changed, then: omniagent runs retry ID",
-			does: "omniagent runs diff ID; omniagent runs retry ID", shows: `"succeeded"`,
+			fails:  "omniagent runs show ID; false", hint: "omniagent undo TURN --dry-run shows what it changed; then: omniagent runs retry ID",
+			does: "omniagent undo TURN --dry-run && omniagent runs retry ID", shows: `"succeeded"`,
 		},
 		"an undo that was interrupted": {
 			before: cut, fails: "omniagent snapshots delete TURN --confirm-destructive",

@@ -255,7 +255,10 @@ type answer struct {
 		Summary     struct {
 			What, Why struct{ Value string }
 			Next      []string `json:"next_steps"`
-			Checks    []struct{ Command string }
+			Checks    []struct {
+				Command string
+				OK      bool
+			}
 		}
 		Job            string   `json:"job_id"`
 		PID            int      `json:"background_pid"`
