@@ -45,13 +45,56 @@ func originOf(b model.Block) (o origin, ok bool) {
 }
 
 // Wrap returns a client whose model calls tools in XNL.
-func Wrap(c model.Client) model.Client { return &client{c} }
+func Wrap(c model.Client) model.Client { return &client{Client: c} }
 
-type client struct{ model.Client }
+// Played returns a client for the script of a rehearsal. The script knows functions only; what it calls is written in
+// XNL, as a model would write it, and read like any answer.
+func Played(c model.Client) model.Client { return &client{Client: script{c}, plays: true} }
+
+// script writes the calls of an answer as text.
+type script struct{ model.Client }
+
+// Close closes the underlying client, if it can be closed.
+func (s script) Close() error { return model.Close(s.Client) }
+
+// Ask is Client.Ask.
+func (s script) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
+	n := namesOf(q.Tools)
+	q.Tools = slices.Clone(q.Tools)
+	for i, t := range q.Tools { // as scripts know them
+		q.Tools[i].Name = strings.TrimPrefix(t.Name, tool.Namespace+".")
+	}
+	answer, err := s.Client.Ask(ctx, q, hear)
+	if err != nil || len(answer.Calls()) == 0 {
+		return answer, err
+	}
+	wrote := *answer
+	wrote.Blocks, wrote.Stop = slices.Clone(answer.Blocks), model.Done
+	for i, b := range wrote.Blocks {
+		if b.Kind == model.Call {
+			wrote.Blocks[i].Name = n.native(b.Name)
+		}
+	}
+	wrote.Blocks = n.said(wrote.Blocks)
+	return &wrote, nil
+}
+
+type client struct {
+	model.Client
+	plays bool // a script answers, which is asked with tools
+}
+
+// sent is a request as it is sent.
+func (c *client) sent(q model.Request) model.Request {
+	if c.plays {
+		return q
+	}
+	return written(q)
+}
 
 // Count counts the tokens of a request as it would be sent.
 func (c *client) Count(ctx context.Context, q model.Request) (tokens int64, exact bool, err error) {
-	return c.Client.Count(ctx, written(q))
+	return c.Client.Count(ctx, c.sent(q))
 }
 
 // Close closes the underlying client, if it can be closed.
@@ -60,7 +103,7 @@ func (c *client) Close() error { return model.Close(c.Client) }
 // Ask sends a request as text, and reads calls from the text of the answer.
 func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	if len(q.Tools) == 0 {
-		return c.Client.Ask(ctx, written(q), hear)
+		return c.Client.Ask(ctx, c.sent(q), hear)
 	}
 	if hear == nil {
 		hear = func(model.Piece) {}
@@ -72,7 +115,7 @@ func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece
 		}
 	}
 	var heard strings.Builder
-	answer, err := c.Client.Ask(ctx, written(q), func(p model.Piece) {
+	answer, err := c.Client.Ask(ctx, c.sent(q), func(p model.Piece) {
 		if p.Kind != model.Text {
 			hear(p)
 			return

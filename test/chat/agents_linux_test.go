@@ -171,3 +171,22 @@ func TestChangedInAFork(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 }
+
+// TestRehearsedInXNL: a script's calls are made by that protocol, too.
+func TestRehearsedInXNL(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[]`)
+	script := p.write("script.json", `[{"write":{"path":"one","content":"x"}},{"shell":"cat one one"},`+
+		`{"say":"It said ${result}"}]`)
+	w := p.sized(80, 24, "chat", "--tool-protocol", "xnl", "--yolo", "--rehearse", "--script", script)
+	w.await("/help lists the commands")
+	w.enters("first")
+	w.await("It said xx")
+	w.quits()
+	if shown := w.text(); strings.Contains(shown, "unquote") {
+		t.Error(shown)
+	}
+	if data, err := os.ReadFile(filepath.Join(p.work, "one")); string(data) != "x" {
+		t.Errorf("%q, %v", data, err)
+	}
+}

@@ -275,8 +275,11 @@ func (o Options) other(name string) (engine.Model, error) {
 
 // client returns the client for a model, which calls tools by the protocol of the conversation.
 func (o Options) client(choice provider.Choice) model.Client {
-	if o.ToolProtocol == xnlcall.XNL {
-		return xnlcall.Wrap(choice.Client())
+	switch {
+	case o.ToolProtocol != xnlcall.XNL:
+		return choice.Client()
+	case o.Rehearsed:
+		return xnlcall.Played(choice.Client())
 	}
-	return choice.Client()
+	return xnlcall.Wrap(choice.Client())
 }
