@@ -85,8 +85,8 @@ func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Reques
 	}
 	w.Undo, w.Back = undoInChat(c, dir)
 	if in := forkAround(c); in != nil {
-		w.Kept = fmt.Sprintf("What was changed is in the fork: omniagent fork diff %[1]s shows it, omniagent fork apply "+
-			"%[1]s brings it home, omniagent fork delete %[1]s drops it.", in.Name)
+		w.Kept = fmt.Sprintf("What was changed is in the fork: omniagent fork diff %[1]s shows it, "+
+			"omniagent fork apply %[1]s brings it home, omniagent fork delete %[1]s drops it.", in.Name)
 	}
 	if !env.Keep || first.Forget {
 		return w
