@@ -369,7 +369,7 @@ func undoCommand(c contract.Command) *contract.Command {
 		{Code: contract.NotFound, When: "there is nothing to take back"},
 		{
 			Code: contract.Conflict,
-			When: "an agent is at work there; it is taken back already; the name fits several; or its " +
+			When: "a turn there is not over; it is taken back already; the name fits several; or its " +
 				"process died, and it was not named",
 		},
 		{Code: contract.PreconditionFailed, When: "no home"},

@@ -2,8 +2,10 @@ package undo_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -103,7 +105,8 @@ func TestNothingIsTakenBackAroundAnAgentAtWork(t *testing.T) {
 				t.Helper()
 				for _, dry := range []bool{true, false} {
 					_, err := s.Undo(t.Context(), undo.Request{Dir: dir, DryRun: dry})
-					if !errors.Is(err, fault.Conflicting) || !strings.Contains(err.Error(), "at work in "+where) {
+					if !errors.Is(err, fault.Conflicting) || !strings.Contains(err.Error(),
+						"in "+where+" is not over: its agent still runs, under process "+strconv.Itoa(os.Getpid())) {
 						t.Errorf("%s: in %s: %v", name, dir, err)
 					}
 				}

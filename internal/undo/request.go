@@ -3,6 +3,7 @@ package undo
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -165,9 +166,14 @@ func (p *place) neighbour() (*place, Record) {
 	return nil, Record{}
 }
 
+// busy says that a turn is not over. Its agent need not work: its own screen is one turn until it is closed.
 func (p *place) busy(r Record) error {
-	return fault.New(fault.Conflicting, "an agent is at work in %s", p.root).
-		With("session_id", r.Session).Hint("wait for the end of its turn, or interrupt it")
+	f := fault.New(fault.Conflicting, "the turn %s in %s is not over", r.ID, p.root).With("session_id", r.Session)
+	if by, held := workspace.HolderOf(p.alive(r.ID)); held && by.PID > 0 {
+		f.Message += fmt.Sprintf(": its agent still runs, under process %d", by.PID)
+		f.With("pid", by.PID)
+	}
+	return f.Hint("wait for its end, interrupt it, or close the agent's own screen, which is one turn until then")
 }
 
 // found is the turn that a request means, and its workspace.
