@@ -53,10 +53,13 @@ func (p *Program) manifest(whole bool) (object, string) {
 		etag
 }
 
-// ManifestMeta returns what belongs to the manifest but has no place in its schema.
+// ManifestMeta returns what belongs to the manifest but has no place in its schema. The variables of the program's own
+// keys are said where the keys are.
 func (p *Program) ManifestMeta() map[string]any {
-	own := slices.DeleteFunc(p.variables(), func(v Variable) bool { return !strings.HasPrefix(v.Name, prefix) })
-	return map[string]any{"shared": p.Name, "environment": own}
+	ours := slices.DeleteFunc(p.variables(), func(v Variable) bool {
+		return v.own || !strings.HasPrefix(v.Name, prefix)
+	})
+	return map[string]any{"shared": p.Name, "environment": ours, "keys": p.Name + " help environment"}
 }
 
 func (p *Program) wholeSchema() answer {
@@ -214,8 +217,13 @@ func (p *Program) exitTree(c *Command, whole bool) object {
 	for _, n := range exitOrder(all) {
 		own := slices.ContainsFunc(c.Exits, func(e Exit) bool { return string(e.Code) == all[n].Name })
 		same, found := shared[n]
-		if whole || own || c.Path == "" || !found || same.Retryable != all[n].Retryable {
+		clock := all[n].Name == string(TimedOut)
+		if whole || own || c.Path == "" || !found || same.Retryable != all[n].Retryable && !clock {
 			e := all[n]
+			if !whole && c.Path == "" && clock { // said once, for all that only have a time limit
+				e.Description += "; a safe command may be repeated"
+				e.Retryable, e.SideEffects = false, Some
+			}
 			if !whole {
 				e.Name = "" // the number is the key
 			}

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"encoding/json"
+	"io"
 	"maps"
 	"reflect"
 	"regexp"
@@ -274,9 +275,15 @@ func TestManifest(t *testing.T) {
 		for _, c := range p.Commands {
 			flags += len(c.Params)
 		}
-		if limit := min(96<<10, 8<<10+800*len(p.Commands)+110*flags); len(raw) > limit {
-			t.Errorf("the manifest has %d bytes for %d commands with %d flags, more than %d", len(raw), len(p.Commands),
-				flags, limit)
+		var printed strings.Builder
+		p.Run(t.Context(), Host{
+			Args: []string{"manifest"}, Lookup: func(string) (string, bool) { return "", false }, Dir: t.TempDir(),
+			Stdin: strings.NewReader(""), Stdout: &printed, Stderr: io.Discard,
+		}, nil)
+		limit := min(96<<10, 8<<10+800*len(p.Commands)+110*flags)
+		if n := printed.Len(); n > limit || n < len(raw) {
+			t.Errorf("the manifest is printed in %d bytes for %d commands with %d flags, more than %d", n,
+				len(p.Commands), flags, limit)
 		}
 		shared := commands[p.Name].(map[string]any)
 		for _, name := range []string{"help", "output", "dry-run", "confirm-destructive"} {
@@ -306,6 +313,9 @@ func TestManifest(t *testing.T) {
 				told, _ := entry["exit_codes"].(map[string]any)[n].(map[string]any)
 				if told == nil {
 					told, _ = commands[p.Name].(map[string]any)["exit_codes"].(map[string]any)[n].(map[string]any)
+				}
+				if n == "10" && told != nil && c.Danger == Safe { // what all share speaks for those that change something
+					continue
 				}
 				if told == nil || told["retryable"] != exit.Retryable {
 					t.Errorf("%s, exit %s: the manifest says %v, the command %+v", c.Path, n, told, exit)
