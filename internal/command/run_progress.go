@@ -17,6 +17,8 @@ type runRow struct {
 	State   string `json:"state,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Session string `json:"session_id,omitempty"`
+	// the end of a limit of the service that it waits for
+	Until time.Time `json:"until,omitzero"`
 }
 
 // tellProgress shows what happens in a run: each state on a terminal, everything to a program that wants it.
@@ -31,7 +33,7 @@ func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
 		}
 		return
 	}
-	row := runRow{Run: r.ID, Attempt: len(r.Attempts), State: string(now.State)}
+	row := runRow{Run: r.ID, Attempt: len(r.Attempts), State: string(now.State), Until: r.Until}
 	if n := len(r.Attempts); n > 0 {
 		row.Agent, row.Session = r.Attempts[n-1].Agent, r.Attempts[n-1].Session
 	}
@@ -39,7 +41,8 @@ func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
 		c.Emit(append(line, '\n'))
 	}
 	asked := now.State == run.NeedsInput && c.Attended() && !r.Detached // the question itself is on the screen
-	if c.Host.StderrTerminal && !c.Bool("quiet") && !asked {
+	limited := now.State == run.Queued && !r.Until.IsZero()             // for a time that looks like a hang
+	if (c.Host.StderrTerminal || limited) && !c.Bool("quiet") && !asked {
 		logLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
 	}
 }
@@ -52,6 +55,9 @@ func stateLine(r *run.Run, state run.State) string {
 	}
 	switch state {
 	case run.Queued:
+		if !r.Until.IsZero() {
+			return "waits until " + r.Until.Local().Format(time.DateTime) + ", when the service lifts its limit"
+		}
 		return "waits until another run ends"
 	case run.Starting:
 		if n := len(r.Attempts); n > 1 {

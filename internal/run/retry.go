@@ -41,6 +41,9 @@ func limited(v Verdict) bool {
 	return (v.Reason == OutOfQuota || v.Reason == RateLimited) && v.Fault != nil && v.Fault.RetryAfter > 0
 }
 
+// tellEvery is how often a wait for a limit of the service is told again.
+const tellEvery = 15 * time.Minute
+
 // waitFor waits for a limit of the service. Another process may continue the wait.
 func (o *Owner) waitFor(ctx context.Context, d time.Duration) error {
 	r := o.Run
@@ -53,11 +56,15 @@ func (o *Owner) waitFor(ctx context.Context, d time.Duration) error {
 	// By the machine's uptime, which a jump of the clock does not change; in steps, because a timer stops while the
 	// machine sleeps.
 	now, whole := time.Now(), time.Until(r.Until)
-	for began := uptime(now); ; {
+	for began, told := uptime(now), uptime(now); ; {
 		left := whole - (uptime(now) - began)
 		if left <= 0 {
 			r.Until = time.Time{}
 			return nil
+		}
+		if uptime(now)-told >= tellEvery {
+			told = uptime(now)
+			o.tell(Progress{State: Queued})
 		}
 		select {
 		case <-ctx.Done():

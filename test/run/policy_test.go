@@ -70,7 +70,8 @@ func TestWaitQuota(t *testing.T) {
 	args := []string{"run", "--agent", "native", "-m", "m", "--provider", "openai", "-p", "go", "--wait-quota"}
 	a := p.call(append(args, "--stream")...)
 	a.is(t, 0, "succeeded", "done_unchanged")
-	if a.Data.Attempts != 2 || !strings.Contains(a.Stdout, `"state":"queued"`) {
+	if a.Data.Attempts != 2 || !strings.Contains(a.Stdout, `"state":"queued"`) ||
+		!strings.Contains(a.Stdout, `"until":"2`) || !strings.Contains(a.Stderr, "when the service lifts its limit") {
 		t.Errorf("%s", a)
 	}
 }
