@@ -30,6 +30,19 @@ func sandboxParam() contract.Param {
 	}
 }
 
+// addDirParam is --add-dir.
+func addDirParam() contract.Param {
+	return contract.Param{Name: "add-dir", Kind: contract.File, Repeat: true, Help: "a further directory to work in"}
+}
+
+// addedDirs returns what --add-dir names, absolute.
+func addedDirs(c *contract.Call) (dirs []string) {
+	for _, dir := range c.Strings("add-dir") {
+		dirs = append(dirs, c.Abs(dir))
+	}
+	return dirs
+}
+
 // hostParams returns the flags of every command that runs an agent for another side: permissions and time limits. more
 // are further values of --permission-mode.
 func hostParams(more ...string) []contract.Param {

@@ -52,6 +52,7 @@ func (p Parts) run() *contract.Command {
 				},
 				Help: "how to talk to the agent; auto: what suits it, see docs/run.md",
 			},
+			addDirParam(),
 			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
 			{
 				Name: "wait-quota", Kind: contract.Bool, Help: "wait until a limit of the service is lifted",
@@ -267,6 +268,7 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 		Rehearse:     c.Bool("rehearse"), Script: c.Path("script"),
 	}
 	startedWith(c, &t)
+	t.Dirs = addedDirs(c)
 	approval, _, err := approvalOf(c)
 	if err != nil {
 		return t, err

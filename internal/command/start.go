@@ -118,7 +118,7 @@ func (p Parts) startParams() []contract.Param {
 		{Name: "append-system-prompt-file", Kind: contract.File, Help: "file to add to ours"},
 		{Name: "mcp-config", Kind: contract.Text, Repeat: true, MaxLen: 1 << 20, Help: "MCP servers: JSON or a file"},
 		{Name: "strict-mcp-config", Kind: contract.Bool, Help: "no other servers"},
-		{Name: "add-dir", Kind: contract.File, Repeat: true, Help: "a further directory to work in"},
+		addDirParam(),
 		{Name: "json-schema", Kind: contract.Text, MaxLen: 1 << 20, Help: "JSON schema of the answer"},
 		{
 			Name: "json-schema-retries", Kind: contract.Int, Max: 10, Default: "4",

@@ -147,9 +147,7 @@ func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error)
 			t.Tools = append(t.Tools, strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' })...)
 		}
 	}
-	for _, dir := range c.Strings("add-dir") {
-		t.Dirs = append(t.Dirs, c.Abs(dir))
-	}
+	t.Dirs = addedDirs(c)
 	if t.System, err = textOr(c, "system-prompt"); err != nil {
 		return t, err
 	}

@@ -227,6 +227,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	}
 	// In other modes a call may become a question, which waits for a person.
 	spec.Terms.Once = !asks(r.Approval) || r.Approval.Edits() || r.Approval == setting.Plan
+	spec.Terms.Dirs = r.Dirs
 	spec.Shared = setting.Defaults()
 	spec.Shared.Approval = setting.AsTyped(r.Approval)
 	if r.Sandbox != "" {

@@ -63,7 +63,8 @@ type Task struct {
 	Undo      string           `json:"undo,omitempty"`      // as in --undo; empty for the default
 	Transport string           `json:"transport,omitempty"` // acp, stream, or empty for the agent's default
 	Dir       string           `json:"dir"`
-	Timeout   time.Duration    `json:"timeout_ns"` // for the whole run; 0 for none
+	Dirs      []string         `json:"add_dirs,omitempty"` // further directories to work in, absolute
+	Timeout   time.Duration    `json:"timeout_ns"`         // for the whole run; 0 for none
 	Idle      time.Duration    `json:"idle_timeout_ns"`
 	First     time.Duration    `json:"first_output_ns"`
 	Retries   int              `json:"retries"`

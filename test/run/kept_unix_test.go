@@ -76,3 +76,29 @@ func TestARetriedRehearsal(t *testing.T) {
 		t.Errorf("it wrote nothing: %s", again)
 	}
 }
+
+// TestFurtherDirectories: the agent may work in the directories of --add-dir, in a retried run too. One that cannot is
+// not started.
+func TestFurtherDirectories(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `cat >/dev/null; touch began`)
+	more := filepath.Join(filepath.Dir(p.work), "more")
+	p.put(filepath.Join(more, "there.txt"), "it is there\n")
+	p.put(filepath.Join(p.home, "script.json"),
+		`[{"write":{"path":"`+filepath.Join(more, "made.txt")+`","content":"x\n"}},{"say":"done"}]`)
+	args := []string{"run", "--rehearse", "--script", filepath.Join(p.home, "script.json"), "--auto-edit", "-p", "go"}
+	first := p.call(append(args, "--add-dir", "../more")...)
+	made := func(a answer, want bool) {
+		t.Helper()
+		if err := os.Remove(filepath.Join(more, "made.txt")); (err == nil) != want || a.Code != 0 {
+			t.Errorf("%v: %s", err, a)
+		}
+	}
+	made(first, true)
+	made(p.call("runs", "retry", first.Data.ID), true)
+	made(p.call(args...), false)
+	if a := p.run("scribe", "--yolo", "--add-dir", more); a.Code == 0 ||
+		!strings.Contains(a.Error.Message, "does not accept further directories") || p.read("began") != "" {
+		t.Errorf("%s", a)
+	}
+}
