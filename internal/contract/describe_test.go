@@ -314,7 +314,7 @@ func TestManifest(t *testing.T) {
 				if told == nil {
 					told, _ = commands[p.Name].(map[string]any)["exit_codes"].(map[string]any)[n].(map[string]any)
 				}
-				if n == "10" && told != nil && c.Danger == Safe { // what all share speaks for those that change something
+				if n == "10" && told != nil && c.Danger == Safe { // what is shared is of the others
 					continue
 				}
 				if told == nil || told["retryable"] != exit.Retryable {
