@@ -560,12 +560,8 @@ func TestRehearsed(t *testing.T) {
 	if shown := w.text(); strings.Contains(shown, "Which conversation?") || strings.Contains(shown, "gpt-9 now") {
 		t.Error(shown)
 	}
-	w = p.sized(80, 24, "chat", "--rehearse")
-	w.await("a script answers.")
-	w.enters("two")
-	w.await("rehearsal") // the last conversation here
-	w.quits()
-	w = p.open("--continue") // of a person
+	p.run("run", "--rehearse", "--script", p.write("script.json", `[{"say":"Said."}]`), "-p", "two")
+	w = p.open("--continue") // and not with the rehearsal
 	w.await("> one")
 	w.quits()
 }
