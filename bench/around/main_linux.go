@@ -16,10 +16,10 @@ import (
 	"strconv"
 	"time"
 
-	"omniagent/internal/enclosure"
-	"omniagent/internal/measure"
-	"omniagent/internal/process"
-	"omniagent/internal/sandbox"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/testkit/measure"
+	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/sandbox"
 )
 
 func main() {

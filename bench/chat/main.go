@@ -17,8 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"omniagent/internal/measure"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/measure"
 )
 
 func main() {

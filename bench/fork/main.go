@@ -19,11 +19,11 @@ import (
 	"syscall"
 	"time"
 
-	"omniagent/internal/fork"
-	"omniagent/internal/measure"
-	"omniagent/internal/process"
-	"omniagent/internal/sandbox"
-	"omniagent/internal/undo"
+	"omniagent/internal/repo/fork"
+	"omniagent/internal/repo/undo"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/testkit/measure"
+	"omniagent/internal/walls/sandbox"
 )
 
 func main() {

@@ -250,9 +250,9 @@ func test(overlay string, arguments []string) (result, by string, err error) {
 func elsewhere(room string) []string {
 	switch room {
 	case "acp":
-		return []string{"./internal/agenttest", "./test/hosts/acp"}
+		return []string{"./internal/testkit/agenttest", "./test/hosts/acp"}
 	case "conversation":
-		return []string{"./internal/agenttest"}
+		return []string{"./internal/testkit/agenttest"}
 	case "mcp":
 		return []string{"./test/start"}
 	case "run":

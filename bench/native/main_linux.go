@@ -22,14 +22,14 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/agent/claude"
-	"omniagent/internal/agent/codex"
-	"omniagent/internal/agent/native"
-	"omniagent/internal/measure"
-	"omniagent/internal/modelserver"
-	"omniagent/internal/provider"
-	"omniagent/internal/setting"
+	"omniagent/internal/agents/claude"
+	"omniagent/internal/agents/codex"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/llm/provider"
+	"omniagent/internal/native"
+	"omniagent/internal/testkit/measure"
 )
 
 func main() {

@@ -1,5 +1,5 @@
 // Command reader prints what a client costs that stops reading for a minute while an agent says 100 MB: the memory of
-// the program and the time of the turn, beside a client that reads. It is law 13 of internal/agenttest with other
+// the program and the time of the turn, beside a client that reads. It is law 13 of internal/testkit/agenttest with other
 // numbers.
 //
 //	go run ./bench/reader
@@ -15,12 +15,12 @@ import (
 )
 
 func main() {
-	host := flag.String("host", "flat", "the host, as internal/agenttest names it")
+	host := flag.String("host", "flat", "the host, as internal/testkit/agenttest names it")
 	megabytes := flag.Int("megabytes", 100, "how much the agent says")
 	stopped := flag.Duration("stopped", time.Minute, "how long nothing is read")
 	flag.Parse()
 	cmd := exec.Command("go", "test", "-count=1", "-v", "-timeout=1h", "-run=^TestStoppedReader$/"+*host,
-		"./internal/agenttest")
+		"./internal/testkit/agenttest")
 	cmd.Env = append(os.Environ(), fmt.Sprint("OMNIAGENT_FLOOD=", *megabytes),
 		fmt.Sprint("OMNIAGENT_STOPPED=", *stopped))
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

@@ -21,9 +21,9 @@ import (
 	"syscall"
 	"time"
 
-	"omniagent/internal/enclosure"
-	"omniagent/internal/process"
-	"omniagent/internal/sandbox"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/sandbox"
 )
 
 func main() {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"omniagent/internal/process"
-	"omniagent/internal/sandbox"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/walls/sandbox"
 )
 
 // job is work on files that a command does, after what is not measured.

@@ -21,9 +21,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"omniagent/internal/measure"
-	"omniagent/internal/tool"
-	"omniagent/internal/workspace"
+	"omniagent/internal/native/tool"
+	"omniagent/internal/sys/workspace"
+	"omniagent/internal/testkit/measure"
 )
 
 func main() {

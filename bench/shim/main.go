@@ -1,5 +1,5 @@
 // Command shim prints what the shim adds to an agent that ends at once, beside what a plain wrapper adds: one that only
-// starts the agent and waits. The limit is a test in internal/budget.
+// starts the agent and waits. The limit is a test in internal/testkit/budget.
 //
 //	go run ./bench/shim [-n 60]
 package main
@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/measure"
 )
 
 func main() {

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/measure"
 )
 
 func main() {

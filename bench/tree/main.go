@@ -20,9 +20,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"omniagent/internal/git"
-	"omniagent/internal/measure"
-	"omniagent/internal/tree"
+	"omniagent/internal/repo/git"
+	"omniagent/internal/repo/tree"
+	"omniagent/internal/testkit/measure"
 )
 
 func main() {

@@ -21,8 +21,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"omniagent/internal/measure"
-	"omniagent/internal/undo"
+	"omniagent/internal/repo/undo"
+	"omniagent/internal/testkit/measure"
 )
 
 func main() {

@@ -14,7 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"omniagent/internal/xnl"
+	"omniagent/internal/kit/xnl"
 )
 
 // least is the promise, in MB/s.

@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"omniagent/internal/command"
+	"omniagent/internal/cli/command"
 )
 
 func main() { os.Exit(command.Main()) }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // spoken are the agents that speak the Agent Client Protocol by themselves.

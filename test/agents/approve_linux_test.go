@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestApprovedCalls: an approved call is made without a second question, with each agent over the protocol that suits

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // patience ends a test that waits for what does not come. It is not a measurement: on a busy machine one turn of an

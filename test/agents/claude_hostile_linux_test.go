@@ -3,7 +3,7 @@ package agents
 import (
 	"os/exec"
 
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
 )
 
 func claudeHostile() []scenario {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
 )
 
 func claudeScenarios() []scenario {

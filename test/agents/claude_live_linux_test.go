@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/agent/claude"
-	"omniagent/internal/event"
-	"omniagent/internal/fault"
-	"omniagent/internal/setting"
+	"omniagent/internal/agents/claude"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/setting"
 )
 
 const python = `[{"shell": "python3 -c 'open(\"made\",\"w\")'"}, {"say": "told: ${result}"}]`

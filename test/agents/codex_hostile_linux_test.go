@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
-	"omniagent/internal/agent/codex"
-	"omniagent/internal/modelserver"
-	"omniagent/internal/setting"
+	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/codex"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/llm/modelserver"
 )
 
 func codexHostile() []scenario {

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/agent/codex"
-	"omniagent/internal/event"
-	"omniagent/internal/fault"
-	"omniagent/internal/setting"
+	"omniagent/internal/agents/codex"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/setting"
 )
 
 const touch = `[{"shell": "touch made"}, {"say": "told: ${result}"}]`

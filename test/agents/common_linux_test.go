@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestOutputs: the forms, and what the exit code says in each.

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/agent/copilot"
-	"omniagent/internal/setting"
+	"omniagent/internal/agents/copilot"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/setting"
 )
 
 func copilotCells() []scenario {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/agent/copilot"
-	"omniagent/internal/setting"
+	"omniagent/internal/agents/copilot"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/setting"
 )
 
 func copilotHostile() []scenario {

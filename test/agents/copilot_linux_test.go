@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
 )
 
 func copilotScenarios() []scenario {

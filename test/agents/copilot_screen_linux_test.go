@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"time"
 
-	"omniagent/internal/agent/copilot"
-	"omniagent/internal/setting"
+	"omniagent/internal/agents/copilot"
+	"omniagent/internal/kit/setting"
 )
 
 func copilotScreens() []scenario {

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/agent/claude"
-	"omniagent/internal/agent/codex"
-	"omniagent/internal/agent/copilot"
-	"omniagent/internal/agent/gemini"
-	"omniagent/internal/agent/opencode"
-	"omniagent/internal/hermetic"
-	"omniagent/internal/setting"
+	"omniagent/internal/agents/claude"
+	"omniagent/internal/agents/codex"
+	"omniagent/internal/agents/copilot"
+	"omniagent/internal/agents/gemini"
+	"omniagent/internal/agents/opencode"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // scenario is one thing that is tried on one agent, in a bench of its own. covers are the points that it proves; points

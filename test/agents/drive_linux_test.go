@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // driven is the built program with an installed agent behind it, as a GUI drives it.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
 )
 
 func geminiScenarios() []scenario {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/mcp"
-	"omniagent/internal/modelserver"
-	"omniagent/internal/process"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/wire/mcp"
 )
 
 // A hostile repository in front of every host. What it brings to be run leaves a mark; what it brings to be told to the

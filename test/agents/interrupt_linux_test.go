@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/agent/claude"
-	"omniagent/internal/agent/codex"
-	"omniagent/internal/agent/copilot"
-	"omniagent/internal/agent/gemini"
-	"omniagent/internal/agent/opencode"
-	"omniagent/internal/event"
-	"omniagent/internal/setting"
+	"omniagent/internal/agents/claude"
+	"omniagent/internal/agents/codex"
+	"omniagent/internal/agents/copilot"
+	"omniagent/internal/agents/gemini"
+	"omniagent/internal/agents/opencode"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/setting"
 )
 
 // TestInterruptedCommand: a command that still runs when its turn is interrupted ends too, or it would change files

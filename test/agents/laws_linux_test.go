@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/agenttest"
-	"omniagent/internal/hermetic"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/testkit/agenttest"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // overACP is a driver whose conversations are held over the Agent Client Protocol.

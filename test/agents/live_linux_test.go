@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/conversation"
-	"omniagent/internal/event"
-	"omniagent/internal/modelserver"
-	"omniagent/internal/process"
-	"omniagent/internal/session"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/core/event"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/talk/conversation"
+	"omniagent/internal/talk/session"
 )
 
 // talk is an open conversation with a real agent on a script of its own.

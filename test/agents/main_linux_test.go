@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/measure"
-	"omniagent/internal/process"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
 )
 
 const (

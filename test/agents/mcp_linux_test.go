@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/mcp"
-	"omniagent/internal/process"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/wire/mcp"
 )
 
 // TestAsksThroughUs: real agents have our server among theirs, and ask the native one through it. Each has a model of

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/agent/copilot"
-	"omniagent/internal/agent/gemini"
-	"omniagent/internal/agent/opencode"
-	"omniagent/internal/event"
+	"omniagent/internal/agents/copilot"
+	"omniagent/internal/agents/gemini"
+	"omniagent/internal/agents/opencode"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/core/event"
 )
 
 // TestTurnsOfTheirOwn: an agent that is started for each message resumes its session and can be interrupted. One that

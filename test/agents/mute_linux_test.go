@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestMuteModel: of a model that says nothing at all a clock makes an end, a person, or the death of the host; none of

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
 )
 
 func opencodeHostile() []scenario {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
 )
 
 // What opencode is asked for in a pair does not depend on the sandbox, since it has none: with and without, the effect

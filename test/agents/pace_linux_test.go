@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // paced is a model that is silent before its answer and within it, as one that thinks is.

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/agent/claude"
-	"omniagent/internal/conversation"
-	"omniagent/internal/event"
-	"omniagent/internal/recording"
-	"omniagent/internal/relay"
-	"omniagent/internal/session"
-	"omniagent/internal/setting"
+	"omniagent/internal/agents/claude"
+	"omniagent/internal/agents/relay"
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/launch/recording"
+	"omniagent/internal/talk/conversation"
+	"omniagent/internal/talk/session"
 )
 
 // TestClaudeRelayed: the CLI's own lines go to the host as they are, and the exit code says how it went.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/setting"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/setting"
 )
 
 // resumed is tried on every agent: --continue and --resume resume what was said before, and a model API, which an agent

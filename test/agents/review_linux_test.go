@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
 )
 
 // TestReviewByEveryAgent: the real agents are asked about a diff, may change nothing, and their findings are read.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // paces are models that are slow. Other tests have one that answers at once, which no real one does.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestInteractiveStart compares, in turn, the time until the agent's screen is there: through us, and alone with the

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/setting"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/setting"
 )
 
 // strict is tried on every agent: an approval that is stricter than prompt holds, or is refused before anything runs.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/order"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/order"
 )
 
 // translated is what a GUI hears of an agent, in its dialect.

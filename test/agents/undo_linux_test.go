@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/measure"
 )
 
 // TestWhatAnAgentDestroysComesBack has the real agents throw work away through their own shells, and takes that back.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // trial is an ending of a task with an agent over a transport, while something makes it hard to tell.

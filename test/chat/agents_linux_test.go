@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // directory is the variable that names where the agents' programs are.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"omniagent/internal/emulator"
+	"omniagent/internal/testkit/emulator"
 )
 
 // TestKeysWhileACommandRuns: however many keys wait, Ctrl-C ends the command.

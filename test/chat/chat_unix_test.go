@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
 )
 
 // said returns the text of the last message of the user in a request.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // mostMemory is what a conversation may take, however much its agent prints.

@@ -20,10 +20,10 @@ import (
 
 	"github.com/creack/pty"
 
-	"omniagent/internal/emulator"
-	"omniagent/internal/hermetic"
-	"omniagent/internal/measure"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/emulator"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
 )
 
 // program is the built program.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/emulator"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/emulator"
 )
 
 // writer says one text after the other, each in answer to one request of the conversation.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/emulator"
+	"omniagent/internal/testkit/emulator"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")

@@ -14,8 +14,8 @@ import (
 
 	"github.com/creack/pty"
 
-	"omniagent/internal/cells"
-	"omniagent/internal/emulator"
+	"omniagent/internal/term/cells"
+	"omniagent/internal/testkit/emulator"
 )
 
 // talk is a conversation with text of every script, calls, results, a question and a change of the size where nothing

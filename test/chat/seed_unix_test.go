@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/emulator"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/emulator"
 )
 
 // counts are estimated from texts with the paths of temporary directories.

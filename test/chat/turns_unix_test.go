@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"omniagent/internal/modelserver"
-	"omniagent/internal/xnl"
+	"omniagent/internal/kit/xnl"
+	"omniagent/internal/llm/modelserver"
 )
 
 // TestQuestions: with the command or the difference in place, answered by a letter, a word, or a reason.

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
 )
 
 // inside names the built program, once this process is alone with its loopback device.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/evaluation/findings.md")

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestReadiness computes the readiness of the repository for agents: five dimensions of three points each, a point for

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
 )
 
 // subject is a program under evaluation.

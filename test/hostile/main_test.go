@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
-	"omniagent/internal/measure"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/measure"
 )
 
 // program is the built program.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 const script = `[{"shell":"ls; cat a.txt; echo from $OPENAI_API_KEY."},{"call":{"name":"Glob","input":{"pattern":"*.txt"}}},{"say":"heard: ${result}"}]`

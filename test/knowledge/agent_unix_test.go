@@ -10,10 +10,10 @@ import (
 	"os"
 	"strings"
 
-	"omniagent/internal/agent"
-	"omniagent/internal/agent/cli"
-	"omniagent/internal/event"
-	"omniagent/internal/setting"
+	"omniagent/internal/agents/cli"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/setting"
 )
 
 // sixth is all that is known of the sixth agent.

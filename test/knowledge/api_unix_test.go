@@ -9,8 +9,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"omniagent/internal/model"
-	"omniagent/internal/model/wire"
+	"omniagent/internal/llm/model"
+	"omniagent/internal/llm/model/wire"
 )
 
 // fifthAPI is all that is known of the fifth API.

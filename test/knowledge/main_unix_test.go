@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"omniagent/internal/command"
-	"omniagent/internal/process"
-	"omniagent/internal/sandbox"
+	"omniagent/internal/cli/command"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/walls/sandbox"
 )
 
 // TestMain lets the test binary be the program, with its guard and its stage, and the sixth agent.

@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"omniagent/internal/event"
-	"omniagent/internal/tool"
-	"omniagent/internal/toolspec"
+	"omniagent/internal/core/event"
+	"omniagent/internal/core/toolspec"
+	"omniagent/internal/native/tool"
 )
 
 // stampEntry is one more tool: it puts a mark into a file.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/emulator"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/emulator"
 )
 
 // A person with an empty home types what README.md shows, at 80 columns and 24 rows. The model is a script on this

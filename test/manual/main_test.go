@@ -17,9 +17,9 @@ import (
 
 	"github.com/creack/pty"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/measure"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
 )
 
 const repository = "../.."

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/text"
+	"omniagent/internal/kit/text"
 )
 
 // TestReadme types everything that README.md shows.

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
-	client2 "omniagent/internal/mcp"
-	"omniagent/internal/process"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/testkit/hermetic"
+	client2 "omniagent/internal/wire/mcp"
 )
 
 // TestOwnClient: the client that the native agent uses itself understands all of it.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/command"
-	"omniagent/internal/measure"
+	"omniagent/internal/cli/command"
+	"omniagent/internal/testkit/measure"
 )
 
 func TestArchives(t *testing.T) {

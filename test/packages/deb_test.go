@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/measure"
 )
 
 func TestDeb(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/measure"
 )
 
 // TestFormula installs by the formula with a stand-in for Homebrew: the same words, our archives instead of a download.

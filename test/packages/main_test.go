@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/command"
-	"omniagent/internal/measure"
+	"omniagent/internal/cli/command"
+	"omniagent/internal/testkit/measure"
 )
 
 const version = command.Version

@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
 )
 
 // platform is how npm calls this system.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestInstallPage types what docs/install.md shows, in a directory with the packages: as root where it says so, but

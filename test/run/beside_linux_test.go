@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestOthersWorkBeside lets a person, and a second run, work in the directory while an agent does, at random. An undo

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // mostMemory is what a run may take, however much its agent prints.

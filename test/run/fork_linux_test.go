@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/measure"
 )
 
 // forked is the answer of a command about forks.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // typedHint is an error and the way out of it, as a person types them.

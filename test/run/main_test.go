@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/measure"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
 )
 
 // program is the built program.

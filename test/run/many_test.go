@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/workspace"
+	"omniagent/internal/sys/workspace"
 )
 
 // TestManyAtOnce: of runs that work at the same time each keeps every line of its agent, and no other's.

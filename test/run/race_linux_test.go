@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/measure"
 )
 
 // contest is the answer of a race or a batch.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/measure"
 )
 
 // TestARunIsTakenBack takes back the first of two runs, named by its id, and then the last one.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"omniagent/internal/command"
-	"omniagent/internal/hermetic"
-	"omniagent/internal/sandbox"
+	"omniagent/internal/cli/command"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/walls/sandbox"
 )
 
 func TestMain(m *testing.M) {

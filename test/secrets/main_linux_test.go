@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/measure"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
 )
 
 // program is the built program.

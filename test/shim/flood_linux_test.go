@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestFlood: an agent that prints 300 MB costs little memory, whatever is made of its output.

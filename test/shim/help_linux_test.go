@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestHelpOnATerminal: at 80 by 24 the help fits the width, has bold headings unless NO_COLOR is set, and is shown in

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestNothingSurvives ends the shim, or its guard, at random moments of its life, in front of an agent with descendants

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/term"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
 )
 
 // program is the built program.

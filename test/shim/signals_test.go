@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // agent puts a shell script in the place of a stub.

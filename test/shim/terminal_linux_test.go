@@ -11,7 +11,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // window is a terminal with bash in it, in which a person calls the program.

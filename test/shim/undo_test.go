@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/measure"
 )
 
 // TestARunIsTakenBack has an agent throw work away, directly started, and takes that back.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/order"
+	"omniagent/internal/testkit/order"
 )
 
 // TestPersistent: several turns in one process, one waiting while another runs; the end of the input ends it.

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/event"
-	"omniagent/internal/hermetic"
-	"omniagent/internal/session"
+	"omniagent/internal/core/event"
+	"omniagent/internal/talk/session"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // conversationOf begins a session in a place's home, with some records.

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/measure"
-	"omniagent/internal/order"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
+	"omniagent/internal/testkit/order"
 )
 
 // program is the built program.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/order"
+	"omniagent/internal/testkit/order"
 )
 
 // nested starts the program as a host of Claude Code's does.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/measure"
 )
 
 // undone is the answer of undo.

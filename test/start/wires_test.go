@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
 )
 
 // wire is a provider with the address that it is given, and the variable of its key.

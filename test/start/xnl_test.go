@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/modelserver"
-	"omniagent/internal/xnl"
+	"omniagent/internal/kit/xnl"
+	"omniagent/internal/llm/modelserver"
 )
 
 // writer is a model that cannot call functions: what it says follows from the number of its answers so far.

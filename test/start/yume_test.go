@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/order"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/order"
 )
 
 // What Yume's specification asks of the stream, where the tables of the other files do not say it.

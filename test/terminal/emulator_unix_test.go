@@ -15,9 +15,9 @@ import (
 
 	"github.com/creack/pty"
 
-	"omniagent/internal/emulator"
-	"omniagent/internal/hermetic"
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/emulator"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
 )
 
 const repository = "../.."

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestScreenReader: nothing moves the cursor and nothing is erased; what is typed and what is finished is appended.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // session starts a shell that has the terminal for the programs in a script. TALK is the program, OUT a directory.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/emulator"
+	"omniagent/internal/testkit/emulator"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/cells"
-	"omniagent/internal/emulator"
+	"omniagent/internal/term/cells"
+	"omniagent/internal/testkit/emulator"
 )
 
 // TestScrollback: what the emulators have is the finished lines.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/emulator"
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/emulator"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestTmux: what tmux has after 50 changes of the size is the finished lines.

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // limit is how long any call may take before it counts as one that hangs.

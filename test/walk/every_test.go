@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestEveryCommand makes every check with every command that answers with an envelope, each in a box of its own.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/creack/pty"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // example is a row of testdata/examples.tsv: an example of a help, and what becomes of it.

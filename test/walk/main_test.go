@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/measure"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
 )
 
 // program is the built program; repository is the folder it was built from.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	tree "omniagent/internal/command"
-	"omniagent/internal/contract"
+	tree "omniagent/internal/cli/command"
+	"omniagent/internal/cli/contract"
 )
 
 // The checks of what comes out and what is left behind.

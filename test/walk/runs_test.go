@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/fork"
-	"omniagent/internal/hermetic"
-	"omniagent/internal/run"
-	"omniagent/internal/setting"
-	"omniagent/internal/tree"
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/repo/fork"
+	"omniagent/internal/repo/tree"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/work/run"
 )
 
 // What the commands need that are about runs: an agent that works and is allowed, and a run.

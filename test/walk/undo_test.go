@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/touch"
-	"omniagent/internal/undo"
+	"omniagent/internal/repo/undo"
+	"omniagent/internal/sys/touch"
 )
 
 // snapshots is where the states of workspaces are kept.

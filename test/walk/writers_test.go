@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestTwentyWriters lets twenty processes change one file at once: patient ones, who all win, and hurried ones, who may

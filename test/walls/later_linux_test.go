@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // plot is a way to have a person run something later: what is there before, what a command does, and what the person

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"omniagent/internal/hermetic"
-	"omniagent/internal/measure"
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
 )
 
 // program is the built program.

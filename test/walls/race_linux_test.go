@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 
 	"golang.org/x/sys/unix"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/setting"
+	"omniagent/internal/kit/setting"
 )
 
 // TestResumeOpensNothing: a session that began closed stays closed, whatever mode it is resumed in; one that began open

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestWorkspaceDoesNotChooseTheWalls: whatever lies in a workspace, its commands have the walls of the machine, or none
-// of them runs and the refusal names what is in the way. The list is that of internal/sandbox.
+// of them runs and the refusal names what is in the way. The list is that of internal/walls/sandbox.
 func TestWorkspaceDoesNotChooseTheWalls(t *testing.T) {
-	text, err := os.ReadFile("../../internal/sandbox/testdata/workspaces.txt")
+	text, err := os.ReadFile("../../internal/walls/sandbox/testdata/workspaces.txt")
 	must(t, err)
 	inTiers(t, func(t *testing.T, where tier) {
 		n := 0

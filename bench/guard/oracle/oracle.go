@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"omniagent/internal/guard"
+	"omniagent/internal/walls/guard"
 )
 
 // secret stands in files that no approved line may print.

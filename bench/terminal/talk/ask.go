@@ -4,11 +4,11 @@ import (
 	"context"
 	"strings"
 
-	"omniagent/internal/fault"
-	"omniagent/internal/keys"
-	"omniagent/internal/lineedit"
-	"omniagent/internal/screen"
-	"omniagent/internal/terminal"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/term/keys"
+	"omniagent/internal/term/lineedit"
+	"omniagent/internal/term/screen"
+	"omniagent/internal/term/terminal"
 )
 
 // pick lets a person choose an item, on a terminal that nobody else uses. ok is false if they left without one.

@@ -17,14 +17,14 @@ import (
 	"syscall"
 	"time"
 
-	"omniagent/internal/cells"
-	"omniagent/internal/fault"
-	"omniagent/internal/keys"
-	"omniagent/internal/lineedit"
-	"omniagent/internal/markdown"
-	"omniagent/internal/process"
-	"omniagent/internal/screen"
-	"omniagent/internal/terminal"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/term/cells"
+	"omniagent/internal/term/keys"
+	"omniagent/internal/term/lineedit"
+	"omniagent/internal/term/markdown"
+	"omniagent/internal/term/screen"
+	"omniagent/internal/term/terminal"
 )
 
 func main() {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestSignals end a turn in order, and say so in the exit code.

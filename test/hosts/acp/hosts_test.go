@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // hosts is the directory of the installed clients.

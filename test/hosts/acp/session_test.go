@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // TestSessions: a conversation is listed, loaded with all that was said, continued, forked and deleted.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/hermetic"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // stub is Claude Code as far as these tests need it: this test binary under that name. What it does with a message, the

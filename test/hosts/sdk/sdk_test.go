@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/modelserver"
+	"omniagent/internal/llm/modelserver"
 )
 
 // scenario is one in scenarios.mjs, the model's part in it, and what is true of every program that can be taken for

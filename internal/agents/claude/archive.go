@@ -1,0 +1,48 @@
+package claude
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"omniagent/internal/agents/cli"
+	"omniagent/internal/core/agent"
+)
+
+// archive finds the transcripts of all projects: projects/DIRECTORY/ID.jsonl. Transcripts of sub-agents do not match.
+func archive(env []string) agent.Archive {
+	return cli.Transcripts{
+		Dir: configHome(env), Pattern: "projects/*/*.jsonl",
+		Open: func(path string, p *agent.Past) func([]byte) (agent.Said, bool) {
+			if id := strings.TrimSuffix(filepath.Base(path), ".jsonl"); cli.IsUUID(id) {
+				p.ID = id
+			}
+			return func(line []byte) (agent.Said, bool) { return said(line, p) }
+		},
+	}
+}
+
+// said returns the message in a line of a transcript.
+func said(line []byte, p *agent.Past) (agent.Said, bool) {
+	if !bytes.Contains(line, []byte(`"type":"user"`)) && !bytes.Contains(line, []byte(`"type":"assistant"`)) {
+		return agent.Said{}, false
+	}
+	var r struct {
+		Type      string
+		Side      bool   `json:"isSidechain"`
+		Meta      bool   `json:"isMeta"`
+		Dir       string `json:"cwd"`
+		Timestamp string
+		Message   struct{ Content json.RawMessage }
+	}
+	if json.Unmarshal(line, &r) != nil || r.Side || r.Meta || r.Type != "user" && r.Type != "assistant" {
+		return agent.Said{}, false
+	}
+	p.Dir = cmp.Or(p.Dir, r.Dir)
+	if p.Created.IsZero() {
+		p.Created = cli.Time(r.Timestamp)
+	}
+	return agent.Said{User: r.Type == "user", Text: cli.TextOf(r.Message.Content, "text")}, true
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"slices"
+	"time"
+
+	"omniagent/internal/core/event"
+)
+
+// Calls collects the calls of tools that the records of an agent tell. The zero value is ready.
+type Calls struct {
+	all  []event.Done
+	open map[string]int // the calls without a result, by their ids
+}
+
+// mostCalls bounds them.
+const mostCalls = 10000
+
+// Begin takes a call.
+func (c *Calls) Begin(call *event.Call, at time.Time) {
+	if call == nil || len(c.all) == mostCalls {
+		return
+	}
+	if c.open == nil {
+		c.open = map[string]int{}
+	}
+	c.open[call.ID] = len(c.all)
+	c.all = append(c.all, event.Done{Call: *call, Began: at, Ended: at})
+}
+
+// End takes the result of a call.
+func (c *Calls) End(id string, at time.Time, failed bool) {
+	if i, known := c.open[id]; known {
+		delete(c.open, id)
+		c.all[i].Ended, c.all[i].Failed = at, failed
+	}
+}
+
+// Drop forgets a call that was refused: it never ran.
+func (c *Calls) Drop(id string) {
+	c.all = slices.DeleteFunc(c.all, func(d event.Done) bool { return d.ID == id })
+	delete(c.open, id)
+	for i := range c.all {
+		if _, known := c.open[c.all[i].ID]; known {
+			c.open[c.all[i].ID] = i
+		}
+	}
+}
+
+// Done returns the calls, in order.
+func (c *Calls) Done() []event.Done { return c.all }

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"strconv"
+
+	"omniagent/internal/core/event"
+	"omniagent/internal/wire/jsonrpc"
+)
+
+// RPC is what the wires that speak JSON-RPC share: one message a line, with requests in both directions. R is what a
+// wire keeps about a request of ours until the response comes, and Q what it keeps about a question to a person.
+type RPC[R, Q any] struct {
+	Step      Step
+	Questions Questions[Q]
+	Bare      bool // the lines have no version
+	lines     JSONLines
+	sent      int64
+	requests  map[string]R // without a response
+}
+
+// Hear sets the functions that handle the responses, the requests and the notifications of the agent.
+func (w *RPC[R, Q]) Hear(answered func(R, jsonrpc.Message) []event.Event,
+	requested, notified func(jsonrpc.Message) []event.Event,
+) {
+	w.requests = map[string]R{}
+	w.lines.Parse = func(line []byte) []event.Event {
+		m, ok := jsonrpc.Read(line)
+		switch {
+		case !ok, m.Method == "" && m.ID == nil:
+			return Unreadable(line)
+		case m.Method != "" && m.ID != nil:
+			return requested(m)
+		case m.Method != "":
+			return notified(m)
+		}
+		r, known := w.requests[string(m.ID)]
+		if !known {
+			return nil
+		}
+		delete(w.requests, string(m.ID))
+		return answered(r, m)
+	}
+}
+
+// Send adds a request.
+func (w *RPC[R, Q]) Send(r R, method string, params any) {
+	w.sent++
+	w.requests[strconv.FormatInt(w.sent, 10)] = r
+	w.Say(jsonrpc.Request(w.sent, method, params))
+}
+
+// Say adds a line, unless it is nil.
+func (w *RPC[R, Q]) Say(line []byte) {
+	if w.Bare {
+		line = jsonrpc.Bare(line)
+	}
+	if line != nil {
+		w.Step.Lines = append(w.Step.Lines, line)
+	}
+}
+
+// Feed takes the next bytes.
+func (w *RPC[R, Q]) Feed(data []byte) Step {
+	w.Step.Events = append(w.Step.Events, w.lines.Feed(data)...)
+	return w.Step.Take()
+}
+
+// Rest reads the rest of the output, and withdraws all questions.
+func (w *RPC[R, Q]) Rest() []event.Event {
+	return append(w.Questions.WithdrawAll(), w.lines.Flush()...)
+}

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"io"
+
+	"omniagent/internal/core/agent"
+	"omniagent/internal/sys/process"
+)
+
+// startProcess writes the files of a launch and starts it, behind the host's walls if there are any. p has the streams
+// and the standby. The tap gets the output first, and learns how the process speaks, which b says.
+func startProcess(d agent.Driver, sv agent.Services, l agent.Launch, p process.Plan, b agent.Beginning) (
+	*process.Child, agent.Observer, error,
+) {
+	if err := WriteFiles(l.Files); err != nil {
+		return nil, nil, err
+	}
+	observer := d.Observe(l)
+	p.Path, p.Argv, p.Dir, p.Env = l.Path, append([]string{d.Describe().Binary}, l.Args...), l.Dir, l.Env
+	p.Grace, p.Apart, p.Register = sv.Grace, sv.Apart, sv.Register
+	p.Note, _ = process.Value(l.Env, agent.DepthVariable) // the agent may clear its environment later
+	if t := sv.Tap; t != nil {
+		p.Whole = b.Plain
+		p.Stdout, p.Stderr = io.MultiWriter(t.Stdout, p.Stdout), io.MultiWriter(t.Stderr, p.Stderr)
+	}
+	if sv.Around != nil {
+		var err error
+		if p, err = sv.Around(p); err != nil {
+			return nil, nil, err
+		}
+	}
+	sv.Register.Tidy() // what an agent left that was killed with its host is not the workspace's
+	b.Leaves = agent.Absent(d.Describe(), l)
+	p.Leaves = b.Leaves
+	child, err := process.Start(p)
+	if err == nil && sv.Tap != nil {
+		b.PID, b.Launch, b.Apart = child.PID(), l, child.Apart() || sv.Around != nil // walls have a PID namespace too
+		sv.Tap.Began(b)
+	}
+	return child, observer, err
+}

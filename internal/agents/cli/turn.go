@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"omniagent/internal/core/agent"
+	"omniagent/internal/core/event"
+	"omniagent/internal/sys/process"
+)
+
+// run is the process of one turn, and its outcome. The process may still write for a moment after we gave up on it.
+type run struct {
+	mind     *turns
+	child    *process.Child
+	observer agent.Observer
+	chosen   string // the id of the session, if we chose it
+	plain    bool   // it only prints its answer
+	stderr   process.Tail
+
+	mu    sync.Mutex
+	byUs  string // why we ended it
+	alive bool   // it has printed something
+
+	reading sync.Mutex // taken before mu, and before the Mind's
+	decoder agent.Decoder
+	last    *event.Event  // the end, held back
+	notes   []event.Event // events that Classify needs
+	over    bool
+}
+
+// Write receives the output of the agent.
+func (r *run) Write(p []byte) (int, error) {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	r.mu.Lock()
+	r.alive = true
+	r.mu.Unlock()
+	if !r.over {
+		r.handle(r.decoder.Feed(p))
+	}
+	return len(p), nil
+}
+
+// silent ends a process that has printed nothing.
+func (r *run) silent() {
+	r.mu.Lock()
+	late := !r.alive && len(r.stderr.Bytes()) == 0
+	r.mu.Unlock()
+	if late {
+		r.end(silence, os.Kill)
+	}
+}
+
+func (r *run) end(why string, with os.Signal) {
+	r.mu.Lock()
+	r.byUs = cmp.Or(r.byUs, why)
+	r.mu.Unlock()
+	r.child.End(with)
+}
+
+func (r *run) wait() agent.Exit {
+	end := r.child.Wait()
+	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: r.stderr.Bytes()}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if end.Ended {
+		x.ByUs = r.byUs
+	}
+	return x
+}
+
+// finish returns the event that ends the turn. Later events are ignored.
+func (r *run) finish(x agent.Exit) event.Event {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	r.over = true
+	r.handle(r.decoder.End(x))
+	if r.last == nil {
+		return Unfinished("", "")
+	}
+	return *r.last
+}
+
+// handle reports events, except the end.
+func (r *run) handle(events []event.Event) {
+	m := r.mind
+	for _, e := range events {
+		m.mu.Lock()
+		m.id = cmp.Or(e.Session, m.id)
+		if e.Kind == event.Started {
+			m.model = cmp.Or(e.Model, m.model)
+			facts := m.first
+			facts.Model = m.model
+			e.Facts = &facts
+		}
+		m.mu.Unlock()
+		if e.Kind == event.Ended {
+			before := r.last
+			if before != nil && e.Synthetic {
+				continue // a synthetic end does not replace the agent's own
+			}
+			end := e
+			end.Raw = bytes.Clone(e.Raw) // the original is only valid until the next Feed
+			if r.last = &end; before == nil {
+				continue
+			}
+			e = event.Event{Kind: event.Notice, Text: "the agent continued after an end", Raw: before.Raw}
+		}
+		r.notes = note(r.notes, e)
+		m.services.Tell(e)
+	}
+}
+
+// note adds an event that Classify needs. It keeps only one text.
+func note(notes []event.Event, e event.Event) []event.Event {
+	answer := func(o event.Event) bool { return o.Kind == event.Text || o.Kind == event.ToolCall }
+	switch e.Kind {
+	case event.Text, event.ToolCall:
+		if slices.ContainsFunc(notes, answer) {
+			return notes
+		}
+	case event.Denied, event.Failed:
+	default:
+		return notes
+	}
+	return append(notes, event.Event{Kind: e.Kind, Denial: e.Denial, Fault: e.Fault, Terminal: e.Terminal})
+}
+
+// plainText is the decoder for agents that only print their answer. Of a long one it keeps the beginning and the end.
+type plainText struct {
+	head    []byte
+	tail    process.Tail // of what follows head
+	size    int
+	partial []byte // the beginning of a character
+}
+
+// How much of an answer is kept. The events have all of it.
+const (
+	headKept = 600 << 10
+	tailKept = 400 << 10
+)
+
+func (d *plainText) Feed(p []byte) []event.Event {
+	d.size += len(p)
+	more := p[min(len(p), headKept-len(d.head)):]
+	d.head = append(d.head, p[:len(p)-len(more)]...)
+	d.tail.Most = tailKept
+	_, _ = d.tail.Write(more)
+	p = append(d.partial, p...)
+	end := len(p)
+	for back := 1; back < utf8.UTFMax && back <= len(p); back++ {
+		if utf8.RuneStart(p[len(p)-back]) {
+			if !utf8.FullRune(p[len(p)-back:]) {
+				end = len(p) - back
+			}
+			break
+		}
+	}
+	d.partial = bytes.Clone(p[end:])
+	return piece(p[:end])
+}
+
+func piece(p []byte) []event.Event {
+	if len(p) == 0 {
+		return nil
+	}
+	return []event.Event{{Kind: event.Text, Text: string(p), Delta: true}}
+}
+
+func (d *plainText) answer() string {
+	tail := d.tail.Bytes()
+	if left := d.size - len(d.head) - len(tail); left > 0 {
+		return fmt.Sprintf("%s\n[%d bytes are left out here]\n%s", d.head, left, tail)
+	}
+	return string(d.head) + string(tail)
+}
+
+func (d *plainText) End(x agent.Exit) []event.Event {
+	text := d.answer()
+	end := &event.End{Reason: event.FailedTurn, Text: text}
+	if x.Code == 0 && x.ByUs == "" && strings.TrimSpace(text) != "" {
+		end.OK, end.Reason = true, event.Success
+	}
+	return append(piece(d.partial), event.Event{Kind: event.Ended, Synthetic: true, End: end})
+}

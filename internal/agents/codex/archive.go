@@ -1,0 +1,63 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"omniagent/internal/agents/cli"
+	"omniagent/internal/core/agent"
+)
+
+// archive finds the rollouts: sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl.
+func archive(env []string) agent.Archive {
+	return cli.Transcripts{
+		Dir: codexHome(env), Pattern: sessionsDir + "/*/*/*/rollout-*.jsonl",
+		Open: func(path string, p *agent.Past) func([]byte) (agent.Said, bool) {
+			p.ID = idOf(path)
+			return func(line []byte) (agent.Said, bool) { return said(line, p) }
+		},
+	}
+}
+
+// said returns the message in a line of a rollout. Only events count: the requests to the model, which are recorded
+// too, contain much more than the messages.
+func said(line []byte, p *agent.Past) (agent.Said, bool) {
+	head := line[:min(len(line), 256)]
+	if !bytes.Contains(head, []byte(`"event_msg"`)) && !bytes.Contains(head, []byte(`"session_meta"`)) {
+		return agent.Said{}, false
+	}
+	var r struct {
+		Timestamp string
+		Type      string
+		Payload   struct {
+			Type    string
+			Dir     string          `json:"cwd"`
+			Source  json.RawMessage // an object for the thread of a sub-agent
+			Message string          // in earlier versions
+			Item    struct {
+				Type    string
+				Content json.RawMessage
+			}
+		}
+	}
+	if json.Unmarshal(line, &r) != nil {
+		return agent.Said{}, false
+	}
+	if r.Type == "session_meta" {
+		if p.Created, p.Dir = cli.Time(r.Timestamp), r.Payload.Dir; bytes.HasPrefix(r.Payload.Source, []byte("{")) {
+			p.ID = ""
+		}
+		return agent.Said{}, false
+	}
+	switch r.Payload.Type + r.Payload.Item.Type {
+	case "item_completedUserMessage":
+		return agent.Said{User: true, Text: cli.TextOf(r.Payload.Item.Content, "text")}, true
+	case "item_completedAgentMessage":
+		return agent.Said{Text: cli.TextOf(r.Payload.Item.Content, "text", "Text")}, true
+	case "user_message":
+		return agent.Said{User: true, Text: r.Payload.Message}, true
+	case "agent_message":
+		return agent.Said{Text: r.Payload.Message}, true
+	}
+	return agent.Said{}, false
+}

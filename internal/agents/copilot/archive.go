@@ -1,0 +1,51 @@
+package copilot
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+
+	"omniagent/internal/agents/cli"
+	"omniagent/internal/core/agent"
+)
+
+// archive finds the logs of sessions: session-state/ID/events.jsonl.
+func archive(env []string) agent.Archive {
+	return cli.Transcripts{
+		Dir: configHome(agent.Launch{Env: env}), Pattern: "session-state/*/events.jsonl",
+		Open: func(path string, p *agent.Past) func([]byte) (agent.Said, bool) {
+			p.ID = filepath.Base(filepath.Dir(path))
+			return func(line []byte) (agent.Said, bool) { return said(line, p) }
+		},
+	}
+}
+
+// said returns the message in a line of a log.
+func said(line []byte, p *agent.Past) (agent.Said, bool) {
+	head := line[:min(len(line), 64)]
+	if !bytes.Contains(head, []byte(`"session.start"`)) && !bytes.Contains(head, []byte(`.message"`)) {
+		return agent.Said{}, false
+	}
+	var r struct {
+		Type      string
+		Timestamp string
+		Data      struct {
+			Content string
+			Context struct {
+				Dir string `json:"cwd"`
+			}
+		}
+	}
+	if json.Unmarshal(line, &r) != nil {
+		return agent.Said{}, false
+	}
+	switch r.Type {
+	case "session.start":
+		p.Dir, p.Created = r.Data.Context.Dir, cli.Time(r.Timestamp)
+	case "user.message":
+		return agent.Said{User: true, Text: r.Data.Content}, true
+	case "assistant.message":
+		return agent.Said{Text: r.Data.Content}, true
+	}
+	return agent.Said{}, false
+}

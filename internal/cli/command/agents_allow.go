@@ -1,0 +1,254 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/launch/admission"
+	"omniagent/internal/launch/allowlist"
+	"omniagent/internal/sys/config"
+)
+
+type allowResult struct {
+	ID     string       `json:"id" doc:"the agent"`
+	OK     bool         `json:"ok"`
+	Change string       `json:"change" enum:"allowed,changed,unchanged,denied,removed,not_found,failed"`
+	Files  []string     `json:"files" doc:"whose content is recorded: the program, its package and its interpreter"`
+	Error  *errorDetail `json:"error"`
+}
+
+type allowData struct {
+	Summary batchSummary  `json:"summary"`
+	Results []allowResult `json:"results"`
+}
+
+// PlainText returns a line for each agent. It leaves out the many files of a package.
+func (d allowData) PlainText() string {
+	var b strings.Builder
+	for _, r := range d.Results {
+		fmt.Fprintf(&b, "%s: %s", r.ID, strings.ReplaceAll(r.Change, "_", " "))
+		if n := len(r.Files); n > 0 {
+			fmt.Fprintf(&b, ", %s (%s)", r.Files[0], plural(n, "file"))
+		}
+		if r.Error != nil {
+			fmt.Fprintf(&b, ": %s", r.Error.Message)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func (p Parts) agentsAllow() *contract.Command {
+	cmd := p.decision("agents allow", "let runs start these agents as they are now")
+	cmd.Detail = "Records the real path of the program and of its interpreter, and the content of its files. If " +
+		"any of them is another\n" +
+		"at a start, the agent is refused until it is allowed again. It lifts `agents deny`."
+	cmd.Exits = append(cmd.Exits, contract.Exit{Code: contract.PermissionDenied, When: "others may change a program"})
+	cmd.Params = append(cmd.Params, contract.Param{
+		Name: "remove", Kind: contract.Bool, Help: "take them off the list",
+	})
+	cmd.Examples = []contract.Example{
+		{Description: "Allow codex", Command: "omniagent agents allow codex"},
+		{Description: "See what would be recorded", Command: "omniagent agents allow codex claude --dry-run"},
+	}
+	cmd.Run = func(_ context.Context, c *contract.Call) (contract.Result, error) {
+		if c.Bool("remove") {
+			return p.decide(c, removeAgent)
+		}
+		return p.decide(c, allowAgent)
+	}
+	return cmd
+}
+
+func (p Parts) agentsDeny() *contract.Command {
+	cmd := p.decision("agents deny", "forbid these agents, except in direct calls (omniagent --agent NAME)")
+	cmd.Detail = "Every host and every run refuses a denied agent. `agents allow` lifts it."
+	cmd.Examples = []contract.Example{{Description: "Deny gemini", Command: "omniagent agents deny gemini"}}
+	cmd.Run = func(_ context.Context, c *contract.Call) (contract.Result, error) { return p.decide(c, denyAgent) }
+	return cmd
+}
+
+func (p Parts) decision(path, summary string) *contract.Command {
+	return &contract.Command{
+		Path: path, Summary: summary, Class: contract.Envelope, Danger: contract.Mutating, Version: "1.0.0",
+		DryRun: true, Reversible: true, Batch: true, Scopes: []string{}, Output: contract.TypeOf[allowData](),
+		Params: []contract.Param{{
+			Name: "name", Kind: contract.ID, Position: 1, Variadic: true, Required: true, Stdin: true,
+			Help: "the agents",
+		}},
+		Files: []contract.FileEffect{listFile()},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it is recorded"},
+			{Code: contract.PartialFailure, When: "some failed; see results[]"},
+			{Code: contract.PreconditionFailed, When: "no home, the lock is held, or an unsafe path"},
+			{Code: contract.NotFound, When: "no such agent, or not installed"},
+		},
+	}
+}
+
+func listFile() contract.FileEffect {
+	return contract.FileEffect{Path: "~/.local/state/omniagent/agents.json", Type: "state"}
+}
+
+// allowlistOf opens the list, which belongs to the user, not to an instance.
+func allowlistOf(c *contract.Call) allowlist.List {
+	if c.TrustFile() == "" {
+		return allowlist.List{}
+	}
+	return allowlist.Open(filepath.Join(filepath.Dir(c.TrustFile()), "agents.json"))
+}
+
+// userGate is what the user's configuration and list let programs start in a directory.
+func userGate(c *contract.Call, name, dir string) admission.Gate {
+	root, _ := config.ProjectRoot(dir)
+	home := c.Host.Home()
+	within := c.Config.List(agentKey(name, "roots"))
+	for i, root := range within {
+		if rest, ok := strings.CutPrefix(root, "~"); ok && home != "" {
+			within[i] = filepath.Join(home, rest)
+		}
+	}
+	return admission.Gate{
+		Allow: c.Config.List("agents.allow"), More: c.Config.List("agents.env"), Roots: []string{dir, root},
+		List: allowlistOf(c), Within: within, DenyFlags: c.Config.List(agentKey(name, "deny_flags")),
+	}
+}
+
+// decide carries out a decision about each agent that was named.
+func (p Parts) decide(
+	c *contract.Call,
+	one func(*contract.Call, allowlist.List, knownAgent, *allowResult) error,
+) (contract.Result, error) {
+	known, err := knownAgents(c, p.Agents)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	names, list := c.Strings("name"), allowlistOf(c)
+	data, all := allowData{}, outcomes{}
+	for _, name := range names {
+		r := allowResult{ID: name}
+		k, err := pick(known, name)
+		if err == nil {
+			r.ID = k.Name()
+			err = one(c, list, k, &r)
+		}
+		r.Error = all.add(r.Change, err)
+		if r.OK = err == nil; err != nil {
+			r.Change = "failed"
+		}
+		data.Results = append(data.Results, r)
+	}
+	data.Summary = all.batchSummary
+	return all.result(data, map[string]any{"agents": names})
+}
+
+// pick returns the agent of a name that a list can hold.
+func pick(known []knownAgent, name string) (knownAgent, error) {
+	k, err := named(known, name)
+	if err == nil && k.Describe().BuiltIn {
+		err = fault.New(fault.Unsupported, "%s is a part of this program: no other program is started for it", name).
+			Hint("omniagent agents list")
+	}
+	return k, err
+}
+
+func allowAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResult) error {
+	_, install := k.locate(c)
+	if install.Path == "" {
+		_, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir()})
+		return err
+	}
+	e, err := userGate(c, k.Name(), c.Dir()).Facts(requestFor(k, install))
+	if err != nil {
+		return err
+	}
+	for _, f := range e.Files {
+		r.Files = append(r.Files, f.Path)
+	}
+	r.Change = "allowed"
+	return putAgent(c, list, e, r, func(old allowlist.Entry) bool { return old.Allows(e) })
+}
+
+func denyAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResult) error {
+	r.Change = "denied"
+	e := allowlist.Entry{Name: k.Name(), Denied: true, At: time.Now()}
+	return putAgent(c, list, e, r, func(old allowlist.Entry) bool { return old.Denied })
+}
+
+// putAgent records a decision, unless an earlier one says the same, which another process may make at this moment.
+func putAgent(
+	c *contract.Call, list allowlist.List, e allowlist.Entry, r *allowResult, says func(allowlist.Entry) bool,
+) error {
+	first := r.Change
+	said := func(old allowlist.Entry, had bool) bool {
+		switch r.Change = first; {
+		case had && says(old):
+			r.Change = "unchanged"
+		case had:
+			r.Change = "changed"
+		}
+		return r.Change == "unchanged"
+	}
+	old, had, err := list.Find(e.Name)
+	if err != nil || said(old, had) {
+		return err
+	}
+	return keepDecision(c, func() error { return list.Put(e, said) })
+}
+
+func removeAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResult) error {
+	_, had, err := list.Find(k.Name())
+	if err == nil && had {
+		err = keepDecision(c, func() error {
+			had, err = list.Remove(k.Name())
+			return err
+		})
+	}
+	if r.Change = "removed"; !had {
+		r.Change = "not_found"
+	}
+	return err
+}
+
+// keepDecision writes unless this is a dry run. It refuses a list in the repository, which could allow itself.
+func keepDecision(c *contract.Call, write func() error) error {
+	if config.OpenTrust(c.TrustFile()).Refuses(filepath.Join(c.Dir(), "any")) {
+		return fault.New(fault.Unsafe, "the list of agents would be in the repository itself, in %s",
+			filepath.Dir(c.TrustFile())).Hint("set XDG_STATE_HOME to another place")
+	}
+	if c.DryRun() {
+		return nil
+	}
+	return write()
+}
+
+func requestFor(k knownAgent, install agent.Install) admission.Request {
+	return admission.Request{Driver: k.Driver, Custom: k.from != nil, Install: install, Env: os.Environ()}
+}
+
+// standing returns what the list says of an agent, and why if that is not enough to start it.
+func (k knownAgent) standing(c *contract.Call, install agent.Install) (state string, why *string) {
+	if k.Describe().BuiltIn {
+		return "built-in", nil
+	}
+	gate := userGate(c, k.Name(), c.Dir())
+	err := gate.Listed(requestFor(k, install))
+	if err == nil {
+		return "yes", nil
+	}
+	reason := fault.Of(err).Message
+	switch e, ok, problem := gate.List.Find(k.Name()); {
+	case problem != nil || e.Denied:
+		return "denied", &reason
+	case ok:
+		return "changed", &reason
+	}
+	return "no", &reason
+}

@@ -1,0 +1,90 @@
+package command
+
+import (
+	"context"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/core/agent"
+)
+
+type agentRow struct {
+	Name           string  `json:"name"`
+	Title          string  `json:"title"`
+	Installed      bool    `json:"installed"`
+	Version        *string `json:"version" doc:"null: not installed, or it does not say"`
+	Path           *string `json:"path"`
+	InstallCommand string  `json:"install_command"`
+	DefinedIn      *string `json:"defined_in" doc:"the file that defines it; null: built in"`
+	Allowed        string  `json:"allowed" enum:"yes,no,denied,changed,built-in" doc:"to be started by run, see agents allow; hosts refuse denied ones only"`
+	AllowedWhy     *string `json:"allowed_why" doc:"why it is not; null: it is"`
+}
+
+type agentsData struct {
+	Agents contract.Rows[agentRow] `json:"agents"`
+}
+
+func agentsList(drivers []agent.Driver) *contract.Command {
+	return &contract.Command{
+		Path: "agents list", Summary: "list the coding agents, with version and path if installed",
+		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
+		Detail: "Versions are read from the files beside the program. An agent without such files is asked once, " +
+			"with --version; the answer is kept.\n" +
+			"Agents of your own file, and of the repository's while it is trusted, are among them.\n" +
+			"ALLOWED says whether run may start one.",
+		Scopes: []string{}, Output: contract.TypeOf[agentsData](), Volatile: []string{"agents"},
+		List: &contract.List{
+			Key: "agents", ID: "name", Order: "name",
+			Columns: []string{"name", "installed", "version", "allowed", "path"},
+		},
+		Params: []contract.Param{{Name: "installed", Kind: contract.Bool, Help: "only installed ones"}},
+		Exits:  []contract.Exit{{Code: contract.Success, When: "the agents are listed, installed or not"}},
+		Examples: []contract.Example{
+			{Description: "All agents", Command: "omniagent agents list"},
+			{
+				Description: "Names of the installed ones, a line each",
+				Command:     "omniagent agents list --installed --output id",
+			},
+		},
+		Children: askedForVersion(drivers), Files: []contract.FileEffect{versionsFile(), listFile()},
+		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+			known, err := knownAgents(c, drivers)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			var rows []agentRow
+			for _, k := range known {
+				row := askAgent(ctx, c, k)
+				if row.Installed || !c.Bool("installed") {
+					rows = append(rows, row)
+				}
+			}
+			return contract.Result{Data: agentsData{contract.RowsOf(rows)}}, nil
+		},
+	}
+}
+
+// askAgent asks the program if its version is not known otherwise.
+func askAgent(ctx context.Context, c *contract.Call, d knownAgent) agentRow {
+	row, install := d.locate(c)
+	if row.Installed && row.Version == nil && d.from == nil {
+		if version := askVersion(ctx, c, install); version != "" {
+			row.Version = &version
+		}
+	}
+	return row
+}
+
+func (k knownAgent) locate(c *contract.Call) (agentRow, agent.Install) {
+	about := k.Describe()
+	row := agentRow{Name: k.Name(), Title: about.Title, InstallCommand: about.InstallCommand, DefinedIn: k.from}
+	install, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: versions(c.Paths).Of})
+	row.Allowed, row.AllowedWhy = k.standing(c, install)
+	if err != nil {
+		return row, install
+	}
+	row.Installed, row.Path = true, &install.Path
+	if install.Version != "" {
+		row.Version = &install.Version
+	}
+	return row, install
+}

@@ -1,0 +1,82 @@
+package command
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/host/delegate"
+	"omniagent/internal/native/tool"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/work/run"
+)
+
+// others returns what carries out the work that the native agent delegates; nil: nothing may.
+func (o opener) others() tool.Agents {
+	c, depth := o.call, depthOf(o.call)
+	store, err := runStore(c)
+	if err != nil || depth >= delegate.MaxDepth {
+		return nil
+	}
+	return run.Runner{
+		Store:  store,
+		Agents: sync.OnceValue(o.delegable),
+		Limits: limitsOf(c),
+		Owner: func(r *run.Run) run.Owner {
+			own := o
+			own.host, own.ask, own.moded, own.closed, own.patience, own.run = false, nil, true, true, 24*time.Hour, r.ID
+			owner := own.owner(r)
+			env := delegate.Deeper(os.Environ(), depth)
+			owner.Spec = func(string) agent.Spec { return agent.Spec{Env: env} }
+			if depth > 0 { // whatever waits for this run may hold the last place
+				owner.Parallel = 0
+			}
+			return owner
+		},
+	}
+}
+
+// depthOf returns how many agents above a call ask one another.
+func depthOf(c *contract.Call) int {
+	var around []string
+	if c.Paths.State != "" {
+		around = process.OwnNotes(filepath.Join(c.Paths.State, startedDir))
+	}
+	return delegate.Depth(c.Host.Lookup, around)
+}
+
+// delegable returns the installed agents that run may start, in the order of agents.allow.
+func (o opener) delegable() (names []string) {
+	known, err := knownAgents(o.call, o.parts.Agents)
+	if err != nil {
+		o.log("no work can be delegated: %v", err)
+		return nil
+	}
+	list, order := allowlistOf(o.call), o.call.Config.List("agents.allow")
+	for _, k := range known {
+		if _, decided, err := list.Find(k.Name()); err != nil || !decided {
+			continue // nothing has to be looked for
+		}
+		row, _ := k.locate(o.call)
+		if row.Allowed == "yes" && (len(order) == 0 || slices.Contains(order, k.Name())) {
+			names = append(names, k.Name())
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Compare(slices.Index(order, a), slices.Index(order, b))
+	})
+	return names
+}
+
+// limitsOf returns the limits of a run, as the configuration has them.
+func limitsOf(c *contract.Call) run.Task {
+	return run.Task{
+		Timeout: c.Config.Limit("run.timeout", "timeout"), Idle: c.Config.Duration("run.idle_timeout"),
+		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
+	}
+}

@@ -1,0 +1,439 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/repo/fork"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/talk/conversation"
+	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/work/run"
+)
+
+func tierWords() []string { return text.Words(fork.Tiers()) }
+
+// forkRun declares the command that runs any command in a fork.
+func forkRun() *contract.Command {
+	return &contract.Command{
+		Path: "fork run", Summary: "run a command in a private copy of the workspace", Class: contract.Terminal,
+		Danger: contract.Mutating,
+		Detail: "Streams and exit status are the command's. It has its own loopback network. It cannot change your " +
+			"workspace, but it can change anything else. See docs/forks.md.",
+		Scopes: []string{},
+		Params: []contract.Param{
+			{
+				Name: "command", Kind: contract.Text, Position: 1, Variadic: true, Required: true,
+				Help: "program and arguments, behind --",
+			},
+			{Name: "name", Kind: contract.ID, MaxLen: 64, Help: "its name; made if it does not exist"},
+			{Name: "network", Kind: contract.Name, Help: "what it reaches: off, internet, packages, hosts, or on"},
+			{Name: "tier", Kind: contract.Enum, Enum: tierWords(), Help: "this one, not the best that works"},
+			{Name: "cwd", Kind: contract.File, Help: "in the workspace"},
+			timeoutParam("time limit"),
+		},
+		Children: []contract.Subprocess{{Binary: "command", CallerArgs: []string{"command"}}},
+		Files:    []contract.FileEffect{forkFiles()},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "the command ended with 0; any other status is its own"},
+			{Code: contract.NotFound, When: "no such program or directory"},
+			{Code: contract.PreconditionFailed, When: "no home"},
+			{Code: contract.TimedOut, When: "the time limit passed", Changed: contract.Some},
+			{Code: contract.Conflict, When: "the name is that of another workspace's fork, or this is a fork"},
+			{Code: contract.PermissionDenied, When: "no access"},
+			{Code: contract.Unavailable, When: "no tier works here; the message says why"},
+		},
+		Examples: []contract.Example{{
+			Description: "Try an upgrade", Command: "omniagent fork run --name try -- make test",
+		}},
+		Serve: serveForkRun,
+	}
+}
+
+func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+	if _, err := chosenNetwork(c, c.String("network")); err != nil { // before a fork is made
+		return 0, err
+	}
+	standby := process.Prepare(false)
+	defer standby.Dismiss()
+	f, fresh, err := forkFor(ctx, c, c.String("name"))
+	if err != nil {
+		return 0, err
+	}
+	n, err := networkIn(c, f, c.String("network"))
+	if err != nil {
+		if fresh {
+			_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
+		}
+		return 0, err
+	}
+	w := work{call: c, fork: f, net: n, signals: signals, limit: turnOf(c), standby: standby, fresh: fresh}
+	ending, err := w.carryOut(ctx, c.Strings("command"))
+	return enclosure.Status(ending), err
+}
+
+// forkFor returns the fork of a name, or makes one if there is a program to run in it.
+func forkFor(ctx context.Context, c *contract.Call, name string) (f *fork.Fork, fresh bool, err error) {
+	store, err := forkStore(c)
+	if err != nil {
+		return nil, false, err
+	}
+	tier := fork.Tier(c.String("tier"))
+	if name != "" {
+		f, err := store.Open(name)
+		if err == nil {
+			return f, false, sameFork(c, store, f, tier)
+		}
+		if fault.Of(err).Code != fault.NotFoundCode {
+			return nil, false, err
+		}
+	}
+	if _, err := process.Locate(c.Strings("command"), c.Dir(), os.Environ()); err != nil {
+		return nil, false, err
+	}
+	f, err = store.Make(ctx, fork.Wanted{Dir: c.Dir(), Name: name, Tier: tier})
+	return f, true, err
+}
+
+// sameFork checks that a fork which is there is the one that is meant.
+func sameFork(c *contract.Call, store fork.Store, f *fork.Fork, tier fork.Tier) error {
+	if in := store.Around(c.Dir()); in != nil {
+		return fault.New(fault.Conflicting, "this is the fork %s already", in.Name).
+			Hint("run it outside of the fork, in %s", in.Workspace)
+	}
+	root, err := store.Root(c.Dir())
+	if err != nil || root != f.Workspace {
+		return fault.New(fault.Conflicting, "%s is a fork of %s", f.Name, f.Workspace).
+			Hint("another --name, or: omniagent fork run --name %s --cwd %s -- COMMAND", f.Name, f.Workspace)
+	}
+	if tier != "" && tier != f.Tier {
+		return fault.New(fault.Conflicting, "the fork %s is there, in the tier %s", f.Name, f.Tier)
+	}
+	return nil
+}
+
+// work is a program in a fork, with the streams of a call.
+type work struct {
+	call    *contract.Call
+	fork    *fork.Fork
+	net     fork.Net
+	signals <-chan os.Signal
+	limit   time.Duration    // 0: none
+	standby *process.Standby // nil: none was prepared
+	fresh   bool             // the fork was just made, and its name is told
+	dir     string           // where a copy is worked in if the call comes from outside of the workspace
+}
+
+func (w work) carryOut(ctx context.Context, argv []string) (ending process.Ending, err error) {
+	c, f := w.call, w.fork
+	dir := c.Dir()
+	if place := f.Place(dir); place == dir && f.Tier != fork.Overlay {
+		dir = cmp.Or(w.dir, dir)
+	}
+	plan := process.Plan{
+		Argv: argv, Path: argv[0], Dir: dir, Env: os.Environ(), Stdin: os.Stdin, Standby: w.standby,
+	}
+	if !strings.Contains(argv[0], "/") {
+		plan.Path, err = process.Locate(argv, c.Dir(), plan.Env)
+	} else if file := f.Real(c.Abs(argv[0])); file == "" || !process.Runs(file) {
+		err = fault.New(fault.FileMissing, "%s is not an executable file in the fork %s", argv[0], f.Name).
+			Hint("Give the path of an executable file.")
+	}
+	if err != nil {
+		return ending, err
+	}
+	plan.Stdout, plan.Stderr = c.Host.Stdout, io.Writer(os.Stderr)
+	if c.Host.StdinTerminal {
+		plan.Terminal = os.Stdin
+	}
+	if w.fresh {
+		network := "a loopback of its own"
+		switch {
+		case w.net.Open:
+			network = "the network of this machine"
+		case w.net.Word == internet:
+			network += ", and the internet through a proxy"
+		}
+		logLine(c, "working in the fork %[1]s of %[2]s (%[3]s, with %[4]s); afterwards: omniagent fork diff %[1]s, "+
+			"fork apply %[1]s or fork delete %[1]s", f.Name, f.Workspace, f.Tier, network)
+	}
+	running, err := f.Start(ctx, plan, w.net)
+	if err != nil {
+		return ending, err
+	}
+	stop := enclosure.Forward(w.signals, w.limit, running.Child)
+	ending, missing := running.Wait()
+	if missing != nil {
+		logLine(c, "what the workspace was is not known, so less can be merged: %v", missing)
+	}
+	return ending, stop()
+}
+
+// forkFlag is the flag of the commands that run an agent.
+func forkFlag() contract.Param {
+	return contract.Param{Name: "fork", Kind: contract.Bool, Help: "work in a fork: docs/forks.md"}
+}
+
+// inFork carries a call of run out in a fork that is made for it. What is left behind enters its fork by itself, and
+// each of several runs has one of its own.
+func (p Parts) inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
+	status int, done bool, err error,
+) {
+	if c.DryRun() || c.Bool("detach") || c.Given("batch") || c.Given("race") {
+		return 0, false, nil
+	}
+	return againInFork(ctx, c, signals, c.String("network"), p.refusesRun)
+}
+
+// againInFork carries a call with --fork out in a fork that is made for it, by this program once more, unless it is in
+// one already. No fork is made for what refuses has an error for.
+func againInFork(
+	ctx context.Context, c *contract.Call, signals <-chan os.Signal, network string,
+	refuses func(context.Context, *contract.Call) error,
+) (status int, done bool, err error) {
+	if !c.Bool("fork") || forkAround(c) != nil {
+		return 0, false, nil
+	}
+	if err := refuses(ctx, c); err != nil {
+		return 0, false, err
+	}
+	f, err := newFork(ctx, c, c.Dir())
+	if err != nil {
+		return 0, false, err
+	}
+	n, err := networkIn(c, f, cmp.Or(network, internet))
+	if err != nil {
+		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
+		return 0, false, err
+	}
+	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, fresh: true})
+	if repeats := c.Command.Again != nil && c.Given("idempotency-key"); status != 0 || err != nil || repeats {
+		deleteUnused(context.WithoutCancel(ctx), c, f)
+	}
+	return status, err == nil, err
+}
+
+// deleteUnused deletes the fork of a call that failed, if nothing was changed in it and no run names it.
+func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
+	store, err := runStore(c)
+	if err != nil {
+		return
+	}
+	runs, skipped, err := store.List(ctx)
+	named := slices.ContainsFunc(runs, func(r run.Record) bool { return r.ForkID == f.ID })
+	if err != nil || len(skipped) > 0 || named {
+		return
+	}
+	changes, err := f.Changes(ctx)
+	if err != nil || len(changes) > 0 {
+		return
+	}
+	if own, err := f.Owns(ctx); err != nil || len(own) > 0 {
+		return
+	}
+	if _, err := f.Delete(ctx); err == nil {
+		logLine(c, "the fork %s is deleted again: nothing was changed in it", f.Name)
+	}
+}
+
+// againIn runs a call in a fork, in a new process of this program that starts in the call's directory. If a signal ends
+// that process, this one answers.
+func againIn(ctx context.Context, w work) (int, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, fault.New(fault.Internal, "this program cannot be found").Because(err)
+	}
+	ending, err := w.carryOut(ctx, append([]string{self}, placed(w.call.Host.Args)...))
+	// Later it answers by itself.
+	if slices.Contains([]string{"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"}, ending.Signal) {
+		return 0, fault.New(fault.Interrupted, "%s was ended by %s", w.call.Command.Path, ending.Signal).
+			With("signal", ending.Signal)
+	}
+	return enclosure.Status(ending), err
+}
+
+// givesSecret reports whether a call hands over an answer that is kept nowhere.
+func givesSecret(c *contract.Call) bool {
+	return c.Given("secret-from-env") || c.Given("secret-from-file")
+}
+
+// leaves reports whether a call leaves a run to a process that stays, and that enters the fork by itself. A secret does
+// not leave the call.
+func leaves(c *contract.Call, r run.Record) bool {
+	return !givesSecret(c) && (c.Bool("detach") || c.Command.Path == "answer" && r.Detached)
+}
+
+// inForkOfRun carries a call out that takes up a run, in the fork in which that works.
+func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (status int, done bool, err error) {
+	runs, err := runStore(c)
+	if err != nil || c.DryRun() {
+		return 0, false, err
+	}
+	id, err := runMeant(ctx, c, runs)
+	if err != nil {
+		return 0, false, nil // the command says it
+	}
+	r, err := runs.Peek(id)
+	if err != nil || r.Fork == "" {
+		return 0, false, nil // else the command says what is wrong
+	}
+	if _, alive := runs.Owner(r.ID); alive {
+		return 0, false, nil
+	}
+	store, err := forkStore(c)
+	if err != nil {
+		return 0, false, err
+	}
+	if in := store.Around(r.Dir); in != nil {
+		return 0, false, worked(in, r)
+	}
+	f, err := forkOf(c, r)
+	if err != nil || leaves(c, r) {
+		return 0, false, err
+	}
+	startedWith(c, &r.Task) // the fork reaches its model
+	n, err := networkIn(c, f, cmp.Or(r.Network, internet))
+	if err != nil {
+		return 0, false, err
+	}
+	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, dir: r.Dir})
+	return status, err == nil, err
+}
+
+// inItsFork opens a conversation for a run, and refuses outside of the run's fork: its agent must not work elsewhere.
+func (o opener) inItsFork(r *run.Run) conversation.Opener {
+	return func(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
+		if id, _ := ownFork(o.call); r.ForkID != "" && id != r.ForkID {
+			return nil, fault.New(fault.Conflicting, "%s can only go on in its fork %s", r.ID, r.Fork).
+				Hint("omniagent runs show %s", r.ID)
+		}
+		return o.converse(ctx, name, s, sv)
+	}
+}
+
+// placed returns the arguments of a call for a process that starts in the directory of the call.
+func placed(args []string) []string {
+	end := slices.Index(args, "--")
+	if end < 0 {
+		end = len(args)
+	}
+	return slices.Insert(slices.Clone(args), end, "--cwd=.") // the last one counts
+}
+
+// networkOfFork returns what a fork around an agent reaches. --network says what commands reach there; on opens the
+// fork too, and all else leaves the agent its model.
+func networkOfFork(c *contract.Call) string {
+	if c.String("network") == "on" {
+		return "on"
+	}
+	return internet
+}
+
+// forked is Serve for a command that can work in a fork.
+func (p Parts) forked(serve contract.Serve) contract.Serve {
+	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+		status, done, err := againInFork(ctx, c, signals, networkOfFork(c), p.refusesTalk)
+		if done || err != nil {
+			return status, err
+		}
+		stop := relayLoopback(ctx, c)
+		defer stop()
+		return serve(ctx, c, signals)
+	}
+}
+
+func forkOpen() *contract.Command {
+	return &contract.Command{
+		Path: "fork open", Summary: "reach a port of a fork from outside, until interrupted", Class: contract.Stream,
+		Prints: true, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
+		Params: []contract.Param{
+			forkParam(),
+			{
+				Name: "port", Kind: contract.Text, Position: 2, Required: true, Pattern: `^:?[0-9]{1,5}$`, Like: "8080",
+				Help: "such as :3000",
+			},
+			{Name: "cwd", Kind: contract.File, Help: "current directory of the call"},
+		},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it was interrupted"},
+			{Code: contract.PreconditionFailed, When: "no home"},
+			noFork(),
+			{Code: contract.Conflict, When: "nothing runs in it, or it has the network of this machine"},
+			{Code: contract.PermissionDenied, When: "no access"},
+		},
+		Examples: []contract.Example{{Description: "A server", Command: "omniagent fork open try :3000"}},
+		Serve:    serveForkOpen,
+	}
+}
+
+func serveForkOpen(_ context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+	f, err := forkNamed(c)
+	if err != nil {
+		return 0, err
+	}
+	port, err := strconv.ParseUint(strings.TrimPrefix(c.String("port"), ":"), 10, 16)
+	if err != nil || port == 0 {
+		return 0, fault.New(fault.ArgError, "%s is not a port; ports are 1 to 65535", c.String("port")).
+			Hint("omniagent fork open %s :3000", f.Name)
+	}
+	dialer, err := f.Dial(fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return 0, err
+	}
+	defer dialer.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fault.New(fault.PermissionDenied, "no port can be listened at").Because(err)
+	}
+	fmt.Fprintf(c.Host.Stdout, "http://%s\n", l.Addr())
+	go func() {
+		<-signals
+		_ = l.Close()
+	}()
+	var mu sync.Mutex // of the dialer
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return 0, nil
+		}
+		go func() {
+			mu.Lock()
+			inside, err := dialer.Connect()
+			mu.Unlock()
+			if err != nil {
+				logLine(c, "the fork does not answer at :%d: %v", port, err)
+				_ = conn.Close()
+				return
+			}
+			pass(conn, inside)
+		}()
+	}
+}
+
+// pass relays between two connections until both are done.
+func pass(a, b net.Conn) {
+	var group sync.WaitGroup
+	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
+		group.Go(func() {
+			_, _ = io.Copy(way[0], way[1])
+			if half, ok := way[0].(interface{ CloseWrite() error }); ok {
+				_ = half.CloseWrite()
+			}
+		})
+	}
+	group.Wait()
+	_, _ = a.Close(), b.Close()
+}

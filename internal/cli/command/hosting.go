@@ -1,0 +1,125 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/sys/config"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/sys/redact"
+	"omniagent/internal/walls/shell"
+)
+
+// Shared by the commands that hold a conversation.
+
+// untilOpen runs do while the conversation is not open and cannot handle signals itself. A signal ends the call
+// meanwhile; what cannot be interrupted, such as a read of standard input, ends with the process.
+func untilOpen[T any](ctx context.Context, signals <-chan os.Signal, do func(context.Context) (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	life, cancel := context.WithCancel(ctx)
+	context.AfterFunc(ctx, cancel)
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := do(life) // what it opens has the same lifetime
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case s := <-signals:
+		cancel()
+		name := process.SignalName(s)
+		var none T
+		return none, fault.New(fault.Interrupted, "ended by %s before there was a conversation", name).
+			With("signal", name)
+	}
+}
+
+// conversationFiles declares what every conversation leaves on disk, and more.
+func conversationFiles(more ...contract.FileEffect) []contract.FileEffect {
+	return append(undoFiles(
+		contract.FileEffect{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
+		wallsRecord(), heldWalls(), startedFile(),
+	), more...)
+}
+
+// workspaceOf distinguishes what comes with the workspace from what is the user's.
+func workspaceOf(c *contract.Call) shell.Inheritance {
+	root, _ := config.ProjectRoot(c.Dir())
+	return shell.Inheritance{Roots: []string{c.Dir(), root}}
+}
+
+// hooksAway returns the starter of the person's hooks and notifiers of runs.
+func hooksAway(c *contract.Call) process.Away { return c.Away(c.Config.List("run.hooks.env")...) }
+
+// ownPrograms returns the environment for looking up a program that may be asked for a login: PATH without the
+// workspace's directories.
+func ownPrograms(c *contract.Call) func(string) (string, bool) {
+	walls := workspaceOf(c)
+	return func(name string) (string, bool) {
+		value, ok := c.Host.Lookup(name)
+		if name == "PATH" && ok {
+			value = strings.TrimPrefix(walls.Of([]string{"PATH=" + value, "HOME=" + c.Host.Home()})[0], "PATH=")
+		}
+		return value, ok
+	}
+}
+
+// logger writes lines without the secrets of the environment.
+func logger(c *contract.Call) func(format string, args ...any) { return lineWriter(c, "omniagent: ") }
+
+// detailLog is the log for people who want to know more: with --verbose that of all, else nothing.
+func detailLog(c *contract.Call, log func(string, ...any)) func(string, ...any) {
+	if c.Bool("verbose") {
+		return log
+	}
+	return noLog
+}
+
+func noLog(string, ...any) {}
+
+// lineWriter is logger with another beginning of each line.
+func lineWriter(c *contract.Call, prefix string) func(format string, args ...any) {
+	known := redact.Known(redact.Secrets(os.Environ())...)
+	return func(format string, args ...any) { writeLine(c, prefix, known.String(fmt.Sprintf(format, args...))) }
+}
+
+// quiet removes the secrets of the environment from an error.
+func quiet(serve contract.Serve) contract.Serve {
+	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+		code, err := serve(ctx, c, signals)
+		if err == nil {
+			return code, nil
+		}
+		plain, known := *fault.Of(err), redact.Known(redact.Secrets(os.Environ())...)
+		plain.Message = known.String(plain.Message)
+		return code, &plain
+	}
+}
+
+func logLine(c *contract.Call, format string, args ...any) {
+	writeLine(c, "omniagent: ", fmt.Sprintf(format, args...))
+}
+
+// writeLine writes one line to standard error, whatever the words are.
+func writeLine(c *contract.Call, prefix, words string) {
+	_, _ = io.WriteString(c.Host.Stderr, prefix+text.Flat(words)+"\n")
+}
+
+func fromFlag[T comparable](v T) setting.Chosen[T] {
+	var none T
+	if v == none {
+		return setting.Chosen[T]{}
+	}
+	return setting.AsTyped(v)
+}

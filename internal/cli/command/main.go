@@ -1,0 +1,232 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/agents/agentsdir"
+	"omniagent/internal/agents/custom"
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/host/demo"
+	"omniagent/internal/host/shim"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/ident"
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/launch"
+	"omniagent/internal/sys/config"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/sys/redact"
+	"omniagent/internal/sys/touch"
+	"omniagent/internal/term/terminal"
+	"omniagent/internal/walls/sandbox"
+	"omniagent/internal/wire/claude"
+)
+
+// Main runs the process. The first argument decides whether it is a guard, a stage, a direct call of an agent, or a
+// command.
+func Main() int { return Ours().Main() }
+
+// Main runs the process over these parts.
+func (p Parts) Main() int {
+	if process.IsGuard(os.Args) {
+		return process.Guard()
+	}
+	if sandbox.IsStage(os.Args) {
+		return sandbox.Stage()
+	}
+	saveMemory()
+	log.SetOutput(io.Discard) // net/http quotes what a server sends unasked, which may be the key of the request
+	if demo.IsStandIn(os.Args, os.LookupEnv) {
+		return demo.StandIn(os.Args, os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
+	}
+	args, eidolon := asEidolon(os.Args)
+	if contract.PlainVersion(args, Version) {
+		return 0
+	}
+	if host := contract.Process(); host.StdinTerminal {
+		// A conversation that was killed may have left it raw.
+		terminal.Recover(host.UserState("omniagent"), os.Stdin, os.Stdout)
+	}
+	process.Conceal(func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return redact.Name(name) || len(redact.Secrets([]string{entry})) > 0
+	})
+	if p.Eidolon = eidolon; eidolon {
+		args = eidolonArgs(args, contract.Process().StdinTerminal)
+	}
+	program := p.Program()
+	if len(args) > 0 && args[0] == "start" && claude.Speaks(args) {
+		translated, code := p.nestedArgs(program, args)
+		if translated == nil {
+			return code
+		}
+		args = translated
+	}
+	if !direct(program, args) {
+		return program.Main(args)
+	}
+	signals := make(chan os.Signal, 8)
+	process.NotifyOfEnd(signals)
+	dir, _ := os.Getwd()
+	host := shim.Host{
+		Args: args, Env: os.Environ(), Dir: dir, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Signals: signals,
+	}
+	return p.newShim(program).Main(host)
+}
+
+// nestedArgs translates Claude Code's flags to ours. It warns of ignored flags; an unsupported one ends the call with
+// an error in the stream.
+func (p Parts) nestedArgs(program *contract.Program, args []string) (translated []string, code int) {
+	translated, ignored, err := claude.Args(args[1:], func(flag string) (known, value bool) {
+		name := strings.TrimLeft(flag, "-")
+		for _, one := range p.startFlags() {
+			if one.Name == name || one.Short != "" && one.Short == name {
+				return true, one.Kind != contract.Bool
+			}
+		}
+		return program.Shared(name)
+	})
+	if err != nil {
+		f := fault.New(fault.ArgError, "%v", err).Hint("leave it out; the flags that count here: omniagent help start")
+		fmt.Fprintln(os.Stderr, "omniagent: "+f.Sentence())
+		// the text form has no such line
+		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasSuffix(arg, "json") }) {
+			encoder := claude.Encoder{UUID: ident.UUID}
+			for _, line := range encoder.Refuse(f) {
+				_, _ = os.Stdout.Write(append(line, '\n'))
+			}
+		}
+		return nil, 2
+	}
+	for _, name := range ignored {
+		fmt.Fprintln(os.Stderr, "omniagent: "+name+" is ignored: it changes nothing here")
+	}
+	return append([]string{"start"}, translated...), 0
+}
+
+// direct reports whether a call starts an agent directly: it begins with a flag, or is empty. Questions about the
+// program as a whole are left to the commands.
+func direct(program *contract.Program, args []string) bool {
+	if len(args) == 0 {
+		return true
+	}
+	if !strings.HasPrefix(args[0], "-") {
+		return false
+	}
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	if _, err := shim.Parse(args); err == nil {
+		return true
+	}
+	// Questions about the program, and options before a command, which the commands explain better if the flags are
+	// theirs.
+	for _, arg := range args {
+		if name, _, _ := strings.Cut(arg, "="); strings.HasPrefix(name, "-") &&
+			!program.Shares(strings.TrimLeft(name, "-")) {
+			return true
+		}
+	}
+	about := slices.ContainsFunc(args, func(a string) bool {
+		return slices.Contains([]string{
+			"-h", "--help", "-V", "--version", "--schema", "--print-schema",
+			"--show-config",
+		}, a)
+	})
+	return !about && !program.CommandBehind(args)
+}
+
+// ownFile returns the file in which the user defines agents, in the same form as a repository; nil if it does not
+// exist.
+func ownFile(paths contract.Paths) (*agentsdir.File, error) {
+	if paths.Config == "" {
+		return nil, nil
+	}
+	return agentsdir.Read(filepath.Join(paths.Config, agentsdir.Default), false)
+}
+
+// ownAgents returns the agents that the user defined.
+func (p Parts) ownAgents(paths contract.Paths) ([]agent.Driver, error) {
+	file, err := ownFile(paths)
+	if err != nil || file == nil {
+		return nil, err
+	}
+	return custom.New(file, p.Agents)
+}
+
+func (p Parts) newShim(program *contract.Program) *shim.Shim {
+	host := contract.Process()
+	return &shim.Shim{
+		Name: program.Name, Version: program.Version, Drivers: p.Agents,
+		Root: func(args []string) int { return program.Main(args) },
+		Settings: func(dir string) shim.Settings {
+			set, paths, err := program.Settings(host, dir)
+			settings := shim.Settings{
+				Set: set, Err: err, Trust: program.Trusted(host), State: paths.State, Temp: paths.Temp,
+				RecordedVersion: versions(paths).Of,
+				Targets:         func(f *agentsdir.File) ([]agent.Driver, error) { return custom.New(f, p.Agents) },
+			}
+			settings.Around = func(d agent.Driver, s agent.Spec, touched *touch.Log) (shim.Walls, error) {
+				return p.around(program, host, set, paths, d, s, touched)
+			}
+			if err == nil {
+				settings.Custom, settings.Err = p.ownAgents(paths)
+				if forksOf(paths, host.Lookup).Around(dir) == nil {
+					settings.Undo = snapshotsOf(paths, set, host.Lookup)
+				}
+			}
+			return settings
+		},
+		Events: func(args []string, prompted bool, plain shim.Plain, signals <-chan os.Signal) int {
+			parts := p
+			parts.Plain = &plain
+			host := contract.Process()
+			host.Args = append([]string{"start"}, args...)
+			if prompted {
+				host.Stdin, host.StdinTerminal, host.StdinPiped = nil, false, false
+			}
+			return parts.Program().Run(context.Background(), host, signals)
+		},
+		Remember: func(name string) int {
+			host := contract.Process()
+			host.Args, host.Stdout = []string{"config", "set", "agent", name, "--global"}, io.Discard
+			return program.Run(context.Background(), host, nil)
+		},
+		Rehearse: func(script, home string) (agent.Rehearsal, func(), error) {
+			return rehearse(script, "", home, 0, 0)
+		},
+	}
+}
+
+// around builds the walls that a person asked for.
+func (p Parts) around(
+	program *contract.Program, host contract.Host, set *config.Set, paths contract.Paths, d agent.Driver, s agent.Spec,
+	touched *touch.Log,
+) (shim.Walls, error) {
+	why := fault.New(fault.Down, "no walls can be built around %s here", d.Describe().Title).
+		Hint("Run: omniagent doctor")
+	s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{} // that of the agent itself
+	around, err := opening.Env{
+		Home: host.Home(), State: paths.State, Temp: paths.Temp, Lookup: host.Lookup,
+		Own:  opening.Own{Known: p.guardedBeside(paths, host.Lookup), Read: set.List("native.read")},
+		Owns: set.List("agents.own"), Reviewed: program.Trusted(host).Beneath,
+		Log: func(format string, args ...any) {
+			why = fault.New(fault.Down, format, args...).Hint("Run: omniagent doctor")
+		},
+	}.Around(d, s, touched)
+	switch {
+	case err != nil:
+		return nil, err
+	case !around.Stands():
+		return nil, why
+	}
+	return around, nil
+}

@@ -1,0 +1,92 @@
+package command
+
+import (
+	"cmp"
+	"strings"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/llm/provider"
+	"omniagent/internal/sys/config"
+)
+
+// Shared by what asks a model: what the configuration and the profiles say of it.
+
+// The keys of the configuration that name a model.
+const (
+	providerKey = "native.provider"
+	modelKey    = "native.model"
+	baseKey     = "native.api_base"
+)
+
+// configuredModel returns what the configuration says of the model; nil: nothing. A model or an address that a lower
+// layer than that of the provider names belongs to another provider.
+func configuredModel(c *contract.Call) []provider.Wish {
+	var w provider.Wish
+	rank := lowest
+	for _, key := range []struct {
+		name string
+		to   *string
+	}{{providerKey, &w.Provider}, {modelKey, &w.Model}, {baseKey, &w.Base}} {
+		v, ok := c.Config.Lookup(key.name)
+		if !ok || strings.TrimSpace(v.Text) == "" || rankOf(c, v) > rank {
+			continue
+		}
+		*key.to = v.Text
+		w.From = cmp.Or(w.From, key.name+" in "+sourceOf(v))
+		switch key.name {
+		case providerKey:
+			rank = rankOf(c, v)
+		case baseKey:
+			w.Layer, w.From = layerOf(c, v), key.name+" in "+sourceOf(v)
+		}
+	}
+	if w.From == "" {
+		return nil
+	}
+	return []provider.Wish{w}
+}
+
+const lowest = 3
+
+// rankOf returns how high the layer of a value is; 0 is the highest.
+func rankOf(c *contract.Call, v config.Value) int {
+	switch layerOf(c, v) {
+	case provider.Environment:
+		return 1
+	case provider.Project:
+		return 2
+	case provider.Flag:
+		return 0
+	}
+	return lowest
+}
+
+// layerOf returns how far a value of the configuration is trusted.
+func layerOf(c *contract.Call, v config.Value) provider.Layer {
+	switch {
+	case strings.HasPrefix(v.Source, "flag:"):
+		return provider.Flag
+	case strings.HasPrefix(v.Source, "env:"):
+		return provider.Environment
+	case v.File != "" && v.File == c.Config.ProjectFile():
+		return provider.Project
+	}
+	return provider.User
+}
+
+// sourceOf returns the place of a value for people.
+func sourceOf(v config.Value) string {
+	if name, ok := strings.CutPrefix(v.Source, "env:"); ok {
+		return name
+	}
+	return strings.TrimPrefix(v.Source, "file:")
+}
+
+// profilesOf returns the function that reads the profiles of the user and of a directory's project.
+func profilesOf(c *contract.Call) func(dir string) provider.Profiles {
+	trust := config.OpenTrust(c.TrustFile())
+	return func(dir string) provider.Profiles {
+		root, _ := config.ProjectRoot(dir)
+		return provider.ReadProfiles(c.Host.Home(), root, trust.Trusted)
+	}
+}

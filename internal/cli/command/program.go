@@ -1,0 +1,200 @@
+// Package command is the command tree: every subcommand in a file of its own.
+//
+// A command reaches children, network and standard input only through contract.Call, which opens what was declared.
+// Commands that run agents get what they need as values; nothing here is global.
+package command
+
+import (
+	"context"
+	"slices"
+
+	"omniagent/internal/agents/claude"
+	"omniagent/internal/agents/codex"
+	"omniagent/internal/agents/copilot"
+	"omniagent/internal/agents/gemini"
+	"omniagent/internal/agents/opencode"
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/host/shim"
+	"omniagent/internal/llm/model"
+	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/llm/provider"
+	"omniagent/internal/native"
+	"omniagent/internal/native/tool"
+)
+
+// Version is the program's version: the same in the manifest, AGENTS.md and the skills.
+const Version = "0.1.0"
+
+// Parts are the lists of which the program is made: to add an agent, a model API or a tool is to add it to one of them.
+type Parts struct {
+	Agents []agent.Driver // by name
+	APIs   []model.API
+	Tools  tool.List // of the native agent
+
+	Eidolon bool // the program was started under the name eidolon
+
+	Plain *shim.Plain // installed agents are started so, as by a call without a command; nil: as in any conversation
+}
+
+// Ours returns the parts of this program.
+func Ours() Parts {
+	apis := provider.APIs()
+	return Parts{
+		Agents: []agent.Driver{
+			claude.New(), codex.New(), copilot.New(), gemini.New(), native.New(Version, apis), opencode.New(),
+		},
+		APIs: apis, Tools: tool.Ours(),
+	}
+}
+
+// Program returns the whole command line.
+func Program() *contract.Program { return Ours().Program() }
+
+// Program returns the command line over these parts.
+func (p Parts) Program() *contract.Program { return contract.Open(p.app()) }
+
+// app lists the commands. Long because it is that list.
+func (p Parts) app() contract.App {
+	return contract.App{
+		Name:    "omniagent",
+		Version: Version,
+		Summary: "coding agents behind one command line that people and programs can trust",
+		Detail: "Results go to standard output: for people on a terminal, as one JSON envelope wherever a program " +
+			"reads. Exit codes are declared\n" +
+			"by each command and mean what they say. OMNIAGENT_OUTPUT sets the form of results.",
+		Groups:   groups(),
+		Examples: examples(),
+		Tasks:    tasks(),
+		Topics: []contract.Topic{{
+			Name: "agents", Summary: "what each agent does with the flags",
+			Text: func() string { return matrixHelp(p.Agents) },
+		}, {
+			Name: "script", Also: []string{"rehearse", "rehearsal"}, Summary: "what a scripted model says: --rehearse",
+			Text: func() string { return modelserver.ScriptText },
+		}},
+		Complete: p.completions,
+		Keys:     slices.Concat(shim.Keys(), ownKeys(), agentKeys(p.Agents)),
+		Direct:   func() *contract.Direct { return directCalls(p.Agents) },
+		Commands: []*contract.Command{
+			p.acpCommand(),
+			p.acpInstall(),
+			p.agentsAllow(),
+			p.agentsDeny(),
+			agentsList(p.Agents),
+			agentsShow(p.Agents),
+			p.answer(),
+			auditLog(),
+			auditLogVerify(),
+			changelog(),
+			p.chat(),
+			checkPermissions(),
+			cleanup(),
+			completion(),
+			configGet(),
+			configList(),
+			configPath(),
+			p.configSet(),
+			configUnset(),
+			p.demonstration(),
+			p.doctor(),
+			errorsList(),
+			exec(),
+			p.forkApply(),
+			forkDelete(),
+			forkDiff(),
+			forkList(),
+			forkOpen(),
+			forkRun(),
+			generateMan(),
+			generateSkills(),
+			help(),
+			p.login(),
+			p.logout(),
+			manifest(),
+			p.mcpServer(),
+			p.mcpInstall(),
+			p.modelsList(),
+			p.modelsUse(),
+			redoLast(),
+			p.review(),
+			p.run(),
+			p.runsApply(),
+			runsCancel(),
+			p.runsContinue(),
+			runsDelete(),
+			runsDiff(),
+			runsList(),
+			runsLogs(),
+			p.runsRetry(),
+			runsShow(),
+			runsStatus(),
+			runsWatch(),
+			p.sandboxExplain(),
+			p.sandboxRun(),
+			sessionDelete(),
+			sessionEvents(),
+			sessionExport(),
+			sessionFork(),
+			p.sessionList(),
+			p.sessionSearch(),
+			sessionShow(),
+			snapshotsDelete(),
+			snapshotsList(),
+			p.start(),
+			p.status(),
+			p.trust(),
+			trustList(),
+			undoLast(),
+			p.usage(),
+			version(),
+			xnlCheck(),
+			xnlFormat(),
+			xnlParse(),
+			p.xnlPrompt(),
+		},
+	}
+}
+
+// groups returns what the commands are about that begin with the same word.
+func groups() map[string]string {
+	return map[string]string{
+		"agents":    "the coding agents that this program knows",
+		"config":    "read and write the configuration",
+		"errors":    "the codes of failures",
+		"fork":      "private copies of a workspace",
+		"models":    "the language models behind the native agent",
+		"runs":      "tasks that were handed to agents",
+		"sandbox":   "the walls around commands",
+		"session":   "conversations, for every agent",
+		"snapshots": "what turns of agents can be taken back",
+		"xnl":       "XNL, the notation in which models without tool calls write them",
+	}
+}
+
+// on makes the Run of a command that works on what open returns, such as a store.
+func on[S any](open func(*contract.Call) (S, error),
+	do func(context.Context, *contract.Call, S) (contract.Result, error),
+) func(context.Context, *contract.Call) (contract.Result, error) {
+	return func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+		store, err := open(c)
+		if err != nil {
+			return contract.Result{}, err
+		}
+		return do(ctx, c, store)
+	}
+}
+
+// storeCommand completes the declaration of a command that reads or changes a store. unusable says when the store
+// cannot be used. missing says when the id that the command takes is not found.
+func storeCommand(c contract.Command, unusable, missing string) *contract.Command {
+	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
+	c.Exits = append(c.Exits, contract.Exit{Code: contract.PermissionDenied, When: "no access"})
+	if !slices.ContainsFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.PreconditionFailed }) {
+		c.Exits = append(c.Exits, contract.Exit{Code: contract.PreconditionFailed, When: unusable})
+	}
+	if slices.ContainsFunc(c.Params, func(p contract.Param) bool { return p.Name == "id" }) {
+		c.Exits = append(c.Exits, contract.Exit{Code: contract.NotFound, When: missing})
+	}
+	return &c
+}

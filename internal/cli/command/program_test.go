@@ -1,0 +1,28 @@
+package command
+
+import (
+	"testing"
+
+	"omniagent/internal/cli/contract"
+)
+
+// TestDeclarationsHold checks what a start does not: all commands together.
+func TestDeclarationsHold(t *testing.T) {
+	if _, err := contract.New(Ours().app()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	for b.Loop() {
+		if err := Program().Check(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	for b.Loop() {
+		Program()
+	}
+}

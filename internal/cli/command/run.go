@@ -1,0 +1,531 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/native"
+	"omniagent/internal/talk/session"
+	"omniagent/internal/walls/autorun"
+	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/work/run"
+)
+
+const maxTask = 8 << 20
+
+// run declares the command that hands a task to an agent.
+func (p Parts) run() *contract.Command {
+	return p.runCommand(contract.Command{
+		Path: "run", Summary: "hand a task to an agent, and get a reliable result",
+		Detail: "The agent works with nobody watching. On a terminal you are asked what it asks; anywhere else, or " +
+			"if you leave it,\na question ends the call with 4 and waits for omniagent answer. Nothing is ever " +
+			"answered for a person.\n" +
+			"With --detach the call returns at once. docs/run.md has recipes.",
+		Params: append(append([]contract.Param{
+			{Name: "task", Short: "p", Kind: contract.Text, MaxLen: maxTask, Help: "what to do; else standard input"},
+			{
+				Name: "agent", Kind: contract.Name,
+				Help: "agent, or native; claude,codex: the second if the first cannot start",
+			},
+			{Name: "model", Short: "m", Kind: contract.Name, Help: "model, in the agent's own words"},
+			{
+				Name: "require", Kind: contract.Text, Repeat: true, Help: "KEY=QUESTION: what it has to know",
+			},
+			{Name: "answer", Kind: contract.Text, Repeat: true, Help: "KEY=TEXT: what is known"},
+			{Name: "answer-from", Kind: contract.Text, Repeat: true, Help: "KEY=FILE: the same"},
+			{
+				Name: "transport", Kind: contract.Enum, Default: agent.ByChoice, Enum: []string{
+					"auto", agent.ByACP,
+					agent.ByStream,
+				},
+				Help: "how to talk to the agent; auto: what suits it, see docs/run.md",
+			},
+			addDirParam(),
+			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
+			{
+				Name: "wait-quota", Kind: contract.Bool, Help: "wait until a limit of the service is lifted",
+			},
+			idleParam("longest silence of the agent; default: run.idle_timeout"),
+		}, slices.Concat(rehearsalParams(), runForks(), runApproval())...), runStart()...),
+		Rules: append(runRehearsal(), []contract.Rule{
+			{If: "race", Not: []string{"agent", "detach", "batch", "parallel"}},
+			{If: "batch", Not: []string{"task", "detach"}},
+			{If: checkOutside, Then: []string{"check"}},
+			{If: "parallel", Then: []string{"batch", "fork"}},
+		}...),
+		Instead: p.inFork,
+		Stdin:   &contract.Stdin{Format: "text"},
+		Output:  contract.TypeOf[handedOver](),
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it is done; with --detach, begun"},
+			{Code: contract.PartialFailure, When: "see data.runs", Changed: contract.Some},
+			{Code: contract.NotFound, When: "no such agent here"},
+			{Code: contract.Unavailable, When: "the service does not answer", Changed: contract.Some},
+		},
+		Examples: []contract.Example{
+			{
+				Description: "See how it goes, without a key or a login",
+				Command:     "omniagent run --rehearse -p 'Write a greeting.'",
+			},
+			{
+				Description: "Let Codex mend the tests",
+				Command:     "omniagent run --agent codex --auto-edit -p 'Mend the tests.'",
+			},
+			{
+				Description: "Ask for what is missing before anything begins",
+				Command:     "omniagent run --agent claude -p 'Use my colour.' --require colour='Which colour?'",
+			},
+			{
+				Description: "Come back later",
+				Command:     "omniagent run --agent claude,codex --detach -p 'Update the docs.'",
+			},
+		},
+		Validate: validateRun,
+		Run:      p.runTask,
+	})
+}
+
+// runForks returns the flags for work in forks, for several runs at once, and for the check of what they did.
+func runForks() []contract.Param {
+	return []contract.Param{
+		forkFlag(),
+		{Name: "check", Kind: contract.Text, Help: "command that must succeed afterwards"},
+		{Name: checkOutside, Kind: contract.Bool, Help: "run --check without walls, as you would"},
+		{Name: "race", Kind: contract.Name, Help: "A,B*2, each in a fork: docs/races.md"},
+		{Name: "batch", Kind: contract.File, Help: "tasks, as a Markdown list"},
+		{Name: "parallel", Kind: contract.Int, Min: 1, Max: mostEntries, Help: "tasks of --batch at once, with --fork"},
+		{Name: "network", Kind: contract.Name, Help: "what the fork reaches: off, internet, packages, hosts, or on"},
+	}
+}
+
+// runApproval returns the flags that say what runs unasked.
+func runApproval() []contract.Param { return hostParams()[:5] }
+
+// runStart returns the flags that say how the agent is started.
+func runStart() []contract.Param {
+	return []contract.Param{
+		{Name: "provider", Short: "P", Kind: contract.Name, Help: "model API of the native agent"},
+		{Name: "api-base", Kind: contract.Name, Value: "URL", Help: "address of that API"},
+		sandboxParam(),
+		undoParam(),
+	}
+}
+
+// runCommand adds what all commands have that carry out a run.
+func (p Parts) runCommand(c contract.Command) *contract.Command {
+	c.Class, c.Version, c.Scopes, c.Danger = contract.Envelope, "1.0.0", []string{}, contract.Mutating
+	c.LongRunning, c.Streaming, c.Emits, c.DryRun = true, true, true, true
+	c.Network = modelAPI()
+	c.Network.Agents = true
+	c.Clock = timeOf
+	if c.Output == nil {
+		c.Output = contract.TypeOf[runData]()
+	}
+	c.Again = presentResult
+	c.Volatile = []string{"run_id", "duration_ms", "waited_ms", "session_id", "fingerprint"}
+	c.Children = append(c.Children, p.agentPrograms()...)
+	c.Files = conversationFiles(runFiles(), listFile())
+	c.Background = &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour}
+	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
+	some := contract.Some
+	c.Exits = append(c.Exits,
+		contract.Exit{Code: contract.GeneralError, When: "it failed, or nobody saw the end", Changed: some},
+		contract.Exit{
+			Code: contract.PreconditionFailed, When: "a person has to answer data.questions", Changed: some,
+		},
+		contract.Exit{Code: contract.Conflict, When: "it is over, or another process has it"},
+		contract.Exit{
+			Code: contract.PermissionDenied, When: "a tool was denied, or the agent is not allowed", Changed: some,
+		},
+		contract.Exit{Code: contract.AuthRequired, When: "not logged in", Changed: some},
+		contract.Exit{Code: contract.PaymentRequired, When: "the quota is used up", Changed: some},
+		contract.Exit{Code: contract.TimedOut, When: "it took too long, or fell silent", Changed: some},
+		contract.Exit{Code: contract.RateLimited, When: "the service asks for fewer calls", Changed: some},
+	)
+	return &c
+}
+
+func validateRun(c *contract.Call) []fault.Problem {
+	var problems []fault.Problem
+	for _, name := range []string{"require", "answer", "answer-from"} {
+		for _, pair := range c.Strings(name) {
+			if key, value, ok := strings.Cut(pair, "="); !ok || session.CheckID(key) != nil || value == "" {
+				problems = append(problems,
+					contract.Wrong(name, fault.ArgError, pair, "--%s takes KEY=VALUE", name))
+			}
+		}
+	}
+	if c.Given("check") && strings.TrimSpace(c.String("check")) == "" { // a script's variable may be empty
+		problems = append(problems, fault.Problem{
+			Param: "check", Code: fault.ArgError, Message: "--check needs a command",
+		})
+	}
+	err := enclosure.CheckNetwork(c.String("network"))
+	if err == nil && c.Given("network") && !c.Bool("fork") && !c.Given("race") && forkAround(c) == nil {
+		err = fault.New(fault.ArgError, "--network needs --fork or --race")
+	}
+	if err != nil {
+		problems = append(problems, contract.Wrong("network", fault.ArgError, "", "%s", fault.Of(err).Message))
+	}
+	from := "agent"
+	if c.Given("race") {
+		from = "race"
+	}
+	_, err = agentWords(c)
+	problems = append(problems, problemOf(from, c.String(from), err)...)
+	if c.Given("task") {
+		problems = append(problems, problemOf("task", "", checkTask(c.String("task")))...)
+	}
+	if _, _, err := approvalOf(c); err != nil {
+		problems = append(problems, contract.Wrong("approval", fault.ArgError, "", "%s", fault.Of(err).Message))
+	}
+	return problems
+}
+
+// runStore returns the store of the runs.
+func runStore(c *contract.Call) (run.Store, error) {
+	sessions, err := sessionsOf(c)
+	return run.Store{
+		Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions,
+		Ours: []string{c.Paths.State, c.Paths.Data, sessions.Dir()},
+		Turn: func(dir, run string) string { return lastTurn(c, dir, run) },
+	}, err
+}
+
+// lastTurn returns the last turn of a run in a directory, or "".
+func lastTurn(c *contract.Call, dir, run string) string {
+	store := snapshotsOf(c.Paths, c.Config, c.Host.Lookup)
+	if store == nil {
+		return ""
+	}
+	turns, _ := store.List(dir)
+	for _, t := range turns {
+		if t.Run == run {
+			return t.ID
+		}
+	}
+	return ""
+}
+
+// taskOf returns what a call asks for.
+func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
+	t, err := p.baseTask(c)
+	if err != nil {
+		return t, err
+	}
+	t.Text, t.Detached, t.WaitQuota = c.String("task"), c.Bool("detach"), c.Bool("wait-quota")
+	if in := forkAround(c); in != nil {
+		t.Fork, t.ForkID, t.Network = in.Name, in.ID, c.String("network")
+	}
+	if way := c.String("transport"); way != agent.ByChoice {
+		t.Transport = way
+	}
+	if t.Text == "" && !c.Given("task") {
+		in, err := c.Input(ctx)
+		if err != nil {
+			return t, err
+		}
+		data, err := io.ReadAll(io.LimitReader(in, longestMessage+1))
+		_ = in.Close()
+		switch {
+		case err != nil:
+			return t, fault.New(fault.StdinEmpty, "the task cannot be read from standard input").Because(err)
+		case len(data) > longestMessage:
+			return t, messageTooLong()
+		}
+		t.Text = string(data)
+	}
+	return t, checkTask(t.Text)
+}
+
+func checkTask(text string) error {
+	if strings.TrimSpace(text) != "" {
+		return nil
+	}
+	return fault.New(fault.ArgError, "there is no task").Hint("omniagent run --agent claude -p 'What to do'")
+}
+
+// baseTask returns a task without its text: who does it, where, and within which limits.
+func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
+	t := run.Task{
+		Model: c.String("model"), Dir: c.Dir(),
+		Timeout: timeOf(c), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
+		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
+		Check: c.String("check"), CheckFor: c.Config.Duration("run.check_timeout"),
+		CheckOutside: c.Bool(checkOutside),
+		Rehearse:     c.Bool("rehearse"), Script: c.Path("script"),
+	}
+	startedWith(c, &t)
+	t.Dirs = addedDirs(c)
+	approval, _, err := approvalOf(c)
+	if err != nil {
+		return t, err
+	}
+	t.Approval = cmp.Or(approval, setting.Default)
+	names, err := agentWords(c)
+	if err != nil {
+		return t, err
+	}
+	for _, name := range names {
+		known, err := p.agentNamed(c, name)
+		if err != nil {
+			return t, err
+		}
+		t.Agents = append(t.Agents, known.Name())
+	}
+	return t, nil
+}
+
+// startedWith notes in a task the flags of runStart that a call gives, and gives the call the others that the task has:
+// a run keeps what it was started with. The address of another provider is not kept.
+func startedWith(c *contract.Call, t *run.Task) {
+	if c.Given("provider") && c.String("provider") != t.Provider {
+		t.Base = ""
+	}
+	for name, kept := range map[string]*string{
+		"provider": &t.Provider, "api-base": &t.Base, "undo": &t.Undo, "sandbox": (*string)(&t.Sandbox),
+	} {
+		c.Keep(name, *kept)
+		*kept = c.String(name)
+	}
+}
+
+// agentWords returns the agents that a call names, one after the other.
+func agentWords(c *contract.Call) (names []string, err error) {
+	if c.Given("race") {
+		return contestants(c.String("race"))
+	}
+	for name := range strings.SplitSeq(cmp.Or(c.String("agent"), c.Config.String("agent"), native.Name), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fault.New(fault.ArgError, "--agent has no name").Hint("omniagent agents list")
+	}
+	return names, nil
+}
+
+// clockOf returns the limit of a flag, or else that of the first key that is set.
+func clockOf(c *contract.Call, flag string, keys ...string) time.Duration {
+	if c.Given(flag) {
+		return c.Duration(flag)
+	}
+	return c.Config.Limit(keys...)
+}
+
+// idleParam is --idle-timeout.
+func idleParam(help string) contract.Param {
+	return contract.Param{Name: "idle-timeout", Kind: contract.Duration, Help: help}
+}
+
+// timeOf returns how long a run may take.
+func timeOf(c *contract.Call) time.Duration { return clockOf(c, "timeout", "run.timeout", "timeout") }
+
+// answersOf returns what --answer and --answer-from say, by key.
+func answersOf(c *contract.Call) (known map[string]string, err error) {
+	known = map[string]string{}
+	for _, pair := range c.Strings("answer") {
+		key, value, _ := strings.Cut(pair, "=")
+		known[key] = value
+	}
+	for _, pair := range c.Strings("answer-from") {
+		key, file, _ := strings.Cut(pair, "=")
+		data, err := os.ReadFile(c.Abs(file))
+		if err != nil {
+			return nil, fault.New(fault.FileMissing, "--answer-from %s: %s cannot be read", key, file).Because(err)
+		}
+		known[key] = strings.TrimRight(string(data), "\r\n")
+	}
+	return known, nil
+}
+
+// requirements records the questions of --require in a run, and their answers as far as they are known.
+func requirements(c *contract.Call, r *run.Run, known map[string]string) error {
+	for _, pair := range c.Strings("require") {
+		key, words, _ := strings.Cut(pair, "=")
+		r.Ask(key, words)
+	}
+	for key, value := range known {
+		if !slices.ContainsFunc(r.Questions, func(q run.Question) bool { return q.ID == key }) {
+			r.Ask(key, key)
+		}
+		if err := r.Answer(key, run.Answer{Text: value, At: time.Now().UTC(), By: os.Getpid()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runTask begins a run and carries it out, or leaves that to a process that stays.
+func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, error) {
+	if !c.DryRun() {
+		if err := p.checkUnwalled(c); err != nil {
+			return contract.Result{}, err
+		}
+	}
+	if c.Given("batch") {
+		return p.batch(ctx, c)
+	}
+	task, err := p.taskOf(ctx, c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	store, err := runStore(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if c.DryRun() {
+		return untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created), nil
+	}
+	if c.Given("race") {
+		return p.race(ctx, c, store, task)
+	}
+	known, err := answersOf(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if c.Bool("fork") && task.Fork == "" { // and it is left behind
+		if err := p.refusesRun(ctx, c); err != nil {
+			return contract.Result{}, err
+		}
+		if task, err = forkAhead(ctx, c, task); err != nil {
+			return contract.Result{}, err
+		}
+	}
+	store.Prune(ctx, c.Config.Duration("run.keep"))
+	r, err := store.Create(ctx, task)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if err := requirements(c, r, known); err != nil {
+		r.Abandon()
+		return contract.Result{}, err
+	}
+	if task.Detached && len(r.Open()) == 0 {
+		return p.leave(ctx, c, store, r)
+	}
+	return p.carryOut(ctx, c, r)
+}
+
+// untried is the answer of a dry run: what would be carried out.
+func untried(r run.Record, effect contract.Effect) contract.Result {
+	target := map[string]any{"agents": r.Agents, "cwd": r.Dir, "approval": r.Approval}
+	d := runDataOf(r)
+	if r.ID != "" {
+		target["run"] = r.ID
+		d.would = fmt.Sprintf("Would go on with %s: %s in %s.\n", r.ID, strings.Join(r.Agents, ", "), r.Dir)
+	} else {
+		d.would = fmt.Sprintf("Would begin: %s in %s, with --approval %s.\n", strings.Join(r.Agents, ", "), r.Dir,
+			r.Approval)
+	}
+	return contract.Result{Data: d, Effect: effect, Target: target}
+}
+
+// carryOut works on a run in this process until it is over, or waits for a person.
+func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (contract.Result, error) {
+	defer func() { _ = r.Release() }()
+	if c.Given("timeout") {
+		r.Timeout = c.Duration("timeout")
+	}
+	if err := c.Begun(r.ID); err != nil {
+		return contract.Result{}, err
+	}
+	stop := relayLoopback(ctx, c)
+	defer stop()
+	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }
+	open := opener{
+		call: c, log: log, detail: c.Debug, parts: p, provider: c.String("provider"), base: c.String("api-base"),
+		moded: true, closed: true, patience: 24 * time.Hour,
+	}
+	end, err := rehearsedRun(c, &open, r)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	defer end()
+	o := open.owner(r)
+	o.Tell = func(now run.Progress) { tellProgress(c, r, now) }
+	if r.Detached {
+		o.Patience, o.Lifetime = cmp.Or(r.Idle, 5*time.Minute), c.Command.Background.MaxLifetime
+	}
+	work := o.Work
+	if c.Attended() && !r.Detached {
+		work = inPlace(c, r, &o)
+	}
+	if err := work(ctx); err != nil {
+		return contract.Result{Data: runDataOf(r.Record), Effect: contract.Updated}, err
+	}
+	if c.Attended() && !r.Detached {
+		offerVariables(ctx, c, r.Record)
+	}
+	result, err := answerOf(r.Record)
+	if d, is := result.Data.(runData); is && r.Fork == "" && r.State.Terminal() && snapshots(c) != nil {
+		d.undo = "omniagent undo --run " + r.ID
+		result.Data = d
+	}
+	return result, err
+}
+
+// Whether agents of runs get a PID namespace of their own.
+const (
+	namespaceKey = "run.namespace"
+	namespaceOff = "off"
+)
+
+// owner returns what carries a run out in this process, with the person's own settings.
+func (o opener) owner(r *run.Run) run.Owner {
+	c := o.call
+	o.of = r.ID
+	var wrote func() func(path string) bool
+	if f := forkAround(c); f != nil {
+		wrote = f.Wrote
+	}
+	return run.Owner{
+		Run: r, Open: o.inItsFork(r), Grace: c.Config.Duration("grace") / 2, Log: o.log, Check: o.check,
+		Later: func(dir string) autorun.Policy {
+			return enclosure.Later(dir, o.parts.guarded(c), c.Host.Home(), c.Host.Lookup)
+		},
+		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
+		Inside:   native.Name,
+		Fork:     wrote,
+		Apart:    c.Config.String(namespaceKey) != namespaceOff,
+		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
+		Hooks: run.Hooks{
+			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),
+			Notify: c.Config.List("run.notify"), Away: hooksAway(c),
+		},
+	}
+}
+
+// answerOf returns the outcome of a run as that of a call.
+func answerOf(r run.Record) (contract.Result, error) {
+	out := contract.Result{Data: runDataOf(r), Effect: contract.Updated}
+	if r.Result == nil || r.Result.Fault == nil {
+		return out, nil
+	}
+	f := *cmp.Or(r.Advised(), r.Result.Fault)
+	f.Phase = fault.Execution
+	nothing := r.Result.Changed != nil && r.Result.Changed.Count == 0 && r.Result.Changed.Doubtful == 0
+	if r.State.Terminal() {
+		f.Retry = new(nothing && (run.Passing(r.Result.Reason) || r.Result.Reason == run.OwnerDied))
+	}
+	if r.State == run.NeedsInput {
+		f.HintAny(r.Answers())
+	}
+	data := runDataOf(r)
+	data.hints = append([]string{f.Suggestion}, f.Ways...)
+	out.Data = data
+	return out, &f
+}

@@ -1,0 +1,199 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/launch"
+	"omniagent/internal/term/terminal"
+	"omniagent/internal/work/run"
+)
+
+// longestThought is how long a person at the terminal may think about a question. After that it waits for omniagent
+// answer, as if nobody were there.
+const longestThought = 10 * time.Minute
+
+// hangUpTakes is how long the signal of a closed terminal may come after the end of what can be read there.
+const hangUpTakes = 300 * time.Millisecond
+
+// inPlace makes an owner ask its questions at this terminal.
+func inPlace(c *contract.Call, r *run.Run, o *run.Owner) func(context.Context) error {
+	one := asker{c: c}
+	o.Patience = longestThought
+	if r.Timeout > 0 {
+		o.Patience = min(o.Patience, r.Timeout/2)
+	}
+	o.Person = run.PersonOf(one.ask)
+	return func(ctx context.Context) error {
+		for {
+			if err := o.Work(ctx); err != nil || r.State != run.NeedsInput || !one.goesOn(ctx, r) {
+				return err
+			}
+		}
+	}
+}
+
+// asker asks the person at the terminal, one question at a time.
+type asker struct {
+	c    *contract.Call
+	mu   sync.Mutex
+	left bool // the person left a question open: no further one is asked
+}
+
+// goesOn asks the questions at which a run stopped, and reports whether the run can go on.
+func (a *asker) goesOn(ctx context.Context, r *run.Run) bool {
+	for _, q := range r.Open() {
+		answer, ok := a.ask(ctx, q)
+		if !ok || r.Answer(q.ID, answer) != nil {
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// ask asks a question. ok is false where the person leaves it open.
+func (a *asker) ask(ctx context.Context, q run.Question) (answer run.Answer, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.left {
+		return answer, false
+	}
+	terminal.Forget(a.c.Host.Stdin) // what was typed before answers nothing
+	tellQuestion(a.c, q)
+	for {
+		line, err := a.c.Line(ctx, "> ")
+		line = strings.TrimSpace(line)
+		if err != nil { // Ctrl-D, or the terminal is closed, which a signal says too
+			select {
+			case <-ctx.Done():
+			case <-time.After(hangUpTakes):
+			}
+		}
+		if err != nil || line == "" {
+			a.left = true
+			return answer, false
+		}
+		answer = run.Answer{Text: line, At: time.Now().UTC(), By: os.Getpid()}
+		if q.Tool == "" {
+			n, err := strconv.Atoi(line)
+			switch most := len(q.Options); {
+			case err != nil || most == 0:
+				return answer, true
+			case n > 0 && n <= most:
+				answer.Text = q.Options[n-1]
+				return answer, true
+			}
+			a.c.Say(fmt.Sprintf("There is no %d: type 1 to %d, or the answer in words.", n, len(q.Options)))
+			continue
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		answer.Text = strings.TrimSpace(rest)
+		switch {
+		case slices.Contains([]string{"y", "yes"}, strings.ToLower(word)) && answer.Text == "":
+			answer.Option = run.Approve
+			return answer, true
+		case slices.Contains([]string{"n", "no"}, strings.ToLower(word)):
+			answer.Option = run.Reject
+			return answer, true
+		}
+		a.c.Say("Type y or n; n WHY tells the agent why.")
+	}
+}
+
+// tellQuestion prints a question. Its words stand last above the keys, so that no long input can hide them, and what
+// the agent wrote can move nothing on the screen.
+func tellQuestion(c *contract.Call, q run.Question) {
+	if !strings.Contains(q.Text, q.Input) {
+		c.Say("  " + q.Tool + " " + strings.ReplaceAll(text.Visible(q.Input), "\n", "\n  "))
+	}
+	c.Say("? " + text.Visible(strings.TrimSpace(q.Text)))
+	if q.Tool != "" {
+		c.Say("y yes   n no   Enter alone: later, with omniagent answer")
+		return
+	}
+	for i, o := range q.Options {
+		c.Say(fmt.Sprintf("  %d  %s", i+1, text.OneLine(o, 200)))
+	}
+	c.Say("Type the answer. Enter alone: later, with omniagent answer")
+}
+
+// offerVariables asks whether the variables that an agent lacked are passed on from now on.
+func offerVariables(ctx context.Context, c *contract.Call, r run.Record) {
+	if r.Result == nil || r.Result.Fault == nil || r.Result.Fault.Detail[opening.WithheldDetail] == nil {
+		return
+	}
+	f := r.Result.Fault
+	c.Say(f.Message + " " + f.Fix)
+	line, err := c.Line(ctx, "Pass it on from now on? [y/N] ")
+	if word := strings.ToLower(strings.TrimSpace(line)); err != nil || word != "y" && word != "yes" {
+		return
+	}
+	host := c.Host
+	host.Args, host.Stdin, host.StdinTerminal, host.Stdout = strings.Fields(f.FixCommand)[1:], nil, false, io.Discard
+	if c.Program.Run(ctx, host, nil) == 0 {
+		c.Say("It is passed on now. Once more: omniagent runs retry " + r.ID)
+	}
+}
+
+// answered returns the run that omniagent answer names, or "", and the text of the answer. A word alone that cannot be
+// an id of a run is the text.
+func answered(c *contract.Call) (id, said string) {
+	id, said = c.String("id"), c.String("text")
+	if id != "" && said == "" && !run.IsID(id) {
+		return "", id
+	}
+	return id, said
+}
+
+// runMeant returns the id of the run that a call is about. Only answer may leave it out, where one run waits.
+func runMeant(ctx context.Context, c *contract.Call, store run.Store) (id string, err error) {
+	if c.Command.Path != "answer" {
+		return c.String("id"), nil
+	}
+	if id, _ = answered(c); id == "" {
+		return onlyQuestion(ctx, store)
+	}
+	return id, nil
+}
+
+// onlyQuestion returns the run that waits for an answer, if it is the only one.
+func onlyQuestion(ctx context.Context, store run.Store) (id string, err error) {
+	all, _, err := store.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	waiting := slices.DeleteFunc(all, func(r run.Record) bool { return r.State != run.NeedsInput })
+	switch len(waiting) {
+	case 0:
+		return "", fault.New(fault.NotFoundCode, "no run waits for an answer").Hint("omniagent runs list")
+	case 1:
+		return waiting[0].ID, nil
+	}
+	f := fault.New(fault.ArgError, "%d runs wait for an answer", len(waiting)).
+		Hint("omniagent runs list --status needs_input")
+	ids := make([]string, 0, len(waiting))
+	for _, r := range waiting {
+		ids = append(ids, r.ID)
+		f.Ways = append(append(f.Ways, r.Answers()...),
+			fmt.Sprintf("    %s: %s", text.Name(r.Dir), text.OneLine(asks(r), 100)))
+	}
+	return "", f.With("runs", ids)
+}
+
+// asks returns the text of the open question of a run, or "".
+func asks(r run.Record) string {
+	if open := r.Open(); r.State == run.NeedsInput && len(open) > 0 {
+		return open[0].Text
+	}
+	return ""
+}

@@ -1,0 +1,71 @@
+package command
+
+import (
+	"fmt"
+	"time"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/talk/session"
+	"omniagent/internal/work/run"
+)
+
+// runRow is a line of run --stream: a state, or what happened in the conversation.
+type runRow struct {
+	Run     string `json:"run_id"`
+	Attempt int    `json:"attempt"`
+	State   string `json:"state,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+	Session string `json:"session_id,omitempty"`
+	// the end of a limit of the service that it waits for
+	Until time.Time `json:"until,omitzero"`
+}
+
+// tellProgress shows what happens in a run: each state on a terminal, everything to a program that wants it.
+func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
+	if now.Event != nil {
+		if !c.Emits() {
+			return
+		}
+		entry := session.Entry{Number: now.Event.Seq, Time: now.Event.Time, Record: session.Logged{Event: now.Event}}
+		if line, err := entry.AppendRow(nil); err == nil {
+			c.Emit(line)
+		}
+		return
+	}
+	row := runRow{Run: r.ID, Attempt: len(r.Attempts), State: string(now.State), Until: r.Until}
+	if n := len(r.Attempts); n > 0 {
+		row.Agent, row.Session = r.Attempts[n-1].Agent, r.Attempts[n-1].Session
+	}
+	if line, err := text.Line(row); err == nil {
+		c.Emit(append(line, '\n'))
+	}
+	asked := now.State == run.NeedsInput && c.Attended() && !r.Detached // the question itself is on the screen
+	limited := now.State == run.Queued && !r.Until.IsZero()             // for a time that looks like a hang
+	if (c.Host.StderrTerminal || limited) && !c.Bool("quiet") && !asked {
+		logLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
+	}
+}
+
+// stateLine says in words what a run does now.
+func stateLine(r *run.Run, state run.State) string {
+	agent := ""
+	if n := len(r.Attempts); n > 0 {
+		agent = r.Attempts[n-1].Agent
+	}
+	switch state {
+	case run.Queued:
+		if !r.Until.IsZero() {
+			return "waits until " + r.Until.Local().Format(time.DateTime) + ", when the service lifts its limit"
+		}
+		return "waits until another run ends"
+	case run.Starting:
+		if n := len(r.Attempts); n > 1 {
+			return fmt.Sprintf("%s is started, attempt %d", agent, n)
+		}
+		return agent + " is started"
+	case run.Running:
+		return agent + " works"
+	}
+	return agent + ": " + statusWords(string(state))
+}

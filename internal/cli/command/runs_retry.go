@@ -1,0 +1,138 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/work/review"
+	"omniagent/internal/work/run"
+)
+
+// runsRetry declares the command that begins the task of a run anew, or sends comments on what the run has changed.
+func (p Parts) runsRetry() *contract.Command {
+	return p.runCommand(contract.Command{
+		Path: "runs retry", Summary: "do a run's task again, or send comments on its changes",
+		Detail: "The answers that were given count again. What the first run has changed stays as it is.",
+		Params: append([]contract.Param{
+			runParam(),
+			{
+				Name: "comment", Kind: contract.Text, Repeat: true,
+				Help: "FILE:LINE=TEXT, of runs diff: goes on in that session",
+			},
+			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
+			idleParam("longest silence of the agent; default: that of the run"),
+		}, runStart()...),
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it is done; with --detach, begun"},
+			{Code: contract.NotFound, When: "no such run, or agent here"},
+			{Code: contract.Unavailable, When: "the service does not answer", Changed: contract.Some},
+		},
+		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs retry run-1a2b3c4d"}},
+		Validate: func(c *contract.Call) (problems []fault.Problem) {
+			for _, text := range c.Strings("comment") {
+				if _, ok := commentOf(text); !ok {
+					problems = append(problems,
+						contract.Wrong("comment", fault.ArgError, text, "--comment takes FILE:LINE=TEXT"))
+				}
+			}
+			return problems
+		},
+		Instead: inForkOfRun,
+		Run:     on(runStore, p.retry),
+	})
+}
+
+func (p Parts) retry(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+	old, err := store.Load(ctx, c.String("id"))
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if !old.State.Terminal() {
+		return contract.Result{}, fault.New(fault.Conflicting, "%s is not over: it is %s", old.ID, old.State).
+			With("run_id", old.ID).Hint("omniagent runs cancel %s", old.ID)
+	}
+	task := old.Task
+	task.Of, task.Detached, task.Comments, task.Session = old.ID, c.Bool("detach"), "", ""
+	startedWith(c, &task)
+	if c.Given("timeout") {
+		task.Timeout = c.Duration("timeout")
+	}
+	if c.Given("idle-timeout") {
+		task.Idle = c.Duration("idle-timeout")
+	}
+	if c.Given("comment") {
+		if err := commented(ctx, c, store, old, &task); err != nil {
+			return contract.Result{}, err
+		}
+	}
+	if c.DryRun() {
+		return untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created), nil
+	}
+	r, err := store.Create(ctx, task)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if err := r.Inherit(old); err != nil {
+		r.Abandon()
+		return contract.Result{}, err
+	}
+	if task.Detached {
+		return p.leave(ctx, c, store, r)
+	}
+	return p.carryOut(ctx, c, r)
+}
+
+// comment is what a person says to a line of a diff.
+type comment struct {
+	file string
+	line int
+	text string
+}
+
+func commentOf(text string) (c comment, ok bool) {
+	m := regexp.MustCompile(`(?s)^(.+?):([0-9]+)=(.*\S.*)$`).FindStringSubmatch(text)
+	if m == nil {
+		return c, false
+	}
+	line, err := strconv.Atoi(m[2])
+	return comment{m[1], line, strings.TrimSpace(m[3])}, err == nil
+}
+
+// commented makes a task of comments on what a run has changed: the next message to its agent, in the same session.
+func commented(ctx context.Context, c *contract.Call, store run.Store, old run.Record, task *run.Task) error {
+	var text strings.Builder
+	if err := store.Diff(ctx, old.ID, &text); err != nil {
+		return err
+	}
+	diff := review.ParseDiff(text.String())
+	var b strings.Builder
+	b.WriteString("Please do what these comments on your changes say.\n")
+	for _, said := range c.Strings("comment") {
+		k, _ := commentOf(said)
+		k.file = strings.TrimPrefix(k.file, strings.TrimSuffix(old.Dir, "/")+"/") // as data.changed has it
+		line, shown := diff.Line(k.file, k.line)
+		if !shown {
+			return fault.New(fault.ArgError, "line %d of %s is not in the diff of %s", k.line, k.file, old.ID).
+				With("files", slices.Sorted(maps.Keys(diff.Files))).Hint("omniagent runs diff %s", old.ID)
+		}
+		fmt.Fprintf(&b, "\n%s:%d\n> %s\n%s\n", k.file, k.line, line, k.text)
+	}
+	task.Comments = b.String()
+	if len(old.Attempts) == 0 {
+		return nil // the task is begun for the first time
+	}
+	last := old.Attempts[len(old.Attempts)-1]
+	task.Agents = []string{last.Agent}
+	if last.Resumes {
+		task.Session = last.Session
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package command
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/native"
+	"omniagent/internal/talk/session"
+)
+
+// Shared by session list and session search: the conversations that agents keep by themselves.
+
+const keeper = "omniagent"
+
+// mostElsewhere is how many conversations of an agent are looked at, the newest ones.
+const mostElsewhere = 1000
+
+func allParam() contract.Param {
+	return contract.Param{Name: "all", Kind: contract.Bool, Help: "also those that agents keep by themselves"}
+}
+
+// resumeWith returns the command that continues a session. Most agents look for a session of their own in its
+// directory.
+func resumeWith(name, id, dir string) string {
+	words := []string{"omniagent", "start"}
+	if name != native.Name {
+		words = append(words, "--agent", name)
+	}
+	words = append(words, "--resume", id)
+	if dir != "" {
+		words = append(words, "--cwd", dir)
+	}
+	return text.Shell(words...)
+}
+
+// kept is a conversation that an agent keeps by itself.
+type kept struct {
+	agent.Past
+	name    string
+	archive agent.Archive
+}
+
+func (k kept) row(now time.Time) sessionRow {
+	r := sessionRow{
+		ID: k.ID, Title: k.Title, Agent: k.name, Cwd: k.Dir, Created: k.Created, Updated: k.Updated,
+		Age: age(now.Sub(k.Updated)), Bytes: k.Size, Keeper: k.name, Resume: resumeWith(k.name, k.ID, k.Dir),
+	}
+	if k.Messages >= 0 {
+		r.Messages = &k.Messages
+	}
+	return r
+}
+
+// elsewhere lists what agents keep by themselves. What is one of our sessions as well is left out.
+func (p Parts) elsewhere(ctx context.Context, c *contract.Call, store session.Store, f session.Filter) ([]kept, error) {
+	if f.Provider != "" { // their records do not say it in our words
+		return nil, nil
+	}
+	ours, _, err := store.List(ctx, session.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, s := range ours {
+		known[s.Begin.AgentName()+"\n"+s.Session] = s.Session != ""
+	}
+	var all []kept
+	for _, d := range p.Agents {
+		archive := d.Describe().Archive
+		if archive == nil || f.Agent != "" && f.Agent != d.Name() {
+			continue
+		}
+		records := archive(os.Environ())
+		found, err := records.List(ctx, mostElsewhere)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			c.Warn("SESSION_UNREADABLE", "the records of %s cannot be read: %v", d.Name(), err)
+		}
+		for _, past := range found {
+			one := kept{past, d.Name(), records}
+			if f.Dropped(past.Dir) || known[one.name+"\n"+past.ID] {
+				continue
+			}
+			all = append(all, one)
+		}
+	}
+	return all, nil
+}
+
+// searchElsewhere looks for a text in what agents keep by themselves.
+func (p Parts) searchElsewhere(
+	ctx context.Context, c *contract.Call, store session.Store, f session.Filter,
+) (hits []sessionHit, err error) {
+	wanted := strings.ToLower(c.String("text"))
+	if strings.TrimSpace(wanted) == "" {
+		return nil, fault.New(fault.ArgError, "there is nothing to search for").Hint("give a text")
+	}
+	all, err := p.elsewhere(ctx, c, store, f)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range all {
+		hit, number := sessionHit{sessionRow: one.row(time.Now())}, int64(0)
+		err := one.archive.Read(ctx, one.Past, func(s agent.Said) bool {
+			number++
+			at := strings.Index(strings.ToLower(s.Text), wanted)
+			if at < 0 {
+				return true
+			}
+			if hit.Found++; hit.Found == 1 {
+				hit.Record, hit.Snippet = number, session.Snippet(s.Text, at, len(wanted))
+				hit.Role = map[bool]string{true: "user", false: "assistant"}[s.User]
+			}
+			return true
+		})
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			c.Warn("SESSION_UNREADABLE", "%s of %s cannot be read: %v", one.ID, one.name, err)
+		}
+		if hit.Found > 0 || strings.Contains(strings.ToLower(one.Title), wanted) {
+			hits = append(hits, hit)
+		}
+	}
+	return hits, nil
+}

@@ -1,0 +1,211 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/talk/session"
+)
+
+// Shared by the commands of "session": the store, and a session as a row.
+
+type sessionRow struct {
+	ID       string    `json:"id"`
+	Title    string    `json:"title"`
+	Agent    string    `json:"agent"`
+	Provider string    `json:"provider"`
+	Model    string    `json:"model"`
+	Cwd      string    `json:"cwd"`
+	Created  time.Time `json:"created"`
+	Updated  time.Time `json:"updated"`
+	Age      string    `json:"age" doc:"since it was used last"`
+	Messages *int      `json:"messages" doc:"null: not counted"`
+	Turns    int       `json:"turns"`
+	CostUSD  *float64  `json:"cost_usd" doc:"null: unknown"`
+	Bytes    int64     `json:"bytes"`
+	Keeper   string    `json:"keeper" doc:"omniagent, or the agent in whose own records it is"`
+	Resume   string    `json:"resume" doc:"the command that continues it; empty: nothing does, because a script answered in it"`
+}
+
+// sessionRows returns what describes sessions. One that began in a fork goes on there, as long as there is that fork.
+func sessionRows(c *contract.Call) func(i session.Info) sessionRow {
+	forks, now := map[string]string{}, time.Now()
+	if c.Paths.State != "" {
+		all, _ := forksOf(c.Paths, c.Host.Lookup).List()
+		for _, f := range all {
+			forks[f.ID] = f.Name
+		}
+	}
+	return func(i session.Info) sessionRow {
+		row := sessionRowOf(i, now)
+		if name, there := forks[i.Begin.InFork]; there && row.Resume != "" {
+			row.Resume = inFork(name, internet, row.Resume)
+		}
+		return row
+	}
+}
+
+func sessionRowOf(i session.Info, now time.Time) sessionRow {
+	resume := resumeWith(i.Begin.AgentName(), i.Begin.ID, i.Begin.Cwd)
+	if i.Begin.Rehearsed {
+		resume = ""
+	}
+	return sessionRow{
+		i.Begin.ID, i.Title, i.Begin.AgentName(), i.Provider, i.Model, i.Begin.Cwd, i.Begin.Created, i.Updated,
+		age(now.Sub(i.Updated)), &i.Messages, i.Turns,
+		costOf(i.Total), i.Size, keeper, resume,
+	}
+}
+
+// costOf returns what a session has cost; nil: tokens were used whose price is not known.
+func costOf(t session.Total) *float64 {
+	if t.Cost == 0 && t.Usage.Context()+t.Usage.Output > 0 {
+		return nil
+	}
+	return &t.Cost
+}
+
+// age formats a duration in its largest unit.
+func age(d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		size time.Duration
+	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}} {
+		if d >= unit.size {
+			return strconv.FormatInt(int64(d/unit.size), 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(int64(max(0, d)/time.Second), 10) + "s"
+}
+
+type sessionsData struct {
+	Sessions contract.Rows[contract.Foreign[sessionRow]] `json:"sessions"`
+}
+
+// anyHome returns the home directory, by its name on any system.
+func anyHome(c *contract.Call) (home string, known bool) {
+	profile, _ := c.Host.Lookup("USERPROFILE")
+	home = cmp.Or(c.Host.Home(), profile)
+	return home, home != ""
+}
+
+func sessionsOf(c *contract.Call) (session.Store, error) {
+	if home, known := anyHome(c); known {
+		return session.Default(home), nil
+	}
+	return session.Store{}, fault.New(fault.NoHome, "no home directory is known, so there is no place for sessions").
+		Hint("set HOME")
+}
+
+// untilSignal ends the context with the first signal. ended is the exit status that the signal asks for, and whether
+// there was one.
+func untilSignal(ctx context.Context, signals <-chan os.Signal) (_ context.Context, ended func() (int, bool),
+	stop context.CancelFunc,
+) {
+	ctx, stop = context.WithCancel(ctx)
+	status := make(chan int, 1)
+	go func() {
+		select {
+		case s := <-signals:
+			status <- contract.ExitOf(s)
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() (int, bool) {
+		select {
+		case code := <-status:
+			return code, true
+		default:
+			return 0, false
+		}
+	}, stop
+}
+
+// sessionCommand adds the shared declarations.
+func sessionCommand(c contract.Command) *contract.Command {
+	return storeCommand(c, "no home, or a damaged file", "no such session")
+}
+
+func sessionParam() contract.Param {
+	return contract.Param{
+		Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Stdin: true, Help: "the session",
+	}
+}
+
+func providerParam() contract.Param {
+	return contract.Param{Name: "provider", Kind: contract.ID, Help: "only of this one"}
+}
+
+func agentParam() contract.Param {
+	return contract.Param{Name: "agent", Kind: contract.ID, Help: "only of this agent"}
+}
+
+func hereParam() contract.Param {
+	return contract.Param{Name: "here", Kind: contract.Bool, Help: "only of this directory"}
+}
+
+func sessionFilter(c *contract.Call) session.Filter {
+	f := session.Filter{Provider: c.String("provider"), Agent: c.String("agent")}
+	if c.Bool("here") {
+		f.Dir = c.Dir()
+	}
+	return f
+}
+
+// warnSkipped warns of files that do not hold a session.
+func warnSkipped(c *contract.Call, skipped []error) {
+	for _, err := range skipped {
+		c.Warn("SESSION_UNREADABLE", "%v", err)
+	}
+}
+
+func (p Parts) sessionList() *contract.Command {
+	return sessionCommand(contract.Command{
+		Path: "session list", Summary: "list the conversations of all agents, the newest first", Danger: contract.Safe,
+		Output: contract.TypeOf[sessionsData](), Volatile: []string{"sessions"},
+		List: &contract.List{Key: "sessions", ID: "id", Order: "given", Columns: []string{
+			"id", "agent", "age", "cwd",
+			"title",
+		}},
+		Detail: "With --all, also those that installed agents keep by themselves, such as conversations begun in " +
+			"their own terminals. Their records are only read.",
+		Params: []contract.Param{agentParam(), providerParam(), hereParam(), allParam()},
+		Exits:  []contract.Exit{{Code: contract.Success, When: "they are listed"}},
+		Examples: []contract.Example{
+			{Description: "Those of this project", Command: "omniagent session list --here"},
+			{Description: "Those with one agent", Command: "omniagent session list --agent claude"},
+			{Description: "Also those that agents keep by themselves", Command: "omniagent session list --all"},
+		},
+		Run: on(sessionsOf, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+			filter := sessionFilter(c)
+			page, skipped, err := store.List(ctx, filter)
+			if err != nil {
+				return contract.Result{}, err
+			}
+			warnSkipped(c, skipped)
+			var all []sessionRow
+			row := sessionRows(c)
+			for _, i := range page {
+				all = append(all, row(i))
+			}
+			if c.Bool("all") {
+				theirs, err := p.elsewhere(ctx, c, store, filter)
+				if err != nil {
+					return contract.Result{}, err
+				}
+				for _, one := range theirs {
+					all = append(all, one.row(time.Now()))
+				}
+				slices.SortStableFunc(all, func(a, b sessionRow) int { return b.Updated.Compare(a.Updated) })
+			}
+			return contract.Result{Data: sessionsData{contract.ForeignRows(all)}}, nil
+		}),
+	})
+}

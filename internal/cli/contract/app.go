@@ -1,0 +1,112 @@
+package contract
+
+import (
+	_ "embed" // the keys
+	"strconv"
+
+	"omniagent/internal/sys/config"
+)
+
+// App is a whole program as data.
+type App struct {
+	Name     string
+	Version  string
+	Summary  string
+	Detail   string
+	Groups   map[string]string // summaries of groups of commands, such as "config"
+	Commands []*Command
+	Examples []Example      // of calls, for the help
+	Tasks    []Task         // the commands by what they are for; empty: in their order
+	Topics   []Topic        // further pages of the help
+	Keys     []config.Key   // in addition to Keys()
+	Direct   func() *Direct // what a call without a command does; nil: nothing
+	// Complete offers values of a parameter that no declaration lists, to the call that is being typed; nil: none
+	Complete func(*Call, Param) []Choice
+}
+
+// Direct describes a call that names no command. Other code parses it and carries it out.
+type Direct struct {
+	Usage   string  // what follows the program's name
+	Summary string  // one line, no period
+	Differ  string  // in what agents differ, for the help of the program
+	Detail  string  // the same at length, for the manual
+	Params  []Param //
+	Exits   []DirectExit
+	// what was probably meant by a word that names no command, or ""
+	Suggest func(word string) string
+}
+
+// DirectExit is one exit code of such a call.
+type DirectExit struct {
+	Number string
+	Name   string
+	When   string
+	Effect string // none, partial or complete
+}
+
+// Variable is an environment variable that the program reads.
+type Variable struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Required    bool   `json:"required,omitempty"`
+
+	own bool // only some commands read it
+}
+
+// Program is an App whose declarations are valid.
+type Program struct {
+	App
+	keys []config.Key
+}
+
+// prefix begins the names of the program's own variables.
+const prefix = "OMNIAGENT_"
+
+//go:embed keys.txt
+var keyTable string
+
+// Keys returns the settings of the framework itself.
+func Keys() []config.Key { return config.ReadKeys(keyTable) }
+
+// ConfigKeys returns all settings.
+func (p *Program) ConfigKeys() []config.Key { return p.keys }
+
+// variables lists every environment variable that has an effect.
+func (p *Program) variables() []Variable {
+	list := []Variable{
+		{Name: prefix + "INSTANCE_ID", Description: "keeps state apart, like --instance-id"},
+		{Name: prefix + "TRACE_ID", Description: "repeated in meta.trace_id and the audit log; TOOL_TRACE_ID too"},
+		{Name: prefix + "NO_UPDATE", Description: "accepted; there are no updates"},
+		{Name: prefix + "NO_TELEMETRY", Description: "accepted; nothing is reported"},
+	}
+	framework := len(p.keys) - len(p.Keys)
+	for i, k := range p.keys {
+		if k.Env != "" {
+			list = append(list, Variable{Name: k.Env, Description: k.Help, own: i >= framework})
+		}
+	}
+	for _, v := range [][2]string{
+		{"CI", "no questions, JSON"},
+		{"NO_COLOR", "no colour"},
+		{"HOME", "where configuration and state are kept"},
+		{"XDG_CONFIG_HOME", "configuration"},
+		{"XDG_STATE_HOME", "state"},
+		{"XDG_DATA_HOME", "audit log"},
+		{"XDG_CACHE_HOME", "caches"},
+	} {
+		list = append(list, Variable{Name: v[0], Description: v[1]})
+	}
+	return list
+}
+
+// Find returns the command with that path.
+func (p *Program) Find(path string) (*Command, bool) {
+	for _, c := range p.Commands {
+		if c.Path == path {
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,260 @@
+package contract
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"omniagent/internal/kit/text"
+	"omniagent/internal/sys/redact"
+	"omniagent/internal/term/cells"
+)
+
+// prose returns the data for a person: members with their values, lists of objects as tables.
+func (c *Call) prose(a *answer) []byte {
+	var b strings.Builder
+	o, _ := a.data.(object)
+	screen := c.screenOf()
+	if rows, isList := c.rows(a.data); isList {
+		var columns []string
+		if !c.Given("fields") {
+			columns = c.Command.List.Columns
+		}
+		screen.whole, screen.null = c.Command.List.ID, c.Command.List.Null
+		writeTable(&b, rows, columns, screen)
+		rest := slices.DeleteFunc(slices.Clone(o), func(m member) bool {
+			return m.name == c.Command.List.Key || nested(m.value) || cell(m.value) == ""
+		})
+		if len(rows) > 0 && len(rest) > 0 && columns != nil {
+			b.WriteString("\n")
+			writeObject(&b, rest, "", screen)
+		}
+		return []byte(b.String())
+	}
+	writeObject(&b, o, "", screen)
+	return []byte(b.String())
+}
+
+// view is the screen that a table has to fit. The zero value has no width, and shows times as they are.
+type view struct {
+	width int
+	now   time.Time
+	whole string // the column that is never cut
+	null  string // shown for null
+}
+
+// screenOf returns the screen of the person who reads the answer.
+func (c *Call) screenOf() view {
+	if c.Host.machine() {
+		return view{}
+	}
+	columns, _ := c.Host.size()
+	v := view{width: columns, now: time.Now()}
+	if c.Bool("stable-output") {
+		v.now = time.Time{}
+	}
+	return v
+}
+
+// cell formats a value of a table: a time as the distance from now, an error as its message.
+func (v view) cell(value any) string {
+	if value == nil {
+		return v.null
+	}
+	if o, is := value.(object); is {
+		if message, _ := o.get("message"); message != nil {
+			return v.cell(message)
+		}
+		value = o.shown()
+	}
+	s := strings.ReplaceAll(cell(value), "\n", " ")
+	if len(s) < len("2006-01-02T15:04:05Z") || v.now.IsZero() || s[4] != '-' {
+		return s
+	}
+	at, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return s
+	}
+	return ago(v.now.Sub(at), at)
+}
+
+// ago says how long ago something was, and names the day once that is easier to read.
+func ago(d time.Duration, at time.Time) string {
+	count := func(n int, unit string) string {
+		if n != 1 {
+			unit += "s"
+		}
+		return itoa(n) + " " + unit + " ago"
+	}
+	switch {
+	case d < -time.Minute || d >= 7*24*time.Hour:
+		return at.Local().Format("2006-01-02")
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return count(int(d/time.Minute), "minute")
+	case d < 24*time.Hour:
+		return count(int(d/time.Hour), "hour")
+	}
+	return count(int(d/(24*time.Hour)), "day")
+}
+
+// fit narrows columns until a row fits the screen: if that is enough, those whose name is wider than their values; else
+// the widest.
+func (v view) fit(widths, below []int, columns []string) {
+	const narrowest = 8
+	total, spare := 2*(len(widths)-1), 0
+	for i, w := range widths {
+		total += w
+		if least := max(below[i], narrowest); columns[i] != v.whole && w > least {
+			spare += w - least
+		}
+	}
+	for names := total-spare <= v.width; v.width > 0 && total > v.width; {
+		widest := -1
+		for i, w := range widths {
+			if w > narrowest && (!names || w > below[i]) && columns[i] != v.whole &&
+				(widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+		total--
+	}
+}
+
+func writeObject(b *strings.Builder, o object, indent string, v view) {
+	width := 0
+	o = o.shown()
+	for _, m := range o {
+		if !nested(m.value) {
+			width = max(width, utf8.RuneCountInString(m.name))
+		}
+	}
+	for _, m := range o {
+		if nested(m.value) {
+			continue
+		}
+		value := strings.ReplaceAll(cell(m.value), "\n", "\n"+indent+strings.Repeat(" ", width+2))
+		fmt.Fprintf(b, "%s%-*s  %s\n", indent, width, m.name, value)
+	}
+	for _, m := range o {
+		if !nested(m.value) {
+			continue
+		}
+		fmt.Fprintf(b, "\n%s%s:\n", indent, m.name)
+		switch below := m.value.(type) {
+		case object:
+			writeObject(b, below, indent+"  ", v)
+		case []any:
+			writeTable(b, below, nil, v)
+		}
+	}
+}
+
+func emptyColumn(rows []any, name string) bool {
+	return !slices.ContainsFunc(rows, func(row any) bool {
+		o, _ := row.(object)
+		v, _ := o.get(name)
+		return (view{}).cell(v) != ""
+	})
+}
+
+func nested(v any) bool {
+	switch v := v.(type) {
+	case object:
+		return len(v) > 0
+	case []any:
+		return len(v) > 0 && scalars(v) == nil
+	}
+	return false
+}
+
+// presentable cleans a text that a command made for people, as the tree cleans every string.
+func presentable(human string) string {
+	clean, _ := text.Clean(human)
+	return redact.String(clean)
+}
+
+// writeTable aligns rows below their names. columns are those to show; nil: all that have a value.
+func writeTable(b *strings.Builder, rows []any, columns []string, screen view) {
+	if len(rows) == 0 {
+		return
+	}
+	if _, isObject := rows[0].(object); !isObject {
+		for _, row := range rows {
+			fmt.Fprintln(b, cell(row))
+		}
+		return
+	}
+	if columns == nil {
+		columns = slices.DeleteFunc(columnsOf(rows), func(n string) bool {
+			return strings.HasPrefix(n, "_") ||
+				emptyColumn(rows, n)
+		})
+	}
+	widths := make([]int, len(columns))
+	table := make([][]string, 0, len(rows)+1)
+	header := []string{}
+	for _, name := range columns {
+		header = append(header, strings.ToUpper(name))
+	}
+	table = append(table, header)
+	for _, row := range rows {
+		o, _ := row.(object)
+		line := []string{}
+		for _, name := range columns {
+			v, _ := o.get(name)
+			line = append(line, screen.cell(v))
+		}
+		table = append(table, line)
+	}
+	below := make([]int, len(columns))
+	for n, line := range table {
+		for i, s := range line {
+			widths[i] = max(widths[i], cells.Width(s))
+			if n > 0 {
+				below[i] = max(below[i], cells.Width(s))
+			}
+		}
+	}
+	screen.fit(widths, below, columns)
+	for _, line := range table {
+		row := ""
+		for i, s := range line {
+			if cells.Width(s) > widths[i] {
+				s = cells.Cut(s, widths[i])
+			}
+			row += s + strings.Repeat(" ", widths[i]-cells.Width(s)+2)
+		}
+		fmt.Fprintln(b, strings.TrimRight(row, " "))
+	}
+}
+
+// flowing breaks the lines of a text for people where the screen ends. What follows is indented like what the line is
+// about: the text behind its first columns, if it has any.
+func (v view) flowing(human string) string {
+	if v.width <= 0 {
+		return human
+	}
+	h := &helpPage{width: v.width}
+	for line := range strings.Lines(human) {
+		line = strings.TrimSuffix(line, "\n")
+		// a command is typed as it is
+		if cells.Width(line) <= v.width || strings.HasPrefix(strings.TrimSpace(line), "fix: ") {
+			h.WriteString(line + "\n")
+			continue
+		}
+		at := len(line) - len(strings.TrimLeft(line, " "))
+		if gap := strings.LastIndex(line[:min(len(line), v.width/2)], "  "); gap >= at {
+			at = gap + 2
+		}
+		h.broken(line[:at], line[at:])
+	}
+	return h.String()
+}

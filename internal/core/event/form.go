@@ -1,0 +1,72 @@
+package event
+
+import (
+	"encoding/json"
+
+	"omniagent/internal/kit/text"
+)
+
+// FormTool is the tool with which an agent has a person fill in a form: Claude Code's and ours.
+const FormTool = "AskUserQuestion"
+
+// Form is the input of a call of FormTool.
+type Form struct {
+	Questions []FormQuestion `json:"questions"`
+}
+
+// FormQuestion is one of the questions of a form.
+type FormQuestion struct {
+	Question string       `json:"question"`
+	Header   string       `json:"header"`
+	Options  []FormOption `json:"options"`
+	Several  bool         `json:"multiSelect"` // several options may be chosen
+}
+
+// FormOption is an answer that a person may choose.
+type FormOption struct {
+	Label       string `json:"label"`
+	Description string `json:"description"`
+}
+
+// FormOf returns a question as a form.
+func FormOf(a Ask) Form {
+	q := FormQuestion{Question: a.Text, Header: "Question", Options: []FormOption{}}
+	for _, o := range a.Options {
+		q.Options = append(q.Options, FormOption{Label: o})
+	}
+	return Form{Questions: []FormQuestion{q}}
+}
+
+// Choices returns the options of a form with one question. Any other input has none.
+func Choices(input json.RawMessage) (labels []string) {
+	var form Form
+	if json.Unmarshal(input, &form) != nil || len(form.Questions) != 1 {
+		return nil
+	}
+	for _, o := range form.Questions[0].Options {
+		labels = append(labels, o.Label)
+	}
+	return labels
+}
+
+// AnswersIn returns the answers in the input of a call, which Filled has put there, by the texts of their questions.
+func AnswersIn(input json.RawMessage) map[string]string {
+	var filled struct {
+		Answers map[string]string `json:"answers"`
+	}
+	_ = json.Unmarshal(input, &filled)
+	return filled.Answers
+}
+
+// Filled returns the input of a call with answers in it, by the texts of their questions.
+func Filled(input json.RawMessage, answers map[string]string) json.RawMessage {
+	members := map[string]any{}
+	var raw map[string]json.RawMessage
+	_ = json.Unmarshal(input, &raw) // it was read as a Form before
+	for name, value := range raw {
+		members[name] = value
+	}
+	members["answers"] = answers
+	line, _ := text.Line(members) // texts, and JSON that was valid
+	return line
+}

@@ -1,0 +1,127 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/term/cells"
+)
+
+// shortCommand is how wide a command may be that stands in the question itself.
+const shortCommand = 60
+
+// about describes the call of a question: in our words what would be done, the command as it will run, what the agent
+// says of it, and last our reason. Nothing of a command is removed: its description may
+// differ, and a shell runs even what a terminal hides.
+func (c *Chat) about(one *Question, q *event.Ask) {
+	call := q.Tool
+	one.call = call.ID
+	path := text.Name(c.near(call.Path))
+	command := text.Decided(call.Command)
+	switch one.Change = changeOf(call); {
+	case one.Change != nil:
+		one.Title = text.Name(call.Name) + " " + text.Name(c.near(one.Change.Path))
+		one.Detail = c.replaced(one.Change)
+		one.Change.Path = c.near(one.Change.Path)
+	case command != "" && !strings.Contains(command, "\n") && cells.Width(command) <= shortCommand:
+		one.Title = "Run " + command
+	case command != "":
+		one.Title, one.Detail = "Run this command", bars(command)
+	case call.Path != "":
+		one.Title, one.Detail = text.Name(call.Name)+" "+path, bars(members(call))
+	default:
+		one.Title, one.Detail = "Use "+text.Name(call.Name), bars(members(call))
+	}
+	one.Why = text.Cut(text.Name(text.Decided(q.Reason)), 4*shortCommand) // it may quote the command
+	if part := text.Decided(q.Part); q.Reason != "" && part != command && call.Command != "" && part != "" {
+		one.Why += ": " + text.OneLine(part, 2*shortCommand)
+	}
+	if words := said(q); words != "" && words != one.Title {
+		one.Said = c.agentName() + " says: " + words
+	}
+}
+
+// agentName is the name of the agent in a question.
+func (c *Chat) agentName() string {
+	if with := c.Conversation(); with != nil {
+		return text.Name(with.Facts().Agent)
+	}
+	return "the agent"
+}
+
+// said returns the agent's own description of a call.
+func said(q *event.Ask) string {
+	var in struct {
+		Description string `json:"description"`
+	}
+	_ = json.Unmarshal(q.Tool.Input, &in)
+	var all []string
+	for _, words := range []string{in.Description, q.Text} {
+		words = strings.TrimSpace(words)
+		known := words == "" || words == q.Tool.Path || words == q.Tool.Command || words == q.Tool.Name ||
+			words == firstLine(q.Tool.Command) || strings.Contains(q.Tool.Command, words)
+		if !known && !slices.Contains(all, words) && (q.Reason == "" || words == in.Description) {
+			all = append(all, words)
+		}
+	}
+	return text.Decided(strings.Join(all, "\n"))
+}
+
+// members shows the input of a call, a member a line, but for what the question says already.
+func members(call *event.Call) string {
+	var in map[string]json.RawMessage
+	if json.Unmarshal(call.Input, &in) != nil {
+		return text.Decided(string(call.Input))
+	}
+	var lines []string
+	for name, raw := range in {
+		var words string
+		if json.Unmarshal(raw, &words) != nil {
+			var compact bytes.Buffer
+			if json.Compact(&compact, raw) == nil {
+				words = compact.String()
+			}
+		}
+		if words == call.Path && words != "" || name == "description" {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s", name, words))
+	}
+	slices.Sort(lines)
+	return text.Decided(strings.Join(lines, "\n"))
+}
+
+// bar begins each row of the agent's words, so that none of them looks like a line of ours.
+const bar = "│ "
+
+// bars begins each line with bar.
+func bars(s string) string {
+	if s == "" {
+		return ""
+	}
+	return bar + strings.ReplaceAll(s, "\n", "\n"+bar)
+}
+
+// rows returns the lines of a question between its title and how to answer, for a width; 0: any.
+func (q *Question) rows(width int) (rows []string) {
+	barred := func(s string) {
+		for _, line := range clean(s) {
+			rest, has := strings.CutPrefix(line, bar)
+			if !has || width == 0 {
+				rows = append(rows, line)
+				continue
+			}
+			for _, row := range cells.Wrap(rest, max(width-2, 1)) {
+				rows = append(rows, bar+row)
+			}
+		}
+	}
+	barred(bars(q.Said))
+	barred(q.Detail)
+	return rows
+}

@@ -1,0 +1,216 @@
+package chat
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+
+	"omniagent/internal/core/event"
+	"omniagent/internal/native/eidolon"
+)
+
+// enter handles a line that answers no question. It reports whether the person wants to leave.
+func (c *Chat) enter(ctx context.Context, in Input) (leaves bool) {
+	words := strings.TrimSpace(in.Text)
+	switch command, shell := strings.CutPrefix(words, eidolon.ShellWord); {
+	case words == "":
+		c.ready()
+	case c.World.Bare && (words == "exit" || words == "quit" || words == "q"):
+		return true
+	case shell:
+		c.shell(ctx, strings.TrimSpace(command))
+	case isCommand(words):
+		return c.do(ctx, words)
+	default:
+		c.say(ctx, in.Text, in.Steer)
+	}
+	return false
+}
+
+// commandIn returns the command of a line, if it is one, and not a message that begins with a path, and what follows.
+func commandIn(words string) (name, rest string, is bool) {
+	first := words
+	if i := strings.IndexFunc(words, unicode.IsSpace); i >= 0 {
+		first, rest = words[:i], words[i:]
+	}
+	name, is = strings.CutPrefix(first, "/")
+	return name, strings.TrimSpace(rest), is && !strings.Contains(name, "/")
+}
+
+// isCommand reports whether a line is for us, and neither a message nor an answer.
+func isCommand(words string) bool {
+	_, _, is := commandIn(words)
+	return is || strings.HasPrefix(words, eidolon.ShellWord)
+}
+
+// say sends a message. What was typed behind something that was postponed, or behind a command, waits for that.
+func (c *Chat) say(ctx context.Context, text string, steers bool) {
+	c.mu.Lock()
+	behind := len(c.later) > 0 || c.command.Load() != nil
+	c.mu.Unlock()
+	if steers || !behind {
+		c.send(ctx, text, steers)
+		return
+	}
+	c.idle("the message", text, func() {
+		c.mu.Lock()
+		c.View.Message(text)
+		c.mu.Unlock()
+		c.send(ctx, text, false)
+	})
+}
+
+// send sends a message, with what it refers to and what waits to travel with it.
+func (c *Chat) send(ctx context.Context, text string, steers bool) {
+	if c.ofAgent(text) { // with anything before it, it would be a message
+		c.deliver(ctx, []event.Block{{Text: text}}, nil, text, steers)
+		return
+	}
+	blocks, agent, ok := c.references(ctx, text)
+	if !ok {
+		c.unsent()
+		c.ready()
+		return
+	}
+	send := func() {
+		c.mu.Lock()
+		carried := slices.Clip(c.before)
+		blocks := slices.Concat(carried, c.reminder(), blocks)
+		c.mu.Unlock()
+		if c.deliver(ctx, blocks, carried, text, steers) {
+			c.mu.Lock()
+			c.before = nil
+			c.agent = agent
+			c.mu.Unlock()
+		}
+	}
+	if secret := c.secret(blocks); secret != "" {
+		c.ask(&Question{
+			Title: secret + " lies where logins and keys are kept. Send it to the agent?",
+			Hint:  "y sends it, anything else does not: ",
+			answer: func(_ context.Context, words string) error {
+				if !yes(words) {
+					c.notice("· nothing was sent")
+					c.unsent()
+					return nil
+				}
+				send()
+				return nil
+			},
+		})
+		return
+	}
+	send()
+}
+
+// ofAgent reports whether a text is a command of the agent.
+func (c *Chat) ofAgent(text string) bool {
+	name, _, is := commandIn(text)
+	return is && slices.Contains(c.Conversation().Facts().Commands, name)
+}
+
+// unsent records that a message was not sent.
+func (c *Chat) unsent() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = true
+}
+
+// deliver hands a message to the conversation, and says what becomes of it. carried are those of its blocks that would
+// travel with any. It reports whether the message was taken.
+func (c *Chat) deliver(ctx context.Context, blocks, carried []event.Block, text string, steers bool) bool {
+	with := c.Conversation()
+	c.mu.Lock()
+	c.turns.sending = true
+	c.update()
+	c.mu.Unlock()
+	var number int64
+	var steered bool
+	var err error
+	if steers {
+		number, steered, err = with.Steer(ctx, blocks)
+	} else {
+		number, err = with.Send(ctx, blocks)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turns.sending = false
+	defer c.update()
+	waits := c.turns.earlier(number)
+	if err == nil && !steered {
+		c.count(number)
+		if number > c.turns.prompted {
+			c.turns.texts[number] = ""
+		}
+	}
+	switch able := with.Abilities().Steer; {
+	case err != nil:
+		c.View.Notice("the message was not taken: " + err.Error())
+		c.failed = true
+		return false
+	case steered:
+		c.View.Notice("· the turn that runs hears it")
+		return true
+	case !waits:
+		return true
+	case steers && !able:
+		c.View.Notice("· this agent hears nothing in the middle of a turn: the message waits for its end")
+	case able:
+		c.View.Notice("· the message waits for the end of the turn; /steer TEXT says something to the turn itself")
+	default:
+		c.View.Notice("· the message waits for the end of the turn")
+	}
+	if _, open := c.turns.texts[number]; open {
+		c.turns.texts[number], c.turns.carries[number] = text, carried
+	}
+	return true
+}
+
+// takeBackLine gives the person the last line that waits, if its turn has not begun. What travelled with it travels
+// with the next.
+func (c *Chat) takeBackLine(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.later); n > 0 {
+		c.View.Draft(c.later[n-1].typed)
+		c.later = c.later[:n-1]
+		c.update()
+		return
+	}
+	last := int64(0)
+	for n, words := range c.turns.texts {
+		if words != "" {
+			last = max(last, n)
+		}
+	}
+	if last == 0 {
+		return
+	}
+	words := c.turns.texts[last]
+	c.turns.unsent[last] = true // its end may come at once
+	c.mu.Unlock()
+	taken := c.Conversation().Unsend(ctx, last)
+	c.mu.Lock()
+	if !taken {
+		delete(c.turns.unsent, last)
+		return
+	}
+	if c.View.Draft(words); c.turns.unsent[last] {
+		c.turns.texts[last] = ""
+	}
+	c.before = append(c.turns.carries[last], c.before...)
+	delete(c.turns.carries, last)
+	c.agent.known, c.messages = false, c.messages-1 // its prompt may have been among them
+	c.update()
+}
+
+// earlier reports whether an earlier turn is still open.
+func (t turns) earlier(number int64) bool {
+	for n := range t.texts {
+		if n < number {
+			return true
+		}
+	}
+	return false
+}

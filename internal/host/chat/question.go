@@ -1,0 +1,333 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/pathname"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/native/eidolon"
+	"omniagent/internal/term/screen"
+)
+
+// Question is a question as a person sees it: the agent's, or one of ours.
+type Question struct {
+	Title  string        // in our words
+	Said   string        // the agent's words, which are shown as such
+	Detail string        // what it is about, as it will run
+	Change *event.Change // what it is about: a file that changes
+	Why    string        // our reason, shown last
+	Hint   string        // how to answer
+	Keys   string        // answers of one letter, which need no Return
+	Items  []screen.Item // one of them is chosen: the text of an item is an answer
+
+	opens  string // a directory that d opens
+	id     string // of the agent's question; empty: it is ours
+	call   string // what it is about
+	answer func(ctx context.Context, words string) error
+}
+
+// short is the hint in a few words, for a window in which letters answer.
+func (q *Question) short() string {
+	switch q.Keys {
+	case "yn":
+		return "y yes · n no · or say why not"
+	case "ynd":
+		return "y yes · n no · d open " + q.opens + " · or say why not"
+	case "yand":
+		return "y yes · a always exactly this · n no · d open " + q.opens + " · or say why not"
+	case "yan":
+		return "y yes · a always exactly this · n no · or say why not"
+	}
+	return strings.TrimSuffix(q.Hint, ": ")
+}
+
+// ask shows one of our questions behind those that are open.
+func (c *Chat) ask(q *Question) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue(q)
+}
+
+// queue adds a question to the open ones. The caller holds the lock.
+func (c *Chat) queue(q *Question) {
+	if c.open = append(c.open, q); len(c.open) == 1 {
+		c.present(q)
+	}
+}
+
+func (c *Chat) present(q *Question) {
+	c.shown++ // before the text that an answer follows, however fast that is
+	c.View.Ask(q)
+	c.update()
+}
+
+func (c *Chat) questioned() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open) > 0
+}
+
+// answers answers the shown question with a line, and reports whether it did.
+func (c *Chat) answers(ctx context.Context, in Input) bool {
+	c.mu.Lock()
+	// Neither a command nor what was typed before the question was shown answers it.
+	if len(c.open) == 0 || c.Typed && (in.Asked < c.shown || isCommand(strings.TrimSpace(in.Text))) {
+		c.mu.Unlock()
+		return false
+	}
+	q := c.open[0]
+	c.remove(0)
+	c.mu.Unlock()
+	c.answer(ctx, q, strings.TrimSpace(in.Text))
+	return true
+}
+
+// answer answers a question that is closed.
+func (c *Chat) answer(ctx context.Context, q *Question, words string) {
+	if err := q.answer(ctx, words); err != nil {
+		c.notice("the answer was not taken: " + err.Error())
+	}
+	c.ready()
+}
+
+// remove closes a question, and shows the next one if it was the one shown. The caller holds the lock.
+func (c *Chat) remove(i int) {
+	if i == 0 {
+		c.View.Ask(nil)
+	}
+	c.open = slices.Delete(c.open, i, i+1)
+	if i == 0 && len(c.open) > 0 {
+		c.present(c.open[0])
+	}
+}
+
+// forget closes a question of the agent's, and reports whether it was open.
+func (c *Chat) forget(id string) bool {
+	i := slices.IndexFunc(c.open, func(q *Question) bool { return q.id == id && id != "" })
+	if i < 0 {
+		return false
+	}
+	c.remove(i)
+	return true
+}
+
+// asked makes a question of the agent's fit for a person.
+func (c *Chat) asked(q *event.Ask) *Question {
+	with := c.Conversation()
+	send := func(ctx context.Context, r event.Reply) error {
+		r.Question = q.ID
+		_, err := with.Answer(ctx, r)
+		return err
+	}
+	if q.Form || q.Tool == nil && !slices.Contains(q.Options, event.Allow) {
+		return c.form(q, send)
+	}
+	one := &Question{id: q.ID, Title: c.agentName() + " asks", Keys: "yn"}
+	if q.Tool == nil {
+		one.Said = text.Decided(q.Text)
+	} else {
+		c.about(one, q)
+	}
+	always := ""
+	if slices.Contains(q.Options, event.Always) {
+		always, one.Keys = "a allows exactly this from now on, ", "yan"
+	}
+	if q.Opens != "" {
+		one.opens, one.Keys = text.Name(q.Opens), one.Keys+"d"
+		always += "d opens " + one.opens + " in this conversation, "
+	}
+	one.Hint = "y allows it, " + always + "Return refuses, anything else refuses and says why: "
+	lasting := slices.Contains(q.Options, event.Always)
+	one.answer = func(ctx context.Context, words string) error {
+		if q.Opens != "" && strings.EqualFold(words, "d") {
+			return c.widen(ctx, q.Opens, send)
+		}
+		if utf8.RuneCountInString(words) == 1 && !strings.Contains(one.Keys, strings.ToLower(words)) {
+			c.notice(text.Visible(words) + " is not one of the answers here")
+			c.ask(one)
+			return nil
+		}
+		r := reply(words, lasting)
+		if r.Option == event.Deny {
+			c.decline(q, "refused", r.Text)
+		}
+		return send(ctx, r)
+	}
+	return one
+}
+
+// decline has the result of a call say what the person did with it: agents report all of it as a failure.
+func (c *Chat) decline(q *event.Ask, what, why string) {
+	if q.Tool == nil {
+		return
+	}
+	if why != "" {
+		what += ": " + why
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.declined == nil {
+		c.declined = map[string]string{}
+	}
+	c.declined[q.Tool.ID] = what
+}
+
+// reply takes y or yes for consent, a or always for consent for ever where that is offered, and everything else for a
+// refusal with its reason.
+func reply(words string, always bool) event.Reply {
+	r := event.Reply{Option: event.Deny}
+	switch word := strings.ToLower(words); {
+	case yes(words):
+		r.Option = event.Allow
+	case always && (word == "a" || word == "always"):
+		r.Option = event.Always
+	case word == "", word == "n", word == "no":
+	default:
+		r.Text = words
+	}
+	return r
+}
+
+func yes(words string) bool {
+	word := strings.ToLower(strings.TrimSpace(words))
+	return word == "y" || word == "yes"
+}
+
+// form returns the first question of a form; the answer to one asks the next. Installed agents ask the questions of
+// theirs one by one, without the tool.
+func (c *Chat) form(q *event.Ask, send func(context.Context, event.Reply) error) *Question {
+	var form event.Form
+	filled := q.Tool != nil && json.Unmarshal(q.Tool.Input, &form) == nil && len(form.Questions) > 0
+	if !filled {
+		ask := event.FormQuestion{Question: q.Text}
+		for _, label := range q.Options {
+			ask.Options = append(ask.Options, event.FormOption{Label: label})
+		}
+		form.Questions = []event.FormQuestion{ask}
+	}
+	answers := map[string]string{}
+	var step func(i int) *Question
+	step = func(i int) *Question {
+		ask := form.Questions[i]
+		one := &Question{
+			id: q.ID, Title: c.agentName() + " asks", Said: text.Decided(ask.Question), Detail: bars(options(ask)),
+		}
+		switch {
+		case len(ask.Options) == 0:
+			one.Hint = "type your answer; Return skips: "
+		case ask.Several:
+			one.Hint = "type numbers with commas, or your own answer; Return skips: "
+		default:
+			one.Hint = "type a number or your own answer; Return skips: "
+		}
+		one.answer = func(ctx context.Context, words string) error {
+			if words == "" {
+				c.decline(q, "skipped", "")
+				return send(ctx, event.Reply{Option: event.Deny})
+			}
+			answers[ask.Question] = chosen(ask, words)
+			if i+1 < len(form.Questions) {
+				c.ask(step(i + 1))
+				return nil
+			}
+			r := event.Reply{Option: event.Allow}
+			if filled {
+				r.Input = event.Filled(q.Tool.Input, answers)
+			}
+			if len(answers) == 1 {
+				r.Text = answers[ask.Question]
+			}
+			return send(ctx, r)
+		}
+		return one
+	}
+	return step(0)
+}
+
+// longestOption limits what is shown of an option, in characters.
+const longestOption = 300
+
+func options(q event.FormQuestion) string {
+	var b strings.Builder
+	for i, o := range q.Options {
+		fmt.Fprintf(&b, "%d. %s", i+1, text.OneLine(text.Decided(o.Label), longestOption))
+		if o.Description != "" {
+			b.WriteString(": " + text.OneLine(text.Decided(o.Description), longestOption))
+		}
+		b.WriteByte('\n')
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// chosen returns the labels of the options that words name by number, or the words.
+func chosen(q event.FormQuestion, words string) string {
+	var labels []string
+	for _, part := range strings.Split(words, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 1 || n > len(q.Options) {
+			return words
+		}
+		labels = append(labels, q.Options[n-1].Label)
+	}
+	if len(labels) > 1 && !q.Several {
+		return words
+	}
+	return strings.Join(labels, ", ")
+}
+
+// changeOf returns how a call changes a file, where its input says so; else nil.
+func changeOf(call *event.Call) *event.Change {
+	if call.Kind != event.Write {
+		return nil
+	}
+	var in struct {
+		Path    string  `json:"file_path"`
+		Old     *string `json:"old_string"`
+		New     *string `json:"new_string"`
+		Content *string `json:"content"`
+	}
+	if json.Unmarshal(call.ForHosts().Input, &in) != nil || in.Path == "" {
+		return nil
+	}
+	switch {
+	case in.Content != nil && in.New == nil:
+		return &event.Change{Path: in.Path, Old: nil, New: *in.Content}
+	case in.Old != nil && in.New != nil: // parts of a file: that they do not end in a newline says nothing
+		return &event.Change{Path: in.Path, Old: new(ended(*in.Old)), New: ended(*in.New)}
+	}
+	return nil
+}
+
+// longestCompared limits the size of a file that a question compares.
+const longestCompared = 1 << 20
+
+// replaced adds what is lost to the change of a whole file, or says why it cannot be shown.
+func (c *Chat) replaced(change *event.Change) (problem string) {
+	path := pathname.From(c.World.Dir, change.Path)
+	if change.Old != nil || c.World.Load == nil || c.World.Exists == nil || !c.World.Exists(path) {
+		return ""
+	}
+	data, err := c.World.Load(eidolon.File{Path: path})
+	switch {
+	case err != nil:
+		return "The file exists, and what is lost of it cannot be shown: " + text.Visible(err.Error())
+	case len(data) > longestCompared, !utf8.Valid(data):
+		return "The file exists, and what is lost of it cannot be shown: it is long, or not text."
+	}
+	change.Old = new(string(data))
+	return ""
+}
+
+func ended(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}

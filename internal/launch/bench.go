@@ -1,0 +1,101 @@
+package opening
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"sync"
+
+	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/launch/workbench"
+	"omniagent/internal/sys/config"
+	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/shell"
+)
+
+// Bench opens the files and commands of a workspace, as the native agent would have them. close removes what it made.
+func (e Env) Bench(s agent.Spec) (b *workbench.Bench, close func(), err error) {
+	private, err := os.MkdirTemp(e.Temp, "omniagent-bench-")
+	if err != nil {
+		return nil, nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+	}
+	dir := cmp.Or(s.Dir, e.Dir)
+	root, _ := config.ProjectRoot(dir)
+	o := workbench.Options{
+		Root: dir, Private: private,
+		Env: shell.Inheritance{Roots: []string{dir, root}, More: e.Own.Variables}.Commands(e.Environ),
+	}
+	if cmp.Or(string(s.Shared.Sandbox.Value), e.Own.Sandbox) != "off" {
+		o.Walls = &enclosure.Wanted{
+			Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory,
+			Network: cmp.Or(s.Terms.Network, e.Own.Network), Read: e.Own.Read, Lookup: e.Lookup, Via: e.Own.Via,
+		}
+	}
+	if b, err = workbench.Open(o); err != nil {
+		_ = os.RemoveAll(private)
+		return nil, nil, err
+	}
+	return b, func() { b.Close(); _ = os.RemoveAll(private) }, nil
+}
+
+// lent is a Mind whose agent asks for files and commands of ours. They are opened when it does so first.
+type lent struct {
+	agent.Mind
+	open func() (*workbench.Bench, func(), error)
+
+	mu     sync.Mutex
+	bench  *workbench.Bench // nil: the agent has asked for nothing yet
+	close  func()
+	closed bool // the conversation is over
+}
+
+// lend makes Minds of agents that may ask for files and commands.
+func (e Env) lend(mind agent.NewMind) agent.NewMind {
+	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+		l := &lent{open: func() (*workbench.Bench, func(), error) { return e.Bench(s) }}
+		sv.Chore = l.chore
+		m, err := mind(ctx, s, sv)
+		if err != nil {
+			return nil, err
+		}
+		l.Mind = m
+		return l, nil
+	}
+}
+
+func (l *lent) chore(ctx context.Context, method string, params []byte) (any, error) {
+	bench, err := l.opened()
+	if err != nil {
+		return nil, err
+	}
+	return bench.Serve(ctx, method, params)
+}
+
+func (l *lent) opened() (b *workbench.Bench, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return nil, fault.New(fault.Interrupted, "the conversation is over")
+	case l.bench != nil:
+		return l.bench, nil
+	}
+	b, leave, err := l.open()
+	if err == nil {
+		l.bench, l.close = b, leave
+	}
+	return b, err
+}
+
+// Close ends the commands after the agent.
+func (l *lent) Close(ctx context.Context) (agent.Outcome, error) {
+	out, err := l.Mind.Close(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed = true; l.bench != nil {
+		l.close()
+		l.bench = nil
+	}
+	return out, err
+}

@@ -1,0 +1,65 @@
+package opening
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/core/event"
+)
+
+// notKept returns what the agent has written since it was asked last, in places that are thrown away at the end: files
+// that lie in /tmp or in a home directory, and directories there with files in them, which end in a slash.
+func (a *Around) notKept() (all []string) {
+	if a.walls == nil {
+		return nil
+	}
+	for _, path := range a.walls.Left() {
+		top := path
+		for _, place := range append([]string{"/tmp"}, a.homes...) {
+			if rest, within := strings.CutPrefix(path, place+string(filepath.Separator)); within {
+				first, _, deeper := strings.Cut(rest, string(filepath.Separator))
+				if top = filepath.Join(place, first); deeper {
+					top += string(filepath.Separator)
+				}
+			}
+		}
+		if scratch(a.scratch, filepath.Base(top)) || slices.Contains(a.told, top) {
+			continue
+		}
+		a.told, all = append(a.told, top), append(all, top)
+	}
+	return all
+}
+
+func scratch(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		fits, _ := filepath.Match(pattern, name)
+		return fits
+	})
+}
+
+// tellsLost adds to the end of a turn which files are not kept.
+func (a *Around) tellsLost(e event.Event) event.Event {
+	if e.Kind != event.Ended || e.End == nil || e.Parent != "" {
+		return e
+	}
+	a.mu.Lock()
+	lost := a.notKept()
+	a.mu.Unlock()
+	if len(lost) > 0 {
+		end := *e.End
+		end.NotKept, end.KeptBy, e.End = lost, a.keptBy, &end
+	}
+	return e
+}
+
+// last reports, before the walls are removed, what was written after the last turn or in a turn without an end.
+func (a *Around) last() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	end := event.End{NotKept: a.notKept(), KeptBy: a.keptBy}
+	if lost := end.Lost(); lost != "" && a.log != nil {
+		a.log("%s", lost)
+	}
+}

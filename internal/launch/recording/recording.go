@@ -1,0 +1,92 @@
+// Package recording records what a host and an agent exchange in Claude Code's lines, while the lines pass unchanged.
+//
+// The lines do not wait for it while it keeps up, and unreadable lines do not stop it: the record has what could be
+// read. It gets copies, and cannot change a line.
+package recording
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+
+	"omniagent/internal/core/agent"
+	"omniagent/internal/core/event"
+	"omniagent/internal/talk/conversation"
+	"omniagent/internal/wire/claude"
+)
+
+// Recording is the record of one conversation. Host and Agent may be called concurrently.
+type Recording struct {
+	recorder *conversation.Recorder
+	decoder  agent.Decoder
+	queue    chan said
+	done     chan struct{}
+	over     sync.Once
+}
+
+// said is a piece of one side.
+type said struct {
+	data []byte
+	host bool
+}
+
+// longestQueue is how many pieces are queued before the lines have to wait.
+const longestQueue = 256
+
+// New begins a record. The decoder reads the agent's lines.
+func New(r *conversation.Recorder, d agent.Decoder) *Recording {
+	g := &Recording{recorder: r, decoder: d, queue: make(chan said, longestQueue), done: make(chan struct{})}
+	go g.run()
+	return g
+}
+
+// Host records a line of the host. It is called before the agent gets the line.
+func (g *Recording) Host(line []byte) { g.queue <- said{bytes.Clone(line), true} }
+
+// Agent records bytes of the agent, cut anywhere.
+func (g *Recording) Agent(data []byte) { g.queue <- said{bytes.Clone(data), false} }
+
+// Close ends the record. Nothing may be recorded after it.
+func (g *Recording) Close() error {
+	g.over.Do(func() { close(g.queue) })
+	<-g.done
+	return g.recorder.Close()
+}
+
+func (g *Recording) run() {
+	defer close(g.done)
+	for s := range g.queue {
+		if s.host {
+			g.heard(s.data)
+			continue
+		}
+		for _, e := range g.decoder.Feed(s.data) {
+			g.recorder.Tell(e)
+		}
+	}
+	for _, e := range g.decoder.End(agent.Exit{}) {
+		if e.Kind != event.Ended { // a turn without an end gets one from the recorder
+			g.recorder.Tell(e)
+		}
+	}
+}
+
+// heard records a line of the host: a message, or the answer to a question.
+func (g *Recording) heard(line []byte) {
+	f, err := claude.Parse(line)
+	switch {
+	case err != nil:
+	case f.User != nil:
+		g.recorder.Prompt(f.User.Blocks)
+	case f.Reply != nil:
+		var answer claude.Permission
+		reply := event.Reply{Question: f.Reply.ID, Option: event.Deny, Text: f.Reply.Error}
+		if f.Reply.Error == "" && json.Unmarshal(f.Reply.Body, &answer) == nil {
+			reply.Text, reply.Input = answer.Message, answer.Input
+			if answer.Behavior == "allow" {
+				reply.Option = event.Allow
+			}
+		}
+		g.recorder.Reply(reply)
+	}
+}

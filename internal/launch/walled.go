@@ -1,0 +1,299 @@
+package opening
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"omniagent/internal/agents/cli"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/sys/touch"
+	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/sandbox"
+	"omniagent/internal/wire/mcp"
+)
+
+// Around is what stands around the processes of an installed agent, in a conversation.
+type Around struct {
+	walls *enclosure.Agent // nil: nothing
+	close func()
+	fixed bool // nothing makes the workspace writable
+
+	homes   []string // home directories of the agent's own
+	scratch []string // see agent.About.Scratch
+	title   string
+	dir     string // the workspace
+	// what it may do with a path: read, write
+	explain func(path string) ([]sandbox.Effect, error)
+	calls   map[string]*event.Call // without a result yet
+	asked   map[string]string      // the calls of open questions
+	keptBy  string                 // the flag with which it gets further directories; empty: there is none
+	log     func(format string, args ...any)
+
+	mu   sync.Mutex
+	mode setting.Approval
+	told []string // see notKept
+}
+
+// Around builds walls around an agent, unless they are switched off or this machine cannot build them. touched gets
+// what the agent writes; it may be nil.
+func (e Env) Around(d agent.Driver, s agent.Spec, touched *touch.Log) (*Around, error) {
+	about := d.Describe()
+	a := &Around{
+		close: func() {}, fixed: s.ReadOnly, mode: cli.ModeOf(s), scratch: about.Scratch, log: e.Log,
+		title: about.Title, dir: s.Dir, calls: map[string]*event.Call{}, asked: map[string]string{},
+	}
+	if touched != nil {
+		defer func() {
+			if a.walls == nil {
+				touched.Unseen(touch.Unwatched)
+			}
+		}()
+	}
+	if about.Lasting {
+		a.keptBy = "--add-dir DIR"
+	}
+	if e.Bare || s.Shared.Sandbox.Value == setting.Off && s.Shared.Sandbox.Asked() {
+		return a, nil
+	}
+	temp, err := os.MkdirTemp(e.Temp, "omniagent-agent-")
+	if err != nil {
+		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+	}
+	w := e.Wanted(d, s)
+	if w.Temp = temp; touched != nil {
+		w.Watcher = touched
+	}
+	a.walls, err = enclosure.OpenAgent(w)
+	if err == nil {
+		a.homes = a.walls.Homes()
+		a.explain = func(path string) ([]sandbox.Effect, error) {
+			effects, _, err := w.Explain(path, s.Install.Path)
+			return effects, err
+		}
+		a.close = func() { a.last(); a.walls.Close(); _ = os.RemoveAll(temp); _ = os.RemoveAll(temp + "-home") }
+		_ = a.walls.SetWritable(a.may(a.mode)) // nothing runs yet
+		return a, nil
+	}
+	_ = os.RemoveAll(temp)
+	if errors.Is(err, fault.Down) {
+		e.Log("no walls of ours stand around %s: %v", d.Describe().Title, err)
+		return a, nil
+	}
+	f := fault.Of(err)
+	return nil, f.Hint("%s", strings.TrimSpace(f.Suggestion+" Or let the agent run without walls: --sandbox off"))
+}
+
+// Wanted describes the walls around an agent that Prepare has found, but for their temporary directory.
+func (e Env) Wanted(d agent.Driver, s agent.Spec) enclosure.AgentWanted {
+	about := d.Describe()
+	w := enclosure.AgentWanted{
+		Wanted: enclosure.Wanted{
+			Root: s.Dir, Roots: s.Terms.Dirs, Home: e.Home, Agents: e.Own.Known, State: e.State, Read: e.Own.Read,
+			Lookup: e.Lookup,
+		},
+		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns), Programs: []string{s.Install.Path, s.Install.Program},
+		Caches:      about.Caches,
+		Parts:       append(slices.Clone(about.Parts), servedBy(s.Terms.Servers)...),
+		Veiled:      slices.Compact(slices.Sorted(slices.Values(slices.Concat(e.Veiled, Veiled(about))))),
+		OwnSettings: about.OwnSettings,
+	}
+	w.Keeps = func(env []string) (dirs, files []string) {
+		if about.Keeps != nil {
+			k := about.Keeps(env)
+			dirs, files = k.Dirs, k.Files
+		}
+		if s.Rehearsal != nil {
+			dirs = append(slices.Clip(dirs), s.Rehearsal.Home)
+		}
+		return dirs, files
+	}
+	if e.Reviewed != nil {
+		w.Reviewed = e.Reviewed(append([]string{s.Dir}, s.Terms.Dirs...))
+	}
+	return w
+}
+
+// Veiled returns the names in a workspace that an agent obeys. They are kept from all agents, since one reads what is
+// another's, and since what an agent trusts by its path is not what a person has trusted.
+func Veiled(about agent.About) []string {
+	return slices.Concat(about.Settings, about.RepoFiles, about.Obeys)
+}
+
+// servedBy returns the files that the MCP servers of a host consist of, as far as their command lines name them. What
+// cannot be read here is refused by the driver.
+func servedBy(servers []byte) (files []string) {
+	all, _ := mcp.Entries(servers)
+	for _, raw := range all {
+		var one mcp.Entry
+		if json.Unmarshal(raw, &one) != nil {
+			continue
+		}
+		for _, path := range append([]string{one.Command}, one.Args...) {
+			if filepath.IsAbs(path) {
+				files = append(files, path)
+			}
+		}
+	}
+	return files
+}
+
+// Plan puts walls around a process, if there are any.
+func (a *Around) Plan(p process.Plan) (process.Plan, error) {
+	if a.walls == nil {
+		return p, nil
+	}
+	return a.walls.Plan(p)
+}
+
+// Stands reports whether there are any.
+func (a *Around) Stands() bool { return a.walls != nil }
+
+// Told returns what holds.
+func (a *Around) Told() *event.Walls { return a.walls.Told() }
+
+// Close removes the walls.
+func (a *Around) Close() { a.close() }
+
+// writes reports whether the mode lets an agent change the workspace at all.
+func writes(mode setting.Approval) bool { return mode != setting.Plan && mode != setting.DenyAll }
+
+func (a *Around) may(mode setting.Approval) bool { return !a.fixed && writes(mode) }
+
+// Follow changes the walls when the agent reports that it has changed its mode.
+func (a *Around) Follow(e event.Event) {
+	if e.Facts != nil && e.Facts.Mode != "" {
+		_ = a.hold(e.Facts.Mode)
+	}
+}
+
+// hold makes the walls those of the mode. If that fails, they stay as they were.
+func (a *Around) hold(mode setting.Approval) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.walls != nil && a.may(mode) != a.may(a.mode) {
+		if err := a.walls.SetWritable(a.may(mode)); err != nil {
+			_ = a.walls.SetWritable(a.may(a.mode))
+			return err
+		}
+	}
+	a.mode = mode
+	return nil
+}
+
+// walled is a Mind whose processes stand behind walls.
+type walled struct {
+	agent.Mind
+	around *Around
+	opens  func(dir string) error // why a further directory cannot be opened
+	advise func(*fault.Fault) *fault.Fault
+}
+
+// plainly wraps an agent so that it is started for one message as a call without a command would start it.
+type plainly struct{ agent.Driver }
+
+// Mind implements agent.Driver.
+func (d plainly) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+	s.Terms.Mode = "" // that of the flags
+	return cli.TurnMind(d.Driver, s, sv)
+}
+
+func (e Env) plain(d agent.Driver) agent.Driver {
+	if e.Plain != nil {
+		return plainly{d}
+	}
+	return d
+}
+
+// wall makes Minds of an installed agent whose processes stand behind walls.
+func (e Env) wall(d agent.Driver) agent.NewMind {
+	env := e
+	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+		around, err := env.Around(d, s, sv.Touched)
+		if err != nil {
+			return nil, err
+		}
+		if s.Walled = around.Stands(); s.Walled {
+			sv.Around = around.Plan
+		}
+		tell, advise := sv.Tell, func(f *fault.Fault) *fault.Fault { return env.advised(d, s, f) }
+		sv.Tell = func(e event.Event) {
+			if around.Follow(e); e.Kind == event.Started && e.Facts != nil {
+				facts := *e.Facts
+				facts.Walls, e.Facts = around.Told(), &facts
+			}
+			if e.Fault != nil {
+				e.Fault = advise(e.Fault)
+			}
+			tell(around.tells(e))
+		}
+		m, err := d.Mind(ctx, s, sv)
+		if err != nil {
+			around.Close()
+			return nil, err
+		}
+		return &walled{m, around, func(dir string) error {
+			if about := d.Describe(); !about.Lasting {
+				return fault.New(fault.Unsupported, "%s does not accept further directories", about.Title)
+			}
+			if !around.Stands() {
+				return nil
+			}
+			return enclosure.CheckWorkspace(e.Home, s.Dir, append(slices.Clip(s.Terms.Dirs), dir))
+		}, advise}, nil
+	}
+}
+
+// Facts are those of the agent, and the walls.
+func (w *walled) Facts() event.Facts {
+	facts := w.Mind.Facts()
+	facts.Walls = w.around.Told()
+	return facts
+}
+
+// Set changes the walls before the agent. Where they cannot be changed, another process gets new ones.
+func (w *walled) Set(ctx context.Context, c agent.Change) error {
+	if c.Dir != "" {
+		return cmp.Or(w.opens(c.Dir), agent.ErrRestart)
+	}
+	if c.Mode == "" {
+		return w.Mind.Set(ctx, c)
+	}
+	w.around.mu.Lock()
+	old := w.around.mode
+	w.around.mu.Unlock()
+	if w.around.hold(c.Mode) != nil {
+		return agent.ErrRestart
+	}
+	err := w.Mind.Set(ctx, c)
+	if err != nil {
+		_ = w.around.hold(old)
+	}
+	return err
+}
+
+// Answer answers a question.
+func (w *walled) Answer(r event.Reply) error {
+	w.around.answered(r)
+	return w.Mind.Answer(r)
+}
+
+// Close removes the walls after the agent.
+func (w *walled) Close(ctx context.Context) (agent.Outcome, error) {
+	out, err := w.Mind.Close(ctx)
+	if f := out.Evidence.Fault; f != nil {
+		out.Evidence.Fault = w.advise(f)
+	}
+	w.around.Close()
+	return out, err
+}

@@ -1,0 +1,183 @@
+package opening
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"omniagent/internal/core/event"
+	"omniagent/internal/native"
+	"omniagent/internal/repo/undo"
+	"omniagent/internal/sys/touch"
+	"omniagent/internal/talk/conversation"
+	"omniagent/internal/walls/autorun"
+)
+
+// witness returns what takes snapshots before and after the turns of a session; nil: nothing does.
+func (p *Plan) witness(session string) conversation.Witness {
+	if len(p.env.Fork) > 0 {
+		return fork{p.env.Fork}
+	}
+	if p.env.Undo == nil || p.request.Forget {
+		return nil
+	}
+	store := *p.env.Undo
+	store.Private = p.request.Services.Private
+	return &witness{
+		store: store, log: p.env.Log, touched: p.request.Services.Touched, later: p.laterOf(),
+		waits:  p.agent == native.Name,
+		silent: p.driver != nil && p.driver.Describe().Custom,
+		origin: undo.Origin{Dir: p.request.Spec.Dir, Session: session, Agent: p.agent, Run: p.env.Run},
+	}
+}
+
+// fork is the witness of a session in a private copy, which can be thrown away as a whole: no snapshots are taken.
+type fork struct{ roots []string }
+
+// Begin implements conversation.Witness.
+func (f fork) Begin(int64) conversation.Snapshots { return f }
+
+// Start does nothing.
+func (f fork) Start(context.Context) {}
+
+// Ready does nothing.
+func (f fork) Ready() {}
+
+// Cover is all of the copy.
+func (f fork) Cover() event.Cover { return event.Cover{Roots: f.roots} }
+
+// End does nothing.
+func (f fork) End(time.Time) {}
+
+// witness takes the snapshots of a session.
+type witness struct {
+	store   undo.Store
+	origin  undo.Origin
+	waits   bool // the agent calls no tool before the call was told
+	silent  bool // the agent need not tell its calls at all
+	log     func(format string, args ...any)
+	later   func(dir string) autorun.Policy // see sayLater; nil: it is not said
+	touched *touch.Log                      // nil: nothing sees what the agent writes
+
+	last *snapshots // the methods of a conversation begin one turn after another
+
+	mu       sync.Mutex
+	reported bool // what is not covered was said
+}
+
+// slowSnapshot is how long a turn waits for a snapshot before the person is told.
+const slowSnapshot = 3 * time.Second
+
+// Begin takes the snapshot before a turn, beside the start of the agent and after the snapshots of the turn before.
+func (w *witness) Begin(turn int64) conversation.Snapshots {
+	before := w.last
+	l := &snapshots{witness: w, begun: make(chan struct{}), ended: make(chan struct{})}
+	w.last = l
+	origin := w.origin
+	origin.Turn = turn
+	go func() {
+		defer close(l.begun)
+		slow := time.AfterFunc(slowSnapshot, func() {
+			w.log("the snapshot for undo takes long; what the agent wants to do waits for it: %s", origin.Dir)
+		})
+		defer slow.Stop()
+		if before != nil {
+			<-before.ended
+		}
+		var err error
+		if w.touched != nil {
+			l.seen = w.touched.Open()
+		}
+		if l.turn, err = w.store.Begin(context.Background(), origin); err != nil {
+			w.say("undo does not cover this conversation: %v", err)
+			return
+		}
+		if gaps := undo.Sentence(l.turn.Gaps()); gaps != "" {
+			w.say("%s", gaps)
+		}
+		if top, err := w.store.Root(origin.Dir); err == nil && w.later != nil {
+			l.top, l.policy = top, w.later(top)
+		}
+	}()
+	return l
+}
+
+// say says once what is not covered.
+func (w *witness) say(format string, args ...any) {
+	w.mu.Lock()
+	before := w.reported
+	w.reported = true
+	w.mu.Unlock()
+	if !before {
+		w.log(format, args...)
+	}
+}
+
+// snapshots are those of one turn.
+type snapshots struct {
+	*witness
+	begun chan struct{} // closed after the first one
+	turn  *undo.Turn    // nil: it failed
+	// what is run later by itself in the workspace
+	policy autorun.Policy
+	top    string        // "": that is not said
+	late   atomic.Bool   // the agent may have acted before the first one was complete
+	ended  chan struct{} // closed after the second one
+	seen   *touch.Window // what the agent writes
+}
+
+// Start waits for the first snapshot, if nothing else tells when the agent acts.
+func (l *snapshots) Start(ctx context.Context) {
+	if !l.silent {
+		return
+	}
+	select {
+	case <-l.begun:
+	case <-ctx.Done():
+	case <-time.After(undo.Patience):
+		l.late.Store(true)
+	}
+}
+
+// Ready waits for the first snapshot. An agent that does not wait for us may have acted before it was complete.
+func (l *snapshots) Ready() {
+	select {
+	case <-l.begun:
+	default:
+		l.late.Store(!l.waits)
+		<-l.begun
+	}
+}
+
+// Cover waits for the first snapshot and returns what it has.
+func (l *snapshots) Cover() event.Cover {
+	if <-l.begun; l.turn == nil {
+		return event.Cover{}
+	}
+	return l.turn.Cover()
+}
+
+// End takes the second snapshot.
+func (l *snapshots) End(at time.Time) {
+	defer close(l.ended)
+	<-l.begun
+	if l.seen != nil {
+		l.seen.Close()
+	}
+	if l.turn == nil {
+		return
+	}
+	l.turn.Watch(l.seen)
+	if l.late.Load() {
+		l.turn.Late()
+	}
+	record, err := l.turn.End(context.Background(), at)
+	if err != nil {
+		l.log("the snapshot after the turn failed: %v", err)
+	}
+	if l.top != "" {
+		l.sayLater(l.policy, l.top, slices.Concat(record.Changed, record.Perhaps)) // by whatever hand
+	}
+}

@@ -1,0 +1,221 @@
+package native
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/pathname"
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/native/engine"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/sys/touch"
+	"omniagent/internal/talk/session"
+	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/guard"
+	"omniagent/internal/walls/sandbox"
+	"omniagent/internal/walls/shell"
+)
+
+// enclose builds the walls around commands. On a machine without walls, the conversation reports that and continues,
+// and every command needs approval. If only this workspace prevents walls, enclose returns an error: the content of a
+// workspace must not decide whether commands run behind walls.
+func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
+	o.stricter(o.Kept.State().Confinement)
+	if o.Sandbox == string(setting.Off) {
+		return o.unwatched(), nil
+	}
+	temp := filepath.Join(private, "tmp")
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		return nil, fault.New(fault.PermissionDenied, "cannot create a temporary directory").Because(err)
+	}
+	tell := enclosure.OncePerHost(func(host, why string) { o.Log("a command was kept from %s: %s", host, why) })
+	walls, err := enclosure.Open(enclosure.Wanted{
+		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
+		Memory: o.Memory, Agents: o.Agents, Read: o.Read, Lookup: o.Lookup, Via: o.Via, Watcher: o.watcher(),
+		Hide:   privateDirIn(append([]string{o.Dir}, o.Terms.Dirs...), private),
+		Barred: o.Rules.Barred(guard.Place{Root: o.Dir, More: o.Terms.Dirs, Dir: o.Dir, Home: o.Home}),
+		Refused: func(host, why string) {
+			tell(host, why)
+			m.refused.add(why)
+		},
+		RefusedName: func(path string) {
+			m.refused.add("a write to " + strconv.Quote(path) + ", which may run later by itself; Write and Edit ask " +
+				"a person about it")
+		},
+	})
+	if err != nil {
+		listed := o.Network != "" && o.Network != "off" && o.Network != "on" // without walls, commands would reach more
+		if listed {
+			return nil, err
+		}
+		if f := fault.Of(err); f.Code != fault.Down {
+			return nil, f.Hint("%s", strings.TrimSpace(f.Suggestion+" With --sandbox off commands run without walls."))
+		}
+		o.Log("commands run without walls, and every one needs approval: %v", err)
+		return o.unwatched(), nil
+	}
+	if why := walls.Weaker(); why != nil {
+		o.Log("commands run behind the walls %s alone, which do not hold all: %v", walls.Claim().Name, why)
+	}
+	m.walls = walls
+	m.leaves(o, walls, temp)
+	m.closers = append(m.closers, func() { _ = walls.Close() })
+	return m.left.follow(walls.Starter()), nil
+}
+
+// watcher returns the receiver of what commands write, or nil.
+func (o Options) watcher() sandbox.Watcher {
+	if o.Services.Touched == nil {
+		return nil
+	}
+	return o.Services.Touched
+}
+
+// unwatched starts commands without walls. It reports that their writes are not seen.
+func (o Options) unwatched() shell.Starter {
+	return func(line, dir string, env []string) (process.Plan, error) {
+		if o.Services.Touched != nil {
+			o.Services.Touched.Unseen(touch.Unwatched)
+		}
+		return shell.Plain(line, dir, env)
+	}
+}
+
+// refusals collects what walls refused until a tool result reports it.
+type refusals struct {
+	mu   sync.Mutex
+	list []string
+}
+
+const mostRefusals = 8 // in one result
+
+func (r *refusals) add(why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.list) < mostRefusals && !slices.Contains(r.list, why) {
+		r.list = append(r.list, why)
+	}
+}
+
+func (r *refusals) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.list
+	r.list = nil
+	return list
+}
+
+// privateDirIn returns our private directory if it lies in a root such as /tmp. We write there without walls, so a
+// command must not replace it with a link.
+func privateDirIn(roots []string, private string) []string {
+	mine := pathname.Real(private)
+	if slices.ContainsFunc(roots, func(root string) bool { return pathname.Within(pathname.Real(root), mine) }) {
+		return []string{mine}
+	}
+	return nil
+}
+
+// stricter keeps the sandbox and the network of a resumed session if they are stricter than the requested ones, because
+// resuming must not loosen them.
+func (o *Options) stricter(held session.Confinement) {
+	if held.Sandbox == string(setting.WorkspaceWrite) && o.Sandbox == string(setting.Off) {
+		o.Log("the session began with walls around its commands, which stay, in a fork as well; a new session " +
+			"begins anew")
+		o.Sandbox = held.Sandbox
+	}
+	wanted := o.Network
+	held.Network = cmp.Or(held.Wanted, held.Network)
+	switch {
+	case held.Network == "" || held.Network == o.Network || held.Network == "on":
+	case o.Network == "" || o.Network == "off":
+	case held.Network == "off" || o.Network == "on":
+		o.Network = held.Network
+	default: // the hosts on both lists
+		before := enclosure.Hosts(held.Network)
+		both := slices.DeleteFunc(enclosure.Hosts(o.Network), func(host string) bool {
+			return !slices.ContainsFunc(before, func(known string) bool { return strings.EqualFold(host, known) })
+		})
+		o.Network = cmp.Or(strings.Join(both, ","), "off")
+	}
+	if o.Network != wanted {
+		o.Log("the session began with the network %s, so it is %s and not %s, in a fork as well; "+
+			"a new session begins anew", held.Network, o.Network, wanted)
+	}
+}
+
+// Strength returns how far walls replace questions. wanted is false if the user turned walls off.
+func Strength(walls *enclosure.Enclosure, wanted bool) engine.Walls {
+	switch {
+	case walls.Whole():
+		return engine.Whole
+	case walls != nil:
+		return engine.Partial
+	case !wanted:
+		return engine.Unwanted
+	}
+	return engine.Missing
+}
+
+// ground returns what can be undone of a call in a place. A snapshot names real paths; the tools may use others.
+func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.Ground {
+	network := m.walls.Told().Network != "off"
+	return func() guard.Ground {
+		g := guard.Ground{Network: network}
+		if cover == nil {
+			return g
+		}
+		taken, trees := cover(), m.walls.Repositories()
+		for _, dir := range append([]string{place.Root}, place.More...) {
+			real := pathname.Real(dir)
+			named := func(path string) string {
+				if rel, within := pathname.In(real, path); within {
+					return filepath.Join(dir, rel)
+				}
+				return path
+			}
+			g.Ways = append(g.Ways, sandbox.GitDirs(real)...)
+			for _, tree := range trees {
+				g.Trees = append(g.Trees, named(tree))
+			}
+			for _, root := range taken.Roots {
+				if pathname.Within(root, real) {
+					g.Cover.Roots = append(g.Cover.Roots, dir)
+				}
+			}
+			for _, gap := range taken.Gaps {
+				at := named(gap.Path)
+				if pathname.Within(gap.Path, real) {
+					at = dir // nothing here is covered
+				}
+				g.Cover.Gaps = append(g.Cover.Gaps, guard.Gap{Path: at, Why: gap.Why, Loose: gap.Loose})
+			}
+		}
+		return g
+	}
+}
+
+// Walls describes the walls around commands.
+func (m *Mind) Walls() *event.Walls { return m.walls.Told() }
+
+// keepWalls records the walls around commands, unless they are already recorded.
+func (m *Mind) keepWalls(o Options) error {
+	walls := m.walls.Told()
+	held := session.Confinement{
+		Sandbox: o.Sandbox, Network: walls.Network, Walls: walls.Name, Holes: strings.Join(walls.Holes, "\n"),
+	}
+	if held.Wanted = walls.Network; m.walls == nil && o.Sandbox != string(setting.Off) {
+		held.Wanted = cmp.Or(o.Network, "off") // otherwise resuming on a machine with walls would open the network
+	}
+	if o.Kept.State().Confinement == held {
+		return nil
+	}
+	_, err := o.Kept.Append(session.Changed{Confinement: held})
+	return err
+}

@@ -1,0 +1,58 @@
+package native
+
+import (
+	"testing"
+
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/talk/session"
+	"omniagent/internal/walls/enclosure"
+)
+
+// TestGoingOnOpensNothing whatever is asked for, and also behind a time in which no walls could be built.
+func TestGoingOnOpensNothing(t *testing.T) {
+	for _, c := range []struct{ held, wanted, asked, want string }{
+		{"off", "", "on", "off"},
+		{"off", "", "a.example", "off"},
+		{"off", "", "", ""},
+		{"", "", "on", "on"},
+		{"on", "", "on", "on"},
+		{"on", "", "a.example", "a.example"},
+		{"a.example,b.example", "", "on", "a.example,b.example"},
+		{"a.example,b.example", "", "B.example,c.example", "B.example"},
+		{"a.example", "", "*.example", "off"},
+		{"a.example:8443", "", "a.example", "off"},
+		{"a.example", "", "off", "off"},
+		{"a.example", "", "ON", "off"},
+		{"a.example", "", ",", "off"},
+		{"off", "", "off,on", "off"},
+		{"on", "off", "on", "off"},
+		{"on", "a.example", "on", "a.example"},
+		{"on", "on", "on", "on"},
+	} {
+		o := Options{Sandbox: string(setting.Off), Network: c.asked, Log: func(string, ...any) {}}
+		o.stricter(session.Confinement{Sandbox: string(setting.WorkspaceWrite), Network: c.held, Wanted: c.wanted})
+		if o.Network != c.want || o.Sandbox != string(setting.WorkspaceWrite) {
+			t.Errorf("%+v: %s, %s", c, o.Network, o.Sandbox)
+		}
+		if o.Network != c.asked && enclosure.CheckNetwork(o.Network) != nil {
+			t.Errorf("%+v: %q is not a network", c, o.Network)
+		}
+	}
+}
+
+// TestWallsThatCannotBeBuilt leave on record what they were to hold.
+func TestWallsThatCannotBeBuilt(t *testing.T) {
+	kept, err := session.Open(t.TempDir()).Create(t.Context(), session.Begin{ID: "one", Provider: "openai", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	o := Options{Kept: kept, Sandbox: string(setting.WorkspaceWrite), Log: func(string, ...any) {}}
+	if err := (&Mind{}).keepWalls(o); err != nil {
+		t.Fatal(err)
+	}
+	o.Network = "on"
+	if o.stricter(kept.State().Confinement); o.Network != "off" || kept.State().Network != "on" {
+		t.Errorf("%q, on record %+v", o.Network, kept.State().Confinement)
+	}
+}

@@ -1,0 +1,299 @@
+package xnlcall
+
+import (
+	"strings"
+
+	"omniagent/internal/kit/xnl"
+	"omniagent/internal/llm/model"
+)
+
+// The lines between which calls stand, and between which they are quoted.
+const (
+	unquoteStart = "!unquote_start"
+	unquoteEnd   = "!unquote_end"
+	quoteStart   = "!quote_start"
+	quoteEnd     = "!quote_end"
+)
+
+// reader divides the text of an answer, as it comes, into what a person reads and the calls.
+//
+//	prose ── !quote_start ─▶ quote ── !quote_end ─▶ prose
+//	  └───── !unquote_start ─▶ block ── !unquote_end ─▶ prose
+//
+// It looks at every byte once, and keeps back only what may be the beginning of a marker.
+type reader struct {
+	names    names
+	segments []segment
+	text     strings.Builder // the last segment, while it is open
+	fresh    strings.Builder // what a person has not got yet
+
+	state   place
+	pending string // may be the beginning of a marker
+	begun   bool   // something but blanks stands on this line
+
+	raw    strings.Builder // the block
+	stream xnl.Stream
+	calls  []*call // of the block
+	wrong  string  // why the block does not run
+	last   *call   // of the block that has just been closed
+}
+
+// place is where the reader is.
+type place uint8
+
+const (
+	prose place = iota
+	quote
+	block
+)
+
+// segment is a part of the answer: a text, or a call.
+type segment struct {
+	text string
+	call *call
+}
+
+func newReader(n names) *reader { return &reader{names: n} }
+
+// feed takes the next piece and returns what a person can read of it already.
+func (r *reader) feed(piece string) (shown string) {
+	r.pending += piece
+	for r.pending != "" && r.step(false) {
+	}
+	return r.shown()
+}
+
+// end takes the end of the answer and returns the rest of what a person can read.
+func (r *reader) end(stop model.Stop) (shown string) {
+	for r.pending != "" && r.step(true) {
+	}
+	r.show(len(r.pending))
+	if r.state == block {
+		r.wrong = unquoteEnd + " is missing after " + unquoteStart + ", so nothing of the block was run"
+		if stop == model.Length {
+			r.wrong += "; the answer was cut off, because it was as long as an answer may be"
+		}
+		r.close()
+	}
+	r.flush()
+	return r.shown()
+}
+
+func (r *reader) shown() string {
+	s := r.fresh.String()
+	r.fresh.Reset()
+	return s
+}
+
+// flush ends the segment of text.
+func (r *reader) flush() {
+	if r.text.Len() > 0 {
+		r.segments = append(r.segments, segment{text: r.text.String()})
+		r.text.Reset()
+	}
+}
+
+// pass removes the next n pending bytes and notes where they leave the line.
+func (r *reader) pass(n int) string {
+	passed := r.pending[:n]
+	r.pending = r.pending[n:]
+	line := passed
+	if i := strings.LastIndexByte(passed, '\n'); i >= 0 {
+		r.begun, line = false, passed[i:]
+	}
+	r.begun = r.begun || strings.TrimSpace(line) != ""
+	return passed
+}
+
+// show gives the next n pending bytes to the person.
+func (r *reader) show(n int) {
+	if r.state == block { // at the end of an answer, in a block that is not closed
+		r.take(n)
+		return
+	}
+	s := r.pass(n)
+	r.text.WriteString(s)
+	r.fresh.WriteString(s)
+}
+
+// step goes on by a piece of the pending text. False: more has to come first. ended: no more will.
+func (r *reader) step(ended bool) bool {
+	switch r.state {
+	case quote:
+		return r.inQuote(ended)
+	case block:
+		return r.inBlock(ended)
+	}
+	if r.last != nil { // the line break behind a block belongs to it
+		if r.pending[0] == '\n' {
+			r.last.raw += r.pass(1)
+			r.last = nil
+			return true
+		}
+		r.last = nil
+	}
+	return r.inProse(ended)
+}
+
+func (r *reader) inProse(ended bool) bool {
+	i := strings.IndexByte(r.pending, '!')
+	if i != 0 {
+		if i < 0 {
+			i = len(r.pending)
+		}
+		r.show(i)
+		return true
+	}
+	if !ended && (strings.HasPrefix(unquoteStart, r.pending) || strings.HasPrefix(quoteStart, r.pending)) {
+		return false
+	}
+	// In the middle of a line, a marker counts only where the line ends with it: a sentence may mention it.
+	after, quotes := strings.CutPrefix(r.pending, quoteStart)
+	if quotes && !r.begun && after != "" && strings.IndexByte(" \t\r\n<", after[0]) >= 0 {
+		r.quote()
+		return true
+	}
+	calls := false
+	if !quotes {
+		after, calls = strings.CutPrefix(r.pending, unquoteStart)
+	}
+	rest := strings.TrimLeft(after, " \t\r")
+	switch {
+	case !quotes && !calls:
+	case rest == "" && !ended:
+		return false
+	case quotes && (rest == "" || rest[0] == '\n'):
+		r.quote()
+		return true
+	case calls && (rest == "" || rest[0] == '\n' || rest[0] == '<'):
+		r.open()
+		return true
+	}
+	r.show(1)
+	return true
+}
+
+func (r *reader) quote() {
+	r.show(len(quoteStart))
+	r.state = quote
+}
+
+func (r *reader) inQuote(ended bool) bool {
+	i := strings.IndexByte(r.pending, '!')
+	switch {
+	case i < 0:
+		r.show(len(r.pending))
+	case i > 0:
+		r.show(i)
+	case !ended && strings.HasPrefix(quoteEnd, r.pending):
+		return false
+	case !r.begun && strings.HasPrefix(r.pending, quoteEnd):
+		r.show(len(quoteEnd))
+		r.state = prose
+	default:
+		r.show(1)
+	}
+	return true
+}
+
+// open begins a block at the pending marker.
+func (r *reader) open() {
+	r.flush()
+	r.state, r.calls, r.wrong = block, nil, ""
+	r.raw.Reset()
+	r.stream = xnl.Stream{}
+	r.raw.WriteString(r.pass(len(unquoteStart)))
+}
+
+// take gives the next n pending bytes to the block.
+func (r *reader) take(n int) {
+	s := r.pass(n)
+	r.raw.WriteString(s)
+	if r.wrong != "" {
+		return
+	}
+	nodes, err := r.stream.Feed(s)
+	r.add(nodes, err)
+}
+
+// add adds the calls that a block has.
+func (r *reader) add(nodes []*xnl.Node, err error) {
+	for _, n := range nodes {
+		r.calls = append(r.calls, r.names.call(n))
+	}
+	if err != nil {
+		r.wrong = reason(err) + ", so nothing of the block was run"
+	}
+}
+
+// inBlock looks for the end of the block, which counts only at the beginning of a line: texts in calls may have it
+// elsewhere.
+func (r *reader) inBlock(ended bool) bool {
+	if r.begun {
+		if i := strings.IndexByte(r.pending, '\n'); i >= 0 {
+			r.take(i + 1)
+			return true
+		}
+		r.take(len(r.pending))
+		return false
+	}
+	blanks := len(r.pending) - len(strings.TrimLeft(r.pending, " \t\r\n"))
+	rest := r.pending[blanks:]
+	switch {
+	case strings.HasPrefix(rest, unquoteEnd):
+		r.raw.WriteString(r.pass(blanks + len(unquoteEnd)))
+		r.close()
+	case !ended && strings.HasPrefix(unquoteEnd, rest):
+		return false
+	default:
+		r.take(blanks + min(len(rest), 1))
+	}
+	return true
+}
+
+// close ends the block. Its first call carries the text, which the model gets back as it wrote it.
+func (r *reader) close() {
+	if r.wrong == "" {
+		r.add(r.stream.End())
+	}
+	r.state, r.begun = prose, true
+	var carrier *call
+	if r.wrong == "" {
+		carrier = r.accept()
+	}
+	if carrier == nil {
+		carrier = &call{}
+		carrier.reject(r.wrong + resend)
+		if r.wrong == "" {
+			carrier.reject("the block has no call that was not there before" + resend)
+		}
+		r.segments = append(r.segments, segment{call: carrier})
+	}
+	carrier.raw, r.last = r.raw.String(), carrier
+}
+
+// accept adds the calls of the block to the answer, and returns the first. One with the id of an earlier call takes its
+// place.
+func (r *reader) accept() (first *call) {
+	for _, c := range r.calls {
+		if had := r.called(c.id); had != nil {
+			c.raw = had.raw
+			*had = *c
+			continue
+		}
+		r.segments = append(r.segments, segment{call: c})
+		if first == nil {
+			first = c
+		}
+	}
+	return first
+}
+
+func (r *reader) called(id string) *call {
+	for _, s := range r.segments {
+		if s.call != nil && s.call.id == id && id != "" {
+			return s.call
+		}
+	}
+	return nil
+}

@@ -1,0 +1,281 @@
+// Package xnlcall lets a model that cannot call functions call them in XNL, by the protocol of seed 2. It stands
+// between the engine and any model.Client, so that the engine knows only calls of one kind.
+//
+//	request  ─▶ tools become documents in the prompt; calls and results become text ─▶ model
+//	answer   ◀─ text without blocks, and calls ◀─ scanner ◀─ pieces of text ◀───────── model
+//
+// It promises: only what stands whole between !unquote_start and !unquote_end is called, never what is quoted, thought,
+// or stands word for word in a result or a preloaded file of the conversation; a call is parsed as soon as it is whole
+// and given on when the answer is; what the model wrote is sent back to it byte for byte, so that the beginning of a
+// conversation can be cached; and what cannot become a call gets an answer that names what is missing.
+//
+// It runs nothing, and changes nothing for a request without tools but the form of earlier calls.
+package xnlcall
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"omniagent/internal/core/toolspec"
+	"omniagent/internal/llm/model"
+	"omniagent/internal/native/tool"
+)
+
+// The protocols of tool calls, as the flag --tool-protocol and the configuration name them.
+const (
+	XNL    = "xnl"
+	Native = "native"
+)
+
+// wire is the value of model.Block.Wire for calls that stood in a text.
+const wire = "xnl"
+
+// origin is what is kept of such a call.
+type origin struct {
+	ID  string `json:"id,omitempty"` // as the model wrote it; empty: it wrote none that counts
+	Raw string `json:"raw,omitempty"`
+}
+
+// originOf returns what is kept of a call, and whether it stood in a text.
+func originOf(b model.Block) (o origin, ok bool) {
+	return o, b.Kind == model.Call && b.Wire == wire && json.Unmarshal(b.Opaque, &o) == nil
+}
+
+// Wrap returns a client whose model calls tools in XNL.
+func Wrap(c model.Client) model.Client { return &client{Client: c} }
+
+// Played returns a client for the script of a rehearsal. The script knows functions only; what it calls is written in
+// XNL, as a model would write it, and read like any answer.
+func Played(c model.Client) model.Client { return &client{Client: script{c}, plays: true} }
+
+// script writes the calls of an answer as text.
+type script struct{ model.Client }
+
+// Close closes the underlying client, if it can be closed.
+func (s script) Close() error { return model.Close(s.Client) }
+
+// Ask is Client.Ask.
+func (s script) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
+	n := namesOf(q.Tools)
+	q.Tools = slices.Clone(q.Tools)
+	for i, t := range q.Tools { // as scripts know them
+		q.Tools[i].Name = strings.TrimPrefix(t.Name, tool.Namespace+".")
+	}
+	answer, err := s.Client.Ask(ctx, q, hear)
+	if err != nil || len(answer.Calls()) == 0 {
+		return answer, err
+	}
+	wrote := *answer
+	wrote.Blocks, wrote.Stop = slices.Clone(answer.Blocks), model.Done
+	for i, b := range wrote.Blocks {
+		if b.Kind == model.Call {
+			wrote.Blocks[i].Name = n.native(b.Name)
+		}
+	}
+	wrote.Blocks = n.said(wrote.Blocks)
+	return &wrote, nil
+}
+
+type client struct {
+	model.Client
+	plays bool // a script answers, which is asked with tools
+}
+
+// sent is a request as it is sent.
+func (c *client) sent(q model.Request) model.Request {
+	if c.plays {
+		return q
+	}
+	return written(q)
+}
+
+// Count counts the tokens of a request as it would be sent.
+func (c *client) Count(ctx context.Context, q model.Request) (tokens int64, exact bool, err error) {
+	return c.Client.Count(ctx, c.sent(q))
+}
+
+// Close closes the underlying client, if it can be closed.
+func (c *client) Close() error { return model.Close(c.Client) }
+
+// Ask sends a request as text, and reads calls from the text of the answer.
+func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
+	if len(q.Tools) == 0 {
+		return c.Client.Ask(ctx, c.sent(q), hear)
+	}
+	if hear == nil {
+		hear = func(model.Piece) {}
+	}
+	r := newReader(namesOf(q.Tools))
+	tell := func(text string) {
+		if text != "" {
+			hear(model.Piece{Kind: model.Text, Text: text})
+		}
+	}
+	var heard strings.Builder
+	answer, err := c.Client.Ask(ctx, c.sent(q), func(p model.Piece) {
+		if p.Kind != model.Text {
+			hear(p)
+			return
+		}
+		heard.WriteString(p.Text)
+		tell(r.feed(p.Text))
+	})
+	if err != nil {
+		return answer, visible(err, r.names)
+	}
+	tell(r.end(answer.Stop))
+	if heard.String() != answer.Text() {
+		r = read(r.names, answer.Text(), answer.Stop)
+	}
+	return r.answer(*answer, q.Messages), nil
+}
+
+// read reads a whole text.
+func read(n names, text string, stop model.Stop) *reader {
+	r := newReader(n)
+	r.feed(text)
+	r.end(stop)
+	return r
+}
+
+// visible returns an error whose part of an answer has no block that is not whole: the model goes on before it.
+func visible(err error, n names) error {
+	var e *model.Error
+	if !errors.As(err, &e) || len(e.Partial) == 0 {
+		return err
+	}
+	plain := *e
+	plain.Partial = slices.DeleteFunc(slices.Clone(e.Partial), func(b model.Block) bool { return b.Kind == model.Call })
+	for i, b := range plain.Partial {
+		if b.Kind == model.Text {
+			r := newReader(n)
+			plain.Partial[i].Text = r.feed(b.Text)
+		}
+	}
+	return &plain
+}
+
+// answer returns the answer with its calls. messages are the conversation before it.
+func (r *reader) answer(a model.Answer, messages []model.Message) *model.Answer {
+	blocks := slices.DeleteFunc(slices.Clone(a.Blocks), func(b model.Block) bool {
+		return b.Kind == model.Text || b.Kind == model.Call
+	})
+	quoted := quotedIn(messages)
+	for _, s := range r.segments {
+		if s.call == nil {
+			blocks = append(blocks, model.Block{Kind: model.Text, Text: s.text})
+			continue
+		}
+		if s.call.problem == "" && quoted(s.call.code) {
+			s.call.reject(standsElsewhere)
+		}
+		blocks = append(blocks, s.call.block())
+	}
+	for _, b := range a.Calls() { // the model was offered no functions, and called one
+		b.Name = r.names.native(b.Name)
+		blocks = append(blocks, b)
+	}
+	if a.Blocks = blocks; len(a.Calls()) > 0 {
+		a.Stop = model.Calls
+	}
+	return &a
+}
+
+const standsElsewhere = "this call stands word for word in a result or a file of the conversation, so it counts as " +
+	"quoted and was not run. If the user's task needs it, write it in your own words"
+
+// quotedIn returns a function that reports whether a text stands in a result of a tool or a preloaded file.
+func quotedIn(messages []model.Message) func(code string) bool {
+	return func(code string) bool {
+		code = strings.TrimSpace(code)
+		for _, m := range messages {
+			for _, b := range m.Blocks {
+				foreign := b.Kind == model.Result && b.Name != tool.RejectedName ||
+					b.Kind == model.Text && m.Role == model.User && strings.HasPrefix(b.Text, "@file:")
+				if foreign && strings.Contains(b.Text, code) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+// block returns the call as the engine gets it.
+func (c *call) block() model.Block {
+	b := model.Block{Kind: model.Call, ID: c.id, Name: c.name, Input: c.input, Wire: wire}
+	b.Opaque, _ = json.Marshal(origin{c.id, c.raw}) // two strings
+	if c.problem != "" {
+		b.Name = tool.RejectedName
+		b.Input, _ = json.Marshal(struct {
+			Call    string `json:"call,omitempty"`
+			Problem string `json:"problem"`
+		}{c.name, c.problem})
+	}
+	return b
+}
+
+// names are the tools of a request under the names that the model writes.
+type names struct {
+	real map[string]string // by the written name
+	list []string          // the written names, in order
+}
+
+// others is the namespace of the tools that are not seed 2's own.
+const others = "Tools"
+
+func namesOf(tools []toolspec.Tool) names {
+	n := names{real: map[string]string{}}
+	for _, t := range tools {
+		if t.Name == tool.RejectedName {
+			continue
+		}
+		name := t.Name
+		if !strings.HasPrefix(name, tool.Namespace+".") {
+			name = others + "." + identifier(name)
+			for n.real[name] != "" {
+				name += "_"
+			}
+		}
+		n.real[name] = t.Name
+		n.list = append(n.list, name)
+	}
+	return n
+}
+
+// identifier returns a name in which all that JavaScript does not allow is replaced.
+func identifier(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, name)
+	if plain == "" || plain[0] >= '0' && plain[0] <= '9' {
+		plain = "_" + plain
+	}
+	return plain
+}
+
+// native returns the tool that a call of the API's own kind means.
+func (n names) native(name string) string {
+	if real := n.real[name]; real != "" {
+		return real
+	}
+	plain := name
+	for _, prefix := range []string{
+		"functions.", tool.Namespace + ".", tool.Namespace + "_", others + ".", others + "_",
+	} {
+		plain = strings.TrimPrefix(plain, prefix)
+	}
+	if route := tool.RouteNamed(plain); n.real[route] != "" {
+		return route
+	}
+	if real := n.real[others+"."+identifier(plain)]; real != "" {
+		return real
+	}
+	return tool.RouteOf(name)
+}

@@ -1,0 +1,117 @@
+package fork
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/kit/pathname"
+	"omniagent/internal/repo/git"
+	"omniagent/internal/sys/workspace"
+)
+
+// data lists where the files of repositories are, with all links resolved.
+type data struct {
+	dirs  []string
+	links []string // links in these directories to files
+}
+
+// dataOf finds the repositories of the workspace: its own, and those of directories in it down to the depth. To look
+// further would take longer than all else that makes a fork.
+func dataOf(top string, depth int) (d data) {
+	d.add(top)
+	if depth == 0 {
+		return d
+	}
+	entries, _ := os.ReadDir(top)
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != ".git" {
+			below := dataOf(filepath.Join(top, e.Name()), depth-1)
+			d.dirs, d.links = append(d.dirs, below.dirs...), append(d.links, below.links...)
+		}
+	}
+	return d
+}
+
+// nestedDepth is how deep dataOf looks in a workspace.
+const nestedDepth = 2
+
+// add adds the repository of a working tree, if it has one.
+func (d *data) add(top string) {
+	if _, err := os.Lstat(filepath.Join(top, ".git")); err != nil {
+		return
+	}
+	opened, err := git.Open(top)
+	if err != nil {
+		return
+	}
+	defer opened.Close()
+	for _, dir := range []string{opened.Dir(), opened.Common(), filepath.Join(opened.Common(), "objects")} {
+		dir = pathname.Real(dir)
+		if slices.Contains(d.dirs, dir) {
+			continue
+		}
+		d.dirs = append(d.dirs, dir)
+		for _, link := range linksIn(dir) {
+			to := pathname.Real(link)
+			switch info, err := os.Stat(to); {
+			case err != nil: // it leads nowhere
+			case info.IsDir():
+				d.dirs = append(d.dirs, to)
+			default:
+				d.links = append(d.links, link)
+			}
+		}
+	}
+}
+
+func linksIn(dir string) (links []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Type()&fs.ModeSymlink != 0 {
+			links = append(links, filepath.Join(dir, e.Name()))
+		}
+	}
+	return links
+}
+
+// copied returns an error if a copy of the workspace would use the repository of a working tree in it, and not a copy
+// of that.
+func (f *Fork) copied(top string) error {
+	var d data
+	d.add(top)
+	at := filepath.Join(top, ".git")
+	links := []string{at}
+	for _, dir := range d.dirs {
+		if !pathname.Within(f.Workspace, dir) {
+			return fmt.Errorf("its repository is outside of it, in %s", dir)
+		}
+		links = append(links, linksIn(dir)...)
+	}
+	for _, link := range links {
+		to, err := os.Readlink(link)
+		if err == nil && (filepath.IsAbs(to) || !pathname.Within(f.Workspace, pathname.Real(link))) {
+			return fmt.Errorf("%s leads to %s, which a copy would use too", link, to)
+		}
+	}
+	named := map[string]string{at: "gitdir: "}
+	for _, dir := range d.dirs {
+		named[filepath.Join(dir, "commondir")] = ""
+		named[filepath.Join(dir, "config")] = "worktree = "
+		named[filepath.Join(dir, "config.worktree")] = "worktree = "
+	}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		text, _ := workspace.ReadFile(name, refLimit)
+		for line := range strings.Lines(string(text)) {
+			to, ok := strings.CutPrefix(strings.TrimSpace(line), named[name])
+			if ok && filepath.IsAbs(strings.Trim(to, `"`)) {
+				return fmt.Errorf("%s names %s, which a copy would use too", name, to)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package fork
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"omniagent/internal/kit/fault"
+)
+
+// TestManyFilesWereBrought: what is recorded of them can be read again, however many there were.
+func TestManyFilesWereBrought(t *testing.T) {
+	f := &Fork{Record: Record{Workspace: t.TempDir()}, store: Store{Dir: t.TempDir()}, dir: t.TempDir()}
+	applied := map[string][]appliedFileState{}
+	state := appliedFileState{Perm: 0o644, Sum: sha256.Sum256(nil), Size: 1000, Kept: true}
+	for i := range 50_000 {
+		applied[fmt.Sprintf("node_modules/package-%d/dist/index.js", i)] = []appliedFileState{state, state}
+	}
+	if err := writeJSON(filepath.Join(f.dir, appliedFile), applied); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(f.dir, appliedFile)); err != nil || info.Size() <= jsonLimit {
+		t.Fatalf("the record is short: %v", err)
+	}
+	b, err := f.bases(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	if len(b.applied) != len(applied) {
+		t.Errorf("%d files", len(b.applied))
+	}
+}
+
+// TestLongTexts: what is too large to be merged is not held in memory.
+func TestLongTexts(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x")
+	if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, mergeLimit+1)); err != nil { // a hole
+		t.Fatal(err)
+	}
+	side, err := theirs(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := side.content(); !errors.Is(err, fault.FieldTooLarge) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLongRecords: what is not brought but names it is of moderate size, or damaged.
+func TestLongRecords(t *testing.T) {
+	dir := t.TempDir()
+	f := &Fork{Record: Record{Workspace: t.TempDir()}, store: Store{Dir: t.TempDir()}, dir: t.TempDir()}
+	f.GitDir = filepath.Join(dir, "git")
+	s := Store{Dir: dir}
+	for file, limit := range map[string]int64{
+		filepath.Join(f.GitDir, "HEAD"): refLimit, filepath.Join(s.at("x"), recordFile): jsonLimit,
+		filepath.Join(f.dir, appliedFile): 1 << 30,
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600),
+			os.Truncate(file, limit+1)); err != nil { // a hole
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.home().head(); !errors.Is(err, fault.FieldTooLarge) {
+		t.Errorf("a HEAD of more than 64 MiB: %v", err)
+	}
+	if _, err := f.bases(t.Context()); !errors.Is(err, fault.FieldTooLarge) {
+		t.Errorf("a record of more than 1 GiB: %v", err)
+	}
+	if _, err := s.Open("x"); !strings.Contains(fmt.Sprint(err), "larger than") {
+		t.Errorf("a record of more than 16 MiB: %v", err)
+	}
+}

@@ -1,0 +1,120 @@
+package fork
+
+import (
+	"context"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/kit/pathname"
+	"omniagent/internal/walls/sandbox"
+)
+
+// Own is something of git that only the fork has, and that is lost with it.
+type Own struct {
+	Repository string // the top of its working tree, relative to the workspace; "." for that of the workspace
+	Ref        string // such as refs/heads/topic, refs/stash, or HEAD
+	Commit     string // or another object
+}
+
+// Owns returns what the fork's repositories have, nested ones too, and the workspace does not: commits that no ref of
+// the workspace leads to, and tags.
+func (f *Fork) Owns(ctx context.Context) ([]Own, error) {
+	all := []Own{}
+	if f.GitDir != "" {
+		all = append(all, f.owns(ctx, ".", f.home(), f.inside())...)
+	}
+	for _, l := range f.places() {
+		err := filepath.WalkDir(l.Upper, func(at string, e fs.DirEntry, err error) error {
+			if err != nil || ctx.Err() != nil || !e.IsDir() {
+				return ctx.Err() // what cannot be read is left out
+			}
+			rel, _ := filepath.Rel(l.Upper, at)
+			dir := filepath.Join(l.Lower, rel)
+			top, in := repositoryAt(f.rel(dir))
+			if !in || dir == f.GitDir || dir == f.Common {
+				return nil
+			}
+			here := refs{dir, dir, func(path string) string { return path }}
+			there := refs{dir, dir, f.Real}
+			if _, err := there.head(); err == nil {
+				all = append(all, f.owns(ctx, top, here, there)...)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// places returns the directories of the workspace (Lower), each with the one that has the fork's files of it (Upper).
+func (f *Fork) places() []sandbox.Layer {
+	if f.Tier != Overlay {
+		return []sandbox.Layer{{Lower: f.Workspace, Upper: f.tree()}}
+	}
+	return slices.DeleteFunc(slices.Clone(f.Layers), func(l sandbox.Layer) bool {
+		return !pathname.Within(f.Workspace, l.Lower)
+	})
+}
+
+// repositoryAt reports whether a directory can be that of a repository: one called .git, or a submodule's. top is where
+// its working tree is.
+func repositoryAt(dir string) (top string, is bool) {
+	if above, is := strings.CutSuffix("/"+dir, "/.git"); is {
+		return path.Clean(strings.TrimPrefix(above, "/") + "/."), true
+	}
+	above, name, is := strings.Cut("/"+dir, "/.git/modules/")
+	return path.Clean(strings.TrimPrefix(above+"/"+name, "/")), is
+}
+
+// owns returns what a repository has in the fork, and not in the workspace.
+func (f *Fork) owns(ctx context.Context, top string, here, there refs) (all []Own) {
+	for _, ref := range there.names() {
+		at, err := there.commit(ref)
+		if err == nil && at != "" && !f.has(ctx, here, ref, at) {
+			all = append(all, Own{top, ref, at})
+		}
+	}
+	if h, err := there.head(); err == nil && h.Ref == "" && !f.has(ctx, here, "HEAD", h.Commit) {
+		all = append(all, Own{top, "HEAD", h.Commit})
+	}
+	return all
+}
+
+// has reports whether the workspace has an object of a ref: a tag under its name, a commit in the history of any ref.
+func (f *Fork) has(ctx context.Context, here refs, ref, object string) bool {
+	if is, err := here.commit(ref); err == nil && is == object {
+		return true
+	}
+	if strings.HasPrefix(ref, "refs/tags/") {
+		return false
+	}
+	left, err := f.git(ctx, "--git-dir="+here.gitDir, "rev-list", "--max-count=1", object, "--not", "--all")
+	return err == nil && left == ""
+}
+
+// names returns the refs that were written in place, or packed.
+func (r refs) names() []string {
+	all := map[string]bool{}
+	top := r.at(filepath.Join(r.common, "refs"))
+	_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && filepath.Ext(path) != ".lock" {
+			rel, _ := filepath.Rel(top, path)
+			all["refs/"+filepath.ToSlash(rel)] = true
+		}
+		return nil
+	})
+	packed, _ := r.read(r.common, "packed-refs")
+	for line := range strings.Lines(packed) {
+		if _, ref, ok := strings.Cut(strings.TrimSpace(line), " refs/"); ok {
+			all["refs/"+ref] = true
+		}
+	}
+	maps.DeleteFunc(all, func(ref string, _ bool) bool { return strings.HasPrefix(ref, "refs/remotes/") })
+	return slices.Sorted(maps.Keys(all))
+}

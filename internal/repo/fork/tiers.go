@@ -1,0 +1,371 @@
+package fork
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/pathname"
+	"omniagent/internal/repo/tree"
+	"omniagent/internal/sys/workspace"
+	"omniagent/internal/walls/sandbox"
+)
+
+// choose creates the content of the fork in the wanted tier, or in the best one that works.
+func (f *Fork) choose(ctx context.Context, wanted Tier) error {
+	var reasons []string
+	fixes := map[Tier]string{
+		Overlay: "let users make namespaces (omniagent doctor says how)",
+		Reflink: "keep the workspace and XDG_STATE_HOME on one btrfs or XFS",
+		Copy:    "make room there, or set XDG_STATE_HOME",
+	}
+	failed := fault.New(fault.Down, "no fork can be made of %s", f.Workspace)
+	for _, t := range Tiers() {
+		if wanted != "" && t != wanted {
+			continue
+		}
+		var err error
+		if t == Overlay {
+			err = f.overlay()
+		} else {
+			err = f.copy(ctx, t)
+		}
+		if err == nil {
+			f.Tier = t
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fault.New(fault.Interrupted, "the making of the fork was interrupted").Because(ctx.Err())
+		}
+		if errors.Is(err, syscall.ENOSPC) && f.full() {
+			return fault.New(fault.DiskFull, "no fork can be made of %s: the disk with %s is full", f.Workspace,
+				f.store.Dir).Hint("make room there, for example with omniagent cleanup, or set XDG_STATE_HOME")
+		}
+		why, fix := fault.Bare(err).Error(), fixes[t]
+		if f := fault.Of(err); f.Code == fault.Down {
+			why, fix = f.Message, cmp.Or(f.Suggestion, fix)
+		}
+		reasons = append(reasons, fmt.Sprintf("%s: %s; fix: %s", t, why, fix))
+		failed = failed.With(string(t), why)
+		_ = workspace.Purge(f.tree())
+		_ = workspace.Purge(filepath.Join(f.dir, layersDir))
+	}
+	failed.Message += ": " + strings.Join(reasons, ". ")
+	return failed.Hint("apply one of the fixes above")
+}
+
+// full reports whether the disk is full: the kernel says the same where there can be no more namespaces.
+func (f *Fork) full() bool {
+	path := filepath.Join(f.dir, "room")
+	err := os.WriteFile(path, make([]byte, 64<<10), 0o600)
+	_ = os.Remove(path)
+	return errors.Is(err, syscall.ENOSPC)
+}
+
+// overlay prepares the layers, and tries them unless that was done since the last boot.
+func (f *Fork) overlay() error {
+	f.Layers = f.layersIn(f.dir)
+	for _, l := range f.Layers {
+		if err := likeDir(l.Lower, l.Upper); err != nil {
+			return err
+		}
+	}
+	if err := f.keepRefs(); err != nil {
+		return err
+	}
+	tried, key := filepath.Join(f.store.Dir, ".overlay"), f.kindOfLayers()
+	if known, err := workspace.ReadFile(tried, jsonLimit); err == nil && string(known) == key {
+		return nil
+	}
+	if err := f.try(); err != nil {
+		return err
+	}
+	return workspace.WriteDerived(tried, []byte(key), 0o600)
+}
+
+// layersIn returns the layers of a fork in dir: over the workspace, over file systems mounted in it, and over
+// repositories that are elsewhere. A layer over a repository that the workspace lies in covers both.
+func (f *Fork) layersIn(dir string) (list []sandbox.Layer) {
+	if f.Tier != "" && f.Tier != Overlay {
+		return nil
+	}
+	over := []string{f.Workspace}
+	for _, at := range f.data.dirs {
+		if !slices.ContainsFunc(over, func(o string) bool { return pathname.Within(o, at) }) {
+			over = append(slices.DeleteFunc(over, func(o string) bool { return pathname.Within(at, o) }), at)
+		}
+	}
+	for _, top := range slices.Clone(over) {
+		mounts, _ := sandbox.MountsBeneath(top)
+		for _, at := range mounts {
+			if info, err := os.Lstat(at); err == nil && info.IsDir() && !slices.Contains(over, at) {
+				over = append(over, at)
+			}
+		}
+	}
+	for _, lower := range over {
+		at := filepath.Join(dir, layersDir, fmt.Sprintf("%x", sha256.Sum256([]byte(lower)))[:12])
+		list = append(list, sandbox.Layer{
+			Lower: lower, Upper: filepath.Join(at, "upper"), Work: filepath.Join(at, "work"), Name: f.mark(),
+		})
+	}
+	return list
+}
+
+// kindOfLayers returns a key for everything that a trial of the layers depends on.
+func (f *Fork) kindOfLayers() string {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	parts := []string{strings.TrimSpace(string(boot)), fmt.Sprint(os.Geteuid())}
+	for _, l := range f.Layers {
+		for _, dir := range []string{l.Lower, f.store.Dir} {
+			if info, err := os.Stat(dir); err == nil {
+				parts = append(parts, fmt.Sprint(workspace.StatusOf(info).Device))
+			}
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// upper returns the place in the layers that covers a path, whether it exists or not.
+func (f *Fork) upper(path string) string {
+	best := -1
+	for i, l := range f.Layers {
+		if pathname.Within(l.Lower, path) && (best < 0 || len(l.Lower) > len(f.Layers[best].Lower)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return ""
+	}
+	rel, _ := filepath.Rel(f.Layers[best].Lower, path)
+	return filepath.Join(f.Layers[best].Upper, rel)
+}
+
+// keepRefs copies the workspace's branches into the layers. Otherwise a later commit in the workspace would become the
+// parent of an unrelated commit in the fork. It also copies files of git behind links, which no layer covers.
+func (f *Fork) keepRefs() error {
+	var files []string
+	if f.Common != "" {
+		files = []string{filepath.Join(f.GitDir, "HEAD"), filepath.Join(f.Common, "packed-refs")}
+		branches := pathname.Real(filepath.Join(f.Common, "refs"))
+		_ = filepath.WalkDir(branches, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() {
+				files = append(files, path)
+			}
+			return nil
+		})
+	}
+	for _, link := range f.data.links {
+		if f.upper(pathname.Real(link)) == "" {
+			files = append(files, link)
+		}
+	}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		info, errStat := os.Stat(path)
+		if err = errors.Join(err, errStat); err == nil {
+			err = f.likeParents(path)
+		}
+		if err == nil {
+			err = os.WriteFile(f.upper(path), data, info.Mode().Perm())
+		}
+		if err == nil {
+			err = sameOwner(f.upper(path), info)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// likeParents creates the parents of a path in its layer.
+func (f *Fork) likeParents(path string) error {
+	dir := filepath.Dir(path)
+	if _, err := os.Lstat(f.upper(dir)); err == nil {
+		return nil
+	}
+	if err := f.likeParents(dir); err != nil {
+		return err
+	}
+	return likeDir(dir, f.upper(dir))
+}
+
+// likeDir creates a directory with the attributes of another one, because those of the layer are visible.
+func likeDir(dir, to string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	if err := os.Mkdir(to, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := sameOwner(to, info); err != nil {
+		return err
+	}
+	return os.Chmod(to, info.Mode().Perm()|info.Mode()&(fs.ModeSetgid|fs.ModeSticky))
+}
+
+// copy copies the workspace file by file.
+func (f *Fork) copy(ctx context.Context, t Tier) error {
+	if f.GitDir != "" && (!pathname.Within(f.Workspace, f.GitDir) || !pathname.Within(f.Workspace, f.Common)) {
+		return fmt.Errorf("its repository is outside of it, in %s", f.Common)
+	}
+	if t == Reflink {
+		if err := f.tryClone(); err != nil {
+			return err
+		}
+	}
+	to := copier{tier: t, names: map[[2]uint64]string{}}
+	err := filepath.WalkDir(f.Workspace, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && errors.Is(err, fs.ErrNotExist):
+			return nil // it was removed in the meantime
+		case err != nil:
+			return err
+		}
+		rel, err := filepath.Rel(f.Workspace, path)
+		if err == nil && e.Name() == ".git" {
+			err = f.copied(filepath.Dir(path))
+		}
+		if err != nil {
+			return err
+		}
+		if err = to.copy(path, filepath.Join(f.tree(), rel), e); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := f.finishDirs(); err != nil {
+		return err
+	}
+	x, err := tree.Take(ctx, f.tree(), tree.Options{})
+	if err != nil {
+		return err
+	}
+	return x.SaveFile(filepath.Join(f.dir, copyIndex))
+}
+
+// finishDirs sets the modes and times of the copied directories last, because the modes may forbid writing, and writing
+// changes the times.
+func (f *Fork) finishDirs() error {
+	var dirs []string
+	err := filepath.WalkDir(f.tree(), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	for _, dir := range slices.Backward(dirs) {
+		rel, _ := filepath.Rel(f.tree(), dir)
+		info, errStat := os.Stat(filepath.Join(f.Workspace, rel))
+		if errStat != nil {
+			continue
+		}
+		_ = os.Chtimes(dir, info.ModTime(), info.ModTime())
+		if errMode := os.Chmod(dir, info.Mode().Perm()); err == nil {
+			err = errMode
+		}
+	}
+	return err
+}
+
+// tryClone returns an error if cloning a file of the workspace fails.
+func (f *Fork) tryClone() error {
+	var found string
+	_ = filepath.WalkDir(f.Workspace, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil && info.Size() > 0 {
+				found = path
+				return fs.SkipAll
+			}
+		}
+		return nil
+	})
+	if found == "" {
+		return nil
+	}
+	to := filepath.Join(f.dir, "try")
+	defer os.Remove(to)
+	if err := workspace.Clone(found, to, 0o600); err != nil {
+		return fmt.Errorf("files cannot share blocks between %s and %s: %s", f.Workspace, f.store.Dir, fault.Bare(err))
+	}
+	return nil
+}
+
+// copier copies the files of a workspace.
+type copier struct {
+	tier  Tier
+	names map[[2]uint64]string // the copy of a file that has several names, by device and inode
+}
+
+// copy copies a file or a link, or creates a directory. It skips sockets and devices.
+func (c copier) copy(from, to string, e fs.DirEntry) error {
+	info, err := e.Info()
+	if err != nil {
+		return err
+	}
+	switch {
+	case e.IsDir():
+		if err := os.Mkdir(to, 0o700); err != nil {
+			return err
+		}
+	case e.Type()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(from)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, to)
+	case e.Type().IsRegular():
+		if workspace.Links(info) > 1 {
+			is := workspace.StatusOf(info)
+			inode := [2]uint64{is.Device, is.Inode}
+			if first := c.names[inode]; first != "" && os.Link(first, to) == nil {
+				return nil
+			}
+			c.names[inode] = to
+		}
+		if c.tier == Reflink {
+			err = workspace.Clone(from, to, info.Mode().Perm())
+		} else {
+			err = workspace.Copy(from, to, info.Mode().Perm())
+		}
+		if err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	if err := sameOwner(to, info); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
+}
+
+// keepFile links a file, or copies it if that fails.
+func keepFile(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	return workspace.Copy(from, to, 0o600)
+}

@@ -1,0 +1,160 @@
+// Package git reads the index and the blobs of a repository, without the program git.
+//
+// A repository is data that somebody else chose. Package git starts nothing that it names: no hook, no filter, no
+// monitor, no transport. It opens regular files only, so it never blocks on a FIFO; it writes nothing; and what it
+// allocates is limited by the caller or by the size of a file that exists. A blob is returned only if its content has
+// the hash that was asked for.
+//
+// It refuses what it does not know: a split index, and objects that only a remote has.
+package git
+
+import (
+	"crypto/sha1" //nolint:gosec // the hash of git
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/sys/workspace"
+)
+
+// ID is the name of an object, its hash. One of SHA-1 ends in zeros.
+type ID [sha256.Size]byte
+
+// smallFile limits the files that say where the others are.
+const smallFile = 1 << 20
+
+// Repository is the place where the files of git are.
+type Repository struct {
+	dir    string // of this working tree
+	common string // of all working trees of the repository
+	size   int    // bytes of a hash
+	stores []*objects
+	opened bool
+}
+
+// Open opens the repository of a working tree: the directory top has a directory .git, or a link or a file of that name
+// which leads to another. Its Dir says where that really is.
+func Open(top string) (*Repository, error) {
+	dir := filepath.Join(top, ".git")
+	info, err := os.Lstat(dir)
+	if err == nil && info.IsDir() {
+		return At(dir)
+	}
+	if text, err := workspace.ReadFile(dir, smallFile); err == nil {
+		to, ok := strings.CutPrefix(string(text), "gitdir: ")
+		if !ok {
+			return nil, damaged(dir, "it does not name a directory")
+		}
+		dir = absolute(top, strings.TrimRight(to, "\r\n"))
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return At(dir)
+}
+
+// At opens the repository whose own directory, usually called .git, is dir.
+func At(dir string) (*Repository, error) {
+	r := &Repository{dir: dir, common: dir, size: sha1.Size}
+	if text, err := workspace.ReadFile(filepath.Join(dir, "commondir"), smallFile); err == nil {
+		r.common = absolute(dir, strings.TrimRight(string(text), "\r\n"))
+	}
+	if _, err := workspace.ReadFile(filepath.Join(dir, "HEAD"), smallFile); err != nil {
+		return nil, damaged(dir, "it has no HEAD").Because(err)
+	}
+	if r.configured("objectformat", "sha256") {
+		r.size = sha256.Size
+	}
+	return r, nil
+}
+
+// settings returns the lines of the configuration: keys in lower case, with the section before a dot, and values.
+func (r *Repository) settings() iter.Seq2[string, string] {
+	return func(yield func(key, value string) bool) {
+		text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), smallFile)
+		section := ""
+		for line := range strings.Lines(string(text)) {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "[") {
+				section = strings.Trim(line, "[]")
+			}
+			key, value, _ := strings.Cut(line, "=")
+			if !yield(strings.ToLower(section+"."+strings.TrimSpace(key)), strings.TrimSpace(value)) {
+				return
+			}
+		}
+	}
+}
+
+// configured reports whether the configuration has a value, in any section.
+func (r *Repository) configured(key, value string) bool {
+	for k, v := range r.settings() {
+		if strings.HasSuffix(k, "."+key) && strings.EqualFold(v, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// WorkTree returns the working tree that the configuration names, without links, or "".
+func (r *Repository) WorkTree() string {
+	for k, v := range r.settings() {
+		if k != "core.worktree" {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(absolute(r.dir, strings.Trim(v, `"`))); err == nil {
+			return real
+		}
+	}
+	return ""
+}
+
+// Modes reports whether the index says which files are executable. On some file systems all of them are.
+func (r *Repository) Modes() bool { return !r.configured("filemode", "false") }
+
+// Dir returns the directory that At takes.
+func (r *Repository) Dir() string { return r.dir }
+
+// Sum returns the name of the blob with this content.
+func (r *Repository) Sum(content []byte) (id ID) {
+	h := hasherOf(r.size)
+	h.Write(strconv.AppendInt([]byte("blob "), int64(len(content)), 10))
+	h.Write([]byte{0})
+	h.Write(content)
+	h.Sum(id[:0])
+	return id
+}
+
+// BlobName returns the name of the blob with this content, as git shows it. Without a repository it is that of SHA-1.
+func (r *Repository) BlobName(content []byte) string {
+	if r == nil {
+		r = &Repository{size: sha1.Size}
+	}
+	return r.name(r.Sum(content))
+}
+
+func (r *Repository) name(id ID) string { return hex.EncodeToString(id[:r.size]) }
+
+func absolute(base, path string) string {
+	if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
+		path = filepath.Join(base, path)
+	}
+	return path
+}
+
+func damaged(path, format string, args ...any) *fault.Fault {
+	return fault.New(fault.Unsafe, "%s cannot be read as a part of a git repository: %s", path,
+		fmt.Sprintf(format, args...)).FixBy("the repository is damaged, or too new", "git fsck")
+}
+
+// Common returns the directory that all working trees of the repository share.
+func (r *Repository) Common() string { return r.common }
+
+// HashSize is how many bytes the names of objects have.
+func (r *Repository) HashSize() int { return r.size }

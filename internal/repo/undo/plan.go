@@ -1,0 +1,476 @@
+package undo
+
+import (
+	"cmp"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/repo/git"
+	"omniagent/internal/repo/tree"
+	"omniagent/internal/sys/touch"
+	"omniagent/internal/sys/workspace"
+)
+
+// Kept is a path that was not restored.
+type Kept struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+// ByHand reports whether the path was kept because it was changed after the turn, or may have been.
+func (k Kept) ByHand() bool {
+	return strings.HasPrefix(k.Reason, changedSince) || strings.HasPrefix(k.Reason, leftHidden)
+}
+
+// Passing reports whether the reason may pass, as that of a full disk does.
+func (k Kept) Passing() bool {
+	return !slices.ContainsFunc([]string{notHeld, special, foreign}, func(reason string) bool {
+		return strings.HasPrefix(k.Reason, reason)
+	})
+}
+
+// The reasons.
+const (
+	changedSince = "it was changed after the turn"
+	leftHidden   = "what the turn left there could not be read, so it may have been changed after the turn"
+	notHeld      = "no copy of its content was saved"
+	notSaved     = "what is there now could not be brought back"
+	special      = "it is neither a file, a directory nor a link"
+	unreadable   = "it cannot be read"
+	notEmpty     = "it contains files that the turn did not create"
+	foreign      = "it belongs to another working tree that was worked in"
+	gitAtWork    = "git is at work there, or has left a lock"
+)
+
+// action is what makes one path what it was.
+type action struct {
+	path    string
+	was, is *tree.File // before the turn, and now; nil: nothing
+	hidden  bool       // what the turn left there is not known
+}
+
+// plan is what a restore of one root does.
+type plan struct {
+	root      string
+	actions   []action        // sorted by path
+	kept      []Kept          // left as they are
+	states    []string        // the directories .git that are restored, relative to the root
+	removed   []string        // the directories .git that are removed
+	keptState []string        // the directories .git that are left as they are
+	objects   []objects       // what the repositories need
+	keptPaths map[string]bool // as kept has them
+}
+
+// keepsStateOf reports whether a path is in a directory .git that is left as it is.
+func (p *plan) keepsStateOf(path string) bool {
+	return slices.ContainsFunc(p.keptState, func(dir string) bool {
+		return dir == "" || path == dir || strings.HasPrefix(path, dir+"/")
+	})
+}
+
+// options say what may be restored.
+type options struct {
+	gitDir  bool // the root is itself a directory .git
+	takeOld bool // also what was changed after the turn
+	takeAll bool // also what the turn has perhaps not changed
+	// doubt returns why it is not certain that the turn changed a path, and whether another turn did.
+	doubt func(path string) (why string, foreign bool)
+	// overwrite are the paths, as name has them, that are restored although they were changed after the turn.
+	overwrite []string
+	name      func(path string) string
+	workspace string // the first root of the turn
+	dryRun    bool   // the snapshot of now has kept nothing
+	resumed   bool   // an earlier process has done some of it
+	// start is what was there when the earlier process began; nil: there was none.
+	start *tree.Index
+	// lacking finds what a repository needs of the objects that it had.
+	lacking func(gitDir string, actions []action) (objects, error)
+	// lost reports whether a repository has lost objects.
+	lost  func(gitDir string) bool
+	limit int64 // bytes of a file that a snapshot keeps
+}
+
+// comparison makes the plan for a root.
+type comparison struct {
+	before, after, now *tree.Index
+	contents           *tree.Contents
+	options
+	*plan
+	others map[string][]*elsewhere // by directory .git, once they are known
+	unread func(path string) bool  // now
+}
+
+// compare makes the plan for a root. before and after are the snapshots of the turn; now is the present one.
+func compare(before, after, now *tree.Index, o options, contents *tree.Contents) *plan {
+	p := &plan{root: now.Root, keptPaths: map[string]bool{}}
+	c := &comparison{before, after, now, contents, o, p, map[string][]*elsewhere{}, now.Unread()}
+	states := map[string][]action{}
+	visit := func(path string, was, left *tree.File, hidden bool) {
+		is := now.Find(path)
+		a := action{path, was, is, hidden}
+		if dir, ok := c.stateOf(path); ok {
+			if was != nil && was.Mode.IsRegular() && momentary(path) {
+				return
+			}
+			if e := c.elsewhereAt(dir, path); e != nil {
+				c.keepElsewhere(e)
+			} else if !c.sameState(a.was, is, dir, path) ||
+				is != nil && is.Mode.IsRegular() && is.Mode != a.was.Mode { // an index, for which that is not the same
+				states[dir] = append(states[dir], a)
+			}
+			return
+		}
+		c.consider(a, left)
+	}
+	tree.Each(before, after, func(path string, was, left *tree.File) { visit(path, was, left, false) })
+	tree.EachHidden(before, after, func(path string, was *tree.File) { visit(path, was, nil, true) })
+	for dir, actions := range states {
+		c.considerState(dir, actions)
+	}
+	for _, dir := range before.Repositories() {
+		c.considerObjects(dir)
+	}
+	c.considerDirs()
+	slices.SortFunc(c.actions, func(a, b action) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(c.kept, func(a, b Kept) int { return strings.Compare(a.Path, b.Path) })
+	slices.Sort(c.states)
+	return c.plan
+}
+
+// consider plans for one path outside of .git. left is what the turn left there.
+func (c *comparison) consider(a action, left *tree.File) {
+	reason := ""
+	doubt, foreign := c.doubted(a.path)
+	switch {
+	case foreign:
+		return
+	case c.unread(a.path):
+		reason = unreadable
+	case tree.SameFile(a.is, a.was):
+		return
+	case doubt != "":
+		reason = doubt
+	case a.was != nil && !restorable(a.was):
+		reason = special
+	case a.was != nil && !a.was.Held() && !sameContent(a.was, a.is):
+		reason = notHeld
+	case c.unfinished(a):
+	case a.hidden && !c.overwrites(a.path):
+		reason = leftHidden
+	case c.changed(a, left):
+		reason = changedSince
+	case !c.saved(a):
+		reason = c.notSaved(a.path)
+	}
+	if reason != "" {
+		c.keptPaths[a.path] = true
+		c.kept = append(c.kept, Kept{a.path, reason})
+		return
+	}
+	c.actions = append(c.actions, a)
+}
+
+// doubted returns the reason for a path that the turn has perhaps not changed, or "".
+func (c *comparison) doubted(path string) (reason string, foreign bool) {
+	why, foreign := c.doubt(path)
+	if why == "" || c.takeAll || slices.Contains(c.overwrite, c.name(path)) {
+		return "", foreign
+	}
+	return uncertain + why, foreign
+}
+
+// unfinished reports whether a path is as a restore that was killed may have left it: a file was removed to make room
+// for a directory, or a directory was made and has not got its mode yet.
+func (c *comparison) unfinished(a action) bool {
+	return c.resumed && (a.is == nil || a.was != nil && a.was.Mode.IsDir() && a.is.Mode.IsDir())
+}
+
+// changed reports whether a path was changed after the turn. If such paths are overwritten, it reports whether the path
+// was changed after the beginning of a restore that was killed.
+func (c *comparison) changed(a action, left *tree.File) bool {
+	if c.overwrites(a.path) {
+		return c.start != nil && !tree.SameFile(a.is, c.start.Find(a.path))
+	}
+	return !tree.SameFile(a.is, left) || left != nil && left.Later()
+}
+
+// overwrites reports whether a path is restored although it was changed after the turn.
+func (c *comparison) overwrites(path string) bool {
+	return c.takeOld || slices.Contains(c.overwrite, c.name(path))
+}
+
+// saved reports whether what is there now can be brought back once it is overwritten.
+func (c *comparison) saved(a action) bool {
+	if a.is == nil || !a.is.Mode.IsRegular() || a.is.Held() || sameContent(a.was, a.is) {
+		return true
+	}
+	return c.dryRun && a.is.Size <= c.limit && c.now.Gap(a.path) == ""
+}
+
+// notSaved returns the reason for a path that is not saved.
+func (c *comparison) notSaved(path string) string {
+	return notSaved + ": " + cmp.Or(c.now.Gap(path), "it is too large for a snapshot")
+}
+
+func restorable(f *tree.File) bool {
+	return f.Mode.IsDir() || f.Mode.IsRegular() || f.Target() != ""
+}
+
+// sameContent reports whether only the mode of a regular file differs.
+func sameContent(was, is *tree.File) bool {
+	if was == nil || is == nil || !is.Mode.IsRegular() || !was.Mode.IsRegular() {
+		return false
+	}
+	like := *is
+	like.Mode = was.Mode
+	return tree.SameFile(was, &like)
+}
+
+// stateOf returns the directory .git that a path is in or is, relative to the root; with gitDir it is the root, "". A
+// file .git, which names a directory, is an ordinary file.
+func (c *comparison) stateOf(name string) (dir string, ok bool) {
+	if c.gitDir {
+		return "", true
+	}
+	for at := 0; at < len(name); {
+		end := strings.IndexByte(name[at:], '/')
+		if end < 0 {
+			end = len(name) - at
+		}
+		if name[at:at+end] == ".git" {
+			dir = name[:at+end]
+			return dir, dir != name || isDir(c.before, name) || isDir(c.after, name)
+		}
+		at += end + 1
+	}
+	return "", false
+}
+
+func isDir(x *tree.Index, name string) bool {
+	f := x.Find(name)
+	return f != nil && f.Mode.IsDir()
+}
+
+// considerState plans for a directory .git: all of it is restored, or nothing.
+func (c *comparison) considerState(dir string, actions []action) {
+	restored := c.gitDir || isDir(c.before, dir)
+	var found []objects
+	reason := cmp.Or(c.obstacle(dir, actions), c.mixed(dir, actions))
+	if reason == "" && restored {
+		for _, repository := range repositoriesIn(dir, actions) {
+			lacking, err := c.lacking(repository, actions)
+			if err != nil {
+				reason = fault.Bare(err).Error()
+			}
+			found = append(found, lacking)
+		}
+	}
+	if reason != "" {
+		c.keptPaths[dir], c.keptState = true, append(c.keptState, dir)
+		c.kept = append(c.kept, Kept{dir, reason})
+		return
+	}
+	c.actions, c.objects = append(c.actions, actions...), append(c.objects, found...)
+	if restored {
+		c.states = append(c.states, dir)
+	} else {
+		c.removed = append(c.removed, dir)
+	}
+}
+
+// considerDirs keeps the directories that the turn made if something in them stays.
+func (c *comparison) considerDirs() {
+	made := map[string]bool{}
+	for _, a := range c.actions {
+		if a.was == nil && a.is != nil && a.is.Mode.IsDir() {
+			made[a.path] = true
+		}
+	}
+	if len(made) == 0 {
+		return
+	}
+	tree.Each(c.after, c.now, func(name string, left, is *tree.File) {
+		if _, state := c.stateOf(name); state || left != nil || is == nil {
+			return
+		}
+		dir := path.Dir(name)
+		for dir != "." && !made[dir] {
+			dir = path.Dir(dir)
+		}
+		if made[dir] && !c.keptPaths[dir] {
+			c.keptPaths[dir] = true
+			c.kept = append(c.kept, Kept{dir, notEmpty})
+		}
+	})
+	c.actions = slices.DeleteFunc(c.actions, func(a action) bool {
+		return made[a.path] && (c.keptPaths[a.path] || c.holdsKept(a.path))
+	})
+}
+
+// holdsKept reports whether a path in a directory is kept.
+func (p *plan) holdsKept(dir string) bool {
+	for name := range p.keptPaths {
+		if strings.HasPrefix(name, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// considerObjects plans for the objects of a repository that stays as it is. To give them back overwrites nothing.
+func (c *comparison) considerObjects(dir string) {
+	planned := slices.ContainsFunc(c.objects, func(o objects) bool { return o.gitDir == dir })
+	if planned || c.keptPaths[dir] || !c.lost(dir) {
+		return
+	}
+	lacking, err := c.lacking(dir, nil)
+	if err != nil {
+		c.keptPaths[dir] = true
+		c.kept = append(c.kept, Kept{dir, fault.Bare(err).Error()})
+		return
+	}
+	lacking.alone = true
+	c.objects = append(c.objects, lacking)
+}
+
+// obstacle returns why the state of a repository is kept, or "".
+func (c *comparison) obstacle(dir string, actions []action) string {
+	for _, a := range actions {
+		doubt, foreign := c.doubted(a.path)
+		if foreign {
+			doubt = uncertain + touch.Both
+		}
+		switch {
+		case doubt != "" && !slices.Contains(c.overwrite, c.name(dir)):
+			return doubt + ": " + a.path
+		case c.unread(a.path):
+			return unreadable + ": " + a.path
+		case a.was != nil && (!a.was.Held() || !restorable(a.was)):
+			return notHeld + ": " + a.path
+		case !c.saved(a):
+			return c.notSaved(a.path) + ": " + a.path
+		case a.hidden && !c.overwrites(dir):
+			return leftHidden + ": " + a.path
+		}
+		if path.Base(a.path) == "index" && c.locked(a.path) {
+			return gitAtWork + ": " + a.path + ".lock"
+		}
+	}
+	if index := path.Join(dir, "index"); c.locked(index) {
+		return gitAtWork + ": " + index + ".lock"
+	}
+	left := c.after
+	if c.overwrites(dir) {
+		left = c.start
+	}
+	if left != nil {
+		if name := c.touched(dir, left); name != "" {
+			return changedSince + ": " + name
+		}
+	}
+	return ""
+}
+
+// locked reports whether git has locked an index, unless it is a lock that the turn left behind.
+func (c *comparison) locked(index string) bool {
+	lock := c.now.Find(index + ".lock")
+	left := c.after.Find(index + ".lock")
+	return lock != nil && (c.before.Find(index+".lock") != nil || left == nil || !tree.SameFile(lock, left))
+}
+
+// repositoriesIn returns a directory .git, and the directories of submodules in it that are restored too.
+func repositoriesIn(dir string, actions []action) []string {
+	all := []string{dir}
+	for _, a := range actions {
+		if at := path.Dir(a.path); a.was != nil && path.Base(a.path) == "HEAD" && at != dir && at != "." {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// touched returns a file of .git that is neither as it was left nor as it was before the turn, if it belongs to the
+// state of the repository or would be overwritten.
+func (c *comparison) touched(dir string, left *tree.Index) (name string) {
+	tree.Each(left, c.now, func(path string, old, is *tree.File) {
+		at, ok := c.stateOf(path)
+		if name != "" || !ok || at != dir || old != nil && old.Mode.IsDir() || is != nil && is.Mode.IsDir() ||
+			c.resumed && is == nil {
+			return
+		}
+		rel, was := strings.TrimPrefix(strings.TrimPrefix(path, dir), "/"), c.before.Find(path)
+		if c.elsewhereAt(dir, path) != nil {
+			return
+		}
+		if !decides(rel) && (transient(rel) || tree.SameFile(was, c.after.Find(path))) {
+			return
+		}
+		if !c.sameState(old, is, dir, path) && !c.sameState(was, is, dir, path) {
+			name = path
+		}
+	})
+	return name
+}
+
+// decides reports whether a file of .git belongs to the state of the repository.
+func decides(rel string) bool {
+	first, _, _ := strings.Cut(rel, "/")
+	switch first {
+	case "HEAD", "index", "packed-refs", "refs", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge",
+		"rebase-apply", "sequencer", "reftable", "modules":
+		return !transient(rel)
+	}
+	return false
+}
+
+// transient reports whether git writes a file of .git while it fetches, only looks, or keeps a log.
+func transient(rel string) bool {
+	switch path.Base(rel) {
+	case "FETCH_HEAD", "ORIG_HEAD", "AUTO_MERGE", "COMMIT_EDITMSG", "gc.log", "gc.pid":
+		return true
+	}
+	return strings.HasPrefix(rel, "refs/remotes/") || strings.HasPrefix(rel, "logs/") || strings.Contains(rel, "/logs/")
+}
+
+// momentary reports whether a file of .git is there only while git is at work, as a collection of garbage in the
+// background is. Made again, it would lock the repository for good.
+func momentary(name string) bool {
+	base := path.Base(name)
+	return base == "gc.pid" || strings.HasSuffix(base, ".lock") && !strings.Contains("/"+name, "/hooks/")
+}
+
+// sameState compares two files of .git, the second one as it is now. Two versions of an index are the same if they list
+// the same files: git status rewrites it with the times that it saw, and the mode that the umask of its caller gives.
+func (c *comparison) sameState(a, b *tree.File, dir, name string) bool {
+	if tree.SameFile(a, b) {
+		return true
+	}
+	if path.Base(name) != "index" || a == nil || b == nil || !a.Mode.IsRegular() || !b.Mode.IsRegular() {
+		return false
+	}
+	one, err := c.contents.Read(a)
+	if err != nil {
+		return false
+	}
+	other, err := c.read(b, name)
+	return err == nil && git.SameIndex(one, other, c.hashSize(dir))
+}
+
+// read returns the content of a file as it is now. A dry run has not kept it.
+func (c *comparison) read(is *tree.File, name string) ([]byte, error) {
+	if is.Held() {
+		return c.contents.Read(is)
+	}
+	return workspace.ReadFile(filepath.Join(c.root, filepath.FromSlash(name)), is.Size)
+}
+
+func (c *comparison) hashSize(dir string) int {
+	opened, err := git.At(filepath.Join(c.root, filepath.FromSlash(dir)))
+	if err != nil {
+		return 20
+	}
+	return opened.HashSize()
+}

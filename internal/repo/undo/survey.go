@@ -1,0 +1,184 @@
+package undo
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/kit/pathname"
+	"omniagent/internal/repo/git"
+	"omniagent/internal/repo/tree"
+)
+
+// take makes the indexes of the roots, and of the repositories outside that the first one belongs to, and keeps what
+// they need. since is an earlier snapshot of them; nil: the latest is read.
+func (p *place) take(ctx context.Context, roots []string, since []*tree.Index) ([]*tree.Index, error) {
+	return p.survey(ctx, roots, since, p.contents())
+}
+
+// survey is take, and without contents it keeps nothing.
+func (p *place) survey(ctx context.Context, roots []string, since []*tree.Index, contents *tree.Store) (
+	all []*tree.Index, err error,
+) {
+	ctx, cancel := context.WithTimeout(ctx, walkTime)
+	defer cancel()
+	tree.WithRoom(func() { all, err = p.surveyAll(ctx, roots, since, contents) })
+	return all, err
+}
+
+func (p *place) surveyAll(ctx context.Context, roots []string, since []*tree.Index, contents *tree.Store) (
+	all []*tree.Index, err error,
+) {
+	for i := 0; i < len(roots); i++ {
+		root := roots[i]
+		latest := p.latest(root)
+		o := tree.Options{
+			Store: contents, Whole: true, GitDir: i > 0, CountLimit: countLimit, Private: p.store.Private,
+			FileLimit:    cmp.Or(p.store.FileLimit, fileLimit),
+			TotalLimit:   cmp.Or(p.store.TotalLimit, totalLimit),
+			IgnoredLimit: cmp.Or(p.store.IgnoredLimit, ignoredLimit),
+		}
+		if i == 0 {
+			o.Except = p.except()
+		}
+		if i < len(since) {
+			o.Since = since[i]
+		} else {
+			o.Since, _ = tree.LoadFile(latest) // without it more is read
+		}
+		x, err := tree.Take(ctx, root, o)
+		if err != nil && !exists(root) {
+			x, err = tree.Nothing(root), nil // a turn removed the workspace, or a repository outside of it
+		}
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			x.Gaps = append(x.Gaps, unreached(x)...)
+		}
+		if contents != nil && (o.Since == nil || !exists(latest) || worthKeeping(o.Since, x)) {
+			if err := x.SaveFile(latest); err != nil {
+				return nil, err
+			}
+		}
+		if all = append(all, x); i == 0 && len(roots) == 1 {
+			roots = append(roots, outside(x)...)
+		}
+	}
+	return all, nil
+}
+
+// worthKeeping reports whether a new index should replace the old one on disk.
+func worthKeeping(old, is *tree.Index) bool {
+	if same, vague := tree.Same(old, is); same {
+		return vague > 0 // less has to be read with the new one
+	}
+	return true
+}
+
+// outside returns the repositories that are not beneath the root of an index.
+func outside(x *tree.Index) (dirs []string) {
+	x.EachRepository(func(dir, top string) {
+		if pathname.Within(x.Root, dir) || slices.Contains(dirs, dir) {
+			return
+		}
+		if opened, err := git.At(dir); err == nil && opened.Common() == dir && belongs(x.Root, top, opened) {
+			dirs = append(dirs, dir)
+		}
+	})
+	return dirs
+}
+
+// belongs reports whether a repository outside of the root is that of a working tree. Beneath the root anybody at work
+// there may have made the file or the link that says so, and name a repository where nobody but a person works: so it
+// has to name the working tree itself.
+func belongs(root, top string, r *git.Repository) bool {
+	return top == "" || r.WorkTree() == pathname.Real(filepath.Join(root, filepath.FromSlash(top)))
+}
+
+// unreached are the gaps of working trees whose repository is outside of the root, and has other working trees too or
+// does not name them.
+func unreached(x *tree.Index) (gaps []tree.Gap) {
+	x.EachRepository(func(dir, top string) {
+		opened, err := git.At(dir)
+		switch {
+		case err != nil || pathname.Within(x.Root, opened.Common()):
+		case opened.Common() != dir:
+			gaps = append(gaps, tree.Gap{Path: dir, Reason: "it is the state of git of a linked worktree"})
+		case !belongs(x.Root, top, opened):
+			why := "it is outside of the workspace, and its core.worktree is not " + top
+			gaps = append(gaps, tree.Gap{Path: dir, Reason: why})
+		}
+	})
+	return gaps
+}
+
+// except returns a func that reports whether a name in the workspace does not belong to it: the store itself, or the
+// staged file of a restore that was killed.
+func (p *place) except() func(dir, name string) bool {
+	ours := tree.Except(p.root, []string{p.store.Dir})
+	if j, interrupted, _ := p.interrupted(); interrupted {
+		return func(dir, name string) bool { return name == j.staging() || ours(dir, name) }
+	}
+	return ours
+}
+
+// latest is the file with the last index of a root.
+func (p *place) latest(root string) string { return filepath.Join(p.dir, "latest-"+key(root)) }
+
+// keepLatest keeps a snapshot that was just taken as the one before a turn. Its indexes are those that take has saved,
+// or found to be the same as before.
+func (p *place) keepLatest(id string, snapshot []*tree.Index) error {
+	for i, x := range snapshot {
+		to := p.index(id, "before", i)
+		if os.Link(p.latest(x.Root), to) == nil {
+			continue
+		}
+		if err := x.SaveFile(to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save keeps the indexes of a snapshot.
+func (p *place) save(id, which string, snapshot []*tree.Index) error {
+	for i, x := range snapshot {
+		if err := x.SaveFile(p.index(id, which, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *place) load(id, which string, n int) ([]*tree.Index, error) {
+	var all []*tree.Index
+	for i := range n {
+		x, err := tree.LoadFile(p.index(id, which, i))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+// Sentence returns what a person should know of a turn's gaps before the turn, or "" if undo covers everything.
+func Sentence(gaps []tree.Gap) string {
+	if len(gaps) == 0 {
+		return ""
+	}
+	var some []string
+	for _, g := range gaps[:min(len(gaps), 3)] {
+		some = append(some, fmt.Sprintf("%s (%s)", g.Path, g.Reason))
+	}
+	more := ""
+	if n := len(gaps) - len(some); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return "undo does not cover " + strings.Join(some, ", ") + more
+}

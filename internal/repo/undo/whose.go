@@ -1,0 +1,156 @@
+package undo
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"omniagent/internal/repo/tree"
+	"omniagent/internal/sys/touch"
+	"omniagent/internal/sys/workspace"
+)
+
+// uncertain begins the reason for a path that the turn has perhaps not changed. See Request.TakeAll.
+const uncertain = "it is not certain that the turn changed it: "
+
+// doubtsFile lists the paths of a turn that the agent has perhaps not changed, by their quoted names, with the reasons.
+const doubtsFile = "doubts.json"
+
+// doubts are those paths, by name, with the reasons.
+type doubts map[string]string
+
+// Watch says where it is known which paths the agent writes. Without it all that changes is perhaps not its own.
+func (t *Turn) Watch(w *touch.Window) { t.seen = w }
+
+// judge leaves out of the indexes what the agent has not changed, and notes what it has perhaps not changed.
+func (t *Turn) judge(before, after []*tree.Index) {
+	t.judged, t.doubts = true, doubts{}
+	t.record.Said, t.record.Under = t.seen != nil && !t.seen.Exact(), t.seen != nil && t.seen.Under()
+	contents := tree.OpenContents(t.place.contents(), t.place.objectsOf)
+	defer contents.Close()
+	for i := range before {
+		dropped := map[string]bool{}
+		whose := tree.Whose(t.seen, before[i], after[i], contents)
+		tree.Each(before[i], after[i], func(path string, _, _ *tree.File) {
+			v := whose(path)
+			switch v.By {
+			case touch.Other:
+				dropped[path] = true
+			case touch.Perhaps:
+				t.doubts[nameIn(i, t.record.Roots, path)] = v.Why
+			}
+		})
+		if len(dropped) > 0 {
+			drop := func(path string) bool { return dropped[path] }
+			before[i], after[i] = before[i].Without(drop), after[i].Without(drop)
+		}
+	}
+}
+
+// wroteObjects reports whether the agent may have changed the objects of a repository.
+func (t *Turn) wroteObjects(common string) bool {
+	if t.seen == nil {
+		return true
+	}
+	return !t.seen.Exact() || t.seen.WroteBeneath(filepath.Join(common, "objects"))
+}
+
+// keepDoubts writes the doubts of a turn.
+func (p *place) keepDoubts(id string, d doubts) error {
+	if len(d) == 0 {
+		return nil
+	}
+	quoted := make(map[string]string, len(d))
+	for name, why := range d {
+		quoted[strconv.Quote(name)] = why
+	}
+	return writeJSON(filepath.Join(p.turn(id), doubtsFile), quoted)
+}
+
+// doubtsOf reads the doubts of a turn.
+func (p *place) doubtsOf(id string) (doubts, error) {
+	path := filepath.Join(p.turn(id), doubtsFile)
+	if _, err := os.Lstat(path); workspace.Absent(err) {
+		return nil, nil
+	}
+	var quoted map[string]string
+	if err := workspace.ReadJSON(path, 1<<30, &quoted); err != nil {
+		return nil, err
+	}
+	d := make(doubts, len(quoted))
+	for name, why := range quoted {
+		if plain, err := strconv.Unquote(name); err == nil {
+			d[plain] = why
+		}
+	}
+	return d, nil
+}
+
+// neighbours are the turns that ran at the same time, as people know them, by the paths that they changed.
+type neighbours struct {
+	certain map[string]string
+	// said are those that certainly changed a path too, or whose calls are about it, where only calls say that this
+	// turn did. What an agent changes that works for another is in both records.
+	said map[string]string
+}
+
+// besides returns the neighbours of a turn.
+func (p *place) besides(r Record) neighbours {
+	records, _ := p.list() // it has been listed before
+	n := neighbours{map[string]string{}, map[string]string{}}
+	for _, other := range records {
+		if other.ID == r.ID || other.Kind != OfTurn || other.Damaged || !other.Judged || !overlap(r, other) {
+			continue
+		}
+		unsure, err := p.doubtsOf(other.ID)
+		then, errThen := p.snapshots(other)
+		if err != nil || errThen != nil {
+			continue
+		}
+		named := "the turn " + other.ID
+		if other.Run != "" {
+			named = "the run " + other.Run
+		}
+		one := r.Under && within(r, other) || other.Under && within(other, r)
+		for i := range other.Roots {
+			tree.Each(then.before[i], then.after[i], func(path string, _, _ *tree.File) {
+				name := nameIn(i, other.Roots, path)
+				why, doubted := unsure[name]
+				if !doubted {
+					n.certain[name] = named
+				}
+				said := !doubted || why == touch.Both || why == touch.Unexplained || why == touch.Untold
+				if r.Said && !one && said {
+					n.said[name] = named
+				}
+			})
+		}
+	}
+	return n
+}
+
+// shared returns why it is not certain that the turn changed a path, and whether it is only another turn's: one that
+// certainly changed it, where nothing saw this one write it.
+func (n neighbours) shared(why, name string) (reason string, foreign bool) {
+	certain, said := n.certain[name], n.said[name]
+	switch {
+	case why == "" && said != "":
+		return touch.Both + ", in " + said, false
+	case why == "" || certain == "":
+		return why, false
+	case why == touch.Both:
+		return why + ", in " + certain, false
+	}
+	return why, true
+}
+
+// within reports whether a turn ran while another one did.
+func within(a, b Record) bool { return !a.Began.Before(b.Began) && !a.Ended.After(b.Ended) }
+
+func overlap(a, b Record) bool {
+	return !a.Ended.IsZero() && !b.Ended.IsZero() && a.Began.Before(b.Ended) && b.Began.Before(a.Ended)
+}
+
+// Doubted reports whether the path was kept because the turn has perhaps not changed it.
+func (k Kept) Doubted() bool { return strings.HasPrefix(k.Reason, uncertain) }

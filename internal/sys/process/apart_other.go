@@ -1,0 +1,25 @@
+//go:build unix && !linux
+
+package process
+
+import (
+	"runtime"
+	"syscall"
+
+	"omniagent/internal/kit/fault"
+)
+
+// namespace is for Linux.
+type namespace struct{}
+
+func newNamespace() (*namespace, error) { return nil, Apart() }
+
+func (n *namespace) start(string, []string, *syscall.ProcAttr) (pid, tracked int, err error) {
+	return 0, -1, Apart()
+}
+
+func (n *namespace) kill()    {}
+func (n *namespace) dismiss() {}
+
+// Apart returns why there are no PID namespaces.
+func Apart() error { return fault.New(fault.Unsupported, "%s has no PID namespaces", runtime.GOOS) }

@@ -1,0 +1,254 @@
+package touch
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/sys/workspace"
+)
+
+// Claim is what a call of the agent says that it does to a path. It counts where nothing sees the writes, and only with
+// what the files themselves tell. Where somebody looked, a call that left its path as it found it claims nothing, and
+// each call has to find it as the snapshot, or the call before, left it. Then a change is the agent's
+//
+//   - if its calls, applied to what was there before the turn, make exactly what is there now, and one of them made it
+//     last;
+//   - if calls that were over soon name the path, its last change lies within one, and what was there before is
+//     nobody's but the snapshot's: somebody looked, or the call replaced it as a whole;
+//   - if the last call about the path says that it removes it, and it is gone; or that it moves it, and it is the same
+//     file.
+//
+// What a call may have left out explains nothing.
+type Claim struct {
+	Path         string // absolute, without links
+	Began, Ended time.Time
+	// Was and Is are what was seen there when the call began and when it was over; nil: nobody looked.
+	Was, Is *workspace.Status
+	// Edit returns what the call makes of a content; exists: there was a file. nil: its record does not say that.
+	Edit    func(content []byte, exists bool) (made []byte, is, ok bool)
+	From    string // what is moved there; "": nothing
+	Whole   bool   // what was there is replaced
+	Removes bool
+	Beneath bool // and everything beneath
+	Unsure  bool // it may not have come to that
+}
+
+// A call is recorded a moment after it began, and its files have the time of the kernel's tick.
+const (
+	late = mayBegin
+	tick = 50 * time.Millisecond
+	// soon is how long a call may take, of which is not known what it makes: others may write there meanwhile.
+	soon = 2 * time.Second
+)
+
+// Claim takes what a call says. It comes when the call is over.
+func (l *Log) Claim(c Claim) {
+	if l.above != nil {
+		l.above.Claim(c)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.windows {
+		w.said = append(w.said, c)
+	}
+}
+
+// about reports whether a claim is about a path.
+func (c *Claim) about(name string) bool {
+	return c.Path == name || c.Beneath && strings.HasPrefix(name, c.Path+"/")
+}
+
+// holds reports whether a moment lies within the call. Without a time for its begin none does.
+func (c *Claim) holds(at int64) bool { return c.from(at) && at <= c.Ended.Add(tick).UnixNano() }
+
+// Starts reports whether a moment lies so near to the begin of the call that it may have made its change by then.
+func (c *Claim) Starts(at int64) bool { return c.from(at) && at <= c.Began.Add(tick).UnixNano() }
+
+func (c *Claim) from(at int64) bool { return !c.Began.IsZero() && at >= c.Began.Add(-late).UnixNano() }
+
+// idle reports whether the call is known not to have done what it says: it has left its path as it was, or what it says
+// that it removes is still there.
+func (c *Claim) idle() bool {
+	switch {
+	case c.Was == nil || c.Is == nil:
+		return false
+	case present(*c.Is) && c.Was.Inode == c.Is.Inode && (c.Removes || c.Was.Changed == c.Is.Changed):
+		return c.Removes || !c.Starts(c.Was.Changed)
+	}
+	return !present(*c.Was) && !present(*c.Is) && !c.Starts(c.Was.Changed)
+}
+
+// claims returns what calls that may have changed a path say of it.
+func (w *Window) claims(name string) (all []Claim) {
+	for _, c := range w.said {
+		own := c.Path == name
+		if !c.about(name) || c.idle() && (own || c.Removes || c.From != "") {
+			continue
+		}
+		if !own { // somebody looked at the directory
+			c.Was, c.Is = nil, nil
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// explained says whether the agent's calls explain a change that nothing saw. It needs the lock of the log.
+func (w *Window) explained(name string, before, after Moment) Verdict {
+	was, is := before.Status(name), after.Status(name)
+	all := w.claims(name)
+	sure := slices.DeleteFunc(slices.Clone(all), func(c Claim) bool { return c.Unsure })
+	switch {
+	case is.Mode.IsDir() && !present(was) && w.saysMade(name):
+		return Verdict{By: Agent}
+	case len(all) == 0:
+		return Verdict{Perhaps, w.blind}
+	case !chained(all, was, is):
+		return Verdict{Perhaps, Both}
+	}
+	if len(sure) > 0 && edited(sure) {
+		made, known := replay(sure, name, before)
+		switch {
+		case known && agrees(made, name, was, is, after) && last(sure, is) >= 0:
+			return Verdict{By: Agent}
+		case known && len(sure) == len(all):
+			return Verdict{Perhaps, Unexplained}
+		}
+	}
+	end := all[len(all)-1]
+	switch {
+	case !present(is) && end.Removes && !end.Unsure:
+		return Verdict{By: Agent}
+	case !present(is) && !end.Removes:
+		return Verdict{Perhaps, w.blind}
+	case moved(sure, name, before, is) || len(sure) == len(all) && timely(all, name, was, is):
+		return Verdict{By: Agent}
+	}
+	return Verdict{Perhaps, Untold}
+}
+
+// chained reports whether each call that somebody looked at found the path as the snapshot, or the call before, left
+// it, and whether it is now as the last one left it.
+func chained(all []Claim, was, is workspace.Status) bool {
+	left := &was // nil: not known
+	for i, c := range all {
+		again := i > 0 && c.Began.Equal(all[i-1].Began) // it is the same call
+		if !again && left != nil && c.Was != nil && !same(*left, *c.Was) && !c.Starts(c.Was.Changed) {
+			return false
+		}
+		left = c.Is
+	}
+	return left == nil || same(*left, is)
+}
+
+// last returns which call may have made what is at a path: what is gone has no time.
+func last(all []Claim, is workspace.Status) int {
+	return slices.IndexFunc(all, func(c Claim) bool { return !present(is) || c.holds(is.Changed) })
+}
+
+// saysMade reports whether a call makes a directory, or names something in it where nobody looked.
+func (w *Window) saysMade(dir string) bool {
+	return slices.ContainsFunc(w.said, func(c Claim) bool {
+		switch {
+		case c.Removes:
+			return false
+		case c.Was == nil:
+			return c.about(dir) || strings.HasPrefix(c.Path, dir+"/")
+		}
+		return c.about(dir) && present(*c.Is) && (!present(*c.Was) || c.Starts(c.Was.Changed))
+	})
+}
+
+// edited reports whether it is said of each claim what it makes of the content.
+func edited(all []Claim) bool {
+	return !slices.ContainsFunc(all, func(c Claim) bool { return c.Edit == nil })
+}
+
+// file is what calls make of one.
+type file struct {
+	content []byte
+	exists  bool
+}
+
+// replay applies calls to what was there before.
+func replay(all []Claim, name string, before Moment) (f file, ok bool) {
+	if was := before.Status(name); present(was) {
+		if !was.Mode.IsRegular() {
+			return f, false
+		}
+		if f.content, ok = before.Content(name); !ok {
+			f.content = nil // a call that replaces it does not need that
+		}
+		f.exists = true
+	}
+	for _, c := range all {
+		if f.content, f.exists, ok = c.Edit(f.content, f.exists); !ok {
+			return f, false
+		}
+	}
+	return f, true
+}
+
+// agrees reports whether what calls made is what is there, with its mode from before.
+func agrees(made file, name string, was, is workspace.Status, after Moment) bool {
+	switch {
+	case made.exists != present(is):
+		return false
+	case !made.exists:
+		return true
+	case !is.Mode.IsRegular() || present(was) && was.Mode != is.Mode || !present(was) && is.Mode&0o111 != 0:
+		return false
+	}
+	content, ok := after.Content(name)
+	return ok && bytes.Equal(content, made.content)
+}
+
+// moved reports whether a path is, unchanged, a file that a call says it moved there.
+func moved(all []Claim, name string, before Moment, is workspace.Status) bool {
+	return slices.ContainsFunc(all, func(c Claim) bool {
+		return c.From != "" && same(before.Status(c.From+strings.TrimPrefix(name, c.Path)), is) &&
+			(c.Path != name || c.holds(is.Changed)) // what lies in a directory that is moved keeps its time
+	})
+}
+
+// replaces reports whether nothing is left of what was at a path, but its mode. Nobody knows whose a file is that is
+// moved there, nor which of those beneath a directory a call has replaced.
+func (c *Claim) replaces(name string) bool { return c.Whole && c.From == "" && c.Path == name }
+
+// timely reports whether the last change of a path lies within a call that names it, and no earlier one is of others.
+func timely(all []Claim, name string, was, is workspace.Status) bool {
+	last := last(all, is)
+	if last < 0 || slices.ContainsFunc(all, func(c Claim) bool { return c.Ended.Sub(c.Began) > soon }) {
+		return false
+	}
+	first, replaced, kept := 0, false, !present(was) || was.Mode == is.Mode
+	for i, c := range all[:last+1] { // what a call replaces as a whole is nobody's any more
+		if c.replaces(name) {
+			first, replaced = i, true
+		}
+	}
+	for i, c := range all[first : last+1] {
+		switch {
+		case c.From != "":
+			return false // moved has said no
+		case c.Was != nil: // see chained
+		case i == 0 && (replaced && kept || c.makes(was) || present(was) && same(was, withMode(is, was))):
+		case i > 0 && c.Began.Equal(all[first+i-1].Began): // it is the same call
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// makes reports whether a call has made what is at a path, or replaced what others had made there since the snapshot.
+// One that only changes a file would leave in it what a person wrote, in a file that the snapshot lacks.
+func (c *Claim) makes(was workspace.Status) bool { return !present(was) && c.Whole }
+
+// withMode is a status with the mode of another: a call that changes the mode alone leaves the rest.
+func withMode(s, mode workspace.Status) workspace.Status {
+	s.Mode = mode.Mode
+	return s
+}

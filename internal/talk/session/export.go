@@ -1,0 +1,145 @@
+package session
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/llm/model"
+)
+
+// Form is the format of an export.
+type Form string
+
+// The forms.
+const (
+	// the records of the conversation, as in the journal, without abandoned branches; large bodies are included in
+	// their lines
+	JSONL    Form = "jsonl"
+	JSON     Form = "json"     // the projection, but with all messages
+	Markdown Form = "markdown" // for people
+)
+
+// Export writes a session in a format.
+func (s Store) Export(id string, form Form, w io.Writer) error {
+	v, err := s.Show(id)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	return v.export(form, w)
+}
+
+func (v *View) export(form Form, w io.Writer) error {
+	switch form {
+	case JSONL:
+		return v.lines(context.Background(), func(e Entry, line []byte) error {
+			h, _ := parseHead(line)
+			if body := line[min(h.data, len(line)):max(h.data, len(line)-1)]; h.data > 0 {
+				if _, is := referenceOf(body); is { // the exported file must not depend on others
+					whole, err := v.fold.journal.blobs.resolve(body)
+					if err != nil {
+						return err
+					}
+					line = bytes.TrimSuffix(e.append(nil, whole), []byte("\n"))
+				}
+			}
+			_, err := w.Write(append(bytes.Clone(line), '\n'))
+			return err
+		})
+	case JSON:
+		var all []model.Message
+		for e := range v.Entries() {
+			if m, ok := e.Record.(Message); ok {
+				all = append(all, m.Message)
+			}
+		}
+		return project(v.State, consistent(all)).write(w)
+	case Markdown:
+		return v.markdown(w)
+	}
+	return fault.New(fault.ArgError, "invalid form %q", string(form)).Hint("jsonl, json or markdown")
+}
+
+func (v *View) markdown(w io.Writer) error {
+	title := cmp.Or(v.State.Title, v.State.Begin.ID)
+	p := &printer{w: w}
+	p.printf("# %s\n\n", title)
+	p.printf("- session: %s\n- model: %s (%s)\n- directory: %s\n- created: %s\n", v.State.Begin.ID, v.State.Model,
+		v.State.Provider, v.State.Begin.Cwd,
+		v.State.Begin.Created.Format(time.RFC3339))
+	for e, err := range v.Entries() {
+		if err != nil {
+			p.printf("\n*(a record cannot be read)*\n")
+			continue
+		}
+		switch r := e.Record.(type) {
+		case Message:
+			p.message(r.Message)
+		case Compacted:
+			p.printf("\n*(what was said until here was put aside for this summary)*\n")
+			p.message(r.Summary)
+		case Adopted:
+			p.printf("\n*(what follows comes from elsewhere: %s)*\n", r.From)
+		case Denied:
+			p.printf("\n*(denied: %s %s)*\n", r.Tool, r.Reason)
+		case End:
+			if end := r.Ended(); !end.OK {
+				p.printf("\n*(the turn ended with %s: %s)*\n", end.Reason, r.Error)
+			}
+		}
+	}
+	return p.err
+}
+
+// printer keeps the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}
+
+func (p *printer) message(m model.Message) {
+	who := "" // printed once, unless the message has only results of tools
+	for _, b := range m.Blocks {
+		switch b.Kind {
+		case model.Thinking:
+		case model.Call:
+			p.printf("\n**%s**\n\n", b.Name)
+			p.printf("%s\n", text.Fenced("", pretty(cmp.Or(b.Broken, string(b.Input)))))
+		case model.Result:
+			p.printf("\n**result**\n\n")
+			if b.Failed {
+				p.printf("failed\n\n")
+			}
+			p.printf("%s\n", text.Fenced("", b.Text))
+		default:
+			if who == "" {
+				who = map[model.Role]string{model.User: "User", model.Assistant: "Assistant"}[m.Role]
+				p.printf("\n## %s\n", who)
+			}
+			p.printf("\n%s\n", strings.TrimRight(inWords(b), "\n"))
+		}
+	}
+}
+
+func pretty(input string) string {
+	var v any
+	if json.Unmarshal([]byte(input), &v) != nil {
+		return input
+	}
+	text, _ := json.MarshalIndent(v, "", "  ") // what came from JSON becomes JSON
+	return string(text)
+}

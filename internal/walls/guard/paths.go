@@ -1,0 +1,181 @@
+package guard
+
+import (
+	_ "embed" // the names
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/walls/autorun"
+)
+
+// Agent has what guard needs to know about an agent.
+type Agent struct {
+	Program  string   // its name, without extension
+	Package  string   // its name in a package registry; empty: none
+	Settings []string // names in a workspace that decide what it does
+	Private  []string // beneath the home directory: its logins and conversations
+}
+
+// Agents are the agents of this program.
+type Agents []Agent
+
+//go:embed credentials.txt
+var credentials string
+
+// Protected lists the names in a workspace that only a person may change: those of package autorun, and the settings of
+// agents. A directory stands for all beneath it.
+func (a Agents) Protected() []string { return append(autorun.Names(), a.settings()...) }
+
+func (a Agents) settings() (names []string) {
+	for _, one := range a {
+		names = append(names, one.Settings...)
+	}
+	return names
+}
+
+// Credentials lists the files and directories beneath home that no tool reads. A directory stands for everything in it.
+func (a Agents) Credentials(home string) []string {
+	if home == "" {
+		return nil
+	}
+	names := slices.Collect(strings.Lines(credentials))
+	for _, one := range a {
+		names = append(names, one.Private...)
+	}
+	paths := make([]string, len(names))
+	for i, name := range names {
+		paths[i] = filepath.Join(home, filepath.FromSlash(strings.TrimSuffix(name, "\n")))
+	}
+	return paths
+}
+
+// resolve makes a path absolute, from dir. It does not resolve links.
+func resolve(dir, path string) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return filepath.Clean(path)
+}
+
+// foldedWithin is pathname.Within as on a file system that ignores case. It compares the texts alone, because folding
+// may make a name such as "..:x" one that leads upwards.
+func foldedWithin(dir, path string) bool {
+	dir, path = autorun.Fold(dir), autorun.Fold(path)
+	separator := string(filepath.Separator)
+	return dir != "" && (dir == path || strings.HasPrefix(path, strings.TrimSuffix(dir, separator)+separator))
+}
+
+// foreign reports whether path is written for another system: C:\x and \\host\x name no file here, but they name one
+// there.
+func foreign(path string) bool {
+	if strings.HasPrefix(path, `\`) {
+		return true
+	}
+	return filepath.VolumeName(path) == "" && len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/')
+}
+
+// alias reports whether path leads through the kernel's views of a process: its root, its directory, its files, its
+// environment.
+func alias(path string) bool {
+	elements := strings.Split(filepath.ToSlash(path), "/")
+	if len(elements) < 3 || elements[0] != "" || (elements[1] != "proc" && elements[1] != "dev") {
+		return false
+	}
+	if elements[1] == "dev" {
+		return elements[2] == "fd" && len(elements) > 3 && elements[3] != "0" && elements[3] != "1" &&
+			elements[3] != "2"
+	}
+	return slices.ContainsFunc(elements[2:], func(e string) bool {
+		return slices.Contains([]string{"root", "cwd", "fd", "environ", "mem", "map_files", "exe", "kcore", "task"}, e)
+	})
+}
+
+// credential reports whether path is a credential or beneath one or, with whole, contains one.
+func (p Place) credential(path string, whole bool) bool {
+	if !foldedWithin(p.Home, path) {
+		return whole && p.Home != "" && foldedWithin(path, p.Home)
+	}
+	return slices.ContainsFunc(p.Agents.Credentials(p.Home), func(secret string) bool {
+		return foldedWithin(secret, path) || whole && foldedWithin(path, secret)
+	})
+}
+
+// Write reports whether a tool for files may change path. It judges only the place: whether changing a file of the
+// workspace needs a question depends on the mode.
+func (s Set) Write(path string, p Place) Verdict {
+	switch {
+	case strings.TrimSpace(path) == "":
+		return one(Ask, path, "no path is named")
+	case strings.ContainsFunc(path, control):
+		return barred(path, "the path has control characters")
+	case foreign(path):
+		return barred(path, "the path is outside the workspace")
+	}
+	full := resolve(p.Dir, path)
+	if p.credential(full, false) {
+		return barred(path, "credentials are kept there")
+	}
+	root := p.root(full)
+	if root == "" {
+		return barred(path, "the path is outside the workspace; --add-dir DIR opens a directory")
+	}
+	name := p.Agents.protectedName(full, root)
+	if name == "" && (inRepository(full, root) || p.InGit != nil && p.InGit(full)) {
+		name = ".git"
+	}
+	why := name + autorun.DecidesLater
+	if name == "" {
+		if why = p.later(full, true); why == "" {
+			return Verdict{}
+		}
+	}
+	v := one(Ask, path, why) // a person may have a reason, and looks at it
+	v.Firm = true
+	return v
+}
+
+// later returns why a path that no name protects is run or obeyed later all the same, or "". above: what holds such a
+// path counts too.
+func (p Place) later(full string, above bool) string {
+	if p.Kept != nil {
+		for _, kept := range p.Kept() {
+			if foldedWithin(kept, full) || above && foldedWithin(full, kept) {
+				return kept + autorun.KeptBecause
+			}
+		}
+	}
+	if p.Fresh != nil {
+		return p.Fresh(full)
+	}
+	return ""
+}
+
+// protectedName returns the protected name that a path in the workspace is or is beneath, or "".
+func (a Agents) protectedName(full, root string) string {
+	return autorun.Policy{Root: root, Names: a.settings()}.Named(full)
+}
+
+// inRepository reports whether a path is in the directory of git: its own commands write there, and tools for files
+// need not.
+func inRepository(full, root string) bool {
+	rel, err := filepath.Rel(root, full)
+	return err == nil && slices.Contains(strings.Split(autorun.Fold(rel), string(filepath.Separator)), ".git")
+}
+
+// Read reports whether a tool may read path, which it may not where credentials are.
+func (s Set) Read(path string, p Place) Verdict {
+	if strings.ContainsFunc(path, control) {
+		return barred(path, "the path has control characters")
+	}
+	full := resolve(p.Dir, path)
+	if p.credential(full, false) {
+		return barred(path, "credentials are kept there")
+	}
+	if alias(full) {
+		return barred(path, "it is a second way to files and variables of processes")
+	}
+	return Verdict{}
+}
+
+func control(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }

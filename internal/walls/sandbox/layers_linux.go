@@ -1,0 +1,47 @@
+package sandbox
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"omniagent/internal/kit/pathname"
+
+	"golang.org/x/sys/unix"
+)
+
+// LayersAt returns what mount tables call the layers in which a directory lies; "": it lies in none. Most
+// directories need no look at the mount table for that.
+func LayersAt(dir string) string {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err == nil && s.Type != unix.OVERLAYFS_SUPER_MAGIC {
+		return ""
+	}
+	_, in := MountsBeneath(dir)
+	return in
+}
+
+// MountsBeneath returns the directories beneath one at which something is mounted, and what the directory itself lies
+// in, as mount tables call it.
+func MountsBeneath(dir string) (at []string, in string) {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, ""
+	}
+	depth := 0
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		rest := slices.Index(fields, "-")
+		if rest < 5 || len(fields) <= rest+2 {
+			continue
+		}
+		path := unescaped(fields[4])
+		if path != dir && pathname.Within(dir, path) {
+			at = append(at, path)
+		}
+		if pathname.Within(path, dir) && len(path) >= depth {
+			in, depth = unescaped(fields[rest+2]), len(path)
+		}
+	}
+	return at, in
+}

@@ -1,0 +1,288 @@
+package sandbox
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/kit/pathname"
+	"omniagent/internal/sys/workspace"
+	"omniagent/internal/walls/autorun"
+)
+
+// Git's configuration names further files from which git runs something: a directory of hooks, included configuration,
+// programs of filters. A repository in the workspace has a configuration of its own.
+
+const (
+	mostIncludes     = 32      // files of configuration that are read for one repository
+	longestConfig    = 1 << 20 // bytes of such a file
+	mostDirectories  = 20000   // that are looked at for repositories
+	deepRepositories = 8       // levels of directories
+	fewRepositories  = 12      // in which all names are protected
+)
+
+// Repositories returns the work trees beneath root that have a git directory of their own, and bare repositories,
+// without root itself. whole is false if there may be more than it looked at. It looks at each package that npm
+// installed, but not at what is in it.
+func Repositories(root string) (found []string, whole bool) {
+	whole = true
+	seen := 0
+	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		dir := filepath.Dir(path)
+		switch {
+		case path == root || err != nil && entry == nil:
+			return nil
+		case entry.Name() == ".git":
+			if dir != root {
+				found = append(found, dir)
+			}
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+		case entry.Name() == "HEAD" && dir != root && isGitDir(dir):
+			found = append(found, dir)
+			return fs.SkipDir
+		case !entry.IsDir():
+		case entry.Name() == "node_modules":
+			found = append(found, packages(path)...)
+			return fs.SkipDir
+		case seen >= mostDirectories || strings.Count(path[len(root):], string(filepath.Separator)) > deepRepositories:
+			whole = false
+			return fs.SkipDir
+		default:
+			seen++
+		}
+		return nil
+	})
+	return found, whole
+}
+
+// packages returns the installed packages that have a git directory, also those beneath other packages.
+func packages(dir string) (found []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		switch {
+		case !entry.IsDir():
+		case strings.HasPrefix(entry.Name(), "@"): // the packages of an organization
+			found = append(found, packages(path)...)
+		default:
+			if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil {
+				found = append(found, path)
+			}
+			found = append(found, packages(filepath.Join(path, "node_modules"))...)
+		}
+	}
+	return found
+}
+
+// Aliases returns the paths beneath root that only a person may change although their names do not say so: where .git
+// leads, what the links in protected directories lead to, and what git's configuration there, or one of the user's,
+// names as hooks, configuration or programs; what protected files name, and where start-up places lead.
+func Aliases(root string, protected, user, started []string) (paths []string) {
+	p := Policy{Root: root, GitConfig: user, Obeyed: protected, Started: started}
+	all := append(p.git(root), p.pointers(root, "")...)
+	if up := enclosing(root); up != "" {
+		all = append(all, p.pointers(root, up)...)
+	}
+	named := filepath.Join(root, ".git")
+	for _, k := range all {
+		if path := k.path(); !pathname.Within(named, path) {
+			paths = append(paths, path)
+		}
+	}
+	for _, name := range protected {
+		all = append(all, kept{base: root, name: name})
+	}
+	for _, k := range all {
+		for _, link := range linksIn(k.path(), deepLinks) {
+			if real, err := filepath.EvalSymlinks(link); err == nil && real != root && pathname.Within(root, real) {
+				paths = append(paths, real)
+			}
+		}
+	}
+	return paths
+}
+
+// deepLinks is how many levels of a protected directory are searched for links.
+const deepLinks = 3
+
+// linksIn returns the links in a directory. A hook, for example, is often a link to a script of the work tree.
+func linksIn(dir string, levels int) (links []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		switch {
+		case entry.Type()&fs.ModeSymlink != 0:
+			links = append(links, path)
+		case entry.IsDir() && levels > 1:
+			links = append(links, linksIn(path, levels-1)...)
+		}
+	}
+	return links
+}
+
+// many reports whether there are too many repositories to look for each protected name in each of them whenever a
+// command begins. What does not exist there is not protected then.
+func (p Policy) many() bool { return len(p.Repositories) > fewRepositories }
+
+// nested returns the names that commands cannot change in a repository beneath a workspace: what git runs there, and
+// the protected names.
+func (p Policy) nested(root, tree string) (all []kept) {
+	rel, within := pathname.In(root, tree)
+	if !within || rel == "." {
+		return nil
+	}
+	if info, err := os.Lstat(filepath.Join(tree, ".git")); err == nil {
+		if info.Mode().IsRegular() {
+			all = append(all, kept{base: root, name: filepath.Join(rel, ".git")})
+		}
+		all = append(all, p.git(tree)...)
+	} else if isGitDir(tree) {
+		all = append(all, gitNames(root, rel)...)
+	}
+	for _, name := range p.Protected {
+		if strings.HasPrefix(name, ".git/") && name != ".git/info/attributes" {
+			continue // gitNames knows better what git itself has to write
+		}
+		name = filepath.Join(rel, filepath.Clean(name))
+		if _, err := os.Lstat(filepath.Join(root, name)); err == nil || !p.many() {
+			all = append(all, kept{base: root, name: name})
+		}
+	}
+	return append(append(all, bareName(root, rel)...), p.pointers(root, rel)...)
+}
+
+// pointers returns what protected files of a work tree and the configuration of git there name, and where start-up
+// places lead, as far as commands could write it.
+func (p Policy) pointers(root, rel string) (all []kept) {
+	tree := filepath.Join(root, rel)
+	files := slices.Clone(p.GitConfig)
+	for _, dir := range repository(tree) {
+		files = append(files, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"))
+	}
+	add := func(path string, lock bool) {
+		if base, name, ok := p.locate(path); ok && name != "." {
+			all = append(all, kept{base: base, name: name, lock: lock})
+		}
+	}
+	var followed []string // directories of hooks
+	for _, dir := range repository(tree) {
+		followed = append(followed, filepath.Join(dir, "hooks"))
+	}
+	for i := 0; i < len(files) && i < mostIncludes; i++ {
+		for _, s := range gitSettings(files[i]) {
+			switch {
+			case slices.Contains([]string{"core.hookspath", "core.attributesfile", "init.templatedir"}, s.key):
+				path := homely(s.value, tree)
+				if add(path, false); s.key == "core.hookspath" {
+					followed = append(followed, path)
+				}
+			case s.key == "include.path" || strings.HasPrefix(s.key, "includeif.") && strings.HasSuffix(s.key, ".path"):
+				path := homely(s.value, filepath.Dir(files[i]))
+				add(path, true)
+				files = append(files, path)
+			case !isData(s.key):
+				for _, path := range autorun.Files(s.value, tree) {
+					add(path, false)
+				}
+			}
+		}
+	}
+	for _, path := range append(autorun.Pointers(root, tree, p.Obeyed, followed), p.Started...) {
+		add(path, false)
+	}
+	return all
+}
+
+// homely makes a path of a configuration absolute, as git does.
+func homely(path, base string) string {
+	if rest, found := strings.CutPrefix(path, "%(prefix)/"); found {
+		return filepath.Join(gitPrefix(), rest)
+	}
+	return filepath.Clean(autorun.Homely(path, base))
+}
+
+// gitPrefix returns the directory in which git is installed.
+func gitPrefix() string {
+	program, err := exec.LookPath("git")
+	if err == nil {
+		program, err = filepath.EvalSymlinks(program)
+	}
+	if err != nil {
+		return "/usr"
+	}
+	return filepath.Dir(filepath.Dir(program))
+}
+
+// isData reports whether git takes the value of a key as data, and runs nothing of it. Of all other keys it may.
+func isData(key string) bool {
+	section, name := key[:strings.IndexByte(key, '.')], key[strings.LastIndexByte(key, '.')+1:]
+	switch section {
+	case "branch", "user", "author", "committer":
+		return true
+	case "remote", "submodule":
+		return slices.Contains([]string{"fetch", "push", "url", "pushurl", "path", "branch"}, name)
+	}
+	return slices.Contains([]string{
+		"blame.ignorerevsfile", "commit.template", "core.excludesfile", "diff.orderfile", "fetch.fsck.skiplist",
+		"format.signaturefile", "fsck.skiplist", "mailmap.file", "receive.fsck.skiplist",
+	}, key)
+}
+
+// setting is a line of a configuration; the key is in lower case.
+type setting struct{ key, value string }
+
+// gitSettings returns the settings of a file. What git would not accept is read as well as possible.
+func gitSettings(path string) (all []setting) {
+	file, _, err := workspace.OpenRegular(path) // not a pipe, which a command may have put there
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	data, _ := io.ReadAll(io.LimitReader(file, longestConfig))
+	text := strings.TrimPrefix(string(data), "\uFEFF")
+	section := ""
+	for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\\\n", "")) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			name, rest, found := strings.Cut(line[1:], "]")
+			for found && strings.Count(name, `"`)%2 == 1 && strings.Contains(rest, "]") { // the name has a bracket
+				more, after, _ := strings.Cut(rest, "]")
+				name, rest = name+"]"+more, after
+			}
+			name = strings.NewReplacer(`"`, "", " ", ".", "\t", ".").Replace(strings.TrimSpace(name))
+			section, line = strings.ToLower(name), strings.TrimSpace(rest)
+		}
+		key, value, found := strings.Cut(line, "=")
+		if key = strings.ToLower(strings.TrimSpace(key)); !found || key == "" || key[0] == '#' || key[0] == ';' {
+			continue
+		}
+		all = append(all, setting{section + "." + key, gitValue(strings.TrimSpace(value))})
+	}
+	return all
+}
+
+// gitValue returns a value without quotes, escapes and the comment behind it.
+func gitValue(s string) string {
+	var b strings.Builder
+	quoted := false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(strings.NewReplacer("n", "\n", "t", "\t", "b", "\b").Replace(s[i : i+1])[0])
+		case !quoted && (c == '#' || c == ';'):
+			return strings.TrimSpace(b.String())
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}

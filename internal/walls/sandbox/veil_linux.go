@@ -1,0 +1,367 @@
+package sandbox
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"omniagent/internal/kit/pathname"
+
+	"golang.org/x/sys/unix"
+)
+
+// A repository can take over an agent by files that the agent reads as its own configuration. Their names do not exist
+// for the agent's program: seccomp holds each call that looks at a path, and a supervisor answers ENOENT where the path
+// is one of these names. The decision falls anew at each look, so that a file which appears in the middle counts too.
+//
+//	agent ── open, stat, readlink … ─▶ seccomp holds the call
+//	supervisor ◀─ notification ── path ─▶ one of the names? by the agent's own program? ─▶ ENOENT
+//	                                      else ─▶ the kernel goes on
+//
+// The agent is honest, and the repository is not: so it does not matter that a path can change after the look, or that
+// another program, such as git or a shell, sees the files.
+//
+// A look that is held takes longer than the agent's own work for it, so only those are held that matter. Where one of
+// the names is there when the agent begins, all are: an agent that can see a file and not read it takes that for an
+// error. Otherwise only calls that open a file or enter a directory are held, and a name that appears later can be
+// seen, but nothing behind it.
+type veiled struct {
+	supervisor
+	names    [][]string // the elements of each
+	makes    [][]string
+	reviewed map[string]string
+	own      []string // what the agent finds anyway
+	shells   []string
+	first    atomic.Int64 // the process that was started; 0: not yet
+	ran      []string     // programs, and directories with such, that turned out to be the agent's own
+}
+
+// veil puts this thread behind a filter. If there are names to hide, the filter holds the looks, and veil starts what
+// answers them.
+func veil(o *order) (*veiled, error) {
+	v := &veiled{
+		reviewed: o.Reviewed, own: slices.Concat(o.Mine, o.Files, o.Readers), shells: o.Shells,
+	}
+	hides := len(o.Veiled) > 0 && (len(o.Readers) > 0 || o.Trial)
+	if !hides && o.Ledger == 0 {
+		return v, install(agentFilter(veilsNothing, false))
+	}
+	v.ledger, v.roots = o.openLedger(), realPaths(append([]string{o.Root}, o.Write...))
+	for _, name := range o.Veiled {
+		v.names = append(v.names, strings.Split(name, "/"))
+	}
+	for _, name := range o.OwnSettings {
+		v.makes = append(v.makes, strings.Split(name, "/"))
+	}
+	held := veilsOpening
+	if !hides {
+		held = veilsNothing
+	} else if v.anyThere(append([]string{o.Dir, o.Root}, o.Write...)) {
+		held = veilsAll
+	}
+	// The thread that answers begins before the filter: it keeps the privileges, and its own looks are not held. It is
+	// the only one, since the kernel would wake all of them for each look.
+	listeners, begun := make(chan int), make(chan bool)
+	go v.serve(listeners, begun)
+	<-begun
+	listener, err := listenTo(agentFilter(held, o.Ledger > 0))
+	if err != nil {
+		return nil, err
+	}
+	v.listener = listener
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), ioctlFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	listeners <- listener
+	return v, nil
+}
+
+// anyThere reports whether the agent's program would find one of the names in a directory, or above it.
+func (v *veiled) anyThere(dirs []string) bool {
+	for _, dir := range dirs {
+		for at := dir; ; at = filepath.Dir(at) {
+			for _, name := range v.names {
+				path := filepath.Join(at, filepath.Join(name...))
+				if unix.Faccessat(unix.AT_FDCWD, path, unix.F_OK, unix.AT_SYMLINK_NOFOLLOW) != unix.ENOENT &&
+					!v.finds(path) {
+					return true
+				}
+			}
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+	}
+	return false
+}
+
+// veiling says which looks at a path a filter holds.
+type veiling int
+
+const (
+	veilsNothing veiling = iota
+	veilsOpening         // a file, or enter a directory
+	veilsAll
+)
+
+// agentFilter returns the filter for an agent. Calls that reach a file without a path of it do not exist. With a ledger
+// it also holds what writes.
+func agentFilter(what veiling, ledger bool) []unix.SockFilter {
+	machine, oldOpen, old := oldLooks()
+	if machine == 0 {
+		return nil
+	}
+	calls := map[uint32][]unix.SockFilter{}
+	held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
+	if ledger {
+		bpfWriting(calls)
+		bpfModes(calls)
+		calls[unix.SYS_OPENAT2] = held
+	}
+	if what >= veilsOpening {
+		for _, n := range append(oldOpen, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_CHDIR) {
+			calls[n] = held
+		}
+	}
+	if what >= veilsAll {
+		for _, n := range append(old, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_READLINKAT) {
+			calls[n] = held
+		}
+		// A look without a path is at what is open already.
+		calls[newfstatat] = bpfOneOf(3, 0, []uint32{unix.AT_EMPTY_PATH}, bpfAllow(), held)
+		calls[unix.SYS_STATX] = bpfOneOf(2, 0, []uint32{unix.AT_EMPTY_PATH}, bpfAllow(), held)
+	}
+	private := privateCalls{unix.SYS_IOCTL, [3]uint32{unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY}}
+	private.refuse(calls)
+	// From programs for 32 bits no names are hidden: an agent's own program is never one.
+	narrow, numbers := narrowMachine()
+	others := map[uint32][]unix.SockFilter{}
+	numbers.refuse(others)
+	missing := bpfRefuse(unix.ENOSYS)
+	return filterOf(machine, calls, missing, filterOf(narrow, others, missing, missing))
+}
+
+// privateCalls are the numbers of calls by which a program reaches what belongs to a person.
+type privateCalls struct {
+	ioctl uint32
+	keys  [3]uint32
+}
+
+// refuse refuses keys of the user, and input put into the terminal of a person. Each machine has the same numbers for
+// io_uring, which would make calls that no filter sees.
+func (p privateCalls) refuse(calls map[uint32][]unix.SockFilter) {
+	refuse := bpfRefuse(unix.EPERM)
+	for _, n := range p.keys {
+		calls[n] = refuse
+	}
+	calls[p.ioctl] = bpfOneOf(1, 0, []uint32{unix.TIOCSTI, unix.TIOCLINUX}, refuse, bpfAllow())
+	for _, n := range []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
+		calls[n] = bpfRefuse(unix.ENOSYS)
+	}
+}
+
+func (v *veiled) serve(listeners <-chan int, begun chan<- bool) {
+	runtime.LockOSThread()
+	begun <- true
+	<-listeners
+	r := v.newRequest()
+	for n := new(notification); ; *n = (notification{}) {
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(v.listener), ioctlReceive, uintptr(unsafe.Pointer(n)))
+		switch errno {
+		case 0:
+			r.id, r.pid = n.id, int(n.pid)
+			r.answer = answer{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+			if v.hides(r, n) {
+				r.answer = answer{id: n.id, errno: -int32(unix.ENOENT)}
+			} else if v.ledger != nil {
+				r.enter(n)
+			}
+			r.send(&r.answer)
+		case unix.EINTR, unix.ENOENT:
+		default:
+			return
+		}
+	}
+}
+
+// hides reports whether a look finds nothing.
+func (v *veiled) hides(r *request, n *notification) bool {
+	if d, known := deedOf(n.number, n.args); known && d.act != opensFile {
+		return false // it changes a name or a mode, and is held for the ledger alone
+	}
+	dir, at := here, n.args[0]
+	if !looksHere(n.number) {
+		dir, at = int32(uint32(n.args[0])), n.args[1]
+	}
+	path, err := r.text(at)
+	if err != nil || !v.mayName(path) {
+		return false
+	}
+	if !filepath.IsAbs(path) {
+		base, err := r.lookedFrom(dir)
+		if err != nil {
+			return false
+		}
+		path = filepath.Join(base, path)
+	}
+	path = filepath.Clean(path)
+	return !v.finds(path) && v.reads(r) && !(opensNothing(n.number) && isEmpty(path))
+}
+
+// isEmpty reports whether a path is an empty regular file. Claude Code's own sandbox creates empty files to keep others
+// from appearing, and removes those that it finds. An empty file cannot take over an agent.
+func isEmpty(path string) bool {
+	var st unix.Stat_t
+	return unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0
+}
+
+// mayName is a quick look at the text of a path: whether the last element of a name is in it. What is reviewed is also
+// found from its own directory, and so are the files next to it.
+func (v *veiled) mayName(path string) bool {
+	return len(v.reviewed) > 0 && !filepath.IsAbs(path) || v.hasName(path)
+}
+
+// hasName reports whether the last element of a name is in a text.
+func (v *veiled) hasName(text string) bool {
+	return slices.ContainsFunc(v.names, func(name []string) bool { return strings.Contains(text, name[len(name)-1]) })
+}
+
+// lookedFrom returns the directory at which a relative path begins.
+func (r *request) lookedFrom(dir int32) (string, error) {
+	proc, err := r.proc()
+	if err != nil {
+		return "", err
+	}
+	name := proc + "/cwd"
+	if dir != unix.AT_FDCWD {
+		name = proc + "/fd/" + strconv.Itoa(int(dir))
+	}
+	return os.Readlink(name)
+}
+
+// finds reports whether a path has none of the names in it, or leads to what the agent may find.
+func (v *veiled) finds(path string) bool {
+	if rest, is := v.inOwn(path); is && !v.hasName(rest) { // most: its settings have the names of a repository's
+		return true
+	}
+	elements := strings.Split(path, "/")
+	for _, name := range v.names {
+		for i := 1; i+len(name) <= len(elements); i++ {
+			if !slices.Equal(elements[i:i+len(name)], name) || v.isMade(elements[i:]) {
+				continue
+			}
+			above, err := filepath.EvalSymlinks("/" + strings.Join(elements[1:i], "/"))
+			if err != nil {
+				continue
+			}
+			at := filepath.Join(above, strings.Join(elements[i:], "/"))
+			if _, is := v.inOwn(at); !is && !v.isReviewed(at) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// inOwn reports whether a path lies in what belongs to the agent, and returns what follows.
+func (v *veiled) inOwn(path string) (rest string, is bool) {
+	for _, own := range v.own {
+		if rest, is = strings.CutPrefix(path, own); is && (rest == "" || rest[0] == '/') {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+// isMade reports whether elements are those of a name that the agent makes, or lead beneath one.
+func (v *veiled) isMade(elements []string) bool {
+	return slices.ContainsFunc(v.makes, func(name []string) bool {
+		return len(elements) >= len(name) && slices.Equal(elements[:len(name)], name)
+	})
+}
+
+// isReviewed reports whether a file has the content that a person has reviewed, or such a file lies beneath it.
+func (v *veiled) isReviewed(path string) bool {
+	for file, sum := range v.reviewed {
+		if file != path {
+			if pathname.Within(path, file) {
+				return true
+			}
+			continue
+		}
+		parent, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return false
+		}
+		data, err := readAt(parent, filepath.Base(path))
+		_ = unix.Close(parent)
+		return err == nil && fmt.Sprintf("%x", sha256.Sum256(data)) == sum
+	}
+	return false
+}
+
+// reads reports whether the caller is the agent's own program. What was found in PATH may be a script or a shim that
+// executes the program proper, which no look at files tells. So what the processes execute that were started to be the
+// agent counts too.
+func (v *veiled) reads(r *request) bool {
+	proc, err := r.proc()
+	if err != nil {
+		return true
+	}
+	program, err := os.Readlink(proc + "/exe")
+	if err != nil || v.isOwn(program) {
+		return true
+	}
+	v.learn(proc)
+	return v.isOwn(program)
+}
+
+func (v *veiled) isOwn(program string) bool {
+	return first(v.own, program) != "" || first(v.ran, program) != ""
+}
+
+// learn notes what the process that was started executes, what shells in its place have started, and the packages that
+// these run. proc is a process beneath them.
+func (v *veiled) learn(proc string) {
+	above := []string{proc}
+	for main := v.first.Load(); ; {
+		status := above[len(above)-1] + "/status"
+		parent := statusField(status, "PPid")
+		if parent == "" || parent == "0" {
+			return // it has lost its parents
+		}
+		if parent == strconv.Itoa(os.Getpid()) {
+			if main != 0 && statusField(status, "Tgid") != strconv.FormatInt(main, 10) {
+				return
+			}
+			break
+		}
+		above = append(above, "/proc/"+parent)
+	}
+	for _, proc := range slices.Backward(above) {
+		program, err := os.Readlink(proc + "/exe")
+		if err != nil {
+			return
+		}
+		if !v.isOwn(program) {
+			v.ran = append(v.ran, program)
+		}
+		text, _ := os.ReadFile(proc + "/cmdline")
+		for argument := range strings.SplitSeq(string(text), "\x00") {
+			if !filepath.IsAbs(argument) {
+				continue
+			}
+			if dir := pathname.Packages(pathname.Real(argument)); dir != "" && !v.isOwn(dir) {
+				v.ran = append(v.ran, dir)
+			}
+		}
+		if !slices.Contains(v.shells, program) {
+			return
+		}
+	}
+}

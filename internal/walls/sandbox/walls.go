@@ -1,0 +1,107 @@
+package sandbox
+
+import (
+	"sync"
+
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/sys/process"
+)
+
+// Walls is a sandbox for commands. Its methods may be called from several goroutines.
+type Walls struct {
+	policy Policy
+	claim  Claim
+	system wallsOf // the part for this system
+	seen   Watcher // nil: nobody wants to know what is written
+
+	refused func(path string) // see Options
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// Claim says what a sandbox enforces, and lists what it does not.
+type Claim struct {
+	Tier    Tier     `json:"tier"`
+	Name    string   `json:"name"`    // of the tier
+	Network string   `json:"network"` // "off", "on" or "hosts"
+	Holes   []string `json:"holes"`   // each a phrase
+}
+
+// Open builds a sandbox of the report's tier, or of a weaker one if Options say so, and tries to break out of it: it
+// fails if one attempt succeeds. The running program has to call IsStage.
+func Open(p Policy, r Report, o Options) (*Walls, error) {
+	tier := r.Tier
+	if o.Tier != None {
+		tier = o.Tier
+	}
+	if tier == None || r.Tier == None || tier < r.Tier {
+		return nil, noWalls(r)
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	w := &Walls{
+		policy: p, claim: Claim{Tier: tier, Name: tier.String(), Network: p.Network.name()}, refused: o.Refused,
+		seen: o.Watcher,
+	}
+	if err := w.open(r, o); err != nil {
+		w.release()
+		return nil, err
+	}
+	return w, nil
+}
+
+// noWalls is the error that says what is missing.
+func noWalls(r Report) error {
+	f := fault.New(fault.Down, "no walls can be built around commands here").With("system", r.OS)
+	for _, fact := range r.Facts {
+		if fact.OK {
+			continue
+		}
+		f = fault.New(fault.Down, "no walls can be built around commands here: %s: %s", fact.Name, fact.Detail).
+			With("system", r.OS).With("missing", fact.Name)
+		if fact.Fix != "" {
+			return f.Hint("What would make it so: %s.", fact.Fix)
+		}
+		break
+	}
+	return f.Hint("Run: omniagent doctor")
+}
+
+// Claim returns what this sandbox enforces.
+func (w *Walls) Claim() Claim { return w.claim }
+
+// Plan returns the plan to run a program in the sandbox. It has to be started, because what was prepared for it is
+// released when it ends.
+func (w *Walls) Plan(p process.Plan) (process.Plan, error) { return w.planned(p, w.policy.Network) }
+
+// PlanOpen is Plan with all of the network, which a person has opened for this program.
+func (w *Walls) PlanOpen(p process.Plan) (process.Plan, error) {
+	return w.planned(p, Network{Open: true})
+}
+
+func (w *Walls) planned(p process.Plan, network Network) (process.Plan, error) {
+	w.mu.Lock()
+	closed := w.closed
+	w.mu.Unlock()
+	if closed {
+		return process.Plan{}, fault.New(fault.Interrupted, "the walls are closed: no command is started any more")
+	}
+	if w.claim.Tier == Seatbelt && w.seen != nil {
+		w.seen.Unseen(unseenReason)
+	}
+	return w.plan(p, network)
+}
+
+// Close releases everything. Commands that still run stay in the sandbox.
+func (w *Walls) Close() error {
+	w.mu.Lock()
+	again := w.closed
+	w.closed = true
+	w.mu.Unlock()
+	if again {
+		return nil
+	}
+	return w.release()
+}

@@ -1,0 +1,68 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"omniagent/internal/kit/fault"
+)
+
+// Advised returns what went wrong, with a suggestion that holds a command of ours; nil if nothing did, or a person has
+// to answer.
+func (r Record) Advised() *fault.Fault {
+	if r.Result == nil || r.Result.Fault == nil || r.State == NeedsInput || r.ID == "" {
+		return nil
+	}
+	const ours = "omniagent "
+	f := *r.Result.Fault
+	if r.Unkept {
+		f.Suggestion = cmp.Or(f.Suggestion, f.Code.Entry().NextStep)
+		return &f
+	}
+	retry := ours + "runs retry " + r.ID
+	words := strings.TrimSuffix(cmp.Or(f.Suggestion, f.Code.Entry().NextStep), ".")
+	switch {
+	case f.FixCommand != "":
+		if words = strings.TrimSuffix(f.Suggestion, "."); !strings.Contains(words, f.FixCommand) {
+			words = strings.TrimPrefix(words+": "+f.FixCommand, ": ")
+		}
+		words += "; then: " + retry
+	case strings.Contains(words, ours):
+		words = strings.ReplaceAll(words, ours+"runs retry RUN", retry)
+		agent := "NAME"
+		if n := len(r.Attempts); n > 0 {
+			agent = r.Attempts[n-1].Agent
+		} else if len(r.Agents) > 0 {
+			agent = r.Agents[0]
+		}
+		words = strings.ReplaceAll(words, "allow NAME", "allow "+agent)
+	default:
+		next := r.command(f.Code, retry)
+		if next == retry && !strings.Contains(words, "again") { // the words are about something else to do first
+			words += "; then"
+		}
+		words += ": " + next
+	}
+	f.Suggestion = words
+	return &f
+}
+
+// command is what helps first where the words name no command.
+func (r Record) command(code fault.Code, retry string) string {
+	logs, diff := "omniagent runs logs "+r.ID, "omniagent runs diff "+r.ID
+	switch code {
+	case fault.TimedOut:
+		longer := max(2*r.Timeout, 2*time.Hour).Round(time.Hour)
+		return fmt.Sprintf("%s; then: %s --timeout %.0fh", diff, retry, longer.Hours())
+	case fault.Stalled, fault.Interrupted, fault.UnknownOutcome:
+		return diff + "; then: " + retry
+	case fault.AgentFailed, fault.APIError, fault.AgentUsage, fault.Blocked, fault.NoAnswer, fault.SchemaUnmet,
+		fault.OutputLimit:
+		return logs
+	case fault.ModelRefused, fault.ContextFull, fault.Repeated, fault.PromptTooLong: // another task
+		return "omniagent runs show " + r.ID
+	}
+	return retry
+}

@@ -1,0 +1,150 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/text"
+)
+
+// identity identifies a call by all that the agent shows of it, but for how it describes it to a person. words count
+// where nothing else does.
+func identity(c *event.Call, words string) string {
+	var input map[string]json.RawMessage
+	shown := bytes.TrimSpace(c.Input)
+	if json.Unmarshal(shown, &input) == nil {
+		delete(input, "description")
+		shown, _ = json.Marshal(input) // it sorts the members
+	}
+	if len(shown) > 0 || c.Command != "" {
+		words = ""
+	}
+	h := sha256.New()
+	for _, part := range []string{c.Name, c.Command, c.Path, string(shown), words} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// decision returns what a person said to the question whether a tool may run, or "".
+func (q Question) decision() string {
+	switch a := q.Answer; {
+	case q.Tool == "" || a == nil:
+		return ""
+	case a.Option == "" && slices.Contains(q.Options, a.Text):
+		return a.Text
+	default:
+		return a.Option
+	}
+}
+
+// decide answers a question that a person has answered before: a refusal always, an approval once. Otherwise it waits
+// for a person or ends the turn.
+func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
+	q := plain(&o.Run.secrets, questionOf(ask))
+	for i := range o.Run.Questions {
+		known := &o.Run.Questions[i]
+		switch option := known.decision(); {
+		case !known.same(q) || option == "" || option == Approve && known.Made:
+		case option == Approve:
+			known.Made = true
+			o.save()
+			fallthrough
+		default:
+			return &event.Reply{Option: option, Text: known.comment()}, false
+		}
+	}
+	if o.Patience > 0 && !o.Run.repeats(q) {
+		o.Run.ask(q)
+		return nil, true
+	}
+	return nil, false
+}
+
+// comment returns what a person said in addition to allowing or denying a call.
+func (q Question) comment() string {
+	if q.Answer.Option == "" {
+		return "" // the text is the decision
+	}
+	return q.Answer.Text
+}
+
+// made records which approved calls the agent made, also those that it did not ask about again, and which of them
+// failed and did not succeed afterwards.
+func (r *Run) made(e Ending) {
+	ended := map[string]string{} // by the identity of a call: "" if it succeeded once, else how it failed
+	for id, t := range e.Tools {
+		if !t.Ended || slices.ContainsFunc(e.Denials, func(d event.Denial) bool { return d.CallID == id }) {
+			continue
+		}
+		failure := ""
+		if t.Failed && t.Kind != event.Shell { // a command that ran has been carried out, whatever its exit code
+			failure = cmp.Or(text.OneLine(strings.TrimSpace(t.said), longestCall), "it says no more")
+		}
+		if before, known := ended[t.identity]; !known || before != "" {
+			ended[t.identity] = failure
+		}
+		for i := range r.Questions {
+			if q := &r.Questions[i]; q.decision() == Approve && !q.Made && q.Call == t.identity {
+				q.Made = true
+				break
+			}
+		}
+	}
+	for i := range r.Questions {
+		q := &r.Questions[i]
+		if failure, made := ended[q.Call]; made && q.Made {
+			q.Failure = plain(&r.secrets, failure)
+		}
+	}
+}
+
+// approved returns the verdict of a run that succeeded, unless a call that a person approved in it was never made, or
+// failed and did not succeed afterwards.
+func (r *Run) approved(v Verdict) Verdict {
+	for _, q := range r.Questions {
+		if q.decision() != Approve || q.Made && q.Failure == "" || q.Attempt == 0 { // another run asked
+			continue
+		}
+		words := text.OneLine(strings.TrimSpace(q.Tool+" "+q.Input), longestCall)
+		f := fault.New(fault.AgentFailed, "the agent ended without making the call that was approved: %s", words)
+		evidence := "question " + q.ID + " was answered with yes, and no call was like it"
+		if q.Made {
+			f = fault.New(fault.AgentFailed, "the call that was approved failed: %s: %s", words, q.Failure)
+			evidence = "question " + q.ID + " was answered with yes, and its call failed: " + q.Failure
+		}
+		return Verdict{State: Failed, Reason: NotMade, Asks: v.Asks, Fault: f, Evidence: append(v.Evidence, evidence)}
+	}
+	return v
+}
+
+const longestCall = 300 // in a message
+
+// outcome returns what the agent is told about an answered question.
+func (q Question) outcome(secret string) string {
+	call := strings.TrimSpace(q.Tool + " " + q.Input)
+	switch option := q.decision(); {
+	case option == Reject:
+		words := "- This call was not run, because the person does not allow it: " + call + "\n  Do not make it.\n"
+		if said := cmp.Or(secret, q.comment()); said != "" {
+			words += "  The person says: " + said + "\n"
+		}
+		return words
+	case option != "" && !q.Made:
+		return "- This call was stopped before it ran, because a person had to allow it: " + call +
+			"\n  The person has allowed it now. It has not run: make exactly this call again.\n"
+	case q.Failure != "":
+		return "- The person allowed this call. It was made and failed: " + call + "\n"
+	case option != "":
+		return "- The person allowed this call, and it was made: " + call + "\n"
+	}
+	return fmt.Sprintf("- Question: %s\n  Answer: %s\n", q.Text, cmp.Or(q.Answer.Text, secret, q.Answer.Option))
+}

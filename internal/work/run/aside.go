@@ -1,0 +1,118 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"omniagent/internal/repo/fork"
+	"omniagent/internal/repo/tree"
+	"omniagent/internal/sys/workspace"
+)
+
+// aside is a path that the check of a run has changed in the run's fork, with what the run had left there.
+type aside struct {
+	Path string `json:"path"`
+	fork.Version
+}
+
+const (
+	asideFile = "aside.json"
+	asideDir  = "aside"
+	asideSize = 1 << 30 // of the file
+)
+
+// checked runs the task's check. In a fork, what the check changes does not come home with what the run has changed.
+func (o *Owner) checked(ctx context.Context, v Verdict) Verdict {
+	if o.Run.sight.fork == nil || o.Run.sight.last == nil {
+		return o.check(ctx, v)
+	}
+	wrote := o.Run.sight.fork()
+	v = o.check(ctx, v)
+	if err := o.Run.setAside(context.WithoutCancel(ctx), wrote); err != nil {
+		o.Log("what the check has changed comes home too: %v", err)
+	}
+	return v
+}
+
+// setAside records what the check has changed in the fork of the run, and keeps what the run had left there. wrote
+// reports whether the fork has written a path, before the check or since.
+func (r *Run) setAside(ctx context.Context, wrote func(path string) bool) error {
+	start, err := tree.LoadFile(filepath.Join(r.Path(), startFile))
+	if err != nil {
+		return err
+	}
+	is, err := tree.Take(ctx, r.Dir, tree.Options{Since: r.sight.last, Except: tree.Except(r.Dir, r.store.Ours)})
+	if err != nil {
+		return err
+	}
+	contents := tree.OpenContents(r.store.contents(r.ID), func(dir string) string { return dir })
+	defer contents.Close()
+	dir := filepath.Join(r.Path(), asideDir)
+	if err := workspace.MkdirAll(dir); err != nil {
+		return err
+	}
+	all := []aside{}
+	tree.Each(r.sight.last, is, func(name string, was, now *tree.File) {
+		if was != nil && was.OfGit() || now != nil && now.OfGit() ||
+			!wrote(filepath.Join(r.Dir, filepath.FromSlash(name))) {
+			return
+		}
+		a := aside{Path: name, Version: fork.Version{Left: fork.Left{Gone: now == nil}}}
+		if now != nil {
+			a.Left = fork.Left{Target: now.Target(), Size: now.Size, Modified: now.Modified, Sum: now.Sum()}
+		}
+		if was != nil {
+			a.Kept = filepath.Join(dir, fmt.Sprint(len(all)))
+			if keep(was, contents, a.Kept) != nil {
+				if !was.Ignored() && !tree.SameFile(start.Find(name), was) {
+					return // what the check made of it comes home, rather than nothing
+				}
+				a.Kept, a.Lost = "", true
+			}
+		}
+		all = append(all, a)
+	})
+	return workspace.WriteJSON(filepath.Join(r.Path(), asideFile), all, workspace.WriteDerived)
+}
+
+// keep makes a copy of a file that an index has.
+func keep(f *tree.File, contents *tree.Contents, to string) error {
+	switch {
+	case f.Mode.IsDir():
+		return os.Mkdir(to, 0o700)
+	case f.Mode&fs.ModeSymlink != 0:
+		return os.Symlink(f.Target(), to)
+	}
+	data, err := contents.Read(f)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o600)
+	}
+	if err == nil {
+		err = os.Chmod(to, f.Mode.Perm())
+	}
+	return err
+}
+
+// Aside returns what the checks of runs in one fork have changed, and no later one of these runs.
+func (s Store) Aside(runs []Record) map[string]fork.Version {
+	all := map[string]fork.Version{}
+	for _, r := range runs {
+		before, errBefore := tree.LoadFile(filepath.Join(s.Path(r.ID), firstFile))
+		after, errAfter := tree.LoadFile(filepath.Join(s.Path(r.ID), lastFile))
+		if errBefore == nil && errAfter == nil {
+			tree.Each(before, after, func(name string, _, _ *tree.File) { delete(all, name) })
+		}
+		var list []aside
+		_ = workspace.ReadJSON(filepath.Join(s.Path(r.ID), asideFile), asideSize, &list)
+		for _, a := range list {
+			if first, again := all[a.Path]; again { // what the run found there, an earlier check had left
+				a.Kept, a.Lost = first.Kept, first.Lost
+			}
+			all[a.Path] = a.Version
+		}
+	}
+	return all
+}

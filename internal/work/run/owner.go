@@ -1,0 +1,459 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/core/agent"
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/repo/tree"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/sys/workspace"
+	"omniagent/internal/talk/conversation"
+	"omniagent/internal/walls/autorun"
+	"omniagent/internal/walls/shell"
+)
+
+// Owner carries out a run to its end, or to a question for a person.
+type Owner struct {
+	Run  *Run
+	Open conversation.Opener
+	// Spec returns the host's spec for an agent; this package adds the task's terms.
+	Spec     func(agent string) agent.Spec
+	Grace    time.Duration
+	Parallel int           // runs at once; 0 for any number
+	Lifetime time.Duration // time limit of this process, whatever the run waits for; 0 for none
+	Apart    bool          // the agent gets its own PID namespace, where the system has them
+	Patience time.Duration // how long the agent waits for an answer; 0 for not at all
+	// Person asks a person, as in Errand.
+	Person func(context.Context, event.Ask) (event.Reply, bool)
+	Hooks  Hooks
+	// Check runs the check of a task; the last argument is the time from the request to end until the kill.
+	Check  func(context.Context, Task, time.Duration) (shell.Outcome, error)
+	Inside string // the agent that works in this process, if any
+	// Fork returns a func that reports whether the run's fork has written a path by then; nil: the run is in no fork.
+	Fork func() func(path string) bool
+	// Later returns which files of a directory run later by themselves; nil: the result does not say it.
+	Later func(dir string) autorun.Policy
+	// Tell gets each state of the run, and each event of its conversations. It may be nil.
+	Tell func(Progress)
+	Log  func(format string, args ...any)
+}
+
+// Progress is a report of an owner about its run.
+type Progress struct {
+	State State        // the state that was entered; empty if Event is set
+	Event *event.Event // an event of the running attempt's conversation
+}
+
+// Work carries out the run. It returns when the run is over, or cannot continue without a person. The record then has
+// the Result.
+func (o *Owner) Work(ctx context.Context) error {
+	r := o.Run
+	r.sight.fork = o.Fork
+	r.reopen()
+	if len(r.Open()) > 0 {
+		return o.rest(missing(r), Ending{}, nil)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for _, limit := range []time.Duration{r.Timeout, o.Lifetime} {
+		if limit > 0 {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeout(ctx, limit)
+			defer stop()
+		}
+	}
+	desk, err := listen(r, cancel)
+	if err != nil {
+		return err
+	}
+	defer desk.close()
+	free, err := o.queue(ctx)
+	if err != nil {
+		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{}, nil)
+	}
+	defer free()
+	if !r.Until.IsZero() { // an earlier owner was waiting
+		if err := o.waitFor(ctx, 0); err != nil {
+			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{}, nil)
+		}
+	}
+	ready := o.prepare(ctx)
+	defer ready.standby.Dismiss()
+	i := max(0, slices.Index(r.Agents, r.agent())) // continue with the agent that asked
+	for again := 0; ; {
+		name := r.Agents[min(i, len(r.Agents)-1)]
+		ending := o.attempt(ctx, name, desk, ready)
+		if errors.Is(ending.Err, context.Canceled) && ctx.Err() != nil {
+			ending.Err = context.Cause(ctx) // it says who ended the run
+		}
+		ready.survey() // a failed attempt may not have waited for it
+		changed := o.changed(ctx)
+		v := Judge(ending, differ(changed))
+		if v.Reason == Idle {
+			v.Fault.Hint("omniagent runs retry %s --idle-timeout %.0fm", r.ID, max(2*r.Idle, 5*time.Minute).Minutes())
+		}
+		o.ended(&r.Attempts[len(r.Attempts)-1], ending, v)
+		switch {
+		case ctx.Err() != nil:
+		case v.Reason == Asked && r.repeats(*v.Question):
+			v = repeated(*v.Question)
+		case v.Reason == Asked:
+			r.ask(*v.Question)
+			return o.rest(v, ending, changed)
+		case v.State == Failed && len(ending.Tools) == 0 && ending.Text == "" && r.anew():
+			continue
+		case Passes(v.Reason) && i+1 < len(r.Agents):
+			i++
+			continue
+		case r.WaitQuota && limited(v) && o.waitFor(ctx, v.Fault.RetryAfter) == nil:
+			continue
+		case again < r.Retries && retryable(v, ending) && wait(ctx, v.Fault, again) == nil:
+			again++
+			continue
+		}
+		if v.State == Succeeded {
+			v = r.approved(v)
+		}
+		if v.State == Succeeded && r.Check != "" {
+			v = o.checked(ctx, v)
+		}
+		return o.conclude(v, ending, changed)
+	}
+}
+
+// Skipped says of each agent that could not begin, and whose task the next one got, why that was.
+func (r Record) Skipped() (lines []string) {
+	for i, a := range r.Attempts {
+		if i+1 < len(r.Attempts) && a.Agent != r.Attempts[i+1].Agent && Passes(a.Reason) {
+			lines = append(lines, a.Agent+" could not begin: "+strings.ReplaceAll(string(a.Reason), "_", " "))
+		}
+	}
+	return lines
+}
+
+// queue waits until fewer runs than Parallel are in progress. Waiting runs start in the order of their ids.
+func (o *Owner) queue(ctx context.Context) (free func(), err error) {
+	if o.Parallel <= 0 {
+		return func() {}, nil
+	}
+	dir := filepath.Join(o.Run.store.Dir, ".slots")
+	if err := workspace.MkdirAll(dir); err != nil {
+		return nil, err
+	}
+	told := false
+	for {
+		// One process at a time looks for a place.
+		turn, err := workspace.Lock(ctx, filepath.Join(dir, "turn"), time.Minute)
+		if err != nil && !errors.Is(err, fault.LockHeld) {
+			return nil, err
+		}
+		for err == nil {
+			for n := range o.Parallel {
+				held, err := workspace.Lock(ctx, filepath.Join(dir, fmt.Sprint(n)), 0)
+				if err == nil {
+					_ = turn.Unlock()
+					return func() { _ = held.Unlock() }, nil
+				}
+			}
+			if !told {
+				told = true
+				o.save() // otherwise the run is saved when it starts
+				o.tell(Progress{State: Queued})
+			}
+			select {
+			case <-ctx.Done():
+				_ = turn.Unlock()
+				return nil, context.Cause(ctx)
+			case <-time.After(25 * time.Millisecond):
+			}
+		}
+	}
+}
+
+// preparation is work that happens while the first conversation is opened.
+type preparation struct {
+	standby *process.Standby
+	survey  func() // waits until the workspace has been surveyed
+}
+
+// prepare starts the preparation for an agent that is a process. It only waits for it if the user's hooks, or the agent
+// in this process, may change the workspace before the task.
+func (o *Owner) prepare(ctx context.Context) preparation {
+	r := o.Run
+	r.look() // before the log is handed to a conversation
+	ready := preparation{survey: sync.OnceFunc(func() {
+		if err := r.survey(ctx); err != nil {
+			o.Log("what the run changes will not be known: %v", err)
+		}
+	})}
+	if r.Agents[0] != o.Inside {
+		ready.standby = process.Prepare(o.Apart)
+		go ready.survey()
+	}
+	if ready.standby == nil || len(o.Hooks.Before) > 0 {
+		o.save()
+		ready.survey()
+	}
+	return ready
+}
+
+// attempt holds one conversation.
+func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready preparation) Ending {
+	r := o.Run
+	prompt, resume := r.prompt(name)
+	r.Attempts = append(r.Attempts, Attempt{
+		Agent: name, Began: time.Now().UTC(), Session: resume, Resumed: resume != "",
+	})
+	a := &r.Attempts[len(r.Attempts)-1]
+	if err := o.enter(Starting); err != nil {
+		return Ending{Err: err}
+	}
+	spec := o.Spec(name)
+	spec.Dir, spec.Resume, spec.Terms.Mode = r.Dir, resume, r.Approval
+	if spec.Terms.Transport = r.Transport; r.Transport == "" && asks(r.Approval) && !r.Approval.Edits() {
+		spec.Terms.Transport = agent.ByChoice
+	}
+	// In other modes a call may become a question, which waits for a person.
+	spec.Terms.Once = !asks(r.Approval) || r.Approval.Edits() || r.Approval == setting.Plan
+	spec.Terms.Dirs = r.Dirs
+	spec.Shared = setting.Defaults()
+	spec.Shared.Approval = setting.AsTyped(r.Approval)
+	if r.Sandbox != "" {
+		spec.Shared.Sandbox = setting.AsTyped(r.Sandbox)
+	}
+	if r.Model != "" {
+		spec.Shared.Model = setting.AsTyped(r.Model)
+	}
+	if err := o.before(ctx, name); err != nil {
+		return Ending{Err: err}
+	}
+	tap := r.tap()
+	defer tap.close()
+	asker := "" // another session begins its numbers anew
+	if n := len(r.Attempts); n > 1 {
+		asker = fmt.Sprintf("a%d.", n)
+	}
+	e := Errand{
+		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
+		Secrets: r.secrets.values(),
+		Busy:    max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
+		Lost: func() error { return tap.unkept(name) },
+		Services: agent.Services{
+			CanAsk: r.Approval != setting.DenyAll, Asker: asker, Grace: o.Grace, Connect: r.First, Tap: tap.services(),
+			Private: r.secrets.in, Touched: r.sight.log,
+			Apart: o.Apart, Standby: ready.standby,
+		},
+		Opened: func(c *conversation.Conversation) {
+			a.Walls = c.Facts().Walls
+			o.opened(a, c, desk)
+			ready.survey() // before the agent gets the task
+		},
+		Sent: func(turn int64) { a.Turn = turn; o.must(Running) },
+		See: func(e event.Event) {
+			if left := tap.leaves(); a.Leaves == nil && left != nil {
+				a.Leaves = left
+				o.save()
+			}
+			o.see(a, e, desk)
+		},
+		Ask: o.decide, Patience: o.Patience, Person: o.Person,
+	}
+	ending := e.Do(ctx)
+	r.made(ending)
+	ending.Err, ending.Said = cmp.Or(ending.Err, tap.unkept(name)), plain(&r.secrets, tap.last())
+	desk.leave()
+	tap.fill(a)
+	return ending
+}
+
+// longCall is how long a tool may run without activity.
+const longCall = 15 * time.Minute
+
+// asks reports whether an agent in this mode asks for permission.
+func asks(mode setting.Approval) bool { return mode != setting.Yolo && mode != setting.DenyAll }
+
+// opened records the conversation of an attempt.
+func (o *Owner) opened(a *Attempt, c *conversation.Conversation, desk *desk) {
+	facts := c.Facts()
+	a.Session, a.First, a.Version, a.Resumes = c.ID(), c.Last(), facts.Version, c.Abilities().Resume
+	desk.join(c)
+	o.save()
+}
+
+// see updates the state by an event.
+func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
+	switch e.Kind {
+	case event.Question:
+		if o.Patience > 0 && len(o.Run.Open()) > 0 {
+			o.must(NeedsInput)
+			o.pause()
+			o.notify(a.Agent)
+		}
+	case event.Replied:
+		o.replied(*e.Reply, desk.answerer(e.Reply.Question))
+	case event.Withdrawn:
+		o.withdrawn(e.Ask.ID)
+	}
+	o.tell(Progress{Event: &e})
+}
+
+// replied records an answer. The run continues when no other question is open.
+func (o *Owner) replied(reply event.Reply, by int) {
+	for i := range o.Run.Questions {
+		if q := &o.Run.Questions[i]; q.ID == reply.Question && q.Answer == nil && !reply.ByUs {
+			a := Answer{
+				Text: reply.Text, Secret: reply.Secret, Option: reply.Option, At: time.Now().UTC(),
+				By: cmp.Or(by, os.Getpid()),
+			}
+			if said := event.AnswersIn(reply.Input)[q.Text]; q.Form != nil && said != "" {
+				a.Text, a.Option = said, "" // its option says only that the form is filled
+			}
+			q.Answer = &a
+			q.Made = q.decision() == Approve // the agent waits for it
+		}
+	}
+	o.resume()
+}
+
+// withdrawn removes a question that the agent has withdrawn.
+func (o *Owner) withdrawn(id string) {
+	r := o.Run
+	r.Questions = slices.DeleteFunc(r.Questions, func(q Question) bool { return q.ID == id && q.Answer == nil })
+	o.resume()
+}
+
+func (o *Owner) resume() {
+	if r := o.Run; r.State == NeedsInput && len(r.Open()) == 0 {
+		o.must(Running)
+		if err := o.Run.survey(context.Background()); err != nil {
+			o.Log("what others changed meanwhile counts as the run's: %v", err)
+		}
+	}
+}
+
+// pause looks at what the run has changed, before it waits for a person while its agent does.
+func (o *Owner) pause() {
+	_, _, err := o.Run.changes(context.Background())
+	if err == nil {
+		err = o.Run.pause()
+	}
+	if err != nil {
+		o.Log("what others change meanwhile will count as the run's: %v", err)
+	}
+}
+
+// ended completes the record of an attempt.
+func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
+	a.Ended, a.State, a.Reason = time.Now().UTC(), v.State, v.Reason
+	if e.Session != "" {
+		a.Session, a.Last, a.Turn, a.Own = e.Session, e.Last, e.Turn, e.Own
+		a.Version = cmp.Or(e.Facts.Version, a.Version)
+		if x := e.Outcome.Exit; x.Failed == nil && a.Program != "" {
+			a.ExitCode, a.Signal = new(x.Code), x.Signal
+		}
+	}
+	a.Records = e.Outcome.Evidence.Records
+	a.Worked = len(e.Tools) > 0 || e.Text != ""
+	if u := e.Usage(); u != nil {
+		a.Usage = &Usage{u.Input, u.Output, u.CostUSD}
+	}
+	a.Fingerprint = fingerprint(o.Run, *a)
+}
+
+// rest leaves the run to a person.
+func (o *Owner) rest(v Verdict, e Ending, changed *Changes) error {
+	o.Run.Socket = ""
+	o.Run.Result = plain(&o.Run.secrets, o.Run.result(v, e, changed))
+	if err := o.Run.pause(); err != nil {
+		o.Log("what others change meanwhile will count as the run's: %v", err)
+	}
+	err := o.enter(NeedsInput)
+	o.notify(o.Run.agent())
+	return err
+}
+
+// changed returns the changes since before the run, with those that are run later by themselves, by whatever hand.
+func (o *Owner) changed(ctx context.Context) *Changes {
+	changed := o.Run.changed(ctx)
+	if changed == nil || o.Later == nil || changed.Count+len(changed.Git)+changed.Doubtful == 0 {
+		return changed
+	}
+	policy := o.Later(o.Run.Dir).Once()
+	for _, f := range changed.Files {
+		if f.Status != tree.Deleted && policy.RunsLater(f.Path, f.Status == tree.Added) {
+			changed.Later = append(changed.Later, f.Path)
+		}
+	}
+	for _, name := range changed.Git {
+		if policy.RunsLater(name, false) {
+			changed.Later = append(changed.Later, name)
+		}
+	}
+	for _, d := range changed.Perhaps {
+		if d.Status != tree.Deleted && policy.RunsLater(d.Path, d.Status == tree.Added) {
+			changed.Later = append(changed.Later, d.Path)
+		}
+	}
+	return changed
+}
+
+// conclude ends the run. If changed is nil, it looks for the changes.
+func (o *Owner) conclude(v Verdict, e Ending, changed *Changes) error {
+	r := o.Run
+	if changed == nil {
+		changed = o.changed(context.Background())
+	}
+	err := r.conclude(v, e, changed)
+	o.after(r.agent())
+	o.tell(Progress{State: r.State})
+	return err
+}
+
+// agent returns the current agent, or the last one.
+func (r *Run) agent() string {
+	if n := len(r.Attempts); n > 0 {
+		return r.Attempts[n-1].Agent
+	}
+	return r.Agents[0]
+}
+
+func (o *Owner) enter(s State) error {
+	err := o.Run.enter(s)
+	if err == nil {
+		o.tell(Progress{State: s})
+	}
+	return err
+}
+
+// must enters a state, unless the run is already in it.
+func (o *Owner) must(s State) {
+	if o.Run.State != s {
+		if err := o.enter(s); err != nil {
+			o.Log("%v", err)
+		}
+	}
+}
+
+func (o *Owner) save() {
+	if err := o.Run.save(); err != nil {
+		o.Log("%v", err)
+	}
+}
+
+func (o *Owner) tell(p Progress) {
+	if o.Tell != nil {
+		o.Tell(p)
+	}
+}

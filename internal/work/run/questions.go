@@ -1,0 +1,304 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/ident"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/sys/prompt"
+)
+
+// questionOf converts a question of an agent to that of a run.
+func questionOf(ask event.Ask) Question {
+	q := Question{ID: ask.ID, Text: ask.Text, Asked: time.Now().UTC()}
+	if ask.Tool != nil && !ask.Form {
+		q.Tool, q.Call = ask.Tool.Name, identity(ask.Tool, ask.Text)
+		q.Input = cmp.Or(ask.Tool.Command, ask.Tool.Path, string(ask.Tool.Input))
+		does := cmp.Or(ask.Tool.Command, ask.Tool.Path)
+		switch {
+		case ask.Text == "":
+			q.Text = does
+		case !strings.Contains(ask.Text, does): // the agent's title may say anything
+			q.Text += ": " + does
+		}
+		q.Text = strings.TrimSpace("May " + q.Tool + " run? " + q.Text)
+	}
+	q.Options = ask.Options
+	var form event.Form
+	if ask.Form && ask.Tool != nil && json.Unmarshal(ask.Tool.Input, &form) == nil && len(form.Questions) == 1 {
+		q.Text, q.Form = cmp.Or(form.Questions[0].Question, q.Text), ask.Tool.Input
+	}
+	return q
+}
+
+// PersonOf makes the Person of an Owner of what asks a person a question of the run.
+func PersonOf(ask func(context.Context, Question) (Answer, bool)) func(context.Context, event.Ask) (event.Reply, bool) {
+	return func(ctx context.Context, of event.Ask) (event.Reply, bool) {
+		q := questionOf(of)
+		a, ok := ask(ctx, q)
+		return q.reply(a), ok
+	}
+}
+
+// question returns the question for a person that ended an errand, or nil.
+func (e Ending) question() *Question {
+	switch p := e.Prompt; {
+	case e.Question != nil:
+		return new(questionOf(*e.Question))
+	case p != nil && !p.Kind.Sensitive():
+		words := cmp.Or(p.Question, p.Text, "the agent waits for input")
+		return &Question{ID: "prompt-" + ident.Hex(4), Text: words, Options: p.Choices, Asked: time.Now().UTC()}
+	case e.End != nil && e.End.OK:
+		if _, only := prompt.Questions(e.Answer()); only {
+			words := text.Cut(strings.TrimSpace(e.Answer()), longestQuestion)
+			return &Question{ID: "answer-" + ident.Hex(4), Text: words, Asked: time.Now().UTC()}
+		}
+	}
+	return nil
+}
+
+const longestQuestion = 4000 // bytes
+
+// same reports whether two questions are the same. Of those about a call, the words may differ.
+func (q Question) same(other Question) bool {
+	if q.Call != "" || other.Call != "" {
+		return q.Call == other.Call
+	}
+	plain := func(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
+	return q.Tool == other.Tool && q.Input == other.Input && plain(q.Text) == plain(other.Text)
+}
+
+// Asks is how many questions of the agent were answered: in the run that this one retries, and in this one.
+func (r Record) Asks() (before, here int) {
+	for _, q := range r.Questions {
+		switch {
+		case q.Answer == nil || q.Required || q.Tool != "":
+		case q.Attempt == 0:
+			before++
+		default:
+			here++
+		}
+	}
+	return before, here
+}
+
+// Ask adds a question that must be answered before the task begins.
+func (r *Run) Ask(key, words string) {
+	r.Questions = append(r.Questions, Question{ID: key, Text: words, Required: true, Asked: time.Now().UTC()})
+}
+
+// Approve and Reject are the options of an Answer about a tool call.
+const (
+	Approve = event.Allow
+	Reject  = event.Deny
+)
+
+// Question finds an open question. An empty id means the only one. It returns CONFLICT, with the answering process, if
+// the question was answered, and an error if it was never asked.
+func (r *Record) Question(id string) (*Question, error) {
+	open := r.Open()
+	switch {
+	case id != "":
+	case len(open) == 0:
+		for _, q := range slices.Backward(r.Questions) {
+			if q.Answer != nil {
+				return nil, answeredBefore(q.ID, *q.Answer)
+			}
+		}
+		return nil, fault.New(fault.Conflicting, "%s has no open question: it is %s", r.ID, r.State).With("run_id",
+			r.ID)
+	case len(open) > 1:
+		return nil, fault.New(fault.ArgError, "%s has %d open questions", r.ID, len(open)).
+			Hint("name one with --question: omniagent runs show %s lists them", r.ID)
+	default:
+		id = open[0].ID
+	}
+	for i := range r.Questions {
+		switch q := &r.Questions[i]; {
+		case q.ID != id:
+		case q.Answer != nil:
+			return nil, answeredBefore(id, *q.Answer)
+		default:
+			return q, nil
+		}
+	}
+	return nil, fault.New(fault.NotFoundCode, "%s has no question %s", r.ID, id).With("run_id", r.ID).
+		Hint("omniagent runs show %s", r.ID)
+}
+
+// Takes returns the open question that an answer is for. It fails if no open question fits the answer.
+func (r *Record) Takes(id string, a Answer) (*Question, error) {
+	q, err := r.Question(id)
+	if err == nil {
+		err = q.accepts(r.ID, a)
+	}
+	return q, err
+}
+
+// accepts returns a fault for a text that does not say whether a tool may run, and for an approval where none waits: a
+// question is answered only once.
+func (q Question) accepts(run string, a Answer) error {
+	words := []string{event.Allow, event.Always, event.Deny}
+	switch {
+	case q.Tool == "" && len(q.Options) > 0 && !slices.Contains(q.Options, cmp.Or(a.Option, a.Text)) &&
+		(a.Option == Approve || slices.Contains(words, a.Text)):
+		return fault.New(fault.ArgError, "question %s asks for one of: %s; not whether a tool may run", q.ID,
+			strings.Join(q.Options, ", ")).With("options", q.Options).
+			Hint("omniagent answer %s --question %s 'TEXT'", run, q.ID)
+	case q.Tool == "" && a.Option == Approve && !slices.Contains(q.Options, Approve):
+		return fault.New(fault.ArgError, "question %s asks for a text, and not whether a tool may run", q.ID).
+			Hint("omniagent answer %s --question %s 'TEXT'", run, q.ID)
+	case q.Tool == "" || a.Option != "" || slices.Contains(q.Options, a.Text):
+		return nil
+	}
+	return fault.New(fault.ArgError, "question %s is whether %s may run; a text alone does not answer it: "+
+		"--reject or --approve does", q.ID, q.Tool).
+		Hint("omniagent answer %s --question %s --reject", run, q.ID).
+		Also("omniagent answer %s --question %s --approve", run, q.ID)
+}
+
+// Answers returns the commands that answer the first open question of a run, or the one that shows a run without any.
+// The first one never lets a tool run: a program might do what it reads.
+func (r Record) Answers() []string {
+	open := r.Open()
+	if len(open) == 0 {
+		return []string{"omniagent runs show " + r.ID}
+	}
+	answer := "omniagent answer " + r.ID
+	if len(open) > 1 {
+		answer += " --question " + open[0].ID
+	}
+	if open[0].Tool == "" {
+		return []string{answer + " 'TEXT'"}
+	}
+	return []string{answer + " --reject", answer + " --approve"}
+}
+
+// reply converts an answer for the agent.
+func (q Question) reply(a Answer) event.Reply {
+	reply := event.Reply{Question: q.ID, Option: a.Option, Text: a.Text, Secret: a.Secret}
+	switch {
+	case a.Option != "":
+	case q.Form != nil:
+		reply.Option, reply.Text = event.Allow, ""
+		reply.Input = event.Filled(q.Form, map[string]string{q.Text: a.Text})
+	case slices.Contains(q.Options, a.Text):
+		reply.Option, reply.Text = a.Text, ""
+	}
+	return reply
+}
+
+// Answer records the answer to an open question; see Question for its id. A secret text is passed to the agent, but not
+// stored.
+func (r *Run) Answer(id string, a Answer) error {
+	q, err := r.Takes(id, a)
+	if err != nil {
+		return err
+	}
+	if a.Secret {
+		r.secrets.add(q.ID, a.Text)
+		a.Text = ""
+	}
+	q.Answer = &a
+	return r.save()
+}
+
+// Inherit records the answers of another run. What the task needs and nobody answered is asked again, and so is what
+// was answered with a secret, which was not stored.
+func (r *Run) Inherit(from Record) error {
+	for _, q := range from.Questions {
+		switch {
+		case q.Answer != nil && !q.Answer.Secret:
+			q.Attempt, q.Made, q.Failure = 0, false, ""
+			r.Questions = append(r.Questions, q)
+		case q.Answer != nil, q.Required:
+			r.Ask(q.ID, q.Text)
+		}
+	}
+	return r.save()
+}
+
+// reopen asks again for secrets that the next attempt needs, where the process that had them is gone. An agent that
+// resumes its session has those that it was told.
+func (r *Run) reopen() {
+	resume := r.resumes(r.agent())
+	for i := range r.Questions {
+		q := &r.Questions[i]
+		if q.Answer != nil && q.Answer.Secret && (q.Attempt == len(r.Attempts) || resume == "") &&
+			r.secrets.of(q.ID) == "" {
+			q.Answer = nil
+		}
+	}
+}
+
+// answeredBefore returns the fault for a second answer.
+func answeredBefore(id string, a Answer) error {
+	return fault.New(fault.Conflicting, "question %s was answered at %s by process %d", id, a.At.Format(time.RFC3339),
+		a.By).
+		With("answered_at", a.At).With("answered_by", a.By)
+}
+
+// Late returns the fault of an answer that came too late: who answered the question before, and when, if somebody did;
+// else err.
+func (r *Record) Late(question string, err error) error {
+	_, before := r.Question(question)
+	f := fault.Of(before)
+	if before == nil || f.Detail["answered_at"] == nil {
+		return err
+	}
+	f.Message += ", and " + r.ID
+	if r.State.Terminal() {
+		f.Message += fmt.Sprintf(" has ended (%s)", r.State)
+		return f.Hint("omniagent runs retry %s", r.ID)
+	}
+	f.Message += " works with that answer"
+	return f.Hint("omniagent runs watch %s", r.ID)
+}
+
+// ask records a question of the agent, unless it is already recorded.
+func (r *Run) ask(q Question) {
+	q = plain(&r.secrets, q)
+	if slices.ContainsFunc(r.Questions, func(known Question) bool { return known.ID == q.ID }) {
+		return
+	}
+	q.Attempt = len(r.Attempts)
+	r.Questions = append(r.Questions, q)
+}
+
+// repeats reports whether a person has already answered the question.
+func (r *Run) repeats(q Question) bool {
+	q = plain(&r.secrets, q)
+	return slices.ContainsFunc(r.Questions, func(known Question) bool {
+		return known.Answer != nil && !known.Made && known.same(q)
+	})
+}
+
+func repeated(q Question) Verdict {
+	return Verdict{
+		State: Blocked, Reason: Repeated,
+		Fault:    fault.New(fault.Repeated, "the agent repeats a question that was answered: %s", q.Text),
+		Evidence: []string{"question " + q.ID + " has the words of one that was answered"},
+	}
+}
+
+// missing returns the verdict of a task that needs answers first.
+func missing(r *Run) Verdict {
+	var keys []string
+	for _, q := range r.Open() {
+		keys = append(keys, q.ID)
+	}
+	f := fault.New(fault.NeedsInput, "the task needs an answer: %s", r.Open()[0].Text).With("questions", keys)
+	if len(keys) > 1 {
+		f = fault.New(fault.NeedsInput, "the task needs %d answers: %s", len(keys), strings.Join(keys, ", ")).
+			With("questions", keys)
+	}
+	return Verdict{State: NeedsInput, Reason: Missing, Fault: f, Evidence: []string{"nothing was started"}}
+}

@@ -1,0 +1,64 @@
+package run
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"omniagent/internal/core/event"
+)
+
+// TestQuestionNamesTheCall: the words of a question about a call have what it does, whatever its title says.
+func TestQuestionNamesTheCall(t *testing.T) {
+	for _, c := range []struct {
+		title string
+		call  event.Call
+		want  string
+	}{
+		{"Tidy up", event.Call{Name: "execute", Command: "rm -rf x"}, "May execute run? Tidy up: rm -rf x"},
+		{"rm -rf x (tidy)", event.Call{Name: "execute", Command: "rm -rf x"}, "May execute run? rm -rf x (tidy)"},
+		{"Write a file", event.Call{Name: "write", Path: "/w/a"}, "May write run? Write a file: /w/a"},
+		{"", event.Call{Name: "Bash", Command: "ls"}, "May Bash run? ls"},
+		{"look", event.Call{Name: "Other"}, "May Other run? look"},
+	} {
+		if got := questionOf(event.Ask{ID: "q", Text: c.title, Tool: &c.call}).Text; got != c.want {
+			t.Errorf("%q, not %q", got, c.want)
+		}
+	}
+}
+
+// TestAnswers: each is a whole command, and the first one approves nothing, since a program might run what it reads.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	tool, words := Question{ID: "t", Tool: "Bash"}, Question{ID: "w"}
+	for _, c := range []struct {
+		open []Question
+		want []string
+	}{
+		{nil, []string{"omniagent runs show run-1"}},
+		{[]Question{tool}, []string{"omniagent answer run-1 --reject", "omniagent answer run-1 --approve"}},
+		{[]Question{words}, []string{"omniagent answer run-1 'TEXT'"}},
+		{[]Question{tool, words}, []string{
+			"omniagent answer run-1 --question t --reject", "omniagent answer run-1 --question t --approve",
+		}},
+		{[]Question{words, tool}, []string{"omniagent answer run-1 --question w 'TEXT'"}},
+	} {
+		if got := (Record{ID: "run-1", Questions: c.open}).Answers(); !slices.Equal(got, c.want) {
+			t.Errorf("%q, not %q", got, c.want)
+		}
+	}
+}
+
+// TestTimesAfterTheClockWasSetBack: a run that began in the future has worked for no time, and not for less.
+func TestTimesAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	r := Record{State: NeedsInput, Waited: time.Second}
+	r.Created, r.Since = now.Add(-time.Minute), now.Add(-20*time.Second)
+	if worked, waited := r.Times(now); worked != 39*time.Second || waited != 21*time.Second {
+		t.Errorf("worked %v, waited %v", worked, waited)
+	}
+	if worked, waited := r.Times(now.Add(-time.Hour)); worked != 0 || waited != time.Second {
+		t.Errorf("an hour before: worked %v, waited %v", worked, waited)
+	}
+}

@@ -1,0 +1,199 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/pathname"
+	"omniagent/internal/repo/tree"
+	"omniagent/internal/sys/workspace"
+)
+
+// survey makes an index of the workspace before the run, with the content that a diff will need. If that fails, the run
+// continues without a list of changes.
+func (r *Run) survey(ctx context.Context) error {
+	r.look()
+	path := filepath.Join(r.Path(), startFile)
+	if start, err := tree.LoadFile(path); err == nil { // an earlier owner has made it
+		return r.goOn(ctx, start)
+	}
+	for _, dir := range r.store.Ours {
+		if !pathname.Within(r.Dir, dir) {
+			continue
+		}
+		// It lies in the workspace. Made before the index, neither it nor a directory above it is a change.
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	before, err := r.take(ctx, nil)
+	if err != nil {
+		return err
+	}
+	r.sight.base = before
+	if all := holdings(before); len(all) > 0 {
+		if err := workspace.WriteJSON(filepath.Join(r.Path(), holdingsFile), all, workspace.WriteDerived); err != nil {
+			return err
+		}
+	}
+	return before.SaveFile(path)
+}
+
+// take makes an index of the workspace, with the content that a diff will need. since is an earlier one; it may be nil.
+func (r *Run) take(ctx context.Context, since *tree.Index) (*tree.Index, error) {
+	o := tree.Options{Store: r.store.contents(r.ID), Since: since, Except: tree.Except(r.Dir, r.store.Ours)}
+	if since != nil {
+		o.Private = r.secrets.in
+	}
+	return tree.Take(ctx, r.Dir, o)
+}
+
+// contents returns the store of the contents for a run's diff.
+func (s Store) contents(id string) *tree.Store {
+	return tree.OpenStore(filepath.Join(s.Path(id), "contents"))
+}
+
+// changes compares the workspace with its state before the run. It keeps the second index for the diff.
+// What others have changed, and perhaps not the run, is left out; doubts are the latter.
+func (r *Run) changes(ctx context.Context) (found *tree.Changes, doubts []Doubt, err error) {
+	before, err := tree.LoadFile(filepath.Join(r.Path(), startFile))
+	if err != nil {
+		return nil, nil, err
+	}
+	after, err := r.take(ctx, before)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.sight.last = after
+	before, after, doubts = r.judge(before, after)
+	found = tree.Diff(before, after)
+	if r.Fork != "" { // its commits, and the contents in them, are nowhere else
+		if err := found.Keep(ctx, r.store.contents(r.ID)); err != nil {
+			return nil, nil, err
+		}
+	}
+	first, last := tree.Trim(before, after)
+	if err := first.SaveFile(filepath.Join(r.Path(), firstFile)); err != nil {
+		return nil, nil, err
+	}
+	if err := last.SaveFile(filepath.Join(r.Path(), lastFile)); err != nil {
+		return nil, nil, err
+	}
+	return found, doubts, found.Count(ctx, r.store.contents(r.ID))
+}
+
+// changed returns the changes since before the run, or nil if they are unknown.
+func (r *Run) changed(ctx context.Context) *Changes {
+	found, doubts, err := r.changes(ctx)
+	if err != nil {
+		return nil
+	}
+	out := &Changes{Files: []tree.Change{}, Ignored: found.Ignored}
+	out.Doubtful, out.Perhaps = len(doubts), doubts[:min(len(doubts), mostFiles)]
+	for _, f := range found.Files {
+		if f.Status == tree.Git { // agents write there too
+			out.Git = append(out.Git, f.Path)
+			continue
+		}
+		if f.Added != nil && f.Removed != nil {
+			out.Added, out.Removed = out.Added+*f.Added, out.Removed+*f.Removed
+		}
+		if out.Count++; len(out.Files) < mostFiles {
+			out.Files = append(out.Files, f)
+		}
+	}
+	if out.Gone = r.gone(); len(out.Gone) > 0 {
+		for _, g := range out.Gone {
+			out.Git = append(out.Git, g.Path)
+		}
+		slices.Sort(out.Git)
+		out.Git = slices.Compact(out.Git)
+	}
+	for _, g := range found.Gaps {
+		out.Partial = append(out.Partial, g.Path+": "+g.Reason)
+	}
+	return out
+}
+
+// mostFiles limits the changed files in a record. Changes finds all of them.
+const mostFiles = 1000
+
+// differ reports whether any file differs; nil if unknown.
+func differ(c *Changes) *bool {
+	if c == nil || c.Count == 0 && (len(c.Partial) > 0 || c.Doubtful > 0) {
+		return nil
+	}
+	return new(c.Count > 0)
+}
+
+// Changes returns the files that a run has changed in its directory.
+func (s Store) Changes(ctx context.Context, id string) (dir string, files []tree.Change, err error) {
+	r, err := s.Peek(id)
+	if err == nil && (r.Result == nil || r.Result.Changed == nil) {
+		err = unknownChanges(r)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if recorded := r.Result.Changed; recorded.Count <= len(recorded.Files) {
+		return r.Dir, recorded.Files, nil
+	}
+	found, err := s.compared(id)
+	if err == nil {
+		err = found.Count(ctx, s.contents(id))
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	return r.Dir, slices.DeleteFunc(found.Files, func(f tree.Change) bool { return f.Status == tree.Git }), nil
+}
+
+// soFar returns what a run that waits has changed until then, since nothing counts while it waits.
+func (r *Run) soFar(ctx context.Context) *Changes {
+	if r.Result != nil && r.Result.Changed != nil {
+		return r.Result.Changed
+	}
+	return r.changed(ctx)
+}
+
+func unknownChanges(r Record) *fault.Fault {
+	f := fault.New(fault.FileMissing, "what %s has changed is not known", r.ID)
+	if r.Fork != "" && r.State.Terminal() {
+		return f.Hint("omniagent fork diff %s", r.Fork)
+	}
+	return f.Hint("it is known when the run is over")
+}
+
+// Diff writes the changes of a run as a unified diff.
+func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
+	r, err := s.Peek(id)
+	if err != nil {
+		return err
+	}
+	found, err := s.compared(id)
+	if errors.Is(err, fault.FileMissing) {
+		err = unknownChanges(r).Because(err)
+	}
+	if err != nil {
+		return err
+	}
+	return found.Patch(ctx, s.contents(id), w)
+}
+
+// compared returns the changes between the indexes that a run has kept.
+func (s Store) compared(id string) (*tree.Changes, error) {
+	before, err := tree.LoadFile(filepath.Join(s.Path(id), firstFile))
+	if err != nil {
+		return nil, fault.New(fault.FileMissing, "what %s has changed is not known", id).Because(err)
+	}
+	after, err := tree.LoadFile(filepath.Join(s.Path(id), lastFile))
+	if err != nil {
+		return nil, err
+	}
+	return tree.Diff(before, after), nil
+}

@@ -1,0 +1,154 @@
+package run
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"omniagent/internal/repo/tree"
+	"omniagent/internal/sys/touch"
+)
+
+// Doubt is a path that differs, perhaps because of the run.
+type Doubt struct {
+	Path   string      `json:"path"`
+	Status tree.Status `json:"status"`
+	Why    string      `json:"why"`
+}
+
+// waiting is the reason for a path of the run that differs from what the run had left when it began to wait.
+const whileWaiting = "somebody else changed it while the run waited for an answer"
+
+const (
+	restFile  = "rested" // the index of the workspace when the run began to wait
+	firstFile = "before" // what the run has changed, before and after
+	lastFile  = "after"
+)
+
+// sight is what is known of those that change the workspace while the run works.
+type sight struct {
+	fork func() func(path string) bool // see Owner.Fork; nil: it works in no fork
+	log  *touch.Log
+	seen *touch.Window
+	base *tree.Index     // when the run began to work, or went on
+	own  map[string]bool // what it had changed before it waited
+	last *tree.Index     // at the last look
+}
+
+// look begins to see what the agent writes. In a fork, that is what the fork has written: what others change in the
+// workspace meanwhile may show in it.
+func (r *Run) look() {
+	if r.sight.log == nil {
+		r.sight.log = touch.New()
+	}
+	if r.sight.seen != nil {
+		r.sight.seen.Close()
+	}
+	r.sight.seen = r.sight.log.Open()
+	if r.Fork != "" {
+		wrote := func(string) bool { return true }
+		if r.sight.fork != nil {
+			wrote = r.sight.fork()
+		}
+		r.sight.seen = touch.Only(wrote)
+	}
+}
+
+// goOn makes the index of the workspace anew for a run that waited: what others changed meanwhile does not count.
+func (r *Run) goOn(ctx context.Context, start *tree.Index) error {
+	path := filepath.Join(r.Path(), restFile)
+	rested, err := tree.LoadFile(path)
+	if err != nil { // an earlier owner died at work, so nothing is known of what it saw
+		r.sight.base = start
+		r.sight.log.Unseen(touch.Unwatched)
+		return nil
+	}
+	now, err := r.take(ctx, rested)
+	if err != nil {
+		return err
+	}
+	found, err := r.store.compared(r.ID)
+	if err != nil {
+		return err
+	}
+	r.sight.base, r.sight.own = now, map[string]bool{}
+	for _, c := range found.Files {
+		r.sight.own[c.Path] = true
+	}
+	tree.Each(rested, now, func(name string, _, is *tree.File) {
+		if !r.sight.own[name] {
+			return
+		}
+		delete(r.sight.own, name)
+		if !tree.SameFile(start.Find(name), is) {
+			r.doubt(found, name)
+		}
+	})
+	mine := func(name string) bool { return r.sight.own[name] }
+	start = now.Without(mine).Union(start.Only(mine))
+	if err := start.SaveFile(filepath.Join(r.Path(), startFile)); err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// doubt notes a path that the run had changed and somebody else changed while it waited.
+func (r *Run) doubt(found *tree.Changes, name string) {
+	i := slices.IndexFunc(found.Files, func(c tree.Change) bool { return c.Path == name })
+	if i >= 0 && found.Files[i].Status != tree.Git {
+		r.Doubts = append(r.Doubts, Doubt{name, found.Files[i].Status, whileWaiting})
+	}
+}
+
+// pause keeps the index of a run that begins to wait.
+func (r *Run) pause() error {
+	if r.sight.last == nil {
+		return nil
+	}
+	return r.sight.last.SaveFile(filepath.Join(r.Path(), restFile))
+}
+
+// judge divides what differs: it returns both indexes with what the run has changed alone, and what it has perhaps
+// changed.
+func (r *Run) judge(before, after *tree.Index) (first, last *tree.Index, doubts []Doubt) {
+	others, unsure := map[string]bool{}, map[string]string{}
+	base := r.sight.base
+	if base == nil {
+		base = before
+	}
+	if r.sight.seen != nil {
+		r.sight.seen.CatchUp()
+	}
+	contents := tree.OpenContents(r.store.contents(r.ID), func(dir string) string { return dir })
+	defer contents.Close()
+	whose := tree.Whose(r.sight.seen, base, after, contents)
+	tree.Each(before, after, func(name string, _, is *tree.File) {
+		if r.sight.own[name] && tree.SameFile(base.Find(name), is) {
+			return
+		}
+		v := whose(name)
+		if r.sight.own[name] && v.By == touch.Other {
+			v = touch.Verdict{By: touch.Perhaps, Why: touch.Both}
+		}
+		if v.By != touch.Agent {
+			others[name] = true
+		}
+		if v.By == touch.Perhaps {
+			unsure[name] = v.Why
+		}
+	})
+	doubts = slices.Clone(r.Doubts)
+	for _, c := range tree.Diff(before, after).Files {
+		if why := unsure[c.Path]; why != "" && c.Status != tree.Git {
+			doubts = append(doubts, Doubt{c.Path, c.Status, why})
+		}
+	}
+	slices.SortFunc(doubts, func(a, b Doubt) int { return strings.Compare(a.Path, b.Path) })
+	if len(others) == 0 {
+		return before, after, doubts
+	}
+	drop := func(name string) bool { return others[name] }
+	return before.Without(drop), after.Without(drop), doubts
+}
