@@ -18,11 +18,6 @@ import (
 	"strings"
 )
 
-// aside are the rooms that serve tests alone.
-var aside = [...]string{
-	"agenttest", "archtest", "conformance", "budget", "emulator", "hermetic", "measure", "order", "tools",
-}
-
 func main() {
 	wide := flag.Int("wide", 120, "a line is too wide above so many columns, where a tab counts as four")
 	root := flag.String("root", ".", "the folder of the module")
@@ -130,7 +125,7 @@ func report(rooms map[string]*room) {
 	var product, rest []*room
 	for _, r := range rooms {
 		name, inside := strings.CutPrefix(r.name, "internal/")
-		if (inside || r.name == "cmd") && !slices.Contains(aside[:], name) {
+		if r.name == "cmd" || inside && name != "testkit" {
 			product = append(product, r)
 		} else {
 			rest = append(rest, r)

@@ -249,15 +249,15 @@ func test(overlay string, arguments []string) (result, by string, err error) {
 // elsewhere returns the tests of limits that a room's own tests cannot try.
 func elsewhere(room string) []string {
 	switch room {
-	case "acp":
+	case "host/acp":
 		return []string{"./internal/testkit/agenttest", "./test/hosts/acp"}
-	case "conversation":
+	case "talk/conversation":
 		return []string{"./internal/testkit/agenttest"}
-	case "mcp":
+	case "wire/mcp":
 		return []string{"./test/start"}
-	case "run":
+	case "work/run":
 		return []string{"./test/run"}
-	case "sandbox":
+	case "walls/sandbox":
 		return []string{"./test/walls"}
 	}
 	return nil

@@ -1,6 +1,6 @@
 // Command reader prints what a client costs that stops reading for a minute while an agent says 100 MB: the memory of
-// the program and the time of the turn, beside a client that reads. It is law 13 of internal/testkit/agenttest with other
-// numbers.
+// the program and the time of the turn, beside a client that reads. It is law 13 of internal/testkit/agenttest with
+// other numbers.
 //
 //	go run ./bench/reader
 //	go run ./bench/reader -host nested -megabytes 20 -stopped 10s

@@ -1,5 +1,6 @@
 // Command startup prints what a start of omniagent costs beside programs to compare it with: an empty Go program, one
-// that imports only net/http and, with -others, the tools found in PATH. The limits are tests in internal/testkit/budget.
+// that imports only net/http and, with -others, the tools found in PATH. The limits are tests in
+// internal/testkit/budget.
 //
 //	go run ./bench/startup [-n 40] [-others]
 package main

@@ -95,7 +95,7 @@ func runs() []recorded {
 }
 
 func TestEvidence(t *testing.T) {
-	dir := home(t, unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz"))
+	dir := home(t, unzip(t, "../sqlite/testdata/opencode.db.gz"), unzip(t, "../sqlite/testdata/opencode.db-wal.gz"))
 	for _, r := range runs() {
 		x := agent.Exit{Code: r.exit}
 		e := observed(dir, r.title, r.began, x)
@@ -118,7 +118,7 @@ func TestEvidence(t *testing.T) {
 
 // Runs in the same directory at the same moment are told apart by their titles alone.
 func TestOthersAreNotTaken(t *testing.T) {
-	db, wal := unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz")
+	db, wal := unzip(t, "../sqlite/testdata/opencode.db.gz"), unzip(t, "../sqlite/testdata/opencode.db-wal.gz")
 	dir := home(t, db, wal)
 	first := runs()[0]
 	for name, e := range map[string]agent.Evidence{
@@ -140,7 +140,7 @@ func TestOthersAreNotTaken(t *testing.T) {
 
 // With two sessions of the same title neither is taken.
 func TestTwoOfATitle(t *testing.T) {
-	db, wal := unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz")
+	db, wal := unzip(t, "../sqlite/testdata/opencode.db.gz"), unzip(t, "../sqlite/testdata/opencode.db-wal.gz")
 	one, two := runs()[0], runs()[1]
 	db = bytes.ReplaceAll(db, []byte(two.title), []byte(one.title))
 	if e := observed(home(t, db, wal), one.title, one.began, agent.Exit{}); e.Session != "" {
@@ -149,7 +149,7 @@ func TestTwoOfATitle(t *testing.T) {
 }
 
 func TestNamedSession(t *testing.T) {
-	dir := home(t, unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz"))
+	dir := home(t, unzip(t, "../sqlite/testdata/opencode.db.gz"), unzip(t, "../sqlite/testdata/opencode.db-wal.gz"))
 	r := runs()[0]
 	o := observer{
 		launch: agent.Launch{Env: []string{"HOME=" + dir}, Session: r.session}, began: time.UnixMilli(r.began),
@@ -170,7 +170,7 @@ func TestNamedSession(t *testing.T) {
 // A person may answer a question within a moment: what the turn before it left in the session is not of this run. What
 // this run adds is, whatever the clock says.
 func TestResumedAtOnce(t *testing.T) {
-	db, wal := unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz")
+	db, wal := unzip(t, "../sqlite/testdata/opencode.db.gz"), unzip(t, "../sqlite/testdata/opencode.db-wal.gz")
 	first, added := runs()[0], runs()[4]
 	for name, c := range map[string]struct {
 		run     recorded
@@ -204,7 +204,7 @@ func TestResumedAtOnce(t *testing.T) {
 
 // The parts that a fork copies get new times, their messages do not. What it copied is not of this run.
 func TestForked(t *testing.T) {
-	dir := home(t, unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz"))
+	dir := home(t, unzip(t, "../sqlite/testdata/opencode.db.gz"), unzip(t, "../sqlite/testdata/opencode.db-wal.gz"))
 	const asked, called = 1795271941824, 1795271944086 // the times of a message, and of the refused call in it
 	for began, denials := range map[int64]int{asked: 1, called: 0} {
 		o := driver{}.Observe(agent.Launch{Env: []string{"HOME=" + dir}}).(observer)
@@ -238,7 +238,7 @@ func TestStderrIsNoEvidence(t *testing.T) {
 		t.Errorf("without a database: %+v", e)
 	}
 	r := runs()[1]
-	dir := home(t, unzip(t, "../../sqlite/testdata/opencode.db.gz"), unzip(t, "../../sqlite/testdata/opencode.db-wal.gz"))
+	dir := home(t, unzip(t, "../sqlite/testdata/opencode.db.gz"), unzip(t, "../sqlite/testdata/opencode.db-wal.gz"))
 	if e := observed(dir, r.title, r.began, x); len(e.Denials) != 0 || !e.DenialsKnown ||
 		cli.ProcessFault(x, e) != nil {
 		t.Errorf("with one that knows of none: %+v", e)
@@ -266,7 +266,7 @@ func TestDatabase(t *testing.T) {
 
 // A damaged database is read wrongly at worst, never for ever and never with a panic.
 func FuzzStore(f *testing.F) {
-	db, wal := unzip(f, "../../sqlite/testdata/opencode.db.gz"), unzip(f, "../../sqlite/testdata/opencode.db-wal.gz")
+	db, wal := unzip(f, "../sqlite/testdata/opencode.db.gz"), unzip(f, "../sqlite/testdata/opencode.db-wal.gz")
 	for _, at := range []int{0, 16, 20, 100, 103, 108, 1024, 1027, 5000, 20000} {
 		f.Add(at, byte(0xff), at/2, byte(0))
 	}

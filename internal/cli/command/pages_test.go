@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the pages that follow from the declarations")
 
-const root = "../.."
+const root = "../../.."
 
 // TestPages holds the pages that follow from the declarations against the program.
 func TestPages(t *testing.T) {

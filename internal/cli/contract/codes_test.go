@@ -148,7 +148,7 @@ func TestErrorObject(t *testing.T) {
 // no harm.
 func fixCommands(t *testing.T) {
 	t.Helper()
-	built, err := measure.Shared(filepath.Join("..", ".."), t.TempDir())
+	built, err := measure.Shared(filepath.Join("..", "..", ".."), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -202,7 +202,7 @@ func TestServe(t *testing.T) {
 // TestCutAnywhere: however the bytes of a host arrive they are the same frames, and where they stop what was whole
 // before is heard.
 func TestCutAnywhere(t *testing.T) {
-	data, err := os.ReadFile("../proto/claude/testdata/host.jsonl")
+	data, err := os.ReadFile("../../wire/claude/testdata/host.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

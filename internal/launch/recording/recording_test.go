@@ -106,7 +106,7 @@ func TestRecorded(t *testing.T) {
 
 // TestCaptures: a conversation that was captured is on record with an end for its message.
 func TestCaptures(t *testing.T) {
-	data, err := os.ReadFile("../agent/claude/testdata/output/streamjson-tools.jsonl")
+	data, err := os.ReadFile("../../agents/claude/testdata/output/streamjson-tools.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

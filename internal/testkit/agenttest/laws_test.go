@@ -19,7 +19,7 @@ import (
 // built is the built program.
 var built Built
 
-func TestMain(m *testing.M) { os.Exit(Main(m, "../..", &built)) }
+func TestMain(m *testing.M) { os.Exit(Main(m, "../../..", &built)) }
 
 // subjects are every kind of agent, directly and through every host.
 func subjects() (all []Subject) {

@@ -1,11 +1,11 @@
-// Package archtest keeps the house in order: it holds the source against the table of rooms in docs/architecture.md and
-// against the habits that a compiler does not check.
+// Package archtest keeps the house in order: it holds the source to the map in docs/architecture.md and to the habits
+// that a compiler does not check.
 //
-// Check promises to report, on every platform's files alike: a package without a row and a row without a package; an
-// import of the same or a higher floor, or of demo or rehearsal by another room than command; a package without a doc
-// comment or with a name that says nothing; func init; a variable of a package that can be changed (this one as the
-// running platform builds it); a call that changes the directory of the process, a child that is a shell, and os/exec
-// where children have no guard; a file reached by its path where only a workspace.Dir may; a long file or function
+// Check promises to report, on every platform's files alike: a folder without a row and a row without a package; an
+// import of a folder that stands higher, or of what serves only tests; a package without a doc comment or with a name
+// that says nothing; func init; a variable of a package that can be changed (this one as the running platform builds
+// it); a call that changes the directory of the process, a child that is a shell, and os/exec where children have no
+// guard; a file reached by its path where only a workspace.Dir may; a long file or function
 // without its reason; a module linked into a program but not listed in testdata/dependencies.txt, or listed and not
 // linked; a direct requirement in go.mod without a reason.
 // It refuses to judge a tree that does not parse; a package that does not build is a problem.
@@ -30,14 +30,14 @@ type tree struct {
 	module   string
 	fset     *token.FileSet
 	packages map[string]*pkg // by folder relative to root, with slashes; "." is the root
-	rooms    map[string]room // by name as in the table
+	folders  []folder        // from the highest to the lowest
 	problems []string
 }
 
 // pkg is one folder with Go files, of all platforms.
 type pkg struct {
 	dir   string
-	name  string // as the table says it: without internal/; the module's own name for the root
+	name  string // without internal/; the module's own name for the root
 	files []*file
 }
 
@@ -65,7 +65,7 @@ func Check(root string) ([]string, error) {
 			t.checkPaths(p, f)
 		}
 	}
-	t.checkRooms()
+	t.checkFolders()
 	if err := t.checkVariables(); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func load(root string) (*tree, error) {
 	if t.module == "" {
 		return nil, fmt.Errorf("%s/go.mod names no module", root)
 	}
-	if t.rooms, err = readRooms(filepath.Join(root, "docs", "architecture.md")); err != nil {
+	if t.folders, err = readFolders(filepath.Join(root, "docs", "architecture.md")); err != nil {
 		return nil, err
 	}
 	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -142,7 +142,7 @@ func (t *tree) add(name string) error {
 	dir := path.Dir(rel)
 	p := t.packages[dir]
 	if p == nil {
-		p = &pkg{dir: dir, name: t.roomName(dir)}
+		p = &pkg{dir: dir, name: t.nameOf(dir)}
 		t.packages[dir] = p
 	}
 	p.files = append(p.files, &file{
@@ -153,8 +153,8 @@ func (t *tree) add(name string) error {
 	return nil
 }
 
-// roomName is how the table calls the package in a folder.
-func (t *tree) roomName(dir string) string {
+// nameOf is what a package is called in a problem.
+func (t *tree) nameOf(dir string) string {
 	if dir == "." {
 		return t.module
 	}

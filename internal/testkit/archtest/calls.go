@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// mayStart are the rooms that may start programs by themselves: process is the one that the product starts its children
-// with, sandbox tries on a child of its own what the kernel can enforce, and the others only serve tests and
+// mayStart lists what may start programs by itself, packages and all beneath them: the product starts its children with
+// process, sandbox tries on a child of its own what the kernel can enforce, and the others only serve tests and
 // measurements.
 func mayStart() []string {
-	return []string{"process", "sandbox", "archtest", "emulator", "measure", "bench", "agenttest", "hermetic"}
+	return []string{"sys/process", "walls/sandbox", "testkit", "bench"}
 }
 
 // mayPlan lists the packages that start agents, a person's own command line, or stages of this program in directories
 // of their choice. All others start programs by process.Away.
 func mayPlan() []string {
 	return []string{
-		"agent/cli", "command", "enclosure", "fork", "relay", "rehearsal", "sandbox", "shell", "shim", "bench/around",
-		"bench/sandbox",
+		"agents/cli", "agents/relay", "cli/command", "host/shim", "repo/fork", "walls/enclosure", "walls/sandbox",
+		"walls/shell", "work/rehearsal", "bench/around", "bench/sandbox",
 	}
 }
 
@@ -31,16 +31,16 @@ func (t *tree) checkCalls(p *pkg, f *file) {
 	if f.test {
 		return
 	}
-	room, _, _ := strings.Cut(p.name, "/")
 	for _, spec := range f.syntax.Imports {
-		if path, _ := strconv.Unquote(spec.Path.Value); path == "os/exec" && !slices.Contains(mayStart(), room) {
+		if path, _ := strconv.Unquote(spec.Path.Value); path == "os/exec" && !among(mayStart(), p.name) {
 			t.problem(t.at(spec), "%s imports os/exec: start programs with process, which guards them", p.name)
 		}
 	}
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
-			if (n.Sel.Name == "Chdir" || n.Sel.Name == "Fchdir") && p.name != "sandbox" { // a stage is a process alone
+			if (n.Sel.Name == "Chdir" || n.Sel.Name == "Fchdir") && p.name != "walls/sandbox" {
+				// A stage of the sandbox is a process of its own.
 				t.problem(t.at(n), "%s changes the directory of the whole process: join paths to the one that is meant",
 					n.Sel.Name)
 			}
@@ -49,20 +49,25 @@ func (t *tree) checkCalls(p *pkg, f *file) {
 				t.problem(t.at(n), "%s calls process.Start: a program that is not an agent is started by process.Away",
 					p.name)
 			}
-			if room != "modelserver" { // its calls are those of a model to an agent's tools; it starts nothing
+			if p.name != "llm/modelserver" { // its calls are those of a model to an agent's tools; it starts nothing
 				t.checkShell(n, n.Args)
 			}
 		case *ast.CompositeLit:
-			if isType(n, "process", "Spec") && hasKey(n, "Dir") && p.name != "command" {
+			if isType(n, "process", "Spec") && hasKey(n, "Dir") && p.name != "cli/command" {
 				t.problem(t.at(n), "%s chooses a directory for a program that is not an agent: it has one of its own",
 					p.name)
 			}
-			if room != "modelserver" {
+			if p.name != "llm/modelserver" {
 				t.checkShell(n, n.Elts)
 			}
 		}
 		return true
 	})
+}
+
+// among reports whether a package is one of those, or lies beneath one.
+func among(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return name == n || strings.HasPrefix(name, n+"/") })
 }
 
 // called reports whether a call is of a function of a package.

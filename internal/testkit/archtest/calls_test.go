@@ -34,7 +34,7 @@ func TestForbiddenCalls(t *testing.T) {
 				for _, problem := range tree.problems {
 					if slices.ContainsFunc(row.sign,
 						func(sign string) bool { return strings.Contains(problem, sign) }) {
-						place, _, _ := strings.Cut(strings.TrimPrefix(problem, "internal/habits/calls.go:"), ":")
+						place, _, _ := strings.Cut(strings.TrimPrefix(problem, "internal/host/habits/calls.go:"), ":")
 						lines, problems = append(lines, place), append(problems, problem)
 					}
 				}
@@ -42,7 +42,7 @@ func TestForbiddenCalls(t *testing.T) {
 					func(a, b string) int { return len(a)*1000 - len(b)*1000 + strings.Compare(a, b) })
 				return lines, problems
 			}
-			if _, problems := found(filepath.Join("..", "..")); len(problems) > 0 {
+			if _, problems := found(filepath.Join("..", "..", "..")); len(problems) > 0 {
 				t.Errorf("here: %q", problems)
 			}
 			if lines, problems := found("testdata/broken"); !slices.Equal(lines, row.lines) {
@@ -65,7 +65,7 @@ func f() {
 }
 `
 	for name, want := range map[string]string{
-		"run": "4 6", "process/x": "4 6", "agent/cli": "6", "command": "", "shell": "6",
+		"work/run": "4 6", "sys/process/x": "4 6", "agents/cli": "6", "cli/command": "", "walls/shell": "6",
 	} {
 		found := &tree{fset: token.NewFileSet()}
 		syntax, err := parser.ParseFile(found.fset, "p.go", source, 0)

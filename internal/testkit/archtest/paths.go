@@ -8,15 +8,14 @@ import (
 	"strings"
 )
 
-// withoutPaths are the rooms that reach files through a workspace.Dir and in no other way: what a model asks for goes
+// withoutPaths are the packages that reach files through a workspace.Dir and in no other way: what a model asks for goes
 // through them, and a path can lead elsewhere between a look at it and its use.
-func withoutPaths() []string { return []string{"tool", "ignore", "engine"} }
+func withoutPaths() []string { return []string{"native/tool", "sys/ignore", "native/engine"} }
 
 // checkPaths finds what reaches a file by its path. Of package os only what looks at no file is left, so that a
 // function that it gets one day is forbidden as well.
 func (t *tree) checkPaths(p *pkg, f *file) {
-	room, _, _ := strings.Cut(p.name, "/")
-	if f.test || !slices.Contains(withoutPaths(), room) {
+	if f.test || !slices.Contains(withoutPaths(), p.name) {
 		return
 	}
 	say := func(n ast.Node, what string) {

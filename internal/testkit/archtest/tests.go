@@ -38,7 +38,7 @@ func (t *tree) checkHermetic(call *ast.CallExpr, function string, tests map[stri
 	if !ok {
 		return
 	}
-	if room, ok := selector.X.(*ast.Ident); !ok || room.Name != "hermetic" {
+	if x, ok := selector.X.(*ast.Ident); !ok || x.Name != "hermetic" {
 		return
 	}
 	switch selector.Sel.Name {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestWords(t *testing.T) {
-	problems, err := Words(filepath.Join("..", ".."), pending())
+	problems, err := Words(filepath.Join("..", "..", ".."), pending())
 	if err != nil {
 		t.Fatal(err)
 	}

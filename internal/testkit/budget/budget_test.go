@@ -21,7 +21,7 @@ const (
 	initRuns  = 9
 )
 
-const root = "../.."
+const root = "../../.."
 
 func TestStart(t *testing.T) {
 	program, empty := built(t), source(t, "empty", measure.Empty)

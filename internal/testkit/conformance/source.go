@@ -17,7 +17,7 @@ import (
 func CheckSource(rows []Row, root string) []string {
 	var wrong []string
 	source := sources{root: root, tests: map[string]map[string]testFunc{}}
-	types := structs(filepath.Join(root, "internal", "contract"))
+	types := structs(filepath.Join(root, "internal", "cli", "contract"))
 	for _, row := range rows {
 		for _, test := range row.Proof {
 			if why := source.missing(test); why != "" {

@@ -40,7 +40,7 @@ func TestCaptures(t *testing.T) {
 		{opencode.New(), "*.jsonl", "json-tools", 5},
 	} {
 		name := tt.driver.Name()
-		files, _ := filepath.Glob(filepath.Join("../agent", name, "testdata", tt.files))
+		files, _ := filepath.Glob(filepath.Join("../../agents", name, "testdata", tt.files))
 		if len(files) < tt.least {
 			t.Errorf("%s has %d captures", name, len(files))
 		}

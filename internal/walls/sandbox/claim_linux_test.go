@@ -30,7 +30,7 @@ func TestThePageHasEachHole(t *testing.T) {
 			}
 		}
 	}
-	page, err := os.ReadFile("../../docs/threats.md")
+	page, err := os.ReadFile("../../../docs/threats.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -490,7 +490,7 @@ func messageLine(events []event.Event) (all []string) {
 // TestReplay: Claude Code's output, decoded and encoded in its own dialect, decodes to the same events, wherever the
 // bytes are cut.
 func TestReplay(t *testing.T) {
-	files, err := filepath.Glob("../../agent/claude/testdata/output/*.jsonl")
+	files, err := filepath.Glob("../../agents/claude/testdata/output/*.jsonl")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%v %v", files, err)
 	}

@@ -4,7 +4,7 @@ package main
 import (
 	"example.com/dep"
 
-	"broken/internal/high"
+	"broken/internal/cli/high"
 )
 
 func main() { println(dep.Zero, high.Zero) }

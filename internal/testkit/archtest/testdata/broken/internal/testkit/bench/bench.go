@@ -1,7 +1,7 @@
 // Package bench measures.
 package bench
 
-import "broken/internal/high"
+import "broken/internal/cli/high"
 
 // Zero is zero.
 const Zero = high.Zero

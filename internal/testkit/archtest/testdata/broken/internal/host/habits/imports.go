@@ -2,9 +2,9 @@
 package habits
 
 import (
-	"broken/internal/bench"
-	"broken/internal/low"
-	"broken/internal/peer"
+	"broken/internal/host/peer"
+	"broken/internal/kit/low"
+	"broken/internal/testkit/bench"
 )
 
 var _ = bench.Zero + low.Zero + peer.Zero

@@ -1,6 +1,6 @@
 package habits
 
-import "broken/internal/high"
+import "broken/internal/cli/high"
 
 var _ = []int{high.Zero}
 

@@ -1,5 +1,5 @@
 package habits
 
-import "broken/internal/high"
+import "broken/internal/cli/high"
 
 const windows = high.Zero

@@ -1,0 +1,2 @@
+// Package stranger lies in a folder without a row.
+package stranger

@@ -1,2 +1,0 @@
-// Package stranger has no row.
-package stranger
