@@ -18,7 +18,7 @@ import (
 
 	"omniagent/internal/sys/process"
 	"omniagent/internal/testkit/measure"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/sandbox"
 )
 
@@ -104,8 +104,8 @@ func looks(n int, base string) error {
 	plain := process.Plan{Path: find, Argv: []string{"find", root, "-newer", "/etc/passwd", "-size", "+1"}, Dir: root}
 	ways := []func(process.Plan) (process.Plan, error){func(p process.Plan) (process.Plan, error) { return p, nil }}
 	for _, veiled := range [][]string{nil, {".claude", ".mcp.json"}} {
-		walls, err := enclosure.OpenAgent(enclosure.AgentWanted{
-			Wanted: enclosure.Wanted{Root: root, Home: filepath.Join(base, "home"), Temp: temp, State: base},
+		walls, err := policy.OpenAgent(policy.AgentWanted{
+			Wanted: policy.Wanted{Root: root, Home: filepath.Join(base, "home"), Temp: temp, State: base},
 			Veiled: veiled,
 		})
 		if err != nil {

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"omniagent/internal/sys/process"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/sandbox"
 )
 
@@ -120,17 +120,17 @@ func (p place) homes(n int, report sandbox.Report) error {
 	if err := furnished(home); err != nil {
 		return err
 	}
-	policy, err := enclosure.Wanted{Root: p.root, Home: home, Temp: p.temp}.Policy()
+	limits, err := policy.Wanted{Root: p.root, Home: home, Temp: p.temp}.Policy()
 	if err != nil {
 		return err
 	}
-	policy.Protected = p.protected
-	masked, none, places := policy, policy, policy
-	masked.Homes, masked.Places, masked.Hidden = nil, nil, enclosure.Credentials(nil, home)
+	limits.Protected = p.protected
+	masked, none, places := limits, limits, limits
+	masked.Homes, masked.Places, masked.Hidden = nil, nil, policy.Credentials(nil, home)
 	none.Homes, none.Places = nil, nil
 	places.Homes, places.Places = places.Homes[:1], nil // the usual case: HOME is that of the account
 	shown := places
-	for _, place := range policy.Places {
+	for _, place := range limits.Places {
 		if !strings.HasPrefix(place.Path, home) {
 			continue
 		}
@@ -140,8 +140,8 @@ func (p place) homes(n int, report sandbox.Report) error {
 	}
 	plain := process.Plan{Argv: []string{"true"}, Path: "/bin/true", Dir: p.root, Env: os.Environ()}
 	var ways []func() (process.Plan, error)
-	for _, policy := range []sandbox.Policy{none, masked, shown, places} {
-		walls, err := sandbox.Open(policy, report, sandbox.Options{State: p.state})
+	for _, limits := range []sandbox.Policy{none, masked, shown, places} {
+		walls, err := sandbox.Open(limits, report, sandbox.Options{State: p.state})
 		if err != nil {
 			return err
 		}

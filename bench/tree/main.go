@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"omniagent/internal/repo/git"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/testkit/measure"
 )
 
@@ -103,9 +103,9 @@ func size(w *tabwriter.Writer, n, files int) error {
 }
 
 func contests(base, root string, files int) ([]*contest, error) {
-	store, index := tree.OpenStore(filepath.Join(base, "store")), filepath.Join(base, "index")
+	store, index := snapshot.OpenStore(filepath.Join(base, "store")), filepath.Join(base, "index")
 	ctx := context.Background()
-	before, err := tree.Take(ctx, root, tree.Options{Store: store})
+	before, err := snapshot.Take(ctx, root, snapshot.Options{Store: store})
 	if err != nil {
 		return nil, err
 	}
@@ -129,17 +129,17 @@ func contests(base, root string, files int) ([]*contest, error) {
 	status := measure.Git(root, nil, "status", "--porcelain")
 	return []*contest{
 		{name: "status of every file", theirs: status, ours: here(func() error {
-			_, err := tree.Take(ctx, root, tree.Options{})
+			_, err := snapshot.Take(ctx, root, snapshot.Options{})
 			return err
 		})},
 		{name: "and where its content is", theirs: status, ours: here(func() error {
-			_, err := tree.Take(ctx, root, tree.Options{Store: store})
+			_, err := snapshot.Take(ctx, root, snapshot.Options{Store: store})
 			return err
 		})},
 		{name: "the same again, and compared", theirs: status, ours: here(func() error {
-			after, err := tree.Take(ctx, root, tree.Options{Store: store, Since: before})
+			after, err := snapshot.Take(ctx, root, snapshot.Options{Store: store, Since: before})
 			if err == nil {
-				if c := tree.Diff(before, after); len(c.Files) > 0 || after.Len() < files {
+				if c := snapshot.Diff(before, after); len(c.Files) > 0 || after.Len() < files {
 					err = fmt.Errorf("%d changes", len(c.Files))
 				}
 			}
@@ -148,7 +148,7 @@ func contests(base, root string, files int) ([]*contest, error) {
 		{name: "saved and loaded", theirs: status, ours: here(func() error {
 			err := before.SaveFile(index)
 			if err == nil {
-				_, err = tree.LoadFile(index)
+				_, err = snapshot.LoadFile(index)
 			}
 			return err
 		})},

@@ -1,4 +1,4 @@
-package opening
+package launch
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/launch/workbench"
 	"omniagent/internal/sys/config"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/shell"
 )
 
@@ -27,7 +27,7 @@ func (e Env) Bench(s agent.Spec) (b *workbench.Bench, close func(), err error) {
 		Env: shell.Inheritance{Roots: []string{dir, root}, More: e.Own.Variables}.Commands(e.Environ),
 	}
 	if cmp.Or(string(s.Shared.Sandbox.Value), e.Own.Sandbox) != "off" {
-		o.Walls = &enclosure.Wanted{
+		o.Walls = &policy.Wanted{
 			Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory,
 			Network: cmp.Or(s.Terms.Network, e.Own.Network), Read: e.Own.Read, Lookup: e.Lookup, Via: e.Own.Via,
 		}

@@ -1,4 +1,4 @@
-package opening
+package launch
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 	"omniagent/internal/sys/touch"
 	"omniagent/internal/talk/conversation"
 	"omniagent/internal/talk/session"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 )
 
 // Open opens the conversation. If that fails, it removes a session that it created.
@@ -75,7 +75,7 @@ func (p *Plan) mayWork() error {
 	if off || s.Resume != "" || s.Terms.Continue {
 		return nil
 	}
-	err := enclosure.CheckWorkspace(p.env.Home, s.Dir, s.Terms.Dirs)
+	err := policy.CheckWorkspace(p.env.Home, s.Dir, s.Terms.Dirs)
 	if err == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package opening
+package launch
 
 import (
 	"cmp"
@@ -18,14 +18,14 @@ import (
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/sys/touch"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/sandbox"
 	"omniagent/internal/wire/mcp"
 )
 
 // Around is what stands around the processes of an installed agent, in a conversation.
 type Around struct {
-	walls *enclosure.Agent // nil: nothing
+	walls *policy.Agent // nil: nothing
 	close func()
 	fixed bool // nothing makes the workspace writable
 
@@ -74,7 +74,7 @@ func (e Env) Around(d agent.Driver, s agent.Spec, touched *touch.Log) (*Around, 
 	if w.Temp = temp; touched != nil {
 		w.Watcher = touched
 	}
-	a.walls, err = enclosure.OpenAgent(w)
+	a.walls, err = policy.OpenAgent(w)
 	if err == nil {
 		a.homes = a.walls.Homes()
 		a.explain = func(path string) ([]sandbox.Effect, error) {
@@ -95,10 +95,10 @@ func (e Env) Around(d agent.Driver, s agent.Spec, touched *touch.Log) (*Around, 
 }
 
 // Wanted describes the walls around an agent that Prepare has found, but for their temporary directory.
-func (e Env) Wanted(d agent.Driver, s agent.Spec) enclosure.AgentWanted {
+func (e Env) Wanted(d agent.Driver, s agent.Spec) policy.AgentWanted {
 	about := d.Describe()
-	w := enclosure.AgentWanted{
-		Wanted: enclosure.Wanted{
+	w := policy.AgentWanted{
+		Wanted: policy.Wanted{
 			Root: s.Dir, Roots: s.Terms.Dirs, Home: e.Home, Agents: e.Own.Known, State: e.State, Read: e.Own.Read,
 			Lookup: e.Lookup,
 		},
@@ -249,7 +249,7 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 			if !around.Stands() {
 				return nil
 			}
-			return enclosure.CheckWorkspace(e.Home, s.Dir, append(slices.Clip(s.Terms.Dirs), dir))
+			return policy.CheckWorkspace(e.Home, s.Dir, append(slices.Clip(s.Terms.Dirs), dir))
 		}, advise}, nil
 	}
 }

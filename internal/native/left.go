@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/sys/process"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/shell"
 )
 
@@ -50,7 +50,7 @@ func (l *leftovers) take() (paths []string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, path := range enclosure.Left(l.dir, l.as, l.places) {
+	for _, path := range policy.Left(l.dir, l.as, l.places) {
 		if l.words[filepath.Base(path)] && !slices.Contains(l.told, path) {
 			l.told, paths = append(l.told, path), append(paths, path)
 		}
@@ -75,7 +75,7 @@ func (l *leftovers) tells(tell func(event.Event)) func(event.Event) {
 }
 
 // leaves begins to record what commands behind walls leave in their temporary directory.
-func (m *Mind) leaves(o *Options, walls *enclosure.Enclosure, temp string) {
+func (m *Mind) leaves(o *Options, walls *policy.Enclosure, temp string) {
 	m.left.dir, m.left.as, m.left.words = temp, walls.SeenTemp(temp), map[string]bool{}
 	for _, place := range append([]string{o.Dir, o.Home}, o.Terms.Dirs...) {
 		m.left.places = append(m.left.places, pathname.Real(place))

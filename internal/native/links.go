@@ -7,8 +7,8 @@ import (
 
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/walls/autorun"
-	"omniagent/internal/walls/enclosure"
 	"omniagent/internal/walls/guard"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/sandbox"
 )
 
@@ -17,7 +17,7 @@ import (
 func PlaceOf(roots []string, home string, agents guard.Agents, lookup func(name string) (string, bool)) guard.Place {
 	policies := make([]autorun.Policy, len(roots))
 	for i, root := range roots {
-		policies[i] = enclosure.Later(root, agents, home, lookup)
+		policies[i] = policy.Later(root, agents, home, lookup)
 	}
 	return guard.Place{
 		Root: roots[0], More: roots[1:], Dir: roots[0], Home: home, Agents: agents,

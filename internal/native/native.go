@@ -27,15 +27,15 @@ import (
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/llm/provider"
 	"omniagent/internal/native/engine"
-	"omniagent/internal/native/page"
 	"omniagent/internal/native/tool"
+	"omniagent/internal/native/webpage"
 	"omniagent/internal/native/xnlcall"
 	"omniagent/internal/sys/config"
 	"omniagent/internal/sys/redact"
 	"omniagent/internal/sys/workspace"
 	"omniagent/internal/talk/session"
-	"omniagent/internal/walls/enclosure"
 	"omniagent/internal/walls/guard"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/shell"
 )
 
@@ -89,10 +89,10 @@ type Options struct {
 // Mind is the engine and everything that it uses.
 type Mind struct {
 	*engine.Mind
-	facts   event.Facts          // facts in addition to the engine's
-	written bool                 // the model writes its calls as text
-	walls   *enclosure.Enclosure // may be nil
-	refused refusals             // refusals that the model has not seen
+	facts   event.Facts       // facts in addition to the engine's
+	written bool              // the model writes its calls as text
+	walls   *policy.Enclosure // may be nil
+	refused refusals          // refusals that the model has not seen
 	left    leftovers
 	closers []func()
 	once    sync.Once // around closers
@@ -227,7 +227,7 @@ func (m *Mind) tools(o *Options) (*tool.Env, error) {
 		env.Shell = commands
 	}
 	if o.Web {
-		env.Web = page.New(page.Options{})
+		env.Web = webpage.New(webpage.Options{})
 	}
 	return env, nil
 }
@@ -245,7 +245,7 @@ func (o Options) addDirectories(files *workspace.Dir) error {
 		}
 	}
 	for _, root := range roots {
-		root.Withhold(enclosure.Credentials(o.Agents, o.Home), o.Agents.Protected())
+		root.Withhold(policy.Credentials(o.Agents, o.Home), o.Agents.Protected())
 		root.Restrict(o.unreadable(files, root, guard.Deny), o.unreadable(files, root, guard.Ask))
 	}
 	return nil

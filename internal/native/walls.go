@@ -17,8 +17,8 @@ import (
 	"omniagent/internal/sys/process"
 	"omniagent/internal/sys/touch"
 	"omniagent/internal/talk/session"
-	"omniagent/internal/walls/enclosure"
 	"omniagent/internal/walls/guard"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/sandbox"
 	"omniagent/internal/walls/shell"
 )
@@ -35,8 +35,8 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	if err := os.Mkdir(temp, 0o700); err != nil {
 		return nil, fault.New(fault.PermissionDenied, "cannot create a temporary directory").Because(err)
 	}
-	tell := enclosure.OncePerHost(func(host, why string) { o.Log("a command was kept from %s: %s", host, why) })
-	walls, err := enclosure.Open(enclosure.Wanted{
+	tell := policy.OncePerHost(func(host, why string) { o.Log("a command was kept from %s: %s", host, why) })
+	walls, err := policy.Open(policy.Wanted{
 		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
 		Memory: o.Memory, Agents: o.Agents, Read: o.Read, Lookup: o.Lookup, Via: o.Via, Watcher: o.watcher(),
 		Hide:   privateDirIn(append([]string{o.Dir}, o.Terms.Dirs...), private),
@@ -138,8 +138,8 @@ func (o *Options) stricter(held session.Confinement) {
 	case held.Network == "off" || o.Network == "on":
 		o.Network = held.Network
 	default: // the hosts on both lists
-		before := enclosure.Hosts(held.Network)
-		both := slices.DeleteFunc(enclosure.Hosts(o.Network), func(host string) bool {
+		before := policy.Hosts(held.Network)
+		both := slices.DeleteFunc(policy.Hosts(o.Network), func(host string) bool {
 			return !slices.ContainsFunc(before, func(known string) bool { return strings.EqualFold(host, known) })
 		})
 		o.Network = cmp.Or(strings.Join(both, ","), "off")
@@ -151,7 +151,7 @@ func (o *Options) stricter(held session.Confinement) {
 }
 
 // Strength returns how far walls replace questions. wanted is false if the user turned walls off.
-func Strength(walls *enclosure.Enclosure, wanted bool) engine.Walls {
+func Strength(walls *policy.Enclosure, wanted bool) engine.Walls {
 	switch {
 	case walls.Whole():
 		return engine.Whole

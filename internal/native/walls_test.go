@@ -5,7 +5,7 @@ import (
 
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/talk/session"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 )
 
 // TestGoingOnOpensNothing whatever is asked for, and also behind a time in which no walls could be built.
@@ -34,7 +34,7 @@ func TestGoingOnOpensNothing(t *testing.T) {
 		if o.Network != c.want || o.Sandbox != string(setting.WorkspaceWrite) {
 			t.Errorf("%+v: %s, %s", c, o.Network, o.Sandbox)
 		}
-		if o.Network != c.asked && enclosure.CheckNetwork(o.Network) != nil {
+		if o.Network != c.asked && policy.CheckNetwork(o.Network) != nil {
 			t.Errorf("%+v: %q is not a network", c, o.Network)
 		}
 	}

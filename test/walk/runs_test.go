@@ -16,7 +16,7 @@ import (
 
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/repo/fork"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/testkit/hermetic"
 	"omniagent/internal/work/run"
 )
@@ -159,7 +159,7 @@ func (b *box) delegate(t *testing.T, about ...*command) {
 		})
 		r.Result = &run.Result{
 			State: run.Succeeded, Reason: run.Done, Text: "Between the two locks of the cache.",
-			Changed: &run.Changes{Count: 1, Files: []tree.Change{{Path: "lock.txt", Status: "added"}}},
+			Changed: &run.Changes{Count: 1, Files: []snapshot.Change{{Path: "lock.txt", Status: "added"}}},
 			Denials: []run.Denial{}, Evidence: []string{}, Ended: began.Add(time.Second), DurationMS: 1000,
 		}
 		if len(about) == 0 || strings.Contains(about[0].Examples[0].Command, r.ID) { // nobody else looks at it
@@ -175,10 +175,10 @@ func (b *box) delegate(t *testing.T, about ...*command) {
 // differ keeps the state of the project from before a file came, and from behind that, as a run does.
 func (b *box) differ(t *testing.T, dir string) {
 	t.Helper()
-	store := tree.OpenStore(filepath.Join(dir, "contents"))
-	var since *tree.Index
+	store := snapshot.OpenStore(filepath.Join(dir, "contents"))
+	var since *snapshot.Index
 	for _, name := range []string{"before", "after"} {
-		x, err := tree.Take(context.Background(), b.project, tree.Options{Store: store, Since: since})
+		x, err := snapshot.Take(context.Background(), b.project, snapshot.Options{Store: store, Since: since})
 		must(t, err)
 		must(t, x.SaveFile(filepath.Join(dir, name)))
 		since = x

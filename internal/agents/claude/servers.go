@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 
 	"omniagent/internal/agents/cli"
-	"omniagent/internal/sys/hookup"
+	"omniagent/internal/sys/foreignconfig"
 )
 
 // serverEntry returns an entry for the user's own servers, which apply to every project.
-func serverEntry(env []string, name string, argv []string) hookup.Place {
-	return hookup.Place{
+func serverEntry(env []string, name string, argv []string) foreignconfig.Place {
+	return foreignconfig.Place{
 		Files: []string{filepath.Join(cmp.Or(cli.First(env, "CLAUDE_CONFIG_DIR"), cli.Home(env)), ".claude.json")},
 		Path:  []string{"mcpServers", name},
-		Entry: hookup.EntryOf("type", "stdio", "command", argv[0], "args", argv[1:]),
+		Entry: foreignconfig.EntryOf("type", "stdio", "command", argv[0], "args", argv[1:]),
 	}
 }

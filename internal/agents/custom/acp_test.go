@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"omniagent/internal/agents/agentsdir"
+	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
@@ -58,7 +58,7 @@ func TestACPIsNamedInFull(t *testing.T) {
 		`{"acp":{"args":["serve"]}}`, `{"acp":{"command":"mine","args":"serve"}}`,
 		`{"oneShot":{"command":"mine"}}`,
 	} {
-		_, err := agentsdir.Parse("/x/omniagent.config.json",
+		_, err := agentsfile.Parse("/x/omniagent.config.json",
 			[]byte(`{"targets":[{"id":"mine","cli":{"modes":`+modes+`}}]}`))
 		var f *fault.Fault
 		if !errors.As(err, &f) || len(f.Problems) == 0 || !slices.Contains([]fault.Code{"CONFIG_INVALID"}, f.Code) {

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agents/agentsdir"
+	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
@@ -24,7 +24,7 @@ import (
 )
 
 // New creates the agents of a file. Its error is one fault that lists all problems.
-func New(file *agentsdir.File, known []agent.Driver) ([]agent.Driver, error) {
+func New(file *agentsfile.File, known []agent.Driver) ([]agent.Driver, error) {
 	p := &problems{file: file.Path}
 	var made []agent.Driver
 	for _, t := range file.Targets {
@@ -40,7 +40,7 @@ func New(file *agentsdir.File, known []agent.Driver) ([]agent.Driver, error) {
 	return made, p.fault()
 }
 
-func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver {
+func (p *problems) driver(t agentsfile.Target, known []agent.Driver) agent.Driver {
 	about := agent.About{Title: cmp.Or(t.DisplayName, t.ID), Custom: true}
 	for _, a := range t.Aliases {
 		if _, taken := agent.Find(known, a.Text); taken {
@@ -62,7 +62,7 @@ func (p *problems) driver(t agentsdir.Target, known []agent.Driver) agent.Driver
 		about.Settings, about.OwnSettings, about.Obeys = of.Settings, of.OwnSettings, of.Obeys
 		return alias{base, strings.ToLower(t.ID), about}
 	}
-	for _, call := range []agentsdir.Call{t.CLI.OneShot, t.CLI.Interactive, t.CLI.ACP} {
+	for _, call := range []agentsfile.Call{t.CLI.OneShot, t.CLI.Interactive, t.CLI.ACP} {
 		if strings.ContainsAny(call.Command, `/\`) && !filepath.IsAbs(call.Command) {
 			p.add(call.CommandPos, "a command is a name in PATH or an absolute path")
 			return nil
@@ -145,7 +145,7 @@ func (a alias) Describe() agent.About { return a.about }
 // driver is an agent with its own command line.
 type driver struct {
 	cli.Program
-	cli agentsdir.CLI
+	cli agentsfile.CLI
 }
 
 // Locate finds a program by its absolute path, or in PATH.
@@ -189,7 +189,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		return agent.Launch{}, nil, err
 	}
 	l := d.Launch(s, t)
-	if s.Mode == setting.OneShot && d.cli.Prompt.Type != agentsdir.PromptStdin && d.cli.Prompt.Type != "" {
+	if s.Mode == setting.OneShot && d.cli.Prompt.Type != agentsfile.PromptStdin && d.cli.Prompt.Type != "" {
 		d.promptArgument(&l, len(d.OneShot))
 	}
 	return l, t.Warnings, nil
@@ -200,7 +200,7 @@ func (d driver) modeless(mode setting.Mode) error {
 }
 
 // started chooses the program of a call.
-func (d driver) started(s *agent.Spec, call agentsdir.Call) error {
+func (d driver) started(s *agent.Spec, call agentsfile.Call) error {
 	if call.Command == d.About.Binary {
 		return nil
 	}
@@ -228,9 +228,9 @@ func (d driver) promptArgument(l *agent.Launch, base int) {
 	l.Prompt = agent.ByArgument
 	at := l.Translated
 	switch {
-	case d.cli.Prompt.Position == agentsdir.First:
+	case d.cli.Prompt.Position == agentsfile.First:
 		at = base
-	case d.cli.Passthrough == agentsdir.PassBeforePrompt:
+	case d.cli.Passthrough == agentsfile.PassBeforePrompt:
 		at = len(l.Args)
 	}
 	l.Args = slices.Insert(l.Args, at, d.cli.Prompt.Flag...)
@@ -266,8 +266,8 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 	}
 	return cli.ACP{
 		Driver: d, Launch: d.acp, Models: true, Unflagged: true, Stream: stream, Offered: acp.Offered{
-			Files:     slices.Contains(d.cli.ACP.Offer, agentsdir.OfferFiles),
-			Terminals: slices.Contains(d.cli.ACP.Offer, agentsdir.OfferTerminals),
+			Files:     slices.Contains(d.cli.ACP.Offer, agentsfile.OfferFiles),
+			Terminals: slices.Contains(d.cli.ACP.Offer, agentsfile.OfferTerminals),
 		},
 	}.Mind(s, sv)
 }
@@ -276,9 +276,9 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 const longestArgument = 128<<10 - 1
 
 // matrix converts the file's table to a matrix.
-func matrix(c agentsdir.CLI) agent.Matrix {
+func matrix(c agentsfile.CLI) agent.Matrix {
 	var m agent.Matrix
-	if c.Prompt.Type != agentsdir.PromptStdin && c.Prompt.Type != "" {
+	if c.Prompt.Type != agentsfile.PromptStdin && c.Prompt.Type != "" {
 		m.Limit = agent.Limit{Bytes: longestArgument, Note: "the prompt is an argument, which holds no more"}
 	}
 	row := func(feature, value string, args func(mode string) ([]string, bool)) {
@@ -290,10 +290,10 @@ func matrix(c agentsdir.CLI) agent.Matrix {
 			return agent.Cell{Level: agent.Full, Args: list, Note: "as your file of agents says"}
 		}
 		m.Rows = append(m.Rows, agent.Row{
-			Feature: feature, Value: value, Interactive: cell(agentsdir.Interactive), OneShot: cell(agentsdir.OneShot),
+			Feature: feature, Value: value, Interactive: cell(agentsfile.Interactive), OneShot: cell(agentsfile.OneShot),
 		})
 	}
-	flag := func(feature, value string, f agentsdir.Flag) {
+	flag := func(feature, value string, f agentsfile.Flag) {
 		row(feature, value, func(mode string) ([]string, bool) { return f.Args(mode, value) })
 	}
 	for _, v := range setting.Common() {
@@ -318,7 +318,7 @@ func matrix(c agentsdir.CLI) agent.Matrix {
 }
 
 // fixOf says what the file needs so that an agent has a value, and which approval it has already.
-func fixOf(c agentsdir.CLI, feature, value, mode string) string {
+func fixOf(c agentsfile.CLI, feature, value, mode string) string {
 	if feature != agent.Approval && feature != agent.Sandbox {
 		return ""
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/agents/agentsdir"
+	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/agents/claude"
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/agents/codex"
@@ -21,9 +21,9 @@ import (
 
 func known() []agent.Driver { return []agent.Driver{claude.New(), codex.New()} }
 
-func parse(t *testing.T, text string) *agentsdir.File {
+func parse(t *testing.T, text string) *agentsfile.File {
 	t.Helper()
-	file, err := agentsdir.Parse("/repo/agents/omniagent.config.json", []byte(text))
+	file, err := agentsfile.Parse("/repo/agents/omniagent.config.json", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func hostNative(h *acp.Host, o opener) error {
 			"this agent.",
 	}
 	h.Ready = func(ctx context.Context) error {
-		_, err := o.env().Provider(ctx, opening.Request{Provider: o.provider, Base: o.base, Spec: h.Spec})
+		_, err := o.env().Provider(ctx, launch.Request{Provider: o.provider, Base: o.base, Spec: h.Spec})
 		return err
 	}
 	return nil

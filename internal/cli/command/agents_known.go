@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agents/agentsdir"
+	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/agents/custom"
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
@@ -41,7 +41,7 @@ func knownAgents(c *contract.Call, builtIn []agent.Driver) ([]knownAgent, error)
 		if err != nil {
 			return nil, err
 		}
-		for _, file := range []*agentsdir.File{own, theirs} {
+		for _, file := range []*agentsfile.File{own, theirs} {
 			if file == nil {
 				continue
 			}
@@ -58,8 +58,8 @@ func knownAgents(c *contract.Call, builtIn []agent.Driver) ([]knownAgent, error)
 
 // repositoryFile returns the repository's file in the agents directory. It returns nil, with a warning, if the file
 // defines nothing that counts.
-func repositoryFile(c *contract.Call) (*agentsdir.File, error) {
-	file, err := agentsdir.Read(agentsdir.Resolve(c.Dir(), ""), false)
+func repositoryFile(c *contract.Call) (*agentsfile.File, error) {
+	file, err := agentsfile.Read(agentsfile.Resolve(c.Dir(), ""), false)
 	if err != nil || file == nil || len(file.Targets) == 0 {
 		return nil, err
 	}

@@ -159,8 +159,8 @@ func (p Parts) sees(f event.Facts, home string) []string {
 // chatSession finds the conversation that --resume or --continue means, and the agent that it is with. picks reports
 // that the person has to choose one.
 func chatSession(
-	ctx context.Context, c *contract.Call, r opening.Request,
-) (_ opening.Request, picks bool, err error) {
+	ctx context.Context, c *contract.Call, r launch.Request,
+) (_ launch.Request, picks bool, err error) {
 	wanted := r.Spec.Resume
 	if !c.Given("resume") && !c.Bool("continue") {
 		return r, false, nil

@@ -26,15 +26,15 @@ import (
 	"omniagent/internal/sys/workspace"
 	"omniagent/internal/talk/conversation"
 	"omniagent/internal/talk/session"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 )
 
 // chatWorld is what a chat reaches on this machine.
-func (p Parts) chatWorld(c *contract.Call, env opening.Env, first opening.Request) chat.World {
+func (p Parts) chatWorld(c *contract.Call, env launch.Env, first launch.Request) chat.World {
 	home := c.Host.Home()
 	dir := cmp.Or(first.Spec.Dir, c.Dir())
 	root, _ := config.ProjectRoot(dir)
-	private := enclosure.Credentials(p.guarded(c), home)
+	private := policy.Credentials(p.guarded(c), home)
 	w := chat.World{
 		Dir: dir, Home: home, From: 1, Rehearses: c.Bool("rehearse"),
 		Open: func(ctx context.Context, n chat.Next) (*conversation.Conversation, error) {
@@ -180,7 +180,7 @@ const mostPreloaded = 8 << 20
 
 // nextRequest is the request for another conversation of the same chat. What was chosen for an agent holds for it
 // alone; how much may run unasked holds for all.
-func nextRequest(ctx context.Context, c *contract.Call, first opening.Request, n chat.Next) (opening.Request, error) {
+func nextRequest(ctx context.Context, c *contract.Call, first launch.Request, n chat.Next) (launch.Request, error) {
 	r := first
 	r.First, r.History, r.Rejoin = nil, "", false
 	r.Spec.Fresh, r.Spec.Resume, r.Spec.Terms.Continue, r.Spec.Terms.Fork = "", n.Session, false, false
@@ -289,7 +289,7 @@ func chatSessions(ctx context.Context, c *contract.Call, dir string) ([]chat.Ses
 }
 
 // chatShell runs a command that the person typed, behind the walls of the native agent.
-func chatShell(ctx context.Context, env opening.Env, s agent.Spec, line string) (string, int, error) {
+func chatShell(ctx context.Context, env launch.Env, s agent.Spec, line string) (string, int, error) {
 	bench, leave, err := env.Bench(s)
 	if err != nil {
 		return "", 0, err

@@ -10,7 +10,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
-	"omniagent/internal/host/delegate"
+	"omniagent/internal/host/mcp"
 	"omniagent/internal/native/tool"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/work/run"
@@ -20,7 +20,7 @@ import (
 func (o opener) others() tool.Agents {
 	c, depth := o.call, depthOf(o.call)
 	store, err := runStore(c)
-	if err != nil || depth >= delegate.MaxDepth {
+	if err != nil || depth >= mcp.MaxDepth {
 		return nil
 	}
 	return run.Runner{
@@ -31,7 +31,7 @@ func (o opener) others() tool.Agents {
 			own := o
 			own.host, own.ask, own.moded, own.closed, own.patience, own.run = false, nil, true, true, 24*time.Hour, r.ID
 			owner := own.owner(r)
-			env := delegate.Deeper(os.Environ(), depth)
+			env := mcp.Deeper(os.Environ(), depth)
 			owner.Spec = func(string) agent.Spec { return agent.Spec{Env: env} }
 			if depth > 0 { // whatever waits for this run may hold the last place
 				owner.Parallel = 0
@@ -47,7 +47,7 @@ func depthOf(c *contract.Call) int {
 	if c.Paths.State != "" {
 		around = process.OwnNotes(filepath.Join(c.Paths.State, startedDir))
 	}
-	return delegate.Depth(c.Host.Lookup, around)
+	return mcp.Depth(c.Host.Lookup, around)
 }
 
 // delegable returns the installed agents that run may start, in the order of agents.allow.

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/repo/fork"
 	"omniagent/internal/repo/undo"
 	"omniagent/internal/walls/autorun"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 )
 
 type forkApplied struct {
@@ -171,8 +171,8 @@ func (p Parts) bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (f
 	if err != nil {
 		return forkApplied{}, err
 	}
-	policy := p.later(c, f)
-	out, err := f.Apply(ctx, store, fork.Request{DryRun: c.DryRun(), Take: c.Strings("take"), Policy: &policy})
+	limits := p.later(c, f)
+	out, err := f.Apply(ctx, store, fork.Request{DryRun: c.DryRun(), Take: c.Strings("take"), Policy: &limits})
 	if told := undo.Sentence(out.Gaps); told != "" {
 		c.Warn("UNDO", "%s", told)
 	}
@@ -194,7 +194,7 @@ func (p Parts) bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (f
 // later returns the policy of a fork's workspace about what is run later by itself.
 func (p Parts) later(c *contract.Call, f *fork.Fork) autorun.Policy {
 	home, _ := c.Host.Lookup("HOME")
-	return enclosure.Later(f.Workspace, p.guarded(c), home, c.Host.Lookup)
+	return policy.Later(f.Workspace, p.guarded(c), home, c.Host.Lookup)
 }
 
 // warnOwn says what only the repositories of a fork have, since it goes when the fork is deleted.

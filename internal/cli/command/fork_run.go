@@ -20,7 +20,7 @@ import (
 	"omniagent/internal/repo/fork"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/talk/conversation"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/work/run"
 )
 
@@ -82,7 +82,7 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 	}
 	w := work{call: c, fork: f, net: n, signals: signals, limit: turnOf(c), standby: standby, fresh: fresh}
 	ending, err := w.carryOut(ctx, c.Strings("command"))
-	return enclosure.Status(ending), err
+	return policy.Status(ending), err
 }
 
 // forkFor returns the fork of a name, or makes one if there is a program to run in it.
@@ -174,7 +174,7 @@ func (w work) carryOut(ctx context.Context, argv []string) (ending process.Endin
 	if err != nil {
 		return ending, err
 	}
-	stop := enclosure.Forward(w.signals, w.limit, running.Child)
+	stop := policy.Forward(w.signals, w.limit, running.Child)
 	ending, missing := running.Wait()
 	if missing != nil {
 		logLine(c, "what the workspace was is not known, so less can be merged: %v", missing)
@@ -262,7 +262,7 @@ func againIn(ctx context.Context, w work) (int, error) {
 		return 0, fault.New(fault.Interrupted, "%s was ended by %s", w.call.Command.Path, ending.Signal).
 			With("signal", ending.Signal)
 	}
-	return enclosure.Status(ending), err
+	return policy.Status(ending), err
 }
 
 // givesSecret reports whether a call hands over an answer that is kept nowhere.

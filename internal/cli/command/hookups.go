@@ -7,12 +7,12 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/host/acp"
-	"omniagent/internal/host/delegate"
+	"omniagent/internal/host/mcp"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/native"
-	"omniagent/internal/sys/hookup"
+	"omniagent/internal/sys/foreignconfig"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/sys/workspace"
 )
@@ -29,7 +29,7 @@ type hookupData struct {
 }
 
 // hookupCommand adds the shared declarations.
-func hookupCommand(c contract.Command, programs []string, place func(*contract.Call, []string) (hookup.Place, []string),
+func hookupCommand(c contract.Command, programs []string, place func(*contract.Call, []string) (foreignconfig.Place, []string),
 ) *contract.Command {
 	c.Class, c.Danger, c.Version, c.Scopes = contract.Envelope, contract.Mutating, "1.0.0", []string{}
 	c.DryRun, c.Reversible, c.LooseConfig, c.Output = true, true, true, contract.TypeOf[hookupData]()
@@ -64,7 +64,7 @@ func hookupCommand(c contract.Command, programs []string, place func(*contract.C
 }
 
 // hookUp carries out the change of one file, which only one of us edits at a time.
-func hookUp(ctx context.Context, c *contract.Call, place hookup.Place, argv []string) (contract.Result, error) {
+func hookUp(ctx context.Context, c *contract.Call, place foreignconfig.Place, argv []string) (contract.Result, error) {
 	if !c.DryRun() {
 		if err := workspace.MkdirAll(c.LockDir()); err != nil {
 			return contract.Result{}, err
@@ -131,7 +131,7 @@ func (p Parts) mcpInstall() *contract.Command {
 			"agent sees it when it is started again.",
 		Files: files,
 		Params: []contract.Param{{
-			Name: "allow-mode", Kind: contract.Enum, Enum: text.Words(delegate.Modes()), Default: string(delegate.Read),
+			Name: "allow-mode", Kind: contract.Enum, Enum: text.Words(mcp.Modes()), Default: string(mcp.Read),
 			Help: "the most that an asked agent may do",
 		}},
 		Examples: []contract.Example{
@@ -139,11 +139,11 @@ func (p Parts) mcpInstall() *contract.Command {
 			{Description: "What would be written", Command: "omniagent mcp install claude --dry-run"},
 			{Description: "Remove the entry", Command: "omniagent mcp install claude --remove"},
 		},
-	}, programs, func(c *contract.Call, argv []string) (hookup.Place, []string) {
+	}, programs, func(c *contract.Call, argv []string) (foreignconfig.Place, []string) {
 		if argv = append(argv, "mcp"); c.Given("allow-mode") {
 			argv = append(argv, "--allow-mode", c.String("allow-mode"))
 		}
-		place := hookup.Place{}
+		place := foreignconfig.Place{}
 		for _, d := range p.Agents {
 			if d.Name() == c.String("program") {
 				place = d.Describe().Servers(os.Environ(), entryName(c, ""), argv)
@@ -191,11 +191,11 @@ func (p Parts) acpInstall() *contract.Command {
 			{Description: "Remove the entry", Command: "omniagent acp install jetbrains --agent codex --remove"},
 		},
 		Exits: []contract.Exit{{Code: contract.NotFound, When: "no such agent, or no directory of the editor"}},
-	}, programs, func(c *contract.Call, argv []string) (hookup.Place, []string) {
+	}, programs, func(c *contract.Call, argv []string) (foreignconfig.Place, []string) {
 		if argv = append(argv, "acp"); c.Given("agent") {
 			argv = append(argv, "--agent", c.String("agent"))
 		}
-		place := hookup.Place{}
+		place := foreignconfig.Place{}
 		for _, e := range acp.Editors() {
 			if e.Name == c.String("program") {
 				place = e.Place(os.Getenv, entryName(c, c.String("agent")), argv)

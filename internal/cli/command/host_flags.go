@@ -214,7 +214,7 @@ func (p Parts) guardedBeside(paths contract.Paths, lookup func(string) (string, 
 // veiled returns the names in a workspace that any agent obeys.
 func (p Parts) veiled() (names []string) {
 	for _, d := range p.Agents {
-		names = append(names, opening.Veiled(d.Describe())...)
+		names = append(names, launch.Veiled(d.Describe())...)
 	}
 	return names
 }

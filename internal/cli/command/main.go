@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agents/agentsdir"
+	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/agents/custom"
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
@@ -146,11 +146,11 @@ func direct(program *contract.Program, args []string) bool {
 
 // ownFile returns the file in which the user defines agents, in the same form as a repository; nil if it does not
 // exist.
-func ownFile(paths contract.Paths) (*agentsdir.File, error) {
+func ownFile(paths contract.Paths) (*agentsfile.File, error) {
 	if paths.Config == "" {
 		return nil, nil
 	}
-	return agentsdir.Read(filepath.Join(paths.Config, agentsdir.Default), false)
+	return agentsfile.Read(filepath.Join(paths.Config, agentsfile.Default), false)
 }
 
 // ownAgents returns the agents that the user defined.
@@ -172,7 +172,7 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			settings := shim.Settings{
 				Set: set, Err: err, Trust: program.Trusted(host), State: paths.State, Temp: paths.Temp,
 				RecordedVersion: versions(paths).Of,
-				Targets:         func(f *agentsdir.File) ([]agent.Driver, error) { return custom.New(f, p.Agents) },
+				Targets:         func(f *agentsfile.File) ([]agent.Driver, error) { return custom.New(f, p.Agents) },
 			}
 			settings.Around = func(d agent.Driver, s agent.Spec, touched *touch.Log) (shim.Walls, error) {
 				return p.around(program, host, set, paths, d, s, touched)
@@ -214,9 +214,9 @@ func (p Parts) around(
 	why := fault.New(fault.Down, "no walls can be built around %s here", d.Describe().Title).
 		Hint("Run: omniagent doctor")
 	s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{} // that of the agent itself
-	around, err := opening.Env{
+	around, err := launch.Env{
 		Home: host.Home(), State: paths.State, Temp: paths.Temp, Lookup: host.Lookup,
-		Own:  opening.Own{Known: p.guardedBeside(paths, host.Lookup), Read: set.List("native.read")},
+		Own:  launch.Own{Known: p.guardedBeside(paths, host.Lookup), Read: set.List("native.read")},
 		Owns: set.List("agents.own"), Reviewed: program.Trusted(host).Beneath,
 		Log: func(format string, args ...any) {
 			why = fault.New(fault.Down, format, args...).Hint("Run: omniagent doctor")

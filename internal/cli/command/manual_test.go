@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/agents/agentsdir"
+	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/host/shim"
 )
 
@@ -59,7 +59,7 @@ func TestManual(t *testing.T) {
 		}
 	}
 	own := page("custom-agents.md")
-	for _, name := range agentsdir.Names() {
+	for _, name := range agentsfile.Names() {
 		if ending := strings.TrimPrefix(filepath.Ext(name), "."); !strings.Contains(own, "`"+ending+"`") {
 			t.Errorf("docs/custom-agents.md lacks the ending %s", ending)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
-	"omniagent/internal/host/delegate"
+	"omniagent/internal/host/mcp"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
@@ -16,7 +16,7 @@ import (
 
 // mcpServer declares the command through which one agent asks another.
 func (p Parts) mcpServer() *contract.Command {
-	modes := text.Words(delegate.Modes())
+	modes := text.Words(mcp.Modes())
 	return &contract.Command{
 		Path: "mcp", Summary: "let an agent ask other agents, as an MCP server",
 		Class: contract.Stream, Danger: contract.Mutating,
@@ -27,7 +27,7 @@ func (p Parts) mcpServer() *contract.Command {
 		Scopes: []string{},
 		Params: append([]contract.Param{
 			{
-				Name: "allow-mode", Kind: contract.Enum, Enum: modes, Default: string(delegate.Read),
+				Name: "allow-mode", Kind: contract.Enum, Enum: modes, Default: string(mcp.Read),
 				Help: "what an agent may do at most that is asked",
 			},
 			{Name: "cwd", Short: "d", Kind: contract.File, Help: "working directory"},
@@ -70,8 +70,8 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 		return 0, err
 	}
 	timeout := c.Duration("ask-timeout")
-	if timeout < time.Second || timeout > delegate.MaxTimeout {
-		return 0, fault.New(fault.ArgError, "--ask-timeout is from 1s to %s", delegate.MaxTimeout)
+	if timeout < time.Second || timeout > mcp.MaxTimeout {
+		return 0, fault.New(fault.ArgError, "--ask-timeout is from 1s to %s", mcp.MaxTimeout)
 	}
 	ceiling, reads, err := ceilingOf(c)
 	if err != nil {
@@ -89,9 +89,9 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 	}
 	ctx, ended, stop := untilSignal(ctx, signals)
 	defer stop()
-	err = delegate.Serve(ctx, c.Host.Stdin, c.Host.Stdout, delegate.Options{
+	err = mcp.Serve(ctx, c.Host.Stdin, c.Host.Stdout, mcp.Options{
 		Name: c.Program.Name, Version: Version, Open: o.converse, Undo: undoFor(c),
-		Agents:  func() ([]delegate.Agent, error) { return askable(c, p.Agents, reads) },
+		Agents:  func() ([]mcp.Agent, error) { return askable(c, p.Agents, reads) },
 		Ceiling: ceiling, Sandbox: setting.Sandbox(c.String("sandbox")), Reads: reads, Roots: roots,
 		Env: os.Environ(), Depth: depthOf(c), Timeout: timeout, Most: turn, Connect: connect,
 	})
@@ -106,18 +106,18 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 
 // ceilingOf returns the most that an asked agent may do, and what the mode read means: prompt, or a stricter approval
 // that a flag sets.
-func ceilingOf(c *contract.Call) (most delegate.Mode, reads setting.Approval, err error) {
-	most, reads = delegate.Mode(c.String("allow-mode")), setting.Prompt
+func ceilingOf(c *contract.Call) (most mcp.Mode, reads setting.Approval, err error) {
+	most, reads = mcp.Mode(c.String("allow-mode")), setting.Prompt
 	approval, flag, err := approvalOf(c)
 	if err != nil || flag == "" {
 		return most, reads, err
 	}
-	allowed := delegate.Read
+	allowed := mcp.Read
 	switch approval {
 	case setting.AutoEdit:
-		allowed = delegate.Edit
+		allowed = mcp.Edit
 	case setting.Yolo:
-		allowed = delegate.Yolo
+		allowed = mcp.Yolo
 	default:
 		reads = approval
 	}
@@ -151,33 +151,33 @@ func mcpRoots(c *contract.Call) ([]string, error) {
 }
 
 // askable returns the agents, with what their installed versions can do. It starts nothing.
-func askable(c *contract.Call, drivers []agent.Driver, reads setting.Approval) ([]delegate.Agent, error) {
+func askable(c *contract.Call, drivers []agent.Driver, reads setting.Approval) ([]mcp.Agent, error) {
 	known, err := knownAgents(c, drivers)
 	if err != nil {
 		return nil, err
 	}
-	all := []delegate.Agent{}
+	all := []mcp.Agent{}
 	for _, k := range known {
 		row, install := k.locate(c)
 		about, matrix := k.Describe(), k.Matrix(install.Version)
 		does := func(feature, value string) bool {
 			return matrix.Cell(feature, value, setting.OneShot).Level != agent.None
 		}
-		a := delegate.Agent{
+		a := mcp.Agent{
 			Name: k.Name(), Title: about.Title, Installed: row.Installed, Version: install.Version,
-			Modes:  []delegate.Mode{},
+			Modes:  []mcp.Mode{},
 			GoesOn: does(agent.Resume, ""), TellsDenials: does(agent.Denials, ""), Aliases: about.Aliases,
 		}
 		if !a.Installed {
 			a.Install = about.InstallCommand
 		}
-		for _, m := range delegate.Modes() {
+		for _, m := range mcp.Modes() {
 			if does(agent.Approval, string(m.Approval(reads))) {
 				a.Modes = append(a.Modes, m)
 			}
 		}
 		if len(a.Modes) == 0 && reads == setting.Prompt { // no mode is known to be enforced
-			a.Modes = []delegate.Mode{delegate.Yolo}
+			a.Modes = []mcp.Mode{mcp.Yolo}
 		}
 		all = append(all, a)
 	}

@@ -57,7 +57,7 @@ func (p Parts) modelsList() *contract.Command {
 func (p Parts) runModelsList(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	env := p.quietOpener(c).env()
 	env.Own.Keys = mentioned{keysOf(c)}
-	active, problem := env.Provider(ctx, opening.Request{Spec: agent.Spec{Dir: c.Dir()}})
+	active, problem := env.Provider(ctx, launch.Request{Spec: agent.Spec{Dir: c.Dir()}})
 	options := provider.Options{
 		APIs: p.APIs, Lookup: env.Own.Programs, Away: env.Own.Away, Home: env.Home, Keys: env.Own.Keys,
 	}

@@ -44,12 +44,12 @@ type opener struct {
 }
 
 // env returns what an opening needs of this call.
-func (o opener) env() opening.Env {
+func (o opener) env() launch.Env {
 	c, host := o.call, o.call.Host
 	rules, problems := rulesOf(c, o.parts.Tools.Specs())
 	trust := config.OpenTrust(c.TrustFile())
 	forkID, forkRoots := ownFork(c)
-	e := opening.Env{
+	e := launch.Env{
 		Veiled: o.parts.veiled(),
 		Dir:    c.Dir(), Home: host.Home(), State: wallsState(c), Config: c.Paths.Config, Temp: c.Paths.Temp,
 		Lookup: host.Lookup, Environ: os.Environ(), Register: c.Register, Version: Version,
@@ -62,7 +62,7 @@ func (o opener) env() opening.Env {
 				return process.Find(program, host.Lookup) != ""
 			},
 		},
-		Own: opening.Own{
+		Own: launch.Own{
 			Rules: rules, Tools: o.parts.Tools, Known: o.parts.guarded(c), Variables: c.Config.List("native.env"),
 			Memory: c.Config.Int("native.memory"), Read: c.Config.List("native.read"),
 			Sandbox: c.Config.String("native.sandbox"),
@@ -83,11 +83,11 @@ func (o opener) env() opening.Env {
 	if len(problems) > 0 {
 		e.Own.Problem = problems[0]
 	}
-	e.Agents = func() ([]opening.Agent, error) {
+	e.Agents = func() ([]launch.Agent, error) {
 		known, err := knownAgents(c, o.parts.Agents)
-		var all []opening.Agent
+		var all []launch.Agent
 		for _, k := range known {
-			all = append(all, opening.Agent{Driver: k.Driver, Custom: k.from != nil})
+			all = append(all, launch.Agent{Driver: k.Driver, Custom: k.from != nil})
 		}
 		return all, err
 	}
@@ -100,7 +100,7 @@ func (o opener) bare() bool {
 }
 
 // gate returns what the user's configuration lets programs start.
-func (o opener) gate(a opening.Agent, dir string) admission.Gate {
+func (o opener) gate(a launch.Agent, dir string) admission.Gate {
 	gate := userGate(o.call, a.Name(), dir)
 	gate.Closed = o.closed
 	if o.call.AuditPath() != "" {
@@ -139,7 +139,7 @@ func (o opener) converse(
 	}
 	turn, connect := clocks(o.call)
 	sv.Timeout, sv.Connect = cmp.Or(sv.Timeout, turn), cmp.Or(sv.Connect, connect)
-	e, r := o.env(), opening.Request{
+	e, r := o.env(), launch.Request{
 		Agent: name, Spec: s, Services: sv, Mode: o.moded ||
 			chosen != "", Provider: o.provider, Base: o.base, Ask: o.ask,
 		Patience: o.patience,
@@ -154,7 +154,7 @@ func (o opener) converse(
 
 // relay opens a conversation of a host with an agent that uses the host's own dialect: lines are passed unchanged, and
 // recorded. It fills in the agent's fields of r. For any other agent it returns a fault of code UNSUPPORTED.
-func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r relay.Relay) (int, error) {
+func (o opener) relay(ctx context.Context, q launch.Request, w relay.Wishes, r relay.Relay) (int, error) {
 	plan, err := o.env().Plan(ctx, q)
 	if err != nil {
 		return 0, err
@@ -199,7 +199,7 @@ func (o opener) relay(ctx context.Context, q opening.Request, w relay.Wishes, r 
 // followed is a Decoder whose events the walls follow.
 type followed struct {
 	agent.Decoder
-	around *opening.Around
+	around *launch.Around
 }
 
 func (f followed) Feed(data []byte) []event.Event {

@@ -32,7 +32,7 @@ func (p Parts) refusesRun(ctx context.Context, c *contract.Call) error {
 	}
 	var first error
 	for _, name := range task.Agents { // each is there for when those before it cannot start
-		err := p.refuses(ctx, c, opening.Request{
+		err := p.refuses(ctx, c, launch.Request{
 			Agent: name, Provider: c.String("provider"), Base: c.String("api-base"),
 			Spec: agent.Spec{Env: os.Environ(), Dir: task.Dir, Shared: setting.Shared{Model: fromFlag(task.Model)}},
 		}, true)
@@ -53,7 +53,7 @@ func (p Parts) refusesTalk(ctx context.Context, c *contract.Call) error {
 			return err
 		}
 	}
-	r := request{Request: opening.Request{Agent: c.String("agent")}}
+	r := request{Request: launch.Request{Agent: c.String("agent")}}
 	if !p.passes(c) {
 		var err error
 		if r, err = p.requestOf(c, true); err != nil {
@@ -67,12 +67,12 @@ func (p Parts) refusesTalk(ctx context.Context, c *contract.Call) error {
 }
 
 // refuses returns why an agent cannot be started. It changes nothing.
-func (p Parts) refuses(ctx context.Context, c *contract.Call, r opening.Request, closed bool) error {
+func (p Parts) refuses(ctx context.Context, c *contract.Call, r launch.Request, closed bool) error {
 	quiet := p.quietOpener(c)
 	quiet.closed = closed
 	env := quiet.env()
 	gate := env.Gate
-	env.Register, env.Gate = nil, func(a opening.Agent, dir string) admission.Gate {
+	env.Register, env.Gate = nil, func(a launch.Agent, dir string) admission.Gate {
 		g := gate(a, dir)
 		g.Record = nil
 		return g

@@ -61,7 +61,7 @@ func runRehearsal() []contract.Rule {
 
 // onScript changes a request and its environment so that a scripted model answers, if the call asks for that. stop
 // ends the model and removes what was made for it.
-func onScript(c *contract.Call, e *opening.Env, r *opening.Request, usual string) (stop func(), err error) {
+func onScript(c *contract.Call, e *launch.Env, r *launch.Request, usual string) (stop func(), err error) {
 	if !c.Bool("rehearse") {
 		return func() {}, nil
 	}
@@ -84,7 +84,7 @@ func rehearsalHome(c *contract.Call, name string) string {
 }
 
 // onRehearsal changes a request and its environment so that the model of a rehearsal answers.
-func onRehearsal(by *agent.Rehearsal, e *opening.Env, r *opening.Request) error {
+func onRehearsal(by *agent.Rehearsal, e *launch.Env, r *launch.Request) error {
 	r.Spec.Rehearsal = by
 	if r.Agent == native.Name {
 		lookup := e.Own.Programs

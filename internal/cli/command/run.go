@@ -19,7 +19,7 @@ import (
 	"omniagent/internal/native"
 	"omniagent/internal/talk/session"
 	"omniagent/internal/walls/autorun"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/work/run"
 )
 
@@ -172,7 +172,7 @@ func validateRun(c *contract.Call) []fault.Problem {
 			Param: "check", Code: fault.ArgError, Message: "--check needs a command",
 		})
 	}
-	err := enclosure.CheckNetwork(c.String("network"))
+	err := policy.CheckNetwork(c.String("network"))
 	if err == nil && c.Given("network") && !c.Bool("fork") && !c.Given("race") && forkAround(c) == nil {
 		err = fault.New(fault.ArgError, "--network needs --fork or --race")
 	}
@@ -495,7 +495,7 @@ func (o opener) owner(r *run.Run) run.Owner {
 	return run.Owner{
 		Run: r, Open: o.inItsFork(r), Grace: c.Config.Duration("grace") / 2, Log: o.log, Check: o.check,
 		Later: func(dir string) autorun.Policy {
-			return enclosure.Later(dir, o.parts.guarded(c), c.Host.Home(), c.Host.Lookup)
+			return policy.Later(dir, o.parts.guarded(c), c.Host.Home(), c.Host.Lookup)
 		},
 		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
 		Inside:   native.Name,

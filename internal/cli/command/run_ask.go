@@ -129,7 +129,7 @@ func tellQuestion(c *contract.Call, q run.Question) {
 
 // offerVariables asks whether the variables that an agent lacked are passed on from now on.
 func offerVariables(ctx context.Context, c *contract.Call, r run.Record) {
-	if r.Result == nil || r.Result.Fault == nil || r.Result.Fault.Detail[opening.WithheldDetail] == nil {
+	if r.Result == nil || r.Result.Fault == nil || r.Result.Fault.Detail[launch.WithheldDetail] == nil {
 		return
 	}
 	f := r.Result.Fault

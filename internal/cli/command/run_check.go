@@ -14,8 +14,8 @@ import (
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/sys/redact"
-	"omniagent/internal/walls/enclosure"
 	"omniagent/internal/walls/guard"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/shell"
 	"omniagent/internal/work/run"
 )
@@ -39,7 +39,7 @@ func (p Parts) checkUnwalled(c *contract.Call) error {
 }
 
 // checkWalls builds the walls of the native agent's commands around a check.
-func (o opener) checkWalls(dir, network, temp string) (*enclosure.Enclosure, error) {
+func (o opener) checkWalls(dir, network, temp string) (*policy.Enclosure, error) {
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
@@ -47,7 +47,7 @@ func (o opener) checkWalls(dir, network, temp string) (*enclosure.Enclosure, err
 	if private := filepath.Dir(temp); pathname.Within(pathname.Real(dir), pathname.Real(private)) {
 		hide = []string{pathname.Real(private)} // we write there without walls
 	}
-	walls, err := enclosure.Open(enclosure.Wanted{
+	walls, err := policy.Open(policy.Wanted{
 		Root: dir, Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory, Read: e.Own.Read,
 		Network: cmp.Or(network, e.Own.Network), Lookup: e.Lookup, Via: e.Own.Via, Temp: temp,
 		Barred:  e.Own.Rules.Barred(guard.Place{Root: dir, Dir: dir, Home: e.Home}),

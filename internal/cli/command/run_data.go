@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/text"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/walls/autorun"
 	"omniagent/internal/work/run"
 )
@@ -58,15 +58,15 @@ type runData struct {
 }
 
 type runChanges struct {
-	Count   int                            `json:"count"`
-	Files   contract.Foreigns[tree.Change] `json:"files"`
-	Git     contract.Foreigns[string]      `json:"git" doc:"what differs of the repository itself: HEAD, refs, configuration, hooks"`
-	Gone    contract.Foreigns[run.Gone]    `json:"gone" doc:"those of git that are gone although git needs them, with the number of objects, reflogs or files"`
-	Ignored int                            `json:"ignored" doc:"further files, which the repository ignores"`
-	Later   contract.Foreigns[string]      `json:"runs_later" doc:"those of files, git and perhaps, relative to the directory, that run later by themselves, such as a hook"`
-	Partial contract.Foreigns[string]      `json:"partial" doc:"what could not be looked at"`
-	Perhaps contract.Foreigns[run.Doubt]   `json:"perhaps" doc:"what differs too, perhaps because of others, and why; not counted"`
-	By      string                         `json:"by" enum:"agent" doc:"who changed count and files"`
+	Count   int                                `json:"count"`
+	Files   contract.Foreigns[snapshot.Change] `json:"files"`
+	Git     contract.Foreigns[string]          `json:"git" doc:"what differs of the repository itself: HEAD, refs, configuration, hooks"`
+	Gone    contract.Foreigns[run.Gone]        `json:"gone" doc:"those of git that are gone although git needs them, with the number of objects, reflogs or files"`
+	Ignored int                                `json:"ignored" doc:"further files, which the repository ignores"`
+	Later   contract.Foreigns[string]          `json:"runs_later" doc:"those of files, git and perhaps, relative to the directory, that run later by themselves, such as a hook"`
+	Partial contract.Foreigns[string]          `json:"partial" doc:"what could not be looked at"`
+	Perhaps contract.Foreigns[run.Doubt]       `json:"perhaps" doc:"what differs too, perhaps because of others, and why; not counted"`
+	By      string                             `json:"by" enum:"agent" doc:"who changed count and files"`
 }
 
 type runChecked struct {

@@ -14,8 +14,8 @@ import (
 	"omniagent/internal/kit/address"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/repo/fork"
-	"omniagent/internal/walls/enclosure"
-	"omniagent/internal/walls/gate"
+	"omniagent/internal/walls/egressproxy"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/sandbox"
 )
 
@@ -43,12 +43,12 @@ func networkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 		logLine(c, "%s has the network of this machine, because the model at %s is in a private one", f.Name, named)
 		return networkIn(c, f, "on")
 	}
-	refused := enclosure.OncePerHost(func(host, why string) {
+	refused := policy.OncePerHost(func(host, why string) {
 		logLine(c, "%s was kept from %s: %s", f.Name, host, why)
 	})
-	through, err := gate.New(gate.Options{
+	through, err := egressproxy.New(egressproxy.Options{
 		Any: true, Hosts: private,
-		Log: func(r gate.Request) {
+		Log: func(r egressproxy.Request) {
 			if r.Refusal != "" {
 				refused(r.Host, r.Refusal)
 			}
@@ -65,14 +65,14 @@ func networkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 
 // keptFrom says which hosts a command was kept from.
 func keptFrom(c *contract.Call) func(host, why string) {
-	return enclosure.OncePerHost(func(host, why string) {
+	return policy.OncePerHost(func(host, why string) {
 		logLine(c, "the command was kept from %s: %s", host, why)
 	})
 }
 
 // chosenNetwork is the network that a person chose for a fork.
 func chosenNetwork(c *contract.Call, word string) (fork.Net, error) {
-	w := enclosure.Wanted{
+	w := policy.Wanted{
 		Home: c.Host.Home(), Network: word, Lookup: c.Host.Lookup, Via: forkProxy(c), Refused: keptFrom(c),
 	}
 	through, err := w.Through()
@@ -188,7 +188,7 @@ func relayLoopback(ctx context.Context, c *contract.Call) (stop func()) {
 					return
 				}
 				go func() {
-					inside, err := gate.Connect(ctx, proxy.String(), at)
+					inside, err := egressproxy.Connect(ctx, proxy.String(), at)
 					if err != nil {
 						_ = conn.Close()
 						return

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/repo/fork"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/work/run"
 )
 
@@ -94,7 +94,7 @@ func printBetween(ctx context.Context, c *contract.Call, store run.Store, out io
 	changes, err := fork.Between(ctx, forks[0], forks[1])
 	for _, change := range changes {
 		if err == nil && c.Bool("json") {
-			err = printChange(out, forks[0].Workspace, tree.Change{
+			err = printChange(out, forks[0].Workspace, snapshot.Change{
 				Path: change.Path, Status: change.Status, Added: change.Added, Removed: change.Removed,
 			})
 		} else if err == nil {
@@ -105,7 +105,7 @@ func printBetween(ctx context.Context, c *contract.Call, store run.Store, out io
 }
 
 // printChange prints a change of a file in a directory.
-func printChange(out io.Writer, dir string, f tree.Change) error {
+func printChange(out io.Writer, dir string, f snapshot.Change) error {
 	f.Path = strings.TrimSuffix(dir, "/") + "/" + f.Path
 	line, err := text.Line(f)
 	if err == nil {

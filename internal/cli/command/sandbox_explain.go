@@ -18,8 +18,8 @@ import (
 	"omniagent/internal/native/engine"
 	"omniagent/internal/native/tool"
 	"omniagent/internal/sys/workspace"
-	"omniagent/internal/walls/enclosure"
 	"omniagent/internal/walls/guard"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/sandbox"
 )
 
@@ -124,12 +124,12 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	known := guard.Known(p.Tools.Specs())
 	rules, problems := rulesOf(c, known)
 	w.Barred = rules.Barred(guard.Place{Root: w.Root, More: w.Roots, Dir: w.Root, Home: w.Home})
-	policy, err := w.Policy()
+	limits, err := w.Policy()
 	if err != nil {
 		return contract.Result{}, err
 	}
-	data := explained{Places: placesOf(policy.Places)}
-	walls, err := enclosure.Open(w)
+	data := explained{Places: placesOf(limits.Places)}
+	walls, err := policy.Open(w)
 	report := sandbox.Report{}
 	if err != nil {
 		data.WallsError = orNil(err.Error())
@@ -146,11 +146,11 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	}
 	strength := native.Strength(walls, true) // the sandbox that would be used, even if it is switched off
 	judge := guard.Judge{
-		Rules: rules, Known: known, Place: native.PlaceOf([]string{policy.Root}, w.Home, w.Agents, c.Host.Lookup),
+		Rules: rules, Known: known, Place: native.PlaceOf([]string{limits.Root}, w.Home, w.Agents, c.Host.Lookup),
 	}
 	judge.Place.Ground = guard.Ground{
-		Walls: walls.Whole(), Network: data.Walls.Network != "off", Cover: coverOf(c, policy.Root),
-		Trees: policy.Repositories, Ways: sandbox.GitDirs(policy.Root),
+		Walls: walls.Whole(), Network: data.Walls.Network != "off", Cover: coverOf(c, limits.Root),
+		Trees: limits.Repositories, Ways: sandbox.GitDirs(limits.Root),
 	}
 	words := c.Strings("subject")
 	if data.Kind = c.String("as"); data.Kind == "" {
@@ -159,12 +159,12 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	if data.Kind == "path" {
 		data.Subject = words[0]
 		path := c.Abs(expandHome(words[0], w.Home))
-		for _, e := range policy.Explain(path, report) {
+		for _, e := range limits.Explain(path, report) {
 			data.Effects = append(data.Effects, effectRow{e.Access, e.Allowed, e.Why})
 		}
 		data.judge(judge, strength, "Read", tool.Action{Kind: event.Read, Paths: []string{path}})
 		data.judge(judge, strength, "Edit", tool.Action{Kind: event.Write, Changes: true, Paths: []string{path}})
-		if err := beyond(policy.Root, path); err != nil {
+		if err := beyond(limits.Root, path); err != nil {
 			for i := range data.Calls {
 				data.Calls[i].refuse(err)
 			}
@@ -180,7 +180,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 }
 
 // explainAgent explains a path to an installed agent.
-func (p Parts) explainAgent(c *contract.Call, name string, w enclosure.Wanted) (contract.Result, error) {
+func (p Parts) explainAgent(c *contract.Call, name string, w policy.Wanted) (contract.Result, error) {
 	words := c.Strings("subject")
 	if len(words) > 1 || c.String("as") == "command" {
 		return contract.Result{}, fault.New(fault.ArgError, "walls around an agent hold all that it starts alike, so "+
@@ -200,10 +200,10 @@ func (p Parts) explainAgent(c *contract.Call, name string, w enclosure.Wanted) (
 		return contract.Result{}, err
 	}
 	data := explained{Subject: words[0], Kind: "path", Agent: &name, Places: placesOf(places)}
-	var walls *enclosure.Agent
+	var walls *policy.Agent
 	if env.Bare {
 		data.WallsError = orNil("agents.walls is off, so none stand around agents")
-	} else if walls, err = enclosure.OpenAgent(wanted); err != nil {
+	} else if walls, err = policy.OpenAgent(wanted); err != nil {
 		data.WallsError = orNil(err.Error())
 	}
 	defer walls.Close()

@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/shell"
 )
 
@@ -89,8 +89,8 @@ func wallParams() []contract.Param {
 }
 
 // sandboxOf returns the sandbox that a call asks for.
-func (p Parts) sandboxOf(c *contract.Call) (enclosure.Wanted, error) {
-	w := enclosure.Wanted{
+func (p Parts) sandboxOf(c *contract.Call) (policy.Wanted, error) {
+	w := policy.Wanted{
 		Root: c.Dir(), Home: c.Host.Home(), Agents: p.guarded(c),
 		Network: cmp.Or(c.String("network"), c.Config.String("native.network")),
 		State:   wallsState(c), Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
@@ -125,7 +125,7 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 		}
 	}
 	w.Refused = keptFrom(c)
-	walls, err := enclosure.Open(w)
+	walls, err := policy.Open(w)
 	if err != nil {
 		return 0, err
 	}
@@ -139,7 +139,7 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 	if !c.Bool("all-env") {
 		env = shell.Inheritance{Roots: []string{w.Root}, More: c.Config.List("native.env"), Opens: true}.Of(env)
 	}
-	program := enclosure.Program{
+	program := policy.Program{
 		Argv: c.Strings("command"), Dir: w.Root, Env: env,
 		Streams: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Signals: signals, Limit: turnOf(c),
 	}
@@ -152,12 +152,12 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 }
 
 // tellLost says which files end with the walls.
-func tellLost(c *contract.Call, w enclosure.Wanted, walls *enclosure.Enclosure) {
+func tellLost(c *contract.Call, w policy.Wanted, walls *policy.Enclosure) {
 	places := []string{pathname.Real(w.Root)}
 	for _, path := range slices.Concat(w.Roots, w.Hide) {
 		places = append(places, pathname.Real(path))
 	}
-	end := event.End{NotKept: enclosure.Left(w.Temp, walls.SeenTemp(w.Temp), places), KeptBy: "--write DIR"}
+	end := event.End{NotKept: policy.Left(w.Temp, walls.SeenTemp(w.Temp), places), KeptBy: "--write DIR"}
 	if lost := end.Lost(); lost != "" {
 		logLine(c, "%s", lost)
 	}

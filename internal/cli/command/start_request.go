@@ -21,7 +21,7 @@ import (
 
 // request is what a call of start or chat asks for.
 type request struct {
-	opening.Request
+	launch.Request
 	host  claudehost.Say
 	notes []string
 	tools guard.Known
@@ -40,7 +40,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 		mode = setting.Default
 	}
 	turn, connect := clocks(c)
-	r.Request = opening.Request{
+	r.Request = launch.Request{
 		Agent: cmp.Or(c.String("agent"), native.Name), Provider: c.String("provider"), Base: c.String("api-base"),
 		History: c.Path("history-file"), ToolProtocol: c.String("tool-protocol"),
 		Forget: c.Bool("no-session-persistence"), Mode: chosen != "",

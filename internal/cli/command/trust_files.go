@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agents/agentsdir"
+	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/kit/literal"
 	"omniagent/internal/kit/pathname"
@@ -66,8 +66,8 @@ func (p Parts) brought() []string {
 	names := []string{
 		".omniagent", ".eidolon", ".eidolon.json", "AGENTS.md", "CLAUDE.md", "claude.md", ".claude/CLAUDE.md", "skills",
 	}
-	for _, name := range agentsdir.Names() {
-		names = append(names, agentsdir.Default+"/"+name)
+	for _, name := range agentsfile.Names() {
+		names = append(names, agentsfile.Default+"/"+name)
 	}
 	for _, d := range p.Agents {
 		names = append(names, d.Describe().RepoFiles...)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agents/agentsdir"
+	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/kit/literal"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/config"
@@ -37,7 +37,7 @@ func (p Parts) effects(keys []config.Key, file string, content []byte) (lines []
 	switch {
 	case name == "config.toml" && filepath.Base(filepath.Dir(file)) == ".omniagent":
 		lines = settingsOf(keys, content)
-	case slices.Contains(agentsdir.Names(), name):
+	case slices.Contains(agentsfile.Names(), name):
 		lines = agentsOf(file, content)
 	case strings.EqualFold(name, "AGENTS.md") || strings.EqualFold(name, "CLAUDE.md"):
 		lines = wholeText("instructions that the native agent's model follows", content)
@@ -125,7 +125,7 @@ func literalText(v literal.Value) string {
 
 // agentsOf returns the agents that a file defines, and their commands.
 func agentsOf(file string, content []byte) []string {
-	f, err := agentsdir.Parse(file, content)
+	f, err := agentsfile.Parse(file, content)
 	if err != nil || f == nil {
 		return []string{"nothing as it is: it defines no agents that can be read"}
 	}
@@ -138,7 +138,7 @@ func agentsOf(file string, content []byte) []string {
 			lines = append(lines, fmt.Sprintf("the agent %s: another name for %s", t.ID, t.Inherits.Text))
 			continue
 		}
-		for _, call := range []agentsdir.Call{t.CLI.Interactive, t.CLI.OneShot, t.CLI.ACP} {
+		for _, call := range []agentsfile.Call{t.CLI.Interactive, t.CLI.OneShot, t.CLI.ACP} {
 			if call.Command != "" {
 				line := fmt.Sprintf("the agent %s starts: %s", t.ID,
 					strings.Join(append([]string{call.Command}, call.Args...), " "))

@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
-	"omniagent/internal/sys/hookup"
+	"omniagent/internal/sys/foreignconfig"
 )
 
 // Driver is what we know of one agent: data, and functions that start no process.
@@ -90,7 +90,7 @@ type About struct {
 	Archive func(env []string) Archive
 	// Servers returns where the agent's configuration holds an MCP server of that name, and the entry for a server
 	// started by argv; nil if the agent has no such file
-	Servers func(env []string, name string, argv []string) hookup.Place
+	Servers func(env []string, name string, argv []string) foreignconfig.Place
 	// environment variables that it reads: logins, addresses, settings; X_* matches every name that begins with X_
 	Variables []string
 	// further variables that it reads only with a certain cloud, by the variable that chooses the cloud

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"omniagent/internal/sys/hookup"
+	"omniagent/internal/sys/foreignconfig"
 )
 
 // Editor is an editor that starts agents.
@@ -14,7 +14,7 @@ type Editor struct {
 	Name string // the word that selects it
 	// Place returns where the editor's configuration holds an agent of that name, and the entry for an agent started by
 	// argv
-	Place func(env func(string) string, name string, argv []string) hookup.Place
+	Place func(env func(string) string, name string, argv []string) foreignconfig.Place
 }
 
 // Editors returns the editors that we can configure.
@@ -25,36 +25,36 @@ func Editors() []Editor {
 func home(env func(string) string) string { return cmp.Or(env("HOME"), env("USERPROFILE")) }
 
 // zed returns the entry in the user's settings, which have comments.
-func zed(env func(string) string, name string, argv []string) hookup.Place {
+func zed(env func(string) string, name string, argv []string) foreignconfig.Place {
 	dir := filepath.Join(cmp.Or(env("XDG_CONFIG_HOME"), filepath.Join(home(env), ".config")), "zed")
 	if windows := env("APPDATA"); windows != "" {
 		dir = filepath.Join(windows, "Zed")
 	}
-	return hookup.Place{
+	return foreignconfig.Place{
 		Files: []string{filepath.Join(dir, "settings.json")}, Path: []string{"agent_servers", name},
-		Entry: hookup.EntryOf("type", "custom", "command", argv[0], "args", argv[1:], "env", hookup.Entry{}),
+		Entry: foreignconfig.EntryOf("type", "custom", "command", argv[0], "args", argv[1:], "env", foreignconfig.Entry{}),
 	}
 }
 
 // jetbrains returns the entry in the file that all IDEs share.
-func jetbrains(env func(string) string, name string, argv []string) hookup.Place {
-	return hookup.Place{
+func jetbrains(env func(string) string, name string, argv []string) foreignconfig.Place {
+	return foreignconfig.Place{
 		Files: []string{filepath.Join(home(env), ".jetbrains", "acp.json")}, Path: []string{"agent_servers", name},
-		Entry: hookup.EntryOf("command", argv[0], "args", argv[1:], "env", hookup.Entry{}),
+		Entry: foreignconfig.EntryOf("command", argv[0], "args", argv[1:], "env", foreignconfig.Entry{}),
 	}
 }
 
 // neovim returns a separate file, because Neovim itself has no agents. lazy.nvim reads the file, and adds its content
 // to the options of CodeCompanion and avante.nvim, if they are installed.
-func neovim(env func(string) string, name string, argv []string) hookup.Place {
+func neovim(env func(string) string, name string, argv []string) foreignconfig.Place {
 	base := cmp.Or(env("LOCALAPPDATA"), env("XDG_CONFIG_HOME"), filepath.Join(home(env), ".config"))
 	dir := filepath.Join(base, cmp.Or(env("NVIM_APPNAME"), "nvim"), "lua", "plugins")
 	var words []string
 	for _, arg := range argv {
 		words = append(words, lua(arg))
 	}
-	return hookup.Place{
-		Files: []string{filepath.Join(dir, name+".lua")}, Form: hookup.Whole, Beside: dir,
+	return foreignconfig.Place{
+		Files: []string{filepath.Join(dir, name+".lua")}, Form: foreignconfig.Whole, Beside: dir,
 		Since: "lazy.nvim reads what plugins are added from there",
 		Text: fmt.Sprintf(neovimPlugins, lua(name), strings.Join(words, ", "), words[0],
 			strings.Join(words[1:], ", ")),

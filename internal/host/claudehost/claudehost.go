@@ -123,7 +123,7 @@ func Helpers(from string, data []byte) (claude.Delta, error) {
 }
 
 // With returns the request with the changes of the sources, in order.
-func With(r opening.Request, say Say, deltas ...claude.Delta) (opening.Request, Say, error) {
+func With(r launch.Request, say Say, deltas ...claude.Delta) (launch.Request, Say, error) {
 	var err error
 	for _, d := range deltas {
 		if r, say, err = with(r, say, d); err != nil {
@@ -133,7 +133,7 @@ func With(r opening.Request, say Say, deltas ...claude.Delta) (opening.Request, 
 	return r, say, nil
 }
 
-func with(r opening.Request, say Say, d claude.Delta) (opening.Request, Say, error) {
+func with(r launch.Request, say Say, d claude.Delta) (launch.Request, Say, error) {
 	t := &r.Spec.Terms
 	t.Allow, t.Deny, r.Ask = slices.Concat(t.Allow, d.Allow), slices.Concat(t.Deny, d.Deny), slices.Concat(r.Ask, d.Ask)
 	t.Helpers, t.Dirs = slices.Concat(t.Helpers, d.Helpers), slices.Clone(t.Dirs)
@@ -202,7 +202,7 @@ func merged(servers []byte, more []json.RawMessage) ([]byte, error) {
 
 // Native translates the names of Claude Code's tools in the request to those of the native agent, and returns notes for
 // people. A tool that does not exist here is neither denied nor allowed.
-func Native(r opening.Request, tools guard.Known) (_ opening.Request, notes []string) {
+func Native(r launch.Request, tools guard.Known) (_ launch.Request, notes []string) {
 	known := func(rule string) bool { _, err := tools.Rule(guard.Deny, rule, ""); return err == nil }
 	t := &r.Spec.Terms
 	var without []string

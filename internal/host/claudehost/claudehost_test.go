@@ -30,7 +30,7 @@ func TestSettingsOpenNothing(t *testing.T) {
 	d := settings(t, `{"sandbox":{"enabled":true,"network":{"allowedDomains":["a.example"]}}}`)
 	for flag, want := range map[string]string{"off": "off", "": "a.example"} {
 		r, _, err := claudehost.With(
-			opening.Request{Spec: agent.Spec{Terms: agent.Terms{Network: flag}}},
+			launch.Request{Spec: agent.Spec{Terms: agent.Terms{Network: flag}}},
 			claudehost.Say{},
 			d,
 		)
@@ -67,7 +67,7 @@ func TestSources(t *testing.T) {
 		}
 		all = append(all, d)
 	}
-	may := opening.Request{Spec: agent.Spec{Terms: agent.Terms{Bypass: true}}}
+	may := launch.Request{Spec: agent.Spec{Terms: agent.Terms{Bypass: true}}}
 	r, _, err := claudehost.With(may, claudehost.Say{}, all...)
 	if err != nil || r.Spec.Terms.Allow != nil || !slices.Equal(r.Spec.Terms.Deny, []string{"WebFetch"}) ||
 		!slices.Equal(r.Ask, []string{"Write"}) ||
@@ -77,7 +77,7 @@ func TestSources(t *testing.T) {
 		strings.Join(all[0].Notes(), "") != "--setting-sources user: theme is ignored: it changes nothing here" {
 		t.Errorf("%+v, %v, %v", r, all[0].Notes(), err)
 	}
-	if _, _, err := claudehost.With(opening.Request{Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Yolo}}},
+	if _, _, err := claudehost.With(launch.Request{Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Yolo}}},
 		claudehost.Say{}, all...); err == nil {
 		t.Error("a mode that is forbidden was chosen")
 	}
@@ -100,19 +100,19 @@ func TestModes(t *testing.T) {
 	)
 	unasked := settings(t, `{"permissions":{"defaultMode":"dontAsk"}}`)
 	for name, c := range map[string]struct {
-		begin  opening.Request
+		begin  launch.Request
 		deltas []claude.Delta
 		want   string
 	}{
 		"settings": {deltas: []claude.Delta{yolo}, want: "yolo bypass"},
-		"typed": {begin: opening.Request{
+		"typed": {begin: launch.Request{
 			Mode: true,
 			Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Plan}},
 		}, deltas: []claude.Delta{yolo}, want: "plan"},
 		"nobody is asked": {deltas: []claude.Delta{unasked}, want: "prompt unasked"},
 		"forbidden":       {deltas: []claude.Delta{yolo, never}, want: "refused"},
 		"forbidden first": {deltas: []claude.Delta{never, yolo}, want: "refused"},
-		"may not come": {begin: opening.Request{
+		"may not come": {begin: launch.Request{
 			Spec: agent.Spec{Terms: agent.Terms{Bypass: true}},
 		}, deltas: []claude.Delta{never}},
 	} {
@@ -152,7 +152,7 @@ func TestInitialize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := opening.Request{
+	begin := launch.Request{
 		Spec: agent.Spec{
 			Dir: "/w",
 			Terms: agent.Terms{
@@ -179,7 +179,7 @@ func TestInitialize(t *testing.T) {
 
 // TestNative: tools have the native agent's names, and those that are only Claude Code's are not there.
 func TestNative(t *testing.T) {
-	r, notes := claudehost.Native(opening.Request{
+	r, notes := claudehost.Native(launch.Request{
 		Spec: agent.Spec{
 			Terms: agent.Terms{
 				Allow: []string{"Agent(x)", "Workflow"},

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/agents/agentsdir"
+	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
@@ -37,12 +37,12 @@ func (c *call) chooseAgent() error {
 
 // agentsFile reads the file of the agents directory. Its targets count only while its exact content is trusted. If the
 // agent is named, but not the directory, an unreadable repository file is only a warning.
-func (c *call) agentsFile(named bool) (*agentsdir.File, error) {
+func (c *call) agentsFile(named bool) (*agentsfile.File, error) {
 	given := ""
 	if c.args.AgentsDir != nil {
 		given = strings.TrimSpace(*c.args.AgentsDir)
 	}
-	file, err := agentsdir.Read(agentsdir.Resolve(c.dir, given), given != "")
+	file, err := agentsfile.Read(agentsfile.Resolve(c.dir, given), given != "")
 	if err != nil && named && given == "" {
 		c.warn("%v; it is ignored, since an agent is named", err)
 		return nil, nil
@@ -70,7 +70,7 @@ func (c *call) agentsFile(named bool) (*agentsdir.File, error) {
 }
 
 // takeDefault takes a repository's choice among the built-in agents, and says so.
-func (c *call) takeDefault(file *agentsdir.File) error {
+func (c *call) takeDefault(file *agentsfile.File) error {
 	name := strings.ToLower(strings.TrimSpace(file.DefaultAgent))
 	place := c.relative(file.Path) + ":" + file.DefaultAgentPos.String()
 	if _, ok := agent.Find(c.known(), name); !ok {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/agents/agentsdir"
+	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 )
@@ -101,7 +101,7 @@ func TestTargetsOfARepository(t *testing.T) {
 	w.script("hello")
 	w.drivers = []agent.Driver{w.agent("alpha", nil)}
 	asked := 0
-	w.targets = func(f *agentsdir.File) ([]agent.Driver, error) {
+	w.targets = func(f *agentsfile.File) ([]agent.Driver, error) {
 		asked++
 		if len(f.Targets) != 1 {
 			return nil, fault.New(fault.ConfigInvalid, "it is wrong")

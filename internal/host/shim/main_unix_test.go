@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/agents/agentsdir"
+	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
@@ -146,7 +146,7 @@ type world struct {
 	temp    string
 	drivers []agent.Driver
 	custom  []agent.Driver
-	targets func(*agentsdir.File) ([]agent.Driver, error)
+	targets func(*agentsfile.File) ([]agent.Driver, error)
 	trust   *config.Trust
 	env     []string
 	signals chan os.Signal

@@ -23,7 +23,7 @@ import (
 	"omniagent/internal/repo/claim"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/sys/touch"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 )
 
 // strictEnough refuses an approval that is stricter than prompt if this agent does not enforce it: weakening it would
@@ -116,7 +116,7 @@ func (c *call) mayWork() error {
 		return nil
 	}
 	home, _ := c.host.lookup("HOME")
-	return enclosure.CheckWorkspace(home, c.dir, nil)
+	return policy.CheckWorkspace(home, c.dir, nil)
 }
 
 // tell prints what the agent does not do as it was asked. With --strict that is an error.

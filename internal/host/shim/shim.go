@@ -23,7 +23,7 @@ import (
 
 	"golang.org/x/term"
 
-	"omniagent/internal/agents/agentsdir"
+	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -82,7 +82,7 @@ type Settings struct {
 	// Around builds walls around an agent. It fails where there are none.
 	Around func(agent.Driver, agent.Spec, *touch.Log) (Walls, error)
 	// Targets turns the targets of a trusted file of a repository into agents.
-	Targets func(*agentsdir.File) ([]agent.Driver, error)
+	Targets func(*agentsfile.File) ([]agent.Driver, error)
 }
 
 // Plain is how a call without a command starts an installed agent.

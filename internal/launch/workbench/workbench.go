@@ -16,22 +16,22 @@ import (
 	"omniagent/internal/native/tool"
 	"omniagent/internal/sys/fsapi"
 	"omniagent/internal/sys/workspace"
-	"omniagent/internal/walls/enclosure"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/shell"
 )
 
 // Options are the terms of a Bench.
 type Options struct {
-	Root    string            // the workspace, absolute
-	Env     []string          // the complete environment of commands
-	Private string            // an existing directory that only the user may enter
-	Walls   *enclosure.Wanted // around commands, but for Root and Temp; nil: none
+	Root    string         // the workspace, absolute
+	Env     []string       // the complete environment of commands
+	Private string         // an existing directory that only the user may enter
+	Walls   *policy.Wanted // around commands, but for Root and Temp; nil: none
 }
 
 // Bench has the files and commands of a workspace. Its methods may be called from several goroutines.
 type Bench struct {
 	files *workspace.Dir
-	walls *enclosure.Enclosure
+	walls *policy.Enclosure
 	shell *shell.Shell
 
 	mu        sync.Mutex
@@ -50,7 +50,7 @@ func Open(o Options) (*Bench, error) {
 		wanted := *o.Walls
 		wanted.Root, wanted.Temp = o.Root, temp
 		var err error
-		if b.walls, err = enclosure.Open(wanted); err != nil {
+		if b.walls, err = policy.Open(wanted); err != nil {
 			return nil, err
 		}
 		s.Starter = b.walls.Starter()

@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
-	web "omniagent/internal/native/page"
+	web "omniagent/internal/native/webpage"
 )
 
 // Web fetches pages. *page.Fetcher is one.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"omniagent/internal/core/event"
-	web "omniagent/internal/native/page"
+	web "omniagent/internal/native/webpage"
 )
 
 // TestWebFetchPromisesNoReader: a prompt is taken, as above, but not asked for.

@@ -16,25 +16,25 @@ import (
 
 	"omniagent/internal/kit/diff"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/repo/undo"
 	"omniagent/internal/sys/workspace"
 )
 
 // Outcome is the result of an Apply.
 type Outcome struct {
-	Turn      string     // the turn to undo; empty if nothing was changed, or in a dry run
-	Applied   []string   // paths that are now the same as in the fork
-	Merged    []string   // paths that now have the changes of both
-	Conflicts []Conflict // paths that a person has to decide about
-	Commits   int        // number of commits that were applied
-	Branch    string     // the branch with these commits
-	InPlace   bool       // Branch is the checked out one
-	Rewrote   bool       // Branch is another one because the fork has dropped commits of the checked out one
-	Held      string     // the branch where commits stay because of files that are run later by themselves
-	Resumed   bool       // completed an earlier Apply whose process had died
-	Gaps      []tree.Gap // what undo cannot restore
-	Later     []string   // paths of Applied and Merged that are run later by themselves, see Request.Take
+	Turn      string         // the turn to undo; empty if nothing was changed, or in a dry run
+	Applied   []string       // paths that are now the same as in the fork
+	Merged    []string       // paths that now have the changes of both
+	Conflicts []Conflict     // paths that a person has to decide about
+	Commits   int            // number of commits that were applied
+	Branch    string         // the branch with these commits
+	InPlace   bool           // Branch is the checked out one
+	Rewrote   bool           // Branch is another one because the fork has dropped commits of the checked out one
+	Held      string         // the branch where commits stay because of files that are run later by themselves
+	Resumed   bool           // completed an earlier Apply whose process had died
+	Gaps      []snapshot.Gap // what undo cannot restore
+	Later     []string       // paths of Applied and Merged that are run later by themselves, see Request.Take
 }
 
 // Conflict is a path that could not be made the same as in the fork.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"omniagent/internal/repo/git"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -38,7 +38,9 @@ type repository struct {
 
 func gitIndex(i int) string { return fmt.Sprintf("index-%d", i) }
 
-func (f *Fork) contents() *tree.Store { return tree.OpenStore(filepath.Join(f.dir, contentsDir)) }
+func (f *Fork) contents() *snapshot.Store {
+	return snapshot.OpenStore(filepath.Join(f.dir, contentsDir))
+}
 
 // remember takes the base unless the fork has one. If several forks are made at once, one of them does it for all.
 func (f *Fork) remember(ctx context.Context) error {
@@ -99,9 +101,9 @@ func (f *Fork) borrow(name string) error {
 // takeBase walks through the workspace. The base has all directories, so that one that was moved in later is noticed.
 // It leaves out files that git's index covers, because that index is kept too.
 func (f *Fork) takeBase(ctx context.Context, to string) error {
-	o := tree.Options{Store: f.contents(), FileLimit: 64 << 20, TotalLimit: 1 << 30, CountLimit: 100_000, Absent: true}
+	o := snapshot.Options{Store: f.contents(), FileLimit: 64 << 20, TotalLimit: 1 << 30, CountLimit: 100_000, Absent: true}
 	for try := 1; ; try++ {
-		x, err := tree.Take(ctx, f.Workspace, o)
+		x, err := snapshot.Take(ctx, f.Workspace, o)
 		if err != nil {
 			return err
 		}
@@ -130,7 +132,7 @@ func (f *Fork) older(s workspace.Status) bool { return s.Changed < f.Made.Add(-t
 
 // olderDirs returns a function that reports whether a directory, and those above it, have not changed since the fork
 // was made. One that was moved in has changed, unlike its content.
-func (f *Fork) olderDirs(x *tree.Index) func(dir string) bool {
+func (f *Fork) olderDirs(x *snapshot.Index) func(dir string) bool {
 	known := map[string]bool{".": true}
 	var older func(dir string) bool
 	older = func(dir string) bool {
@@ -149,7 +151,7 @@ func (f *Fork) olderDirs(x *tree.Index) func(dir string) bool {
 func (f *Fork) key() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(f.Workspace)))[:16] }
 
 // keepIndexes keeps the indexes of the repositories. It reports whether they did not change meanwhile.
-func (f *Fork) keepIndexes(x *tree.Index) (settled bool) {
+func (f *Fork) keepIndexes(x *snapshot.Index) (settled bool) {
 	var repos []repository
 	settled = true
 	x.EachRepository(func(dir, top string) {
@@ -175,7 +177,7 @@ func (f *Fork) keepIndexes(x *tree.Index) (settled bool) {
 
 // absentBefore returns the tracked files that the workspace certainly did not have when the fork was made. settledDir
 // reports whether a directory is as it was then.
-func absentBefore(x *tree.Index, settledDir func(dir string) bool) []string {
+func absentBefore(x *snapshot.Index, settledDir func(dir string) bool) []string {
 	absent := []string{}
 	for _, name := range x.Absent {
 		from := path.Dir(name)
@@ -196,9 +198,9 @@ func sameIndexFile(a, b fs.FileInfo) bool {
 // bases knows the base of each file in the workspace.
 type bases struct {
 	fork     *Fork
-	index    *tree.Index // nil if it was never taken
-	contents *tree.Contents
-	store    *tree.Store
+	index    *snapshot.Index // nil if it was never taken
+	contents *snapshot.Contents
+	store    *snapshot.Store
 	repos    []*tracked
 	absent   []string // tracked files that were not there; sorted
 	applied  map[string][]appliedFileState
@@ -233,9 +235,9 @@ func (f *Fork) bases(ctx context.Context) (*bases, error) {
 		return nil, missing
 	}
 	b := &bases{fork: f, store: f.contents(), applied: map[string][]appliedFileState{}, placed: map[string]bool{}}
-	b.contents = tree.OpenContents(b.store, func(dir string) string { return dir })
+	b.contents = snapshot.OpenContents(b.store, func(dir string) string { return dir })
 	var err error
-	b.index, err = tree.LoadFile(filepath.Join(f.dir, baseFile))
+	b.index, err = snapshot.LoadFile(filepath.Join(f.dir, baseFile))
 	if err != nil {
 		b.index = nil // without an index, less can be merged
 	}

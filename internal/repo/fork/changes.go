@@ -14,13 +14,13 @@ import (
 	"omniagent/internal/kit/diff"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 )
 
 // Change is a file in which a fork differs from its base.
 type Change struct {
 	Path    string
-	Status  tree.Status
+	Status  snapshot.Status
 	Added   *int // lines; nil if they cannot be counted
 	Removed *int
 	Meets   bool // the workspace has changed it too
@@ -69,16 +69,16 @@ func (f *Fork) touchedLayers(ctx context.Context, all map[string]string) error {
 }
 
 func (f *Fork) touchedCopy(ctx context.Context, all map[string]string) error {
-	begin, err := tree.LoadFile(filepath.Join(f.dir, copyIndex))
+	begin, err := snapshot.LoadFile(filepath.Join(f.dir, copyIndex))
 	if err != nil {
 		return err
 	}
 	begin.Root = f.tree() // the index was made before the fork had its name
-	is, err := tree.Take(ctx, f.tree(), tree.Options{Since: begin})
+	is, err := snapshot.Take(ctx, f.tree(), snapshot.Options{Since: begin})
 	if err != nil {
 		return err
 	}
-	tree.Each(begin, is, func(name string, _, now *tree.File) {
+	snapshot.Each(begin, is, func(name string, _, now *snapshot.File) {
 		if name == "." || slices.ContainsFunc(strings.Split(name, "/"), isGitDir) {
 			return
 		}
@@ -230,25 +230,25 @@ func (f *Fork) Changes(ctx context.Context) ([]Change, error) {
 	return all, nil
 }
 
-func statusOf(b base, t *side) tree.Status {
+func statusOf(b base, t *side) snapshot.Status {
 	switch {
 	case t == nil:
-		return tree.Deleted
+		return snapshot.Deleted
 	case !b.there:
-		return tree.Added
+		return snapshot.Added
 	case b.known && (b.link != t.isLink() || b.dir != t.isDir()):
-		return tree.Type
+		return snapshot.Type
 	case b.mine.isFile():
 		if equal, err := sameContent(b.mine, t); err == nil && equal {
-			return tree.Mode
+			return snapshot.Mode
 		}
 	case t.isFile():
 		was, known := b.text()
 		if is, err := t.content(); known && err == nil && bytes.Equal(was, is) {
-			return tree.Mode
+			return snapshot.Mode
 		}
 	}
-	return tree.Modified
+	return snapshot.Modified
 }
 
 // count counts the lines.
@@ -277,10 +277,10 @@ func (c Change) Patch(w io.Writer) error {
 		return nil
 	}
 	before, after := diff.Quote("a/"+c.Path), diff.Quote("b/"+c.Path)
-	if c.Status == tree.Added {
+	if c.Status == snapshot.Added {
 		before = "/dev/null"
 	}
-	if c.Status == tree.Deleted {
+	if c.Status == snapshot.Deleted {
 		after = "/dev/null"
 	}
 	var body bytes.Buffer

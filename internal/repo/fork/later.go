@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"omniagent/internal/kit/pathname"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 	"omniagent/internal/walls/autorun"
 )
@@ -104,7 +104,7 @@ func (f *Fork) RunsLater(ctx context.Context, policy autorun.Policy, changes []C
 	l := f.later(&policy)
 	for _, c := range changes {
 		var was, is *side
-		if c.Status != tree.Added {
+		if c.Status != snapshot.Added {
 			was = &side{}
 		}
 		if !c.dir && l.why(c.Path, was, is) != "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"omniagent/internal/repo/fork"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/testkit/hermetic"
 )
 
@@ -38,7 +38,7 @@ func TestApplyModes(t *testing.T) {
 				file := c.fork[len(c.fork)-1:]
 				changes, err := f.Changes(t.Context())
 				if err != nil || len(changes) != 1 || changes[0].Path != file ||
-					changes[0].Status != tree.Status(c.status) {
+					changes[0].Status != snapshot.Status(c.status) {
 					t.Errorf("%v %+v", err, changes)
 				}
 				if out := g.apply(f); len(out.Applied)+len(out.Merged) != 1 || len(out.Conflicts) > 0 {

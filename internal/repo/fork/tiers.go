@@ -15,7 +15,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 	"omniagent/internal/walls/sandbox"
 )
@@ -259,7 +259,7 @@ func (f *Fork) copy(ctx context.Context, t Tier) error {
 	if err := f.finishDirs(); err != nil {
 		return err
 	}
-	x, err := tree.Take(ctx, f.tree(), tree.Options{})
+	x, err := snapshot.Take(ctx, f.tree(), snapshot.Options{})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"omniagent/internal/kit/pathname"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 )
 
 // elsewhere is what a directory .git has of a working tree that is outside of the workspace, and in which somebody
@@ -43,7 +43,7 @@ func (c *comparison) elsewhereOf(dir string) []*elsewhere {
 	var all []*elsewhere
 	trees := path.Join(dir, "worktrees")
 	if (c.gitDir || isDir(c.before, dir)) && isDir(c.now, trees) {
-		c.now.EachDir(func(name string, _ *tree.File) {
+		c.now.EachDir(func(name string, _ *snapshot.File) {
 			if path.Dir(name) != trees {
 				return
 			}
@@ -73,7 +73,7 @@ func (c *comparison) workedIn(dir, own string) (e *elsewhere, is bool) {
 		is = is || now != nil && (was == nil || !c.sameState(was, now, dir, name))
 	}
 	mine := []string{c.branch(c.before, path.Join(dir, "HEAD")), c.branch(c.now, path.Join(dir, "HEAD"))}
-	for _, x := range []*tree.Index{c.before, c.now} {
+	for _, x := range []*snapshot.Index{c.before, c.now} {
 		ref := c.branch(x, own+"/HEAD")
 		if ref == "" || slices.Contains(mine, ref) {
 			continue
@@ -89,7 +89,7 @@ func (c *comparison) workedIn(dir, own string) (e *elsewhere, is bool) {
 }
 
 // branch returns the name of the branch that a file HEAD names, or "".
-func (c *comparison) branch(x *tree.Index, head string) string {
+func (c *comparison) branch(x *snapshot.Index, head string) string {
 	ref, ok := strings.CutPrefix(c.text(x, head), "ref: ")
 	if ref = strings.TrimSpace(ref); !ok || !strings.HasPrefix(ref, "refs/") {
 		return ""
@@ -98,7 +98,7 @@ func (c *comparison) branch(x *tree.Index, head string) string {
 }
 
 // value returns what a ref names, or "".
-func (c *comparison) value(x *tree.Index, dir, ref string) string {
+func (c *comparison) value(x *snapshot.Index, dir, ref string) string {
 	if own := strings.TrimSpace(c.text(x, path.Join(dir, ref))); own != "" {
 		return own
 	}
@@ -111,14 +111,14 @@ func (c *comparison) value(x *tree.Index, dir, ref string) string {
 }
 
 // text returns the content of a file of .git, or "".
-func (c *comparison) text(x *tree.Index, name string) string {
+func (c *comparison) text(x *snapshot.Index, name string) string {
 	f := x.Find(name)
 	if f == nil || !f.Mode.IsRegular() {
 		return ""
 	}
 	read := c.contents.Read
 	if x == c.now {
-		read = func(f *tree.File) ([]byte, error) { return c.read(f, name) }
+		read = func(f *snapshot.File) ([]byte, error) { return c.read(f, name) }
 	}
 	data, err := read(f)
 	if err != nil {

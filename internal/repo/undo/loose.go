@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -27,7 +27,9 @@ func isLoose(name string, _ fs.FileInfo) bool { return !strings.HasPrefix(name, 
 func isSmall(_ string, info fs.FileInfo) bool { return info.Size() <= looseLimit }
 
 // looseObjects is the store of the bytes of loose objects.
-func (p *place) looseObjects() *tree.Store { return tree.OpenStore(filepath.Join(p.dir, "loose")) }
+func (p *place) looseObjects() *snapshot.Store {
+	return snapshot.OpenStore(filepath.Join(p.dir, "loose"))
+}
 
 // looseFile lists the loose objects of a repository that are kept, each with the name of its bytes.
 func (p *place) looseFile(repository string) string { return filepath.Join(p.dir, "loose-"+repository) }

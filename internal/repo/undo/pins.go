@@ -15,7 +15,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/repo/git"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -26,8 +26,8 @@ const copyLimit = 1 << 30
 func (p *place) pinned(common string) string { return filepath.Join(p.dir, "git", key(common)) }
 
 // commons returns the common directories of the repositories of a snapshot.
-func commons(snapshot []*tree.Index) (dirs []string) {
-	for _, x := range snapshot {
+func commons(indexes []*snapshot.Index) (dirs []string) {
+	for _, x := range indexes {
 		all := x.GitDirs()
 		for _, dir := range x.Repositories() {
 			all = append(all, filepath.Join(x.Root, filepath.FromSlash(dir)))

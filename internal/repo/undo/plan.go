@@ -9,7 +9,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/repo/git"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/touch"
 	"omniagent/internal/sys/workspace"
 )
@@ -48,8 +48,8 @@ const (
 // action is what makes one path what it was.
 type action struct {
 	path    string
-	was, is *tree.File // before the turn, and now; nil: nothing
-	hidden  bool       // what the turn left there is not known
+	was, is *snapshot.File // before the turn, and now; nil: nothing
+	hidden  bool           // what the turn left there is not known
 }
 
 // plan is what a restore of one root does.
@@ -85,7 +85,7 @@ type options struct {
 	dryRun    bool   // the snapshot of now has kept nothing
 	resumed   bool   // an earlier process has done some of it
 	// start is what was there when the earlier process began; nil: there was none.
-	start *tree.Index
+	start *snapshot.Index
 	// lacking finds what a repository needs of the objects that it had.
 	lacking func(gitDir string, actions []action) (objects, error)
 	// lost reports whether a repository has lost objects.
@@ -95,8 +95,8 @@ type options struct {
 
 // comparison makes the plan for a root.
 type comparison struct {
-	before, after, now *tree.Index
-	contents           *tree.Contents
+	before, after, now *snapshot.Index
+	contents           *snapshot.Contents
 	options
 	*plan
 	others map[string][]*elsewhere // by directory .git, once they are known
@@ -104,11 +104,11 @@ type comparison struct {
 }
 
 // compare makes the plan for a root. before and after are the snapshots of the turn; now is the present one.
-func compare(before, after, now *tree.Index, o options, contents *tree.Contents) *plan {
+func compare(before, after, now *snapshot.Index, o options, contents *snapshot.Contents) *plan {
 	p := &plan{root: now.Root, keptPaths: map[string]bool{}}
 	c := &comparison{before, after, now, contents, o, p, map[string][]*elsewhere{}, now.Unread()}
 	states := map[string][]action{}
-	visit := func(path string, was, left *tree.File, hidden bool) {
+	visit := func(path string, was, left *snapshot.File, hidden bool) {
 		is := now.Find(path)
 		a := action{path, was, is, hidden}
 		if dir, ok := c.stateOf(path); ok {
@@ -125,8 +125,8 @@ func compare(before, after, now *tree.Index, o options, contents *tree.Contents)
 		}
 		c.consider(a, left)
 	}
-	tree.Each(before, after, func(path string, was, left *tree.File) { visit(path, was, left, false) })
-	tree.EachHidden(before, after, func(path string, was *tree.File) { visit(path, was, nil, true) })
+	snapshot.Each(before, after, func(path string, was, left *snapshot.File) { visit(path, was, left, false) })
+	snapshot.EachHidden(before, after, func(path string, was *snapshot.File) { visit(path, was, nil, true) })
 	for dir, actions := range states {
 		c.considerState(dir, actions)
 	}
@@ -141,7 +141,7 @@ func compare(before, after, now *tree.Index, o options, contents *tree.Contents)
 }
 
 // consider plans for one path outside of .git. left is what the turn left there.
-func (c *comparison) consider(a action, left *tree.File) {
+func (c *comparison) consider(a action, left *snapshot.File) {
 	reason := ""
 	doubt, foreign := c.doubted(a.path)
 	switch {
@@ -149,7 +149,7 @@ func (c *comparison) consider(a action, left *tree.File) {
 		return
 	case c.unread(a.path):
 		reason = unreadable
-	case tree.SameFile(a.is, a.was):
+	case snapshot.SameFile(a.is, a.was):
 		return
 	case doubt != "":
 		reason = doubt
@@ -190,11 +190,11 @@ func (c *comparison) unfinished(a action) bool {
 
 // changed reports whether a path was changed after the turn. If such paths are overwritten, it reports whether the path
 // was changed after the beginning of a restore that was killed.
-func (c *comparison) changed(a action, left *tree.File) bool {
+func (c *comparison) changed(a action, left *snapshot.File) bool {
 	if c.overwrites(a.path) {
-		return c.start != nil && !tree.SameFile(a.is, c.start.Find(a.path))
+		return c.start != nil && !snapshot.SameFile(a.is, c.start.Find(a.path))
 	}
-	return !tree.SameFile(a.is, left) || left != nil && left.Later()
+	return !snapshot.SameFile(a.is, left) || left != nil && left.Later()
 }
 
 // overwrites reports whether a path is restored although it was changed after the turn.
@@ -215,18 +215,18 @@ func (c *comparison) notSaved(path string) string {
 	return notSaved + ": " + cmp.Or(c.now.Gap(path), "it is too large for a snapshot")
 }
 
-func restorable(f *tree.File) bool {
+func restorable(f *snapshot.File) bool {
 	return f.Mode.IsDir() || f.Mode.IsRegular() || f.Target() != ""
 }
 
 // sameContent reports whether only the mode of a regular file differs.
-func sameContent(was, is *tree.File) bool {
+func sameContent(was, is *snapshot.File) bool {
 	if was == nil || is == nil || !is.Mode.IsRegular() || !was.Mode.IsRegular() {
 		return false
 	}
 	like := *is
 	like.Mode = was.Mode
-	return tree.SameFile(was, &like)
+	return snapshot.SameFile(was, &like)
 }
 
 // stateOf returns the directory .git that a path is in or is, relative to the root; with gitDir it is the root, "". A
@@ -249,7 +249,7 @@ func (c *comparison) stateOf(name string) (dir string, ok bool) {
 	return "", false
 }
 
-func isDir(x *tree.Index, name string) bool {
+func isDir(x *snapshot.Index, name string) bool {
 	f := x.Find(name)
 	return f != nil && f.Mode.IsDir()
 }
@@ -292,7 +292,7 @@ func (c *comparison) considerDirs() {
 	if len(made) == 0 {
 		return
 	}
-	tree.Each(c.after, c.now, func(name string, left, is *tree.File) {
+	snapshot.Each(c.after, c.now, func(name string, left, is *snapshot.File) {
 		if _, state := c.stateOf(name); state || left != nil || is == nil {
 			return
 		}
@@ -378,7 +378,7 @@ func (c *comparison) obstacle(dir string, actions []action) string {
 func (c *comparison) locked(index string) bool {
 	lock := c.now.Find(index + ".lock")
 	left := c.after.Find(index + ".lock")
-	return lock != nil && (c.before.Find(index+".lock") != nil || left == nil || !tree.SameFile(lock, left))
+	return lock != nil && (c.before.Find(index+".lock") != nil || left == nil || !snapshot.SameFile(lock, left))
 }
 
 // repositoriesIn returns a directory .git, and the directories of submodules in it that are restored too.
@@ -394,8 +394,8 @@ func repositoriesIn(dir string, actions []action) []string {
 
 // touched returns a file of .git that is neither as it was left nor as it was before the turn, if it belongs to the
 // state of the repository or would be overwritten.
-func (c *comparison) touched(dir string, left *tree.Index) (name string) {
-	tree.Each(left, c.now, func(path string, old, is *tree.File) {
+func (c *comparison) touched(dir string, left *snapshot.Index) (name string) {
+	snapshot.Each(left, c.now, func(path string, old, is *snapshot.File) {
 		at, ok := c.stateOf(path)
 		if name != "" || !ok || at != dir || old != nil && old.Mode.IsDir() || is != nil && is.Mode.IsDir() ||
 			c.resumed && is == nil {
@@ -405,7 +405,7 @@ func (c *comparison) touched(dir string, left *tree.Index) (name string) {
 		if c.elsewhereAt(dir, path) != nil {
 			return
 		}
-		if !decides(rel) && (transient(rel) || tree.SameFile(was, c.after.Find(path))) {
+		if !decides(rel) && (transient(rel) || snapshot.SameFile(was, c.after.Find(path))) {
 			return
 		}
 		if !c.sameState(old, is, dir, path) && !c.sameState(was, is, dir, path) {
@@ -444,8 +444,8 @@ func momentary(name string) bool {
 
 // sameState compares two files of .git, the second one as it is now. Two versions of an index are the same if they list
 // the same files: git status rewrites it with the times that it saw, and the mode that the umask of its caller gives.
-func (c *comparison) sameState(a, b *tree.File, dir, name string) bool {
-	if tree.SameFile(a, b) {
+func (c *comparison) sameState(a, b *snapshot.File, dir, name string) bool {
+	if snapshot.SameFile(a, b) {
 		return true
 	}
 	if path.Base(name) != "index" || a == nil || b == nil || !a.Mode.IsRegular() || !b.Mode.IsRegular() {
@@ -460,7 +460,7 @@ func (c *comparison) sameState(a, b *tree.File, dir, name string) bool {
 }
 
 // read returns the content of a file as it is now. A dry run has not kept it.
-func (c *comparison) read(is *tree.File, name string) ([]byte, error) {
+func (c *comparison) read(is *snapshot.File, name string) ([]byte, error) {
 	if is.Held() {
 		return c.contents.Read(is)
 	}

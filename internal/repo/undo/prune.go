@@ -12,7 +12,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/repo/git"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -148,7 +148,7 @@ func (p *place) sweep() error {
 	}
 	wanted, known := map[[32]byte]bool{}, true
 	for _, path := range indexes {
-		x, err := tree.LoadFile(path)
+		x, err := snapshot.LoadFile(path)
 		if err != nil { // a newer program may be able to read it
 			known = false
 			continue

@@ -13,7 +13,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -212,7 +212,7 @@ func (p *place) rehearse(ctx context.Context, q Request, f found) (out Outcome, 
 	if err != nil {
 		return out, err
 	}
-	p.each(&out, then, is, func(c *plan, _ *tree.Index, _ *tree.Contents) (names []string) {
+	p.each(&out, then, is, func(c *plan, _ *snapshot.Index, _ *snapshot.Contents) (names []string) {
 		for _, a := range c.actions {
 			names = append(names, a.path)
 		}
@@ -222,7 +222,7 @@ func (p *place) rehearse(ctx context.Context, q Request, f found) (out Outcome, 
 }
 
 // snapshots are the indexes before and after a turn.
-type snapshots struct{ before, after []*tree.Index }
+type snapshots struct{ before, after []*snapshot.Index }
 
 func (p *place) snapshots(r Record) (s snapshots, err error) {
 	if s.before, err = p.load(r.ID, "before", len(r.Roots)); err == nil {
@@ -255,8 +255,8 @@ func (p *place) settle(ctx context.Context) {
 // now is what is there when a restore begins.
 type now struct {
 	options
-	indexes []*tree.Index
-	starts  []*tree.Index // when the restore began whose process has died
+	indexes []*snapshot.Index
+	starts  []*snapshot.Index // when the restore began whose process has died
 }
 
 // restore makes the workspace what it was before out.Turn, and records that.
@@ -264,7 +264,7 @@ func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, then snapsho
 	if err := p.repair(out.Turn.ID); err != nil {
 		return err
 	}
-	plans := p.each(out, then, is, func(c *plan, before *tree.Index, contents *tree.Contents) []string {
+	plans := p.each(out, then, is, func(c *plan, before *snapshot.Index, contents *snapshot.Contents) []string {
 		return p.carryOut(c, before, contents, staging)
 	})
 	if len(out.Restored) == 0 && len(out.Kept) > 0 && !out.Resumed { // the turn stands
@@ -272,7 +272,7 @@ func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, then snapsho
 		return os.Remove(filepath.Join(p.dir, journalFile))
 	}
 	var err error
-	out.Undo, err = t.end(ctx, func(before, after []*tree.Index) {
+	out.Undo, err = t.end(ctx, func(before, after []*snapshot.Index) {
 		for i, x := range after[:min(len(before), len(after))] {
 			drop := foreignChanges(before[i], x, then, plans[x.Root])
 			before[i], after[i] = before[i].Without(drop), x.Without(drop)
@@ -286,16 +286,16 @@ func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, then snapsho
 
 // foreignChanges returns a func that reports whether a path changed during a restore, but not because of it. The record
 // of the restore leaves such paths out. c is what the restore did.
-func foreignChanges(start, end *tree.Index, then snapshots, c *plan) func(path string) bool {
+func foreignChanges(start, end *snapshot.Index, then snapshots, c *plan) func(path string) bool {
 	all := map[string]bool{}
-	at := slices.IndexFunc(then.before, func(x *tree.Index) bool { return x.Root == end.Root })
-	tree.Each(start, end, func(path string, _, is *tree.File) {
+	at := slices.IndexFunc(then.before, func(x *snapshot.Index) bool { return x.Root == end.Root })
+	snapshot.Each(start, end, func(path string, _, is *snapshot.File) {
 		if c == nil || at < 0 || c.keepsStateOf(path) {
 			all[path] = true
 			return
 		}
 		was := then.before[at].Find(path)
-		all[path] = was == nil && then.after[at].Find(path) == nil || !tree.SameFile(was, is)
+		all[path] = was == nil && then.after[at].Find(path) == nil || !snapshot.SameFile(was, is)
 	})
 	acted := map[string]bool{}
 	if c != nil {
@@ -303,7 +303,7 @@ func foreignChanges(start, end *tree.Index, then snapshots, c *plan) func(path s
 			acted[a.path] = true
 		}
 	}
-	tree.EachHidden(start, end, func(path string, _ *tree.File) { all[path] = !acted[path] })
+	snapshot.EachHidden(start, end, func(path string, _ *snapshot.File) { all[path] = !acted[path] })
 	return func(path string) bool { return all[path] }
 }
 
@@ -343,9 +343,9 @@ func (p *place) takenBackBy(id string) (string, error) {
 // each makes a plan for every root of out.Turn, calls do with it, and adds the result to out. It returns the plans by
 // root.
 func (p *place) each(out *Outcome, then snapshots, is now,
-	do func(*plan, *tree.Index, *tree.Contents) (restored []string),
+	do func(*plan, *snapshot.Index, *snapshot.Contents) (restored []string),
 ) map[string]*plan {
-	contents := tree.OpenContents(p.contents(), p.objectsOf)
+	contents := snapshot.OpenContents(p.contents(), p.objectsOf)
 	defer contents.Close()
 	plans := map[string]*plan{}
 	unsure, err := p.doubtsOf(out.Turn.ID)
@@ -354,7 +354,7 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 		others = p.besides(out.Turn)
 	}
 	for i, root := range out.Turn.Roots {
-		atRoot := func(x *tree.Index) bool { return x.Root == root }
+		atRoot := func(x *snapshot.Index) bool { return x.Root == root }
 		at := slices.IndexFunc(is.indexes, atRoot)
 		if at < 0 {
 			out.Kept = append(out.Kept, Kept{root, "the repository is not there any more"})

@@ -14,7 +14,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/repo/git"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -26,8 +26,8 @@ type restorer struct {
 	*plan
 	place    *place
 	root     *os.Root
-	contents *tree.Contents
-	before   *tree.Index
+	contents *snapshot.Contents
+	before   *snapshot.Index
 	staging  string                 // the name under which a content is written, beside the file that it is for
 	opened   map[string]fs.FileMode // directories that were made writable, with their modes
 	cleared  map[string]bool        // paths at which there is nothing any more
@@ -43,7 +43,7 @@ type inode struct{ device, number uint64 }
 func inodeOf(s workspace.Status) inode { return inode{s.Device, s.Inode} }
 
 // carryOut makes each path of the plan what it was. What could not be restored is added to what is kept.
-func (p *place) carryOut(c *plan, before *tree.Index, contents *tree.Contents, staging string) (restored []string) {
+func (p *place) carryOut(c *plan, before *snapshot.Index, contents *snapshot.Contents, staging string) (restored []string) {
 	whole := func(err error) []string {
 		c.kept = append(c.kept, Kept{c.root, fault.Bare(err).Error()})
 		c.keptState = append(c.keptState, "")
@@ -369,7 +369,7 @@ func (r *restorer) write(a action) error {
 }
 
 // stage makes a file or a link under another name.
-func (r *restorer) stage(was *tree.File, name string) error {
+func (r *restorer) stage(was *snapshot.File, name string) error {
 	if was.Target() != "" {
 		return r.root.Symlink(was.Target(), name)
 	}

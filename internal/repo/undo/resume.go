@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -46,7 +46,7 @@ func (p *place) interrupted() (j journal, there bool, err error) {
 }
 
 // now returns the options of the request, with the indexes with which the restore begins.
-func (j journal) now(indexes []*tree.Index) now {
+func (j journal) now(indexes []*snapshot.Index) now {
 	return now{options: options{takeOld: j.TakeOld, takeAll: j.TakeAll, overwrite: j.Overwrite}, indexes: indexes}
 }
 
@@ -116,7 +116,7 @@ func (p *place) giveUp(ctx context.Context, t *Turn, j journal, why error) error
 }
 
 // unstage removes the staged file of a restore that was killed from the directories of an index.
-func unstage(x *tree.Index, staging string) {
+func unstage(x *snapshot.Index, staging string) {
 	root, err := os.OpenRoot(x.Root)
 	if err != nil {
 		return
@@ -126,21 +126,21 @@ func unstage(x *tree.Index, staging string) {
 	for _, dir := range x.Repositories() {
 		_ = root.Remove(filepath.Join(filepath.FromSlash(dir), stagedAlternates))
 	}
-	x.EachDir(func(path string, _ *tree.File) {
+	x.EachDir(func(path string, _ *snapshot.File) {
 		_ = root.Remove(filepath.Join(filepath.FromSlash(path), staging))
 	})
 }
 
 // tidy removes the staged file of a restore that was killed, and gives the directories that it made writable their
 // modes back.
-func (p *place) tidy(before *tree.Index, staging string) {
+func (p *place) tidy(before *snapshot.Index, staging string) {
 	unstage(before, staging)
 	root, err := os.OpenRoot(before.Root)
 	if err != nil {
 		return
 	}
 	defer root.Close()
-	tidy := func(path string, f *tree.File) {
+	tidy := func(path string, f *snapshot.File) {
 		if f.Mode.Perm()&0o300 == 0o300 {
 			return
 		}

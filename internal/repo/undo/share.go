@@ -9,7 +9,7 @@ import (
 
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/repo/git"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -74,9 +74,9 @@ func (p *place) separate(from, to string) error {
 
 // noteShared adds a gap to a snapshot for each repository whose objects have other names too, as after git clone of a
 // repository on the same disk, or are elsewhere.
-func (p *place) noteShared(commons []string, x *tree.Index) {
+func (p *place) noteShared(commons []string, x *snapshot.Index) {
 	for _, common := range commons {
-		objects, reason := filepath.Join(common, "objects"), tree.OtherName
+		objects, reason := filepath.Join(common, "objects"), snapshot.OtherName
 		if info, err := os.Lstat(objects); err == nil && !info.IsDir() {
 			reason = "it is a link, so objects that are lost cannot be given back"
 		} else if !p.shared(common, objects) {
@@ -86,7 +86,7 @@ func (p *place) noteShared(commons []string, x *tree.Index) {
 		if rel, within := pathname.In(x.Root, objects); within {
 			name = filepath.ToSlash(rel)
 		}
-		x.Beyond = append(x.Beyond, tree.Gap{Path: name, Reason: reason})
+		x.Beyond = append(x.Beyond, snapshot.Gap{Path: name, Reason: reason})
 	}
 }
 

@@ -11,32 +11,32 @@ import (
 
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/repo/git"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 )
 
 // take makes the indexes of the roots, and of the repositories outside that the first one belongs to, and keeps what
 // they need. since is an earlier snapshot of them; nil: the latest is read.
-func (p *place) take(ctx context.Context, roots []string, since []*tree.Index) ([]*tree.Index, error) {
+func (p *place) take(ctx context.Context, roots []string, since []*snapshot.Index) ([]*snapshot.Index, error) {
 	return p.survey(ctx, roots, since, p.contents())
 }
 
 // survey is take, and without contents it keeps nothing.
-func (p *place) survey(ctx context.Context, roots []string, since []*tree.Index, contents *tree.Store) (
-	all []*tree.Index, err error,
+func (p *place) survey(ctx context.Context, roots []string, since []*snapshot.Index, contents *snapshot.Store) (
+	all []*snapshot.Index, err error,
 ) {
 	ctx, cancel := context.WithTimeout(ctx, walkTime)
 	defer cancel()
-	tree.WithRoom(func() { all, err = p.surveyAll(ctx, roots, since, contents) })
+	snapshot.WithRoom(func() { all, err = p.surveyAll(ctx, roots, since, contents) })
 	return all, err
 }
 
-func (p *place) surveyAll(ctx context.Context, roots []string, since []*tree.Index, contents *tree.Store) (
-	all []*tree.Index, err error,
+func (p *place) surveyAll(ctx context.Context, roots []string, since []*snapshot.Index, contents *snapshot.Store) (
+	all []*snapshot.Index, err error,
 ) {
 	for i := 0; i < len(roots); i++ {
 		root := roots[i]
 		latest := p.latest(root)
-		o := tree.Options{
+		o := snapshot.Options{
 			Store: contents, Whole: true, GitDir: i > 0, CountLimit: countLimit, Private: p.store.Private,
 			FileLimit:    cmp.Or(p.store.FileLimit, fileLimit),
 			TotalLimit:   cmp.Or(p.store.TotalLimit, totalLimit),
@@ -48,11 +48,11 @@ func (p *place) surveyAll(ctx context.Context, roots []string, since []*tree.Ind
 		if i < len(since) {
 			o.Since = since[i]
 		} else {
-			o.Since, _ = tree.LoadFile(latest) // without it more is read
+			o.Since, _ = snapshot.LoadFile(latest) // without it more is read
 		}
-		x, err := tree.Take(ctx, root, o)
+		x, err := snapshot.Take(ctx, root, o)
 		if err != nil && !exists(root) {
-			x, err = tree.Nothing(root), nil // a turn removed the workspace, or a repository outside of it
+			x, err = snapshot.Nothing(root), nil // a turn removed the workspace, or a repository outside of it
 		}
 		if err != nil {
 			return nil, err
@@ -73,15 +73,15 @@ func (p *place) surveyAll(ctx context.Context, roots []string, since []*tree.Ind
 }
 
 // worthKeeping reports whether a new index should replace the old one on disk.
-func worthKeeping(old, is *tree.Index) bool {
-	if same, vague := tree.Same(old, is); same {
+func worthKeeping(old, is *snapshot.Index) bool {
+	if same, vague := snapshot.Same(old, is); same {
 		return vague > 0 // less has to be read with the new one
 	}
 	return true
 }
 
 // outside returns the repositories that are not beneath the root of an index.
-func outside(x *tree.Index) (dirs []string) {
+func outside(x *snapshot.Index) (dirs []string) {
 	x.EachRepository(func(dir, top string) {
 		if pathname.Within(x.Root, dir) || slices.Contains(dirs, dir) {
 			return
@@ -102,16 +102,16 @@ func belongs(root, top string, r *git.Repository) bool {
 
 // unreached are the gaps of working trees whose repository is outside of the root, and has other working trees too or
 // does not name them.
-func unreached(x *tree.Index) (gaps []tree.Gap) {
+func unreached(x *snapshot.Index) (gaps []snapshot.Gap) {
 	x.EachRepository(func(dir, top string) {
 		opened, err := git.At(dir)
 		switch {
 		case err != nil || pathname.Within(x.Root, opened.Common()):
 		case opened.Common() != dir:
-			gaps = append(gaps, tree.Gap{Path: dir, Reason: "it is the state of git of a linked worktree"})
+			gaps = append(gaps, snapshot.Gap{Path: dir, Reason: "it is the state of git of a linked worktree"})
 		case !belongs(x.Root, top, opened):
 			why := "it is outside of the workspace, and its core.worktree is not " + top
-			gaps = append(gaps, tree.Gap{Path: dir, Reason: why})
+			gaps = append(gaps, snapshot.Gap{Path: dir, Reason: why})
 		}
 	})
 	return gaps
@@ -120,7 +120,7 @@ func unreached(x *tree.Index) (gaps []tree.Gap) {
 // except returns a func that reports whether a name in the workspace does not belong to it: the store itself, or the
 // staged file of a restore that was killed.
 func (p *place) except() func(dir, name string) bool {
-	ours := tree.Except(p.root, []string{p.store.Dir})
+	ours := snapshot.Except(p.root, []string{p.store.Dir})
 	if j, interrupted, _ := p.interrupted(); interrupted {
 		return func(dir, name string) bool { return name == j.staging() || ours(dir, name) }
 	}
@@ -132,8 +132,8 @@ func (p *place) latest(root string) string { return filepath.Join(p.dir, "latest
 
 // keepLatest keeps a snapshot that was just taken as the one before a turn. Its indexes are those that take has saved,
 // or found to be the same as before.
-func (p *place) keepLatest(id string, snapshot []*tree.Index) error {
-	for i, x := range snapshot {
+func (p *place) keepLatest(id string, indexes []*snapshot.Index) error {
+	for i, x := range indexes {
 		to := p.index(id, "before", i)
 		if os.Link(p.latest(x.Root), to) == nil {
 			continue
@@ -146,8 +146,8 @@ func (p *place) keepLatest(id string, snapshot []*tree.Index) error {
 }
 
 // save keeps the indexes of a snapshot.
-func (p *place) save(id, which string, snapshot []*tree.Index) error {
-	for i, x := range snapshot {
+func (p *place) save(id, which string, indexes []*snapshot.Index) error {
+	for i, x := range indexes {
 		if err := x.SaveFile(p.index(id, which, i)); err != nil {
 			return err
 		}
@@ -155,10 +155,10 @@ func (p *place) save(id, which string, snapshot []*tree.Index) error {
 	return nil
 }
 
-func (p *place) load(id, which string, n int) ([]*tree.Index, error) {
-	var all []*tree.Index
+func (p *place) load(id, which string, n int) ([]*snapshot.Index, error) {
+	var all []*snapshot.Index
 	for i := range n {
-		x, err := tree.LoadFile(p.index(id, which, i))
+		x, err := snapshot.LoadFile(p.index(id, which, i))
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +168,7 @@ func (p *place) load(id, which string, n int) ([]*tree.Index, error) {
 }
 
 // Sentence returns what a person should know of a turn's gaps before the turn, or "" if undo covers everything.
-func Sentence(gaps []tree.Gap) string {
+func Sentence(gaps []snapshot.Gap) string {
 	if len(gaps) == 0 {
 		return ""
 	}

@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/kit/ident"
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/repo/git"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/touch"
 	"omniagent/internal/sys/workspace"
 )
@@ -24,7 +24,7 @@ import (
 type Turn struct {
 	place  *place
 	record Record
-	before []*tree.Index
+	before []*snapshot.Index
 	packs  map[string]workspace.Status // of git, by path, after they were pinned
 	common []string                    // the directories with the objects of the repositories
 	leases *leases                     // nil: none
@@ -82,12 +82,12 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind, roots []string) 
 	t := &Turn{place: p, record: Record{
 		ID: ident.Ordered(), Origin: o, Kind: kind, Began: time.Now().UTC(), Roots: []string{},
 	}}
-	snapshot, err := p.take(ctx, roots, nil)
+	indexes, err := p.take(ctx, roots, nil)
 	if err != nil {
 		return nil, err
 	}
-	t.before, t.common = snapshot, commons(snapshot)
-	for _, x := range snapshot {
+	t.before, t.common = indexes, commons(indexes)
+	for _, x := range indexes {
 		t.record.Roots = append(t.record.Roots, x.Root)
 	}
 	if err := workspace.MkdirAll(p.turn(t.record.ID)); err != nil {
@@ -95,10 +95,10 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind, roots []string) 
 	}
 	if t.alive, err = workspace.Lock(ctx, p.alive(t.record.ID), 0); err == nil {
 		if err = p.pin(t.common, t.record.ID); err == nil {
-			err = p.keepLatest(t.record.ID, snapshot)
+			err = p.keepLatest(t.record.ID, indexes)
 		}
-		p.noteShared(t.common, snapshot[0])
-		t.record.Gaps = gaps(snapshot)
+		p.noteShared(t.common, indexes[0])
+		t.record.Gaps = gaps(indexes)
 		if err == nil {
 			err = p.write(t.record)
 		}
@@ -156,7 +156,7 @@ func (t *Turn) lostObjects() (names []string) {
 func (t *Turn) ID() string { return t.record.ID }
 
 // Gaps are what the snapshot before the turn does not have.
-func (t *Turn) Gaps() []tree.Gap { return t.record.Gaps }
+func (t *Turn) Gaps() []snapshot.Gap { return t.record.Gaps }
 
 // Holds reports whether the snapshot before the turn can give back a file of the workspace.
 func (t *Turn) Holds(name string) bool {
@@ -238,7 +238,7 @@ func (t *Turn) End(ctx context.Context, at time.Time) (Record, error) {
 		return t.record, err
 	}
 	defer t.place.unlock()
-	return t.end(ctx, func(before, after []*tree.Index) {
+	return t.end(ctx, func(before, after []*snapshot.Index) {
 		for _, x := range after {
 			x.MarkLater(at)
 		}
@@ -247,7 +247,7 @@ func (t *Turn) End(ctx context.Context, at time.Time) (Record, error) {
 }
 
 // end needs the lock. The indexes are recorded as adjust leaves them; nil: as they are.
-func (t *Turn) end(ctx context.Context, adjust func(before, after []*tree.Index)) (Record, error) {
+func (t *Turn) end(ctx context.Context, adjust func(before, after []*snapshot.Index)) (Record, error) {
 	p, r := t.place, &t.record
 	after, err := p.take(ctx, r.Roots, t.before)
 	if err != nil {
@@ -260,7 +260,7 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*tree.Index)
 	r.Ended, r.Files, r.Changed, r.Doubtful, r.Perhaps = time.Now().UTC(), 0, nil, 0, nil
 	r.Judged = t.judged
 	for i := range r.Roots {
-		if same, _ := tree.Same(before[i], after[i]); same {
+		if same, _ := snapshot.Same(before[i], after[i]); same {
 			continue
 		}
 		count := func(path string) {
@@ -273,8 +273,8 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*tree.Index)
 				*list = append(*list, name)
 			}
 		}
-		tree.Each(before[i], after[i], func(path string, _, _ *tree.File) { count(path) })
-		tree.EachHidden(before[i], after[i], func(path string, _ *tree.File) { count(path) }) // it may have changed
+		snapshot.Each(before[i], after[i], func(path string, _, _ *snapshot.File) { count(path) })
+		snapshot.EachHidden(before[i], after[i], func(path string, _ *snapshot.File) { count(path) }) // it may have changed
 	}
 	if r.Kind == OfTurn {
 		lost := t.lostObjects()
@@ -285,7 +285,7 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*tree.Index)
 		return *r, nil
 	}
 	for i := range r.Roots {
-		before[i], after[i] = tree.Trim(before[i], after[i])
+		before[i], after[i] = snapshot.Trim(before[i], after[i])
 	}
 	if err := p.save(r.ID, "after", after); err != nil {
 		return *r, err
@@ -318,8 +318,8 @@ func nameIn(i int, roots []string, path string) string {
 	return filepath.Join(roots[i], filepath.FromSlash(path))
 }
 
-func gaps(snapshot []*tree.Index) (all []tree.Gap) {
-	for i, x := range snapshot {
+func gaps(indexes []*snapshot.Index) (all []snapshot.Gap) {
+	for i, x := range indexes {
 		for _, g := range append(slices.Clone(x.Gaps), x.Beyond...) {
 			if len(all) == mostListed {
 				return all

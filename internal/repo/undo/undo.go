@@ -42,7 +42,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/ident"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/config"
 	"omniagent/internal/sys/workspace"
 )
@@ -56,7 +56,7 @@ type Store struct {
 	TotalLimit   int64 // bytes together, 1 GiB
 	IgnoredLimit int64 // bytes of files that .gitignore excludes, 128 MiB
 
-	Private func(content []byte) bool // see tree.Options; nil: nothing is
+	Private func(content []byte) bool // see snapshot.Options; nil: nothing is
 
 	// Known is a file that lists the directories of all stores, one a line, outside of what an agent can write. What
 	// they share with a repository is covered. It may be empty.
@@ -124,8 +124,8 @@ type Record struct {
 	// Abandoned means that the process died: the second snapshot is taken later, or was.
 	Abandoned bool `json:"abandoned,omitempty"`
 	// Damaged means that the record itself cannot be read, so nothing else is known.
-	Damaged bool       `json:"-"`
-	Gaps    []tree.Gap `json:"gaps,omitempty"` // what the snapshots do not have
+	Damaged bool           `json:"-"`
+	Gaps    []snapshot.Gap `json:"gaps,omitempty"` // what the snapshots do not have
 }
 
 const (
@@ -243,11 +243,11 @@ func (s Store) places(dir string) ([]*place, error) {
 
 // movedRepository reports whether a turn removed or made a .git in a directory, or above it in the workspace.
 func (p *place) movedRepository(r Record, dir string) bool {
-	before, err := tree.LoadFile(p.index(r.ID, "before", 0))
+	before, err := snapshot.LoadFile(p.index(r.ID, "before", 0))
 	if err != nil {
 		return false
 	}
-	after, err := tree.LoadFile(p.index(r.ID, "after", 0))
+	after, err := snapshot.LoadFile(p.index(r.ID, "after", 0))
 	for at := dir; ; at = filepath.Dir(at) {
 		rel, _ := filepath.Rel(p.root, filepath.Join(at, ".git"))
 		there := err == nil && after.Find(filepath.ToSlash(rel)) != nil || err != nil &&
@@ -280,7 +280,9 @@ func (p *place) lock(ctx context.Context) (err error) {
 
 func (p *place) unlock() { _ = p.held.Unlock() }
 
-func (p *place) contents() *tree.Store { return tree.OpenStore(filepath.Join(p.dir, "contents")) }
+func (p *place) contents() *snapshot.Store {
+	return snapshot.OpenStore(filepath.Join(p.dir, "contents"))
+}
 
 func (p *place) turn(id string) string { return filepath.Join(p.dir, "turns", id) }
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/touch"
 	"omniagent/internal/sys/workspace"
 )
@@ -24,15 +24,15 @@ type doubts map[string]string
 func (t *Turn) Watch(w *touch.Window) { t.seen = w }
 
 // judge leaves out of the indexes what the agent has not changed, and notes what it has perhaps not changed.
-func (t *Turn) judge(before, after []*tree.Index) {
+func (t *Turn) judge(before, after []*snapshot.Index) {
 	t.judged, t.doubts = true, doubts{}
 	t.record.Said, t.record.Under = t.seen != nil && !t.seen.Exact(), t.seen != nil && t.seen.Under()
-	contents := tree.OpenContents(t.place.contents(), t.place.objectsOf)
+	contents := snapshot.OpenContents(t.place.contents(), t.place.objectsOf)
 	defer contents.Close()
 	for i := range before {
 		dropped := map[string]bool{}
-		whose := tree.Whose(t.seen, before[i], after[i], contents)
-		tree.Each(before[i], after[i], func(path string, _, _ *tree.File) {
+		whose := snapshot.Whose(t.seen, before[i], after[i], contents)
+		snapshot.Each(before[i], after[i], func(path string, _, _ *snapshot.File) {
 			v := whose(path)
 			switch v.By {
 			case touch.Other:
@@ -114,7 +114,7 @@ func (p *place) besides(r Record) neighbours {
 		}
 		one := r.Under && within(r, other) || other.Under && within(other, r)
 		for i := range other.Roots {
-			tree.Each(then.before[i], then.after[i], func(path string, _, _ *tree.File) {
+			snapshot.Each(then.before[i], then.after[i], func(path string, _, _ *snapshot.File) {
 				name := nameIn(i, other.Roots, path)
 				why, doubted := unsure[name]
 				if !doubted {

@@ -19,7 +19,7 @@ func mayStart() []string {
 // of their choice. All others start programs by process.Away.
 func mayPlan() []string {
 	return []string{
-		"agents/cli", "agents/relay", "cli/command", "host/shim", "repo/fork", "walls/enclosure", "walls/sandbox",
+		"agents/cli", "agents/relay", "cli/command", "host/shim", "repo/fork", "walls/policy", "walls/sandbox",
 		"walls/shell", "work/rehearsal", "bench/around", "bench/sandbox",
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"omniagent/internal/repo/fork"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -40,22 +40,22 @@ func (o *Owner) checked(ctx context.Context, v Verdict) Verdict {
 // setAside records what the check has changed in the fork of the run, and keeps what the run had left there. wrote
 // reports whether the fork has written a path, before the check or since.
 func (r *Run) setAside(ctx context.Context, wrote func(path string) bool) error {
-	start, err := tree.LoadFile(filepath.Join(r.Path(), startFile))
+	start, err := snapshot.LoadFile(filepath.Join(r.Path(), startFile))
 	if err != nil {
 		return err
 	}
-	is, err := tree.Take(ctx, r.Dir, tree.Options{Since: r.sight.last, Except: tree.Except(r.Dir, r.store.Ours)})
+	is, err := snapshot.Take(ctx, r.Dir, snapshot.Options{Since: r.sight.last, Except: snapshot.Except(r.Dir, r.store.Ours)})
 	if err != nil {
 		return err
 	}
-	contents := tree.OpenContents(r.store.contents(r.ID), func(dir string) string { return dir })
+	contents := snapshot.OpenContents(r.store.contents(r.ID), func(dir string) string { return dir })
 	defer contents.Close()
 	dir := filepath.Join(r.Path(), asideDir)
 	if err := workspace.MkdirAll(dir); err != nil {
 		return err
 	}
 	all := []aside{}
-	tree.Each(r.sight.last, is, func(name string, was, now *tree.File) {
+	snapshot.Each(r.sight.last, is, func(name string, was, now *snapshot.File) {
 		if was != nil && was.OfGit() || now != nil && now.OfGit() ||
 			!wrote(filepath.Join(r.Dir, filepath.FromSlash(name))) {
 			return
@@ -67,7 +67,7 @@ func (r *Run) setAside(ctx context.Context, wrote func(path string) bool) error 
 		if was != nil {
 			a.Kept = filepath.Join(dir, fmt.Sprint(len(all)))
 			if keep(was, contents, a.Kept) != nil {
-				if !was.Ignored() && !tree.SameFile(start.Find(name), was) {
+				if !was.Ignored() && !snapshot.SameFile(start.Find(name), was) {
 					return // what the check made of it comes home, rather than nothing
 				}
 				a.Kept, a.Lost = "", true
@@ -79,7 +79,7 @@ func (r *Run) setAside(ctx context.Context, wrote func(path string) bool) error 
 }
 
 // keep makes a copy of a file that an index has.
-func keep(f *tree.File, contents *tree.Contents, to string) error {
+func keep(f *snapshot.File, contents *snapshot.Contents, to string) error {
 	switch {
 	case f.Mode.IsDir():
 		return os.Mkdir(to, 0o700)
@@ -100,10 +100,10 @@ func keep(f *tree.File, contents *tree.Contents, to string) error {
 func (s Store) Aside(runs []Record) map[string]fork.Version {
 	all := map[string]fork.Version{}
 	for _, r := range runs {
-		before, errBefore := tree.LoadFile(filepath.Join(s.Path(r.ID), firstFile))
-		after, errAfter := tree.LoadFile(filepath.Join(s.Path(r.ID), lastFile))
+		before, errBefore := snapshot.LoadFile(filepath.Join(s.Path(r.ID), firstFile))
+		after, errAfter := snapshot.LoadFile(filepath.Join(s.Path(r.ID), lastFile))
 		if errBefore == nil && errAfter == nil {
-			tree.Each(before, after, func(name string, _, _ *tree.File) { delete(all, name) })
+			snapshot.Each(before, after, func(name string, _, _ *snapshot.File) { delete(all, name) })
 		}
 		var list []aside
 		_ = workspace.ReadJSON(filepath.Join(s.Path(r.ID), asideFile), asideSize, &list)

@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
-	"omniagent/internal/sys/prompt"
 	"omniagent/internal/sys/redact"
+	"omniagent/internal/sys/stuckprompt"
 	"omniagent/internal/talk/conversation"
 )
 
@@ -41,7 +41,7 @@ type Errand struct {
 	Alive  func() bool                      // reports whether a silent agent works; may be nil
 	Lost   func() error                     // why the output cannot be stored any more, which ends the turn; may be nil
 	// Waits looks for a prompt in the agent's output, which nobody would answer; may be nil
-	Waits func(exited bool) *prompt.Signal
+	Waits func(exited bool) *stuckprompt.Signal
 }
 
 // Ending is everything known about a finished errand.
@@ -52,11 +52,11 @@ type Ending struct {
 	Turn      int64 // 0 if the message was not accepted
 	Last      int64 // record of the session
 	End       *event.End
-	Concluded bool           // we ended the turn, so the agent may not have reported all calls
-	Fault     *fault.Fault   // why the turn failed, according to the agent or its driver
-	Text      string         // of the answer
-	Question  *event.Ask     // the question that ended the turn
-	Prompt    *prompt.Signal // the prompt that ended the turn
+	Concluded bool                // we ended the turn, so the agent may not have reported all calls
+	Fault     *fault.Fault        // why the turn failed, according to the agent or its driver
+	Text      string              // of the answer
+	Question  *event.Ask          // the question that ended the turn
+	Prompt    *stuckprompt.Signal // the prompt that ended the turn
 	Denials   []event.Denial
 	Tools     map[string]*ToolCall // by the id of the call
 	Said      string               // the last line of an agent that prints text only
@@ -188,11 +188,11 @@ func (e Errand) Do(ctx context.Context) Ending {
 }
 
 // prompted is the cause of an end at a prompt.
-type prompted struct{ signal *prompt.Signal }
+type prompted struct{ signal *stuckprompt.Signal }
 
 func (p *prompted) Error() string { return "it waits at a prompt: " + p.signal.Question }
 
-func (w *errand) prompted(exited bool) *prompt.Signal {
+func (w *errand) prompted(exited bool) *stuckprompt.Signal {
 	if w.Waits == nil {
 		return nil
 	}

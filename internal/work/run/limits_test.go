@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/native/tool"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -22,7 +22,7 @@ import (
 func TestReportsAreShort(t *testing.T) {
 	r := &Run{Record: Record{Result: &Result{Text: strings.Repeat("word ", 10_000), Changed: &Changes{Count: 300}}}}
 	for i := range 300 {
-		r.Result.Changed.Files = append(r.Result.Changed.Files, tree.Change{Path: fmt.Sprint(i)})
+		r.Result.Changed.Files = append(r.Result.Changed.Files, snapshot.Change{Path: fmt.Sprint(i)})
 	}
 	var out Report
 	out.fill(r, tool.Packet{})

@@ -16,7 +16,7 @@ import (
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/sys/workspace"
 	"omniagent/internal/talk/conversation"
@@ -392,7 +392,7 @@ func (o *Owner) changed(ctx context.Context) *Changes {
 	}
 	policy := o.Later(o.Run.Dir).Once()
 	for _, f := range changed.Files {
-		if f.Status != tree.Deleted && policy.RunsLater(f.Path, f.Status == tree.Added) {
+		if f.Status != snapshot.Deleted && policy.RunsLater(f.Path, f.Status == snapshot.Added) {
 			changed.Later = append(changed.Later, f.Path)
 		}
 	}
@@ -402,7 +402,7 @@ func (o *Owner) changed(ctx context.Context) *Changes {
 		}
 	}
 	for _, d := range changed.Perhaps {
-		if d.Status != tree.Deleted && policy.RunsLater(d.Path, d.Status == tree.Added) {
+		if d.Status != snapshot.Deleted && policy.RunsLater(d.Path, d.Status == snapshot.Added) {
 			changed.Later = append(changed.Later, d.Path)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/ident"
 	"omniagent/internal/kit/text"
-	"omniagent/internal/sys/prompt"
+	"omniagent/internal/sys/stuckprompt"
 )
 
 // questionOf converts a question of an agent to that of a run.
@@ -57,7 +57,7 @@ func (e Ending) question() *Question {
 		words := cmp.Or(p.Question, p.Text, "the agent waits for input")
 		return &Question{ID: "prompt-" + ident.Hex(4), Text: words, Options: p.Choices, Asked: time.Now().UTC()}
 	case e.End != nil && e.End.OK:
-		if _, only := prompt.Questions(e.Answer()); only {
+		if _, only := stuckprompt.Questions(e.Answer()); only {
 			words := text.Cut(strings.TrimSpace(e.Answer()), longestQuestion)
 			return &Question{ID: "answer-" + ident.Hex(4), Text: words, Asked: time.Now().UTC()}
 		}

@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 )
 
 // State is the state of a run.
@@ -220,15 +220,15 @@ type Tested struct {
 
 // Changes describes the files that differ from before the run.
 type Changes struct {
-	Count   int           `json:"count"`
-	Files   []tree.Change `json:"files"`                // at most mostFiles
-	Added   int           `json:"added,omitempty"`      // lines, of all files
-	Removed int           `json:"removed,omitempty"`    // the same
-	Git     []string      `json:"git,omitempty"`        // changes of the repository itself: HEAD, refs, hooks, …
-	Gone    []Gone        `json:"gone,omitempty"`       // those of Git that are gone although git needs them
-	Ignored int           `json:"ignored,omitempty"`    // number of ignored files
-	Later   []string      `json:"runs_later,omitempty"` // those of Files, Git and Perhaps that are run later
-	Partial []string      `json:"partial,omitempty"`    // paths that could not be read
+	Count   int               `json:"count"`
+	Files   []snapshot.Change `json:"files"`                // at most mostFiles
+	Added   int               `json:"added,omitempty"`      // lines, of all files
+	Removed int               `json:"removed,omitempty"`    // the same
+	Git     []string          `json:"git,omitempty"`        // changes of the repository itself: HEAD, refs, hooks, …
+	Gone    []Gone            `json:"gone,omitempty"`       // those of Git that are gone although git needs them
+	Ignored int               `json:"ignored,omitempty"`    // number of ignored files
+	Later   []string          `json:"runs_later,omitempty"` // those of Files, Git and Perhaps that are run later
+	Partial []string          `json:"partial,omitempty"`    // paths that could not be read
 	// Perhaps differ too, perhaps because of the run: at most mostFiles of them. Doubtful is how many do.
 	Perhaps  []Doubt `json:"perhaps,omitempty"`
 	Doubtful int     `json:"doubtful,omitempty"`

@@ -10,7 +10,7 @@ import (
 
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/repo/git"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -38,7 +38,7 @@ const (
 )
 
 // holdings looks at the repositories of an index.
-func holdings(x *tree.Index) (all []holding) {
+func holdings(x *snapshot.Index) (all []holding) {
 	for _, dir := range x.GitDirs() {
 		opened, err := git.At(dir)
 		if err != nil {

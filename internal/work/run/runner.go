@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/native/tool"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/touch"
 )
 
@@ -35,19 +35,19 @@ func (d Runner) Names() []string { return d.Agents() }
 // Report is the model's report of a piece of work. Files, Validation and RunID are observed; Summary and Acceptance are
 // the agent's own claims.
 type Report struct {
-	Chunk      string        `json:"chunk_id,omitempty"`
-	Goal       string        `json:"goal"`
-	Agent      string        `json:"agent"`
-	Status     string        `json:"status"` // Done, or Blocked(why)
-	Files      []tree.Change `json:"files_changed"`
-	More       int           `json:"further_files,omitempty"` // number of files that Files leaves out
-	Partial    []string      `json:"not_looked_at,omitempty"` // places in which files may have changed
-	Validation []Check       `json:"validation"`
-	Acceptance []Criterion   `json:"acceptance"`
-	Summary    string        `json:"summary"`
-	Questions  []string      `json:"questions"`
-	Next       string        `json:"next_step,omitempty"`
-	RunID      string        `json:"run_id,omitempty"`
+	Chunk      string            `json:"chunk_id,omitempty"`
+	Goal       string            `json:"goal"`
+	Agent      string            `json:"agent"`
+	Status     string            `json:"status"` // Done, or Blocked(why)
+	Files      []snapshot.Change `json:"files_changed"`
+	More       int               `json:"further_files,omitempty"` // number of files that Files leaves out
+	Partial    []string          `json:"not_looked_at,omitempty"` // places in which files may have changed
+	Validation []Check           `json:"validation"`
+	Acceptance []Criterion       `json:"acceptance"`
+	Summary    string            `json:"summary"`
+	Questions  []string          `json:"questions"`
+	Next       string            `json:"next_step,omitempty"`
+	RunID      string            `json:"run_id,omitempty"`
 }
 
 // Criterion is a criterion for the work, and the agent's claim about it.

@@ -10,7 +10,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -19,7 +19,7 @@ import (
 func (r *Run) survey(ctx context.Context) error {
 	r.look()
 	path := filepath.Join(r.Path(), startFile)
-	if start, err := tree.LoadFile(path); err == nil { // an earlier owner has made it
+	if start, err := snapshot.LoadFile(path); err == nil { // an earlier owner has made it
 		return r.goOn(ctx, start)
 	}
 	for _, dir := range r.store.Ours {
@@ -45,23 +45,23 @@ func (r *Run) survey(ctx context.Context) error {
 }
 
 // take makes an index of the workspace, with the content that a diff will need. since is an earlier one; it may be nil.
-func (r *Run) take(ctx context.Context, since *tree.Index) (*tree.Index, error) {
-	o := tree.Options{Store: r.store.contents(r.ID), Since: since, Except: tree.Except(r.Dir, r.store.Ours)}
+func (r *Run) take(ctx context.Context, since *snapshot.Index) (*snapshot.Index, error) {
+	o := snapshot.Options{Store: r.store.contents(r.ID), Since: since, Except: snapshot.Except(r.Dir, r.store.Ours)}
 	if since != nil {
 		o.Private = r.secrets.in
 	}
-	return tree.Take(ctx, r.Dir, o)
+	return snapshot.Take(ctx, r.Dir, o)
 }
 
 // contents returns the store of the contents for a run's diff.
-func (s Store) contents(id string) *tree.Store {
-	return tree.OpenStore(filepath.Join(s.Path(id), "contents"))
+func (s Store) contents(id string) *snapshot.Store {
+	return snapshot.OpenStore(filepath.Join(s.Path(id), "contents"))
 }
 
 // changes compares the workspace with its state before the run. It keeps the second index for the diff.
 // What others have changed, and perhaps not the run, is left out; doubts are the latter.
-func (r *Run) changes(ctx context.Context) (found *tree.Changes, doubts []Doubt, err error) {
-	before, err := tree.LoadFile(filepath.Join(r.Path(), startFile))
+func (r *Run) changes(ctx context.Context) (found *snapshot.Changes, doubts []Doubt, err error) {
+	before, err := snapshot.LoadFile(filepath.Join(r.Path(), startFile))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,13 +71,13 @@ func (r *Run) changes(ctx context.Context) (found *tree.Changes, doubts []Doubt,
 	}
 	r.sight.last = after
 	before, after, doubts = r.judge(before, after)
-	found = tree.Diff(before, after)
+	found = snapshot.Diff(before, after)
 	if r.Fork != "" { // its commits, and the contents in them, are nowhere else
 		if err := found.Keep(ctx, r.store.contents(r.ID)); err != nil {
 			return nil, nil, err
 		}
 	}
-	first, last := tree.Trim(before, after)
+	first, last := snapshot.Trim(before, after)
 	if err := first.SaveFile(filepath.Join(r.Path(), firstFile)); err != nil {
 		return nil, nil, err
 	}
@@ -93,10 +93,10 @@ func (r *Run) changed(ctx context.Context) *Changes {
 	if err != nil {
 		return nil
 	}
-	out := &Changes{Files: []tree.Change{}, Ignored: found.Ignored}
+	out := &Changes{Files: []snapshot.Change{}, Ignored: found.Ignored}
 	out.Doubtful, out.Perhaps = len(doubts), doubts[:min(len(doubts), mostFiles)]
 	for _, f := range found.Files {
-		if f.Status == tree.Git { // agents write there too
+		if f.Status == snapshot.Git { // agents write there too
 			out.Git = append(out.Git, f.Path)
 			continue
 		}
@@ -132,7 +132,7 @@ func differ(c *Changes) *bool {
 }
 
 // Changes returns the files that a run has changed in its directory.
-func (s Store) Changes(ctx context.Context, id string) (dir string, files []tree.Change, err error) {
+func (s Store) Changes(ctx context.Context, id string) (dir string, files []snapshot.Change, err error) {
 	r, err := s.Peek(id)
 	if err == nil && (r.Result == nil || r.Result.Changed == nil) {
 		err = unknownChanges(r)
@@ -150,7 +150,7 @@ func (s Store) Changes(ctx context.Context, id string) (dir string, files []tree
 	if err != nil {
 		return "", nil, err
 	}
-	return r.Dir, slices.DeleteFunc(found.Files, func(f tree.Change) bool { return f.Status == tree.Git }), nil
+	return r.Dir, slices.DeleteFunc(found.Files, func(f snapshot.Change) bool { return f.Status == snapshot.Git }), nil
 }
 
 // soFar returns what a run that waits has changed until then, since nothing counts while it waits.
@@ -186,14 +186,14 @@ func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
 }
 
 // compared returns the changes between the indexes that a run has kept.
-func (s Store) compared(id string) (*tree.Changes, error) {
-	before, err := tree.LoadFile(filepath.Join(s.Path(id), firstFile))
+func (s Store) compared(id string) (*snapshot.Changes, error) {
+	before, err := snapshot.LoadFile(filepath.Join(s.Path(id), firstFile))
 	if err != nil {
 		return nil, fault.New(fault.FileMissing, "what %s has changed is not known", id).Because(err)
 	}
-	after, err := tree.LoadFile(filepath.Join(s.Path(id), lastFile))
+	after, err := snapshot.LoadFile(filepath.Join(s.Path(id), lastFile))
 	if err != nil {
 		return nil, err
 	}
-	return tree.Diff(before, after), nil
+	return snapshot.Diff(before, after), nil
 }

@@ -14,8 +14,8 @@ import (
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/sys/process"
-	"omniagent/internal/sys/prompt"
 	"omniagent/internal/sys/redact"
+	"omniagent/internal/sys/stuckprompt"
 )
 
 // tap stores everything that an agent writes, and knows its process.
@@ -33,7 +33,7 @@ type tap struct {
 	within  time.Duration // how long the agent may be silent; 0 for no limit
 	looked  time.Time     // last look for a prompt
 	resting int           // how many looks in succession have found that nothing will wake the agent
-	asked   []byte        // the first line at which a write of it stopped: see prompt.Stops
+	asked   []byte        // the first line at which a write of it stopped: see stuckprompt.Stops
 }
 
 // end is the end of a stream.
@@ -61,7 +61,7 @@ func (s stream) Write(p []byte) (int, error) {
 	}
 	s.end.at, s.tap.resting = now, 0
 	if s.tap.began.Plain && s.tap.asked == nil && s.end == &s.tap.ends[0] && s.end.fresh {
-		s.tap.asked = prompt.Stops(p)
+		s.tap.asked = stuckprompt.Stops(p)
 	}
 	s.end.fresh = len(p) > 0 && p[len(p)-1] == '\n'
 	file, err := s.tap.file(s.end)
@@ -107,9 +107,9 @@ func (t *tap) unkept(agent string) error {
 
 // prompt looks for a prompt at the ends of the streams. Of an agent that was to speak a protocol and has ended without
 // a line of it, words count as of any program.
-func (t *tap) prompt(exited bool) *prompt.Signal {
+func (t *tap) prompt(exited bool) *stuckprompt.Signal {
 	t.mu.Lock()
-	p, pid := prompt.Program{Exited: exited, Asked: t.asked}, t.began.PID
+	p, pid := stuckprompt.Program{Exited: exited, Asked: t.asked}, t.began.PID
 	out, err := t.ends[0].at, t.ends[1].at
 	soon := !exited && time.Since(t.looked) < promptGap
 	if !soon {
@@ -120,41 +120,41 @@ func (t *tap) prompt(exited bool) *prompt.Signal {
 	if pid == 0 || soon {
 		return nil
 	}
-	p.Stdout = prompt.Stream{Tail: t.ends[0].Bytes(), Quiet: time.Since(out)}
-	p.Stderr = prompt.Stream{Tail: t.ends[1].Bytes(), Quiet: time.Since(err)}
+	p.Stdout = stuckprompt.Stream{Tail: t.ends[0].Bytes(), Quiet: time.Since(out)}
+	p.Stderr = stuckprompt.Stream{Tail: t.ends[1].Bytes(), Quiet: time.Since(err)}
 	switch {
 	case protocol:
-		p.Speaks = prompt.Driven
-	case !plain && !exited, prompt.Speaks(p.Stdout.Tail):
-		p.Speaks = prompt.Records
+		p.Speaks = stuckprompt.Driven
+	case !plain && !exited, stuckprompt.Speaks(p.Stdout.Tail):
+		p.Speaks = stuckprompt.Records
 	}
 	if !exited {
-		if min(p.Stdout.Quiet, p.Stderr.Quiet) < prompt.Quiet {
+		if min(p.Stdout.Quiet, p.Stderr.Quiet) < stuckprompt.Quiet {
 			return nil
 		}
 		p.Wait = t.wait(pid)
 	}
-	return prompt.Detect(p)
+	return stuckprompt.Detect(p)
 }
 
 // wait asks the kernel what the agent waits for. Threads are looked at one after the other, so only what two looks in
 // succession have found is rest.
-func (t *tap) wait(pid int) prompt.Wait {
+func (t *tap) wait(pid int) stuckprompt.Wait {
 	f := family(pid)
 	var input fs.FileInfo
 	if len(f.agent) > 0 {
 		input = inputOf(f.agent[0])
 	}
-	wait := prompt.Waiting(input, f.agent, t.within)
-	if wait == prompt.Resting && !slices.Equal(f.agent, family(pid).agent) {
-		wait = prompt.Working // one has ended, or begun
+	wait := stuckprompt.Waiting(input, f.agent, t.within)
+	if wait == stuckprompt.Resting && !slices.Equal(f.agent, family(pid).agent) {
+		wait = stuckprompt.Working // one has ended, or begun
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if wait != prompt.Resting {
+	if wait != stuckprompt.Resting {
 		t.resting = 0
 	} else if t.resting++; t.resting < 2 {
-		return prompt.Working
+		return stuckprompt.Working
 	}
 	return wait
 }
@@ -170,7 +170,7 @@ func (t *tap) last() string {
 	if !plain {
 		return ""
 	}
-	return cmp.Or(prompt.Last(t.ends[late].Bytes()), prompt.Last(t.ends[1-late].Bytes()))
+	return cmp.Or(stuckprompt.Last(t.ends[late].Bytes()), stuckprompt.Last(t.ends[1-late].Bytes()))
 }
 
 func (r *Run) tap() *tap {

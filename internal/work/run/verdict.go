@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
-	"omniagent/internal/sys/prompt"
+	"omniagent/internal/sys/stuckprompt"
 )
 
 // Reason says why a run ended as it did.
@@ -141,7 +141,7 @@ func asked(e Ending) Verdict {
 			State: Failed, Reason: NotLoggedIn, Evidence: []string{"prompt " + p.Signature + " on " + string(p.Source)},
 		}
 		v.Fault = fault.New(fault.AuthRequired, "the agent needs a login: %s", words)
-		if p.Kind == prompt.Trust {
+		if p.Kind == stuckprompt.Trust {
 			v.Reason = NotTrusted
 			v.Fault = fault.New(fault.AgentRefused, "the agent asks whether this directory is trusted: %s",
 				words)
@@ -162,7 +162,7 @@ func asked(e Ending) Verdict {
 // answered judges a successful turn. If its answer is only a question, it waits for a person, unless the work was done.
 func answered(e Ending, changed *bool) Verdict {
 	answer := e.Answer()
-	open, only := prompt.Questions(answer)
+	open, only := stuckprompt.Questions(answer)
 	if only && changed != nil && !*changed {
 		return asked(e)
 	}

@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/sys/prompt"
+	"omniagent/internal/sys/stuckprompt"
 )
 
 // TestJudge: what decides, in the order in which it does.
@@ -128,17 +128,17 @@ func TestJudge(t *testing.T) {
 			Ending{End: bad, Fault: fault.New(fault.AgentUsage, "x")}, &no, Failed, Other, fault.AgentFailed,
 		},
 		"a password": {
-			Ending{End: ok, Prompt: &prompt.Signal{Kind: prompt.Password, Question: "Password:"}},
+			Ending{End: ok, Prompt: &stuckprompt.Signal{Kind: stuckprompt.Password, Question: "Password:"}},
 			&no, Failed,
 			NotLoggedIn, fault.AuthRequired,
 		},
 		"trust": {
-			Ending{End: ok, Prompt: &prompt.Signal{Kind: prompt.Trust, Question: "Trust?"}},
+			Ending{End: ok, Prompt: &stuckprompt.Signal{Kind: stuckprompt.Trust, Question: "Trust?"}},
 			&no, Failed, NotTrusted,
 			fault.AgentRefused,
 		},
 		"a prompt": {
-			Ending{End: ok, Prompt: &prompt.Signal{Kind: prompt.Confirm, Question: "Sure? [y/N]"}},
+			Ending{End: ok, Prompt: &stuckprompt.Signal{Kind: stuckprompt.Confirm, Question: "Sure? [y/N]"}},
 			&yes, NeedsInput,
 			Asked, fault.NeedsInput,
 		},

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/repo/tree"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/touch"
 )
 
 // Doubt is a path that differs, perhaps because of the run.
 type Doubt struct {
-	Path   string      `json:"path"`
-	Status tree.Status `json:"status"`
-	Why    string      `json:"why"`
+	Path   string          `json:"path"`
+	Status snapshot.Status `json:"status"`
+	Why    string          `json:"why"`
 }
 
 // waiting is the reason for a path of the run that differs from what the run had left when it began to wait.
@@ -32,9 +32,9 @@ type sight struct {
 	fork func() func(path string) bool // see Owner.Fork; nil: it works in no fork
 	log  *touch.Log
 	seen *touch.Window
-	base *tree.Index     // when the run began to work, or went on
+	base *snapshot.Index // when the run began to work, or went on
 	own  map[string]bool // what it had changed before it waited
-	last *tree.Index     // at the last look
+	last *snapshot.Index // at the last look
 }
 
 // look begins to see what the agent writes. In a fork, that is what the fork has written: what others change in the
@@ -57,9 +57,9 @@ func (r *Run) look() {
 }
 
 // goOn makes the index of the workspace anew for a run that waited: what others changed meanwhile does not count.
-func (r *Run) goOn(ctx context.Context, start *tree.Index) error {
+func (r *Run) goOn(ctx context.Context, start *snapshot.Index) error {
 	path := filepath.Join(r.Path(), restFile)
-	rested, err := tree.LoadFile(path)
+	rested, err := snapshot.LoadFile(path)
 	if err != nil { // an earlier owner died at work, so nothing is known of what it saw
 		r.sight.base = start
 		r.sight.log.Unseen(touch.Unwatched)
@@ -77,12 +77,12 @@ func (r *Run) goOn(ctx context.Context, start *tree.Index) error {
 	for _, c := range found.Files {
 		r.sight.own[c.Path] = true
 	}
-	tree.Each(rested, now, func(name string, _, is *tree.File) {
+	snapshot.Each(rested, now, func(name string, _, is *snapshot.File) {
 		if !r.sight.own[name] {
 			return
 		}
 		delete(r.sight.own, name)
-		if !tree.SameFile(start.Find(name), is) {
+		if !snapshot.SameFile(start.Find(name), is) {
 			r.doubt(found, name)
 		}
 	})
@@ -95,9 +95,9 @@ func (r *Run) goOn(ctx context.Context, start *tree.Index) error {
 }
 
 // doubt notes a path that the run had changed and somebody else changed while it waited.
-func (r *Run) doubt(found *tree.Changes, name string) {
-	i := slices.IndexFunc(found.Files, func(c tree.Change) bool { return c.Path == name })
-	if i >= 0 && found.Files[i].Status != tree.Git {
+func (r *Run) doubt(found *snapshot.Changes, name string) {
+	i := slices.IndexFunc(found.Files, func(c snapshot.Change) bool { return c.Path == name })
+	if i >= 0 && found.Files[i].Status != snapshot.Git {
 		r.Doubts = append(r.Doubts, Doubt{name, found.Files[i].Status, whileWaiting})
 	}
 }
@@ -112,7 +112,7 @@ func (r *Run) pause() error {
 
 // judge divides what differs: it returns both indexes with what the run has changed alone, and what it has perhaps
 // changed.
-func (r *Run) judge(before, after *tree.Index) (first, last *tree.Index, doubts []Doubt) {
+func (r *Run) judge(before, after *snapshot.Index) (first, last *snapshot.Index, doubts []Doubt) {
 	others, unsure := map[string]bool{}, map[string]string{}
 	base := r.sight.base
 	if base == nil {
@@ -121,11 +121,11 @@ func (r *Run) judge(before, after *tree.Index) (first, last *tree.Index, doubts 
 	if r.sight.seen != nil {
 		r.sight.seen.CatchUp()
 	}
-	contents := tree.OpenContents(r.store.contents(r.ID), func(dir string) string { return dir })
+	contents := snapshot.OpenContents(r.store.contents(r.ID), func(dir string) string { return dir })
 	defer contents.Close()
-	whose := tree.Whose(r.sight.seen, base, after, contents)
-	tree.Each(before, after, func(name string, _, is *tree.File) {
-		if r.sight.own[name] && tree.SameFile(base.Find(name), is) {
+	whose := snapshot.Whose(r.sight.seen, base, after, contents)
+	snapshot.Each(before, after, func(name string, _, is *snapshot.File) {
+		if r.sight.own[name] && snapshot.SameFile(base.Find(name), is) {
 			return
 		}
 		v := whose(name)
@@ -140,8 +140,8 @@ func (r *Run) judge(before, after *tree.Index) (first, last *tree.Index, doubts 
 		}
 	})
 	doubts = slices.Clone(r.Doubts)
-	for _, c := range tree.Diff(before, after).Files {
-		if why := unsure[c.Path]; why != "" && c.Status != tree.Git {
+	for _, c := range snapshot.Diff(before, after).Files {
+		if why := unsure[c.Path]; why != "" && c.Status != snapshot.Git {
 			doubts = append(doubts, Doubt{c.Path, c.Status, why})
 		}
 	}

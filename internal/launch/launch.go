@@ -1,0 +1,258 @@
+// Package launch opens conversations: from the request of a host it makes a journal, a Mind, and the conversation of
+// both.
+//
+//	Request ─ Plan: decide, without effects ─▶ Plan ─ Open: journal, Mind ─▶ conversation
+//	              └─▶ refused, by the name of a term
+//
+// Plan decides which agent, program, model and rules are used, and in which environment. It refuses terms that cannot
+// be kept and leaves nothing behind. Open carries the plan out.
+//
+// It depends neither on commands nor on hosts: what it needs from the machine and from the person's configuration is an
+// Env.
+package launch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/netip"
+	"path/filepath"
+	"time"
+
+	"omniagent/internal/agents/cli"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/ident"
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/launch/admission"
+	"omniagent/internal/llm/model"
+	"omniagent/internal/llm/provider"
+	"omniagent/internal/native"
+	"omniagent/internal/native/tool"
+	"omniagent/internal/repo/undo"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/talk/conversation"
+	"omniagent/internal/talk/session"
+	"omniagent/internal/walls/guard"
+)
+
+// Env is what an opening needs from the machine and from the person's configuration.
+type Env struct {
+	Dir      string // the directory of the caller
+	Home     string // empty: unknown
+	State    string
+	Config   string // empty: unknown
+	Temp     string
+	Lookup   func(name string) (string, bool) // a variable of the environment
+	Environ  []string
+	Machine  agent.Machine
+	Version  string // of this program
+	Agents   func() ([]Agent, error)
+	Versions func(program string) string // see agent.Env.Printed
+	Trusted  func(path string, content []byte) bool
+	Copy     func(path string) ([]byte, bool) // see agent.Spec.Copy
+	Gate     func(a Agent, dir string) admission.Gate
+	Own      Own
+	Grace    time.Duration
+	Register func() *process.Register // that lists the agents which are started; nil: none
+	Keep     bool                     // keep sessions on disk
+	Bare     bool                     // no walls around installed agents
+	// Plain starts an installed agent for one message as a call without a command does: with these flags, with the
+	// whole environment, with the settings of the repository, and whether it is allowed or not; nil: it does not.
+	Plain *setting.Shared
+	Owns  []string // further directories of the home directory that installed agents may change
+	// Veiled are the names in a workspace that any agent obeys: see the function Veiled
+	Veiled []string
+	// Reviewed returns the files beneath directories that a person has reviewed: see config.Trust.Beneath
+	Reviewed func(dirs []string) map[string]string
+	Fork     []string    // the directories of the fork in which all of it happens; none: in no fork
+	ForkID   string      // the id of that fork
+	Undo     *undo.Store // of the snapshots before and after each turn; nil: none are taken
+	Run      string      // the run that conversations are a part of; empty: none
+	Log      func(format string, args ...any)
+	Detail   func(format string, args ...any) // logs details
+}
+
+// Agent is an agent that can be opened.
+type Agent struct {
+	agent.Driver
+	Custom bool // defined by a person's own file
+}
+
+// Own are the person's settings of the native agent.
+type Own struct {
+	Rules            guard.Rules
+	Tools            tool.List
+	Known            guard.Agents // beside the native one
+	Others           tool.Agents  // that do what the model delegates; nil: none
+	Problem          error        // syntax error of a rule
+	Variables        []string     // further variables for commands and servers
+	Memory           int64
+	Read             []string       // what commands see of the home directory besides places of tools
+	Sandbox, Network string         // default for the request
+	Via              netip.AddrPort // the gate through which commands reach hosts; not valid: directly
+	// default for the request; empty: as the profile of the model says, or else UsualProtocol
+	ToolProtocol  string
+	UsualProtocol string // empty: xnlcall.Native
+	First, Idle   time.Duration
+	Proxy         model.Proxy                      // to the model API; nil: that of the environment
+	Again         *model.RetryOptions              // of requests to it; nil: as the API needs it
+	Away          process.Away                     // starts programs that provide a login
+	Programs      func(name string) (string, bool) // the environment for finding programs that provide a login
+	APIs          []model.API                      // among which one is chosen; nil: provider.APIs
+	Agents        []string                         // that --provider may name
+	Wishes        []provider.Wish                  // what the configuration says of the model
+	Keys          provider.KeyStore                // nil: no keys are stored
+	// the profiles of the user, and of the project of a directory; nil: there are none
+	Profiles func(dir string) provider.Profiles
+}
+
+// Request is a request of a host.
+type Request struct {
+	Agent    string     // name of the agent; empty: the native agent
+	Spec     agent.Spec // Resume and Fresh are session ids; this package fills in what depends on the machine
+	Services agent.Services
+	Mode     bool          // the mode was chosen for this conversation, and is not merely a default
+	Rejoin   bool          // a session that exists under the name Fresh is resumed
+	Forget   bool          // nothing of it stays on disk
+	First    []event.Block // the first message, where it is known already; nil: none
+	Patience time.Duration // for an answer; 0: the conversation's own
+
+	// For the native agent only: the model API, its address, a file with an earlier conversation, and rules that ask.
+	Provider, Base, History string
+	Ask                     []string
+	ToolProtocol            string // how the model calls tools; empty: Own.ToolProtocol
+}
+
+// Plan is a conversation that can be opened.
+type Plan struct {
+	env     Env
+	request Request
+	agent   string
+	keep    bool
+	driver  agent.Driver   // for an installed agent
+	native  native.Options // otherwise
+	secrets []string       // the environment whose secrets must not reach the journal
+}
+
+// Plan decides how to open a conversation. It reads files, but writes and starts nothing.
+func (e Env) Plan(ctx context.Context, r Request) (*Plan, error) {
+	if e.Home == "" {
+		return nil, fault.New(fault.NoHome, "there is no home directory to keep the session in").Hint("set HOME")
+	}
+	r.Spec.Dir = cmp.Or(r.Spec.Dir, e.Dir)
+	r.Agent = cmp.Or(r.Agent, native.Name)
+	r.Spec.Terms.Bypass = r.Spec.Terms.Bypass || cli.ModeOf(r.Spec) == setting.Yolo
+	p := &Plan{env: e, request: r, agent: r.Agent, keep: e.Keep && !r.Forget}
+	resumes := r.Spec.Resume != "" || r.Spec.Terms.Continue
+	if !p.keep && resumes {
+		return nil, fault.New(fault.ArgError, "a session on disk cannot be resumed without keeping it").
+			Hint("leave out --no-session-persistence, or fork it: omniagent session fork")
+	}
+	if id := r.Spec.Resume; id != "" && r.Spec.Rehearsal == nil && e.rehearsed(id) {
+		return nil, fault.New(fault.Unsupported, "session %s was a rehearsal: a script answered, which is gone", id).
+			Hint("begin another with omniagent chat --rehearse, or with a model: omniagent chat")
+	}
+	p.request.Services.Grace = cmp.Or(r.Services.Grace, e.Grace)
+	if s := &p.request.Spec; e.rejoins(r) {
+		s.Resume, s.Fresh = s.Fresh, ""
+	}
+	if r.Agent == native.Name {
+		return p, p.own(ctx)
+	}
+	return p, p.installed()
+}
+
+// Open plans a conversation and opens it.
+func (e Env) Open(ctx context.Context, r Request) (*conversation.Conversation, error) {
+	p, err := e.Plan(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := p.Open(ctx)
+	if !errors.Is(err, fault.AlreadyExists) || !e.rejoins(r) {
+		return opened, err
+	}
+	if p, err = e.Plan(ctx, r); err != nil { // another process has begun the session since it was planned
+		return nil, err
+	}
+	return p.Open(ctx)
+}
+
+// rehearsed reports whether a script answered in a session, in place of a model.
+func (e Env) rehearsed(id string) bool {
+	view, err := e.Store().Show(id)
+	if err != nil {
+		return false
+	}
+	defer view.Close()
+	return view.State.Begin.Rehearsed
+}
+
+// rejoins reports whether a request that may begin a session continues one.
+func (e Env) rejoins(r Request) bool {
+	s := r.Spec
+	return r.Rejoin && e.Keep && !r.Forget && s.Resume == "" && !s.Terms.Continue && s.Fresh != "" && r.History == "" &&
+		e.Store().Has(s.Fresh)
+}
+
+// Store returns the place of the sessions.
+func (e Env) Store() session.Store { return session.Default(e.Home).In(e.ForkID) }
+
+// installed plans a conversation with an installed agent.
+func (p *Plan) installed() error {
+	if protocol := p.request.ToolProtocol; protocol != "" {
+		return fault.New(fault.Unsupported, "%s calls tools in its own way, so --tool-protocol %s does not go with it",
+			p.agent, protocol).Hint("leave it out, or use the native agent")
+	}
+	driver, err := p.env.Prepare(p.agent, &p.request.Spec, p.request.Ask)
+	if err != nil {
+		return err
+	}
+	p.driver, p.agent = driver, driver.Name()
+	p.secrets = p.env.Environ
+	if p.env.Register != nil {
+		p.request.Services.Register = p.env.Register()
+	}
+	return nil
+}
+
+// Prepare finds the agent, asks the gate, and fills in what depends on this machine.
+func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, error) {
+	known, err := e.Agents()
+	if err != nil {
+		return nil, err
+	}
+	if len(ask) > 0 {
+		return nil, fault.New(fault.Unsupported, "%s keeps no rules that ask, such as %s", name, ask[0]).
+			Hint("leave them out, or use the native agent")
+	}
+	a, ok := agent.Find(known, name)
+	if !ok {
+		return nil, fault.New(fault.NotFoundCode, "there is no agent %s", name).Hint("omniagent agents list")
+	}
+	s.Dir = cmp.Or(s.Dir, e.Dir)
+	s.Install, err = a.Locate(agent.Env{Lookup: e.Lookup, Dir: s.Dir, Printed: e.Versions})
+	if err != nil {
+		return nil, err
+	}
+	gate, env := e.Gate(a, s.Dir), orElse(s.Env, e.Environ)
+	if e.Plain != nil {
+		if found := gate.FromWorkspace(s.Install, env); found != "" {
+			return nil, fault.New(fault.Unsafe, "%s is not started: %s comes with the workspace", a.Name(), found).
+				With("path", found)
+		}
+		s.Env, s.Plain, s.Shared = env, true, *e.Plain
+		s.Newest, s.Terms.Continue = s.Terms.Continue, false
+	} else if s.Env, err = gate.Admit(admission.Request{
+		Driver: a.Driver, Custom: a.Custom, Install: s.Install, Env: env,
+		Dirs: append([]string{s.Dir}, s.Terms.Dirs...), Passthrough: s.Passthrough,
+	}); err != nil {
+		return nil, err
+	}
+	s.Fresh = cmp.Or(s.Fresh, ident.UUID())
+	s.Temp = filepath.Join(e.Temp, "omniagent-"+ident.Hex(12))
+	s.Trusted, s.Copy, s.Machine = e.Trusted, e.Copy, e.Machine
+	return a.Driver, nil
+}

@@ -1,0 +1,267 @@
+// Package snapshot tells what changed in a directory between two moments, whichever program changed it.
+//
+//	before, err := snapshot.Take(ctx, root, snapshot.Options{Store: store})
+//	// an agent works, with its own tools and through a shell
+//	after, err := snapshot.Take(ctx, root, snapshot.Options{Store: store, Since: before})
+//	changes := snapshot.Diff(before, after)
+//	err = changes.Count(ctx, store)    // lines added and removed
+//	err = changes.Patch(ctx, store, w) // a unified diff, as git apply takes it
+//
+// An Index has the status of every file beneath a root: size, times, inode, mode, and the target of a link. No program
+// can change a file and keep its status, because the system sets the time of the last change. A file changed as
+// recently as the walk is the exception: a further change within the same tick of the clock leaves the same status.
+// Take hashes the content of these. A directory with the status that it had has the same names, and is not read again.
+//
+// A diff needs the content that a file had. What the object store of git has as it is, is read there, when it is
+// needed. Take keeps the rest in a Store: files that are modified or untracked, or all of them without a repository.
+// The repository's programs never run, and nothing is written into it.
+//
+// Package snapshot never follows a link, never opens anything but a regular file, and never reads a file that is larger
+// than a limit. What it could not read or keep is a Gap of the index. It does not notice:
+//
+//   - a change of owner, access list or extended attribute by itself;
+//   - a change within a tick in a file that .gitignore excludes, or on a file system whose clock is another one;
+//   - a commit, if .git is not beneath the root;
+//   - what a repository says of itself wrongly: a blob is what its index names for a file of this status. With Whole,
+//     that is believed only without Since.
+package snapshot
+
+import (
+	"context"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"omniagent/internal/kit/pathname"
+	"omniagent/internal/repo/git"
+	"omniagent/internal/sys/workspace"
+)
+
+// Options say what Take does beside walking.
+type Options struct {
+	// Store keeps the content that a later diff needs; nil keeps nothing.
+	Store *Store
+	// Since is an earlier index of the root. Take reads what is not as it was then, so that Diff can tell a file that
+	// was only touched from one that changed.
+	Since *Index
+	// Except tells of a name in a directory, whose path is relative to the root with slashes, that it is not part of
+	// the tree; nil: of none.
+	Except func(dir, name string) bool
+	// Whole asks for what it takes to restore the root: also ignored files, and all of .git but its objects.
+	Whole bool
+	// Absent asks for Index.Absent.
+	Absent bool
+	// Private reports whether a content must not be kept; nil: all may be kept.
+	Private func(content []byte) bool
+	// GitDir says that the root is itself what is usually called .git.
+	GitDir bool
+	// IgnoredLimit is how many bytes of ignored files Take keeps with Whole, the smaller directories first.
+	IgnoredLimit int64
+	// The limits of the content that one call keeps. 0 means the default.
+	FileLimit  int64 // bytes of a file, 4 MiB
+	TotalLimit int64 // bytes together, 256 MiB
+	CountLimit int   // files, 20,000
+}
+
+func (o Options) withDefaults() Options {
+	if o.FileLimit == 0 {
+		o.FileLimit = 4 << 20
+	}
+	if o.TotalLimit == 0 {
+		o.TotalLimit = 256 << 20
+	}
+	if o.CountLimit == 0 {
+		o.CountLimit = 20_000
+	}
+	return o
+}
+
+// Except returns an Options.Except for files and directories, which are absolute. Those outside of the root are left
+// out.
+func Except(root string, paths []string) func(dir, name string) bool {
+	names := map[string]bool{}
+	for _, full := range paths {
+		if rel, within := pathname.In(root, full); within {
+			names[filepath.ToSlash(rel)] = true
+		}
+	}
+	return func(dir, name string) bool { return len(names) > 0 && names[path.Join(dir, name)] }
+}
+
+// Index is the state of all files beneath a root at one moment.
+type Index struct {
+	Root  string    // absolute
+	Taken time.Time // when the walk began
+	Gaps  []Gap     // what the index does not have, sorted by path
+	// Beyond are files that are more than an index can have, of one that was just taken with Whole: those with other
+	// names outside of the root, and those that are neither files, directories nor links. Of ignored ones it is the
+	// topmost ignored directory. They are sorted by path.
+	Beyond []Gap
+
+	// Absent are the files that git tracks and that are not there, if they were asked for. They are sorted, and known
+	// only of an index that was just taken.
+	Absent []string
+
+	folders []*folder // sorted by path
+	// top is the root itself, whose path is "."; nil: it is a .git, or not there.
+	top *entry
+}
+
+// Gap is something that an index does not have.
+type Gap struct {
+	Path   string `json:"path"` // relative to the root, with slashes
+	Reason string `json:"reason"`
+	// Unread means that nothing is known of the file, or of the directory and everything beneath it. Otherwise only the
+	// content was not kept.
+	Unread bool `json:"unread"`
+}
+
+// Len returns the number of files, with directories and ignored files.
+func (x *Index) Len() int {
+	n := 0
+	for _, f := range x.folders {
+		n += len(f.entries)
+	}
+	return n
+}
+
+// folder is a directory of an index.
+type folder struct {
+	path       string  // "" for the root
+	entries    []entry // sorted by name
+	repository *repository
+	complete   bool // it had no other names
+	ofGit      bool // it is a part of the state of git; known only of an index that was just taken
+}
+
+// entry is a file in a folder.
+type entry struct {
+	name string
+	workspace.Status
+	target  string // of a link
+	about   about
+	linked  bool     // it has other names; known only of an index that was just taken
+	content *content // nil if it is not known
+}
+
+// about is what decides how a change of a file is told.
+type about uint8
+
+const (
+	ignored    about = 1 << iota // .gitignore excludes it, and git does not track it
+	stateOfGit                   // it is in a directory .git
+	recent                       // its status alone does not prove that it is unchanged
+	later                        // it changed after the moment that the index is of
+)
+
+// content names the bytes of a file.
+type content struct {
+	sum        [32]byte // SHA-256; zero if the bytes were not read
+	blob       git.ID   // in the repository; zero if there is none, or the bytes were not read
+	kept       bool     // the store has it
+	repository *repository
+	inGit      bool // the repository has the blob
+}
+
+// repository is a repository of git that some folders belong to.
+type repository struct {
+	dir string // its own directory, absolute
+	top string // of the working tree, relative to the root
+	// prefix is the path of the root in the working tree, if that begins above.
+	prefix string
+	// conversions are what git may do to files that it writes; nil: not known, of an index that was loaded.
+	conversions *git.Conversions
+}
+
+// path returns how the repository calls a folder of the index.
+func (r *repository) path(folder string) string {
+	return path.Join(r.prefix, strings.TrimPrefix(strings.TrimPrefix(folder, r.top), "/"))
+}
+
+// folder is the inverse of path. It reports whether the folder is the root or beneath it.
+func (r *repository) folder(dir string) (at string, beneath bool) {
+	switch {
+	case r.prefix == "":
+	case dir == r.prefix:
+		dir = ""
+	default:
+		if dir, beneath = strings.CutPrefix(dir, r.prefix+"/"); !beneath {
+			return "", false
+		}
+	}
+	return path.Join(r.top, dir), true
+}
+
+func (f *folder) join(name string) string {
+	if f.path == "" {
+		return name
+	}
+	return f.path + "/" + name
+}
+
+// Nothing is the index of a directory that is not there.
+func Nothing(root string) *Index {
+	return &Index{Root: root, Taken: time.Now(), folders: []*folder{{}}}
+}
+
+// Take makes the index of a directory. It returns an error if root cannot be read at all, or if ctx ends; anything less
+// is a gap.
+func Take(ctx context.Context, root string, o Options) (x *Index, err error) {
+	WithRoom(func() { x, err = take(ctx, root, o) })
+	return x, err
+}
+
+func take(ctx context.Context, root string, o Options) (*Index, error) {
+	o = o.withDefaults()
+	dir, err := workspace.OpenDir(root)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	w := &walk{
+		options: o, dir: dir, index: &Index{Root: dir.Path(), Taken: time.Now()}, since: o.Since.files(),
+	}
+	if err := w.run(ctx); err != nil {
+		return nil, err
+	}
+	if !o.GitDir {
+		info, err := dir.Stat(".")
+		if err != nil {
+			return nil, err
+		}
+		w.index.top = &entry{name: ".", Status: workspace.StatusOf(info)}
+	}
+	if err := w.readContents(ctx); err != nil {
+		return nil, err
+	}
+	if o.Whole {
+		w.index.Beyond = w.beyond()
+	}
+	slices.SortFunc(w.index.Gaps, func(a, b Gap) int { return strings.Compare(a.Path, b.Path) })
+	return w.index, nil
+}
+
+// walk is a running Take.
+type walk struct {
+	options Options
+	dir     *workspace.Dir
+	index   *Index
+	above   string             // the root as the rules know it
+	since   map[string]*folder // of Options.Since, by path
+	mu      sync.Mutex
+	repos   []*repository
+	timely  map[uint64]bool  // by device, what Folder.KeepsTime reports
+	names   map[inode]uint64 // of a file that has several, how many are not known
+}
+
+func (w *walk) gap(path, reason string, unread bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.index.Gaps = append(w.index.Gaps, Gap{path, reason, unread})
+}
+
+func isLink(m fs.FileMode) bool { return m&fs.ModeSymlink != 0 }

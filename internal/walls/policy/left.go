@@ -1,0 +1,49 @@
+package policy
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"omniagent/internal/kit/pathname"
+)
+
+// Left returns the files in the temporary directory of commands, and the directories there with files in them, which
+// end in a slash. The names are those that commands see: as is where the directory lies for them. What holds one of the
+// places is mounted there, and left out.
+func Left(dir, as string, places []string) (paths []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		path := filepath.Join(as, entry.Name())
+		holds := func(place string) bool { return pathname.Within(path, place) }
+		if slices.ContainsFunc(places, holds) || !holdsFile(filepath.Join(dir, entry.Name())) {
+			continue
+		}
+		if entry.IsDir() {
+			path += string(filepath.Separator)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// holdsFile reports whether a path is a file or a link, or a directory with one.
+func holdsFile(path string) (found bool) {
+	_ = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && (entry.Type().IsRegular() || entry.Type()&fs.ModeSymlink != 0) {
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
+// SeenTemp returns where commands see their temporary directory.
+func (e *Enclosure) SeenTemp(temp string) string {
+	if e.Claim().Name == "namespaces" {
+		return "/tmp"
+	}
+	return temp
+}

@@ -1,0 +1,369 @@
+// Package policy configures the sandbox for the commands of a conversation.
+//
+// It knows which files of a workspace decide what runs later, which hold credentials, and how a list of hosts is let
+// through, so that the native agent and a sandboxed command of a person follow the same rules. It never falls back: if
+// the requested sandbox cannot be built, that is an error, and the caller decides whether to continue without.
+package policy
+
+import (
+	"cmp"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/pathname"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/walls/autorun"
+	"omniagent/internal/walls/egressproxy"
+	"omniagent/internal/walls/guard"
+	"omniagent/internal/walls/sandbox"
+	"omniagent/internal/walls/shell"
+)
+
+// Wanted describes an enclosure.
+type Wanted struct {
+	Root    string                 // the workspace, absolute
+	Roots   []string               // further workspaces, absolute
+	Home    string                 // the user's home directory
+	Agents  guard.Agents           // whose settings and logins are kept from commands
+	Network string                 // off, on, or hosts separated by commas; empty: off
+	Temp    string                 // a directory of its own, accessible only by the user
+	State   string                 // where sandbox records what to clean up after a kill of this process
+	Hide    []string               // further unreadable paths, absolute
+	Barred  guard.Barred           // what nobody may read or change in the workspaces; Landlock cannot hide it
+	Read    []string               // further readable paths in the home directory, absolute or with ~/
+	Memory  int64                  // bytes of data per process; 0: no limit
+	Only    string                 // the name of the tier; empty: the best that works
+	Via     netip.AddrPort         // the gate through which hosts are reached; not valid: directly
+	Refused func(host, why string) // called for each refusal of the gate; nil: not called
+
+	// RefusedName is called with paths that a command could not write, see sandbox.Options; nil: not called
+	RefusedName func(path string)
+
+	Watcher sandbox.Watcher // gets what is written behind the walls; nil: nobody wants to know
+
+	// Lookup reads a variable of the environment, which names places of tools; nil: they are where they usually are.
+	Lookup func(name string) (value string, set bool)
+}
+
+// Policy returns what commands may do.
+func (w Wanted) Policy() (sandbox.Policy, error) {
+	root, err := filepath.EvalSymlinks(w.Root)
+	if err != nil {
+		return sandbox.Policy{}, fault.New(fault.FileMissing, "the workspace %s is not there", w.Root).Because(err)
+	}
+	p := sandbox.Policy{
+		Root: root, Write: sandbox.GitDirs(root), Protected: w.Agents.Protected(),
+		Hidden: Credentials(w.Agents, w.Home), GitConfig: GitConfig(w.Home, w.Lookup), Temp: w.Temp,
+		Obeyed:      w.Agents.Protected(),
+		HiddenNames: w.Barred.UnreadNames, KeptNames: w.Barred.UnchangedNames, Limits: sandbox.Limits{Memory: w.Memory},
+	}
+	for _, dir := range w.Roots {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return p, fault.New(fault.FileMissing, "the directory %s is not there", dir).Because(err)
+		}
+		p.Roots, p.Write = append(p.Roots, real), append(append(p.Write, real), sandbox.GitDirs(real)...)
+	}
+	for _, path := range w.Barred.Unchanged {
+		for _, dir := range append([]string{w.Root}, w.Roots...) {
+			if name, within := pathname.In(dir, path); within && name != "." {
+				p.Protected = append(slices.Clip(p.Protected), name)
+			}
+		}
+	}
+	started := startedOf(w.Home, w.Lookup)
+	for _, dir := range append([]string{root}, p.Roots...) {
+		if place := started.Holds(dir); place != "" {
+			return p, startsThere(dir, place)
+		}
+		p.Started = append(p.Started, started.Into(dir)...)
+		p.Fresh = append(p.Fresh, autorun.For(dir, nil, excludes(w.Home, w.Lookup)))
+		trees, whole := sandbox.Repositories(dir)
+		p.Repositories, p.Unseen = append(p.Repositories, trees...), p.Unseen || !whole
+	}
+	if err := w.furnish(&p, accountHome()); err != nil {
+		return p, err
+	}
+	p.Hidden = slices.Concat(p.Hidden, w.Hide, w.Barred.Unread)
+	p.Network, err = w.Through()
+	return p, err
+}
+
+// Through returns the network that commands have.
+func (w Wanted) Through() (n sandbox.Network, err error) {
+	if err := CheckNetwork(w.Network); err != nil {
+		return n, err
+	}
+	switch w.Network {
+	case "", "off":
+		return n, nil
+	case "on":
+		return sandbox.Network{Open: true}, nil
+	}
+	hosts, err := w.hosts()
+	if err != nil {
+		return n, err
+	}
+	through, err := egressproxy.New(egressproxy.Options{Hosts: hosts, Advice: w.advice, Via: w.Via, Log: func(r egressproxy.Request) {
+		if w.Refused != nil && r.Refusal != "" {
+			w.Refused(r.Host, r.Refusal)
+		}
+	}})
+	if err != nil {
+		return n, err
+	}
+	n.Serve = through.Serve
+	return n, nil
+}
+
+// OncePerHost returns a function that calls tell for the first refusal of each host: programs try again.
+func OncePerHost(tell func(host, why string)) func(host, why string) {
+	var told sync.Map
+	return func(host, why string) {
+		if _, again := told.LoadOrStore(host, true); !again {
+			tell(host, why)
+		}
+	}
+}
+
+// advice says how to allow a host.
+func (w Wanted) advice(host string) string {
+	return "--network " + w.Network + "," + host + " lets it through"
+}
+
+// Hosts splits a list at its commas.
+func Hosts(list string) []string {
+	var hosts []string
+	for host := range strings.SplitSeq(list, ",") {
+		if host = strings.TrimSpace(host); host != "" && !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
+// CheckNetwork returns what is wrong with a network setting. A list that contains a word for everything or nothing is a
+// mistake, because its meaning would be a guess.
+func CheckNetwork(network string) error {
+	if network == "" || network == "off" || network == "on" {
+		return nil
+	}
+	const forms = "Give off, on, packages, or hosts separated by commas: example.com,*.example.org"
+	hosts := Hosts(network)
+	if len(hosts) == 0 {
+		return fault.New(fault.ArgError, "the network %q names no host", network).Hint(forms)
+	}
+	for _, host := range hosts {
+		if strings.EqualFold(host, "on") || strings.EqualFold(host, "off") {
+			return fault.New(fault.ArgError, "the network %q is neither %s nor a list of hosts", network,
+				strings.ToLower(host)).Hint(forms)
+		}
+		if host != packagesWord && text.Nearest(host, []string{packagesWord}) != "" {
+			return fault.New(fault.ArgError, "the network %q names %s; the word is %s", network, host,
+				packagesWord).
+				Hint(forms)
+		}
+	}
+	return nil
+}
+
+// Enclosure is a sandbox that was built.
+type Enclosure struct {
+	*sandbox.Walls
+	network string
+	weaker  error
+	roots   []string
+	trees   []string
+}
+
+// Repositories returns the work trees of git in which walls hold what is protected, without links.
+func (e *Enclosure) Repositories() []string {
+	if e == nil {
+		return nil
+	}
+	return e.trees
+}
+
+// Weaker returns why this sandbox is not the strongest for this system, or nil if it is, or was requested by name.
+func (e *Enclosure) Weaker() error {
+	if e == nil {
+		return nil
+	}
+	return e.weaker
+}
+
+// Open builds the best sandbox that this machine supports, and tries it. Only the machine decides which: if a tier
+// works elsewhere on the machine but not for this workspace, Open fails instead of choosing a weaker one, and also if
+// it cannot find out. A fault of code UNAVAILABLE says that the machine supports none; it is about the strongest one.
+func Open(w Wanted) (*Enclosure, error) {
+	p, err := w.Policy()
+	if err == nil {
+		err = checkHomes(p, accountHome(), w.Home)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var first error
+	for _, tier := range tiers() {
+		if w.Only != "" && tier.String() != w.Only {
+			continue
+		}
+		if tier != sandbox.Namespaces && p.Network.Serve != nil {
+			break // only a network namespace can enforce a list of hosts
+		}
+		if tier == sandbox.Landlock && w.hidesWritable(p) {
+			break // a path that the user named must not be readable
+		}
+		walls, lacks, err := w.build(tier, p)
+		if err != nil {
+			return nil, err
+		}
+		if walls != nil {
+			return &Enclosure{walls, w.network(), first, w.Roots, p.Repositories}, nil
+		}
+		if first == nil {
+			first = lacks
+		}
+	}
+	if first == nil && w.Only != "" {
+		first = fault.New(fault.Down, "there are no walls %s on %s that could hold this", w.Only, runtime.GOOS).
+			Hint("Run: omniagent doctor")
+	}
+	if first == nil {
+		first = fault.New(fault.Down, "no walls can be built around commands on %s", runtime.GOOS).
+			Hint("Run: omniagent doctor")
+	}
+	return nil, first
+}
+
+// build builds the sandbox of a tier. lacks is why this machine does not support it. A failure for this workspace alone
+// is retried once: an editor or git may have moved a protected file meanwhile.
+func (w Wanted) build(tier sandbox.Tier, p sandbox.Policy) (walls *sandbox.Walls, lacks, err error) {
+	report := sandbox.Report{OS: runtime.GOOS, Tier: tier, Privileged: os.Geteuid() == 0}
+	for range 2 {
+		o := sandbox.Options{State: w.State, Refused: w.RefusedName, Watcher: w.Watcher}
+		if walls, err = sandbox.Open(p, report, o); err == nil {
+			return walls, nil, nil
+		}
+		switch why := sandbox.Stands(tier, p); {
+		case errors.Is(why, fault.Down):
+			return nil, why, nil
+		case why != nil:
+			return nil, nil, why
+		}
+	}
+	return nil, nil, around(p.Root, tier, err)
+}
+
+// around returns why a sandbox cannot be built around a workspace, on a machine that supports it.
+func around(root string, tier sandbox.Tier, failed error) error {
+	was := fault.Of(failed)
+	code, hint := was.Code, was.Suggestion
+	if code == fault.Down {
+		code, hint = fault.Unsafe, "Remove what the message names, or put it right."
+	}
+	f := fault.New(code, "the walls %s cannot be built around %s: %s", tier, root, was.Message).Because(was.Cause)
+	f.Detail = was.Detail
+	return f.Hint("%s", hint)
+}
+
+// hidesWritable reports whether a path to hide is inside a writable directory, or contains one.
+func (w Wanted) hidesWritable(p sandbox.Policy) bool {
+	return slices.ContainsFunc(w.Hide, func(path string) bool {
+		path = pathname.Real(path)
+		return slices.ContainsFunc(append([]string{p.Root}, p.Write...), func(dir string) bool {
+			return pathname.Within(dir, path) || pathname.Within(path, dir)
+		})
+	})
+}
+
+// tiers returns the tiers that may work here, the strongest first.
+func tiers() []sandbox.Tier {
+	switch runtime.GOOS {
+	case "linux":
+		return []sandbox.Tier{sandbox.Namespaces, sandbox.Landlock}
+	case "darwin":
+		return []sandbox.Tier{sandbox.Seatbelt}
+	}
+	return nil
+}
+
+func (w Wanted) network() string { return cmp.Or(w.Network, "off") }
+
+// Whole reports whether no command can change anything outside of the workspace, so that no question is needed for
+// that.
+func (e *Enclosure) Whole() bool { return e != nil && e.Claim().Tier != sandbox.Landlock }
+
+// Told returns what holds, for records and streams. A nil Enclosure holds nothing.
+func (e *Enclosure) Told() *event.Walls {
+	if e == nil {
+		return &event.Walls{
+			Name: sandbox.None.String(), Network: "on", Holes: []string{"everything: commands do what the user can do"},
+		}
+	}
+	claim := e.Claim()
+	return &event.Walls{Name: claim.Name, Network: e.network, Holes: claim.Holes}
+}
+
+// Sentence tells a model what its commands can do.
+func (e *Enclosure) Sentence() string {
+	if e == nil {
+		return "Nothing holds commands back but the rights of the user."
+	}
+	network := "They have no network, not even to this machine. A person opens it to hosts with --network HOST,HOST, " +
+		"and to where the package managers here take packages from with --network packages."
+	switch e.network {
+	case "off":
+	case "on":
+		network = "They have the network."
+	default:
+		network = "Of the network they reach only " + strings.ReplaceAll(e.network, ",", ", ") +
+			", through the proxy in their environment; the word packages stands for where the package managers here " +
+			"take packages from. A person opens another host with --network " + e.network + ",HOST."
+	}
+	where := "the working directory"
+	if len(e.roots) > 0 {
+		where += ", beneath " + strings.Join(e.roots, ", ")
+	}
+	return "Commands run behind walls: they can write beneath " + where +
+		" and to temporary files, but not to what decides what runs later " +
+		"(.git/hooks, .git/config, settings of editors and agents). Of the home directory they see only toolchains, " +
+		"caches and what the user named; they cannot read credentials. " +
+		network +
+		" What is refused there stays refused: do not look for ways around it, say what you would need."
+}
+
+// Starter starts lines in the sandbox, or directly if e is nil.
+func (e *Enclosure) Starter() shell.Starter {
+	if e == nil {
+		return nil
+	}
+	return through(e.Plan)
+}
+
+// Opened is Starter with all of the network, for a command for which a person has opened it.
+func (e *Enclosure) Opened() shell.Starter {
+	if e == nil {
+		return nil
+	}
+	return through(e.PlanOpen)
+}
+
+func through(walls func(process.Plan) (process.Plan, error)) shell.Starter {
+	return func(line, dir string, env []string) (process.Plan, error) {
+		plan, err := shell.Plain(line, dir, env)
+		if err != nil {
+			return plan, err
+		}
+		return walls(plan)
+	}
+}
