@@ -1,13 +1,13 @@
 // Package archtest keeps the house in order: it holds the source to the map in docs/architecture.md and to the habits
 // that a compiler does not check.
 //
-// Check promises to report, on every platform's files alike: a folder without a row and a row without a package; an
-// import of a folder that stands higher, or of what serves only tests; a package without a doc comment or with a name
-// that says nothing; func init; a variable of a package that can be changed (this one as the running platform builds
-// it); a call that changes the directory of the process, a child that is a shell, and os/exec where children have no
-// guard; a file reached by its path where only a workspace.Dir may; a long file or function
-// without its reason; a module linked into a program but not listed in testdata/dependencies.txt, or listed and not
-// linked; a direct requirement in go.mod without a reason.
+// Check promises to report, on every platform's files alike: a folder without a line in the map and a line without a
+// package; a copy of the map that differs; an import of a folder that stands higher, or of what serves only tests; a
+// package without a doc comment or with a name that says nothing; func init; a variable of a package that can be
+// changed (this one as the running platform builds it); a call that changes the directory of the process, a child that
+// is a shell, and os/exec where children have no guard; a file reached by its path where only a workspace.Dir may; a
+// long file or function without its reason; a module linked into a program but not listed in
+// testdata/dependencies.txt, or listed and not linked; a direct requirement in go.mod without a reason.
 // It refuses to judge a tree that does not parse; a package that does not build is a problem.
 package archtest
 
@@ -66,6 +66,9 @@ func Check(root string) ([]string, error) {
 		}
 	}
 	t.checkFolders()
+	if err := t.checkMaps(); err != nil {
+		return nil, err
+	}
 	if err := t.checkVariables(); err != nil {
 		return nil, err
 	}
@@ -95,7 +98,7 @@ func load(root string) (*tree, error) {
 	if t.module == "" {
 		return nil, fmt.Errorf("%s/go.mod names no module", root)
 	}
-	if t.folders, err = readFolders(filepath.Join(root, "docs", "architecture.md")); err != nil {
+	if t.folders, err = readFolders(root); err != nil {
 		return nil, err
 	}
 	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {

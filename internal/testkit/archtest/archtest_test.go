@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -72,23 +73,39 @@ func TestUpdateWritesTheLinkedModules(t *testing.T) {
 	}
 }
 
-func TestTablesThatAreRefused(t *testing.T) {
+func TestMapsThatAreRefused(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"none", "# Architecture\n\n| kit | x |\n", "no table"},
-		{"three cells", "## Map\n| kit | x | y |\n", "two cells"},
-		{"twice", "## Map\n| kit | x |\n| kit | y |\n", "two rows"},
-		{"nothing said", "## Map\n| kit | |\n", "nothing is said"},
+		{"none", "# Architecture\n\n```text\nkit x\n```\n", "no heading"},
+		{"elsewhere", "## Map\n\n## Next\n\n```text\nkit x\n```\n", "no map"},
+		{"no end", "## Map\n```text\nkit x\n", "no end"},
+		{"twice", "## Map\n```text\nkit x\nkit y\n```\n", "two lines"},
+		{"nothing said", "## Map\n```text\nkit\n```\n", "nothing is said"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			name := filepath.Join(t.TempDir(), "architecture.md")
-			if err := os.WriteFile(name, []byte(tt.text), 0o644); err != nil {
+			root := t.TempDir()
+			name := filepath.Join(root, "docs", "architecture.md")
+			err := errors.Join(os.Mkdir(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(tt.text), 0o644))
+			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := readFolders(name); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := readFolders(root); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one that says %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestAgentsSeeTheMap: who reads only the beginning of AGENTS.md has the recipes and the map.
+func TestAgentsSeeTheMap(t *testing.T) {
+	text, err := os.ReadFile("../../../AGENTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipes, after, ok := strings.Cut(string(text), "## Map\n")
+	_, rest, closed := strings.Cut(after, "\nkit ")
+	if seen := len(text) - len(rest); !ok || !closed || seen > 3500 || !strings.Contains(recipes, "## Recipes\n") {
+		t.Errorf("the recipes and the map end after %d characters", seen)
 	}
 }
 

@@ -3,6 +3,7 @@ package archtest
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,51 +13,79 @@ import (
 // them.
 func outside() []string { return []string{"internal/testkit", "bench", "test"} }
 
-// folder is a row of the map.
+// folder is a line of the map.
 type folder struct {
 	name string // beneath internal
-	line string // place of the row
+	line string // place of the line
 }
 
-// readFolders reads the table beneath the heading "## Map", from the highest folder to the lowest:
-//
-//	| folder | what is in it |
-func readFolders(name string) ([]folder, error) {
-	text, err := os.ReadFile(name)
+// readMap returns the lines of the map of a page, from the highest folder to the lowest: what stands in the first block
+// beneath the heading "## Map".
+func readMap(root, page string) (lines []string, first int, err error) {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
+	if err != nil {
+		return nil, 0, err
+	}
+	all := strings.Split(string(text), "\n")
+	begin := slices.Index(all, "## Map")
+	if begin < 0 {
+		return nil, 0, fmt.Errorf("%s has no heading ## Map", page)
+	}
+	for i, line := range all[begin+1:] {
+		switch {
+		case strings.HasPrefix(line, "## ") || line == "```" && first == 0:
+			return nil, 0, fmt.Errorf("%s has no map beneath the heading ## Map", page)
+		case line == "```text":
+			first = begin + 1 + i + 2
+		case line == "```":
+			return lines, first, nil
+		case first > 0:
+			lines = append(lines, line)
+		}
+	}
+	return nil, 0, fmt.Errorf("%s: the map has no end", page)
+}
+
+// architecture is the page whose map holds; those of the others are copies.
+const architecture = "docs/architecture.md"
+
+// readFolders reads the map.
+func readFolders(root string) ([]folder, error) {
+	lines, first, err := readMap(root, architecture)
 	if err != nil {
 		return nil, err
 	}
 	var folders []folder
-	within := false
-	for i, line := range strings.Split(string(text), "\n") {
-		if strings.HasPrefix(line, "## ") {
-			within = strings.TrimSpace(line) == "## Map"
-			continue
-		}
-		if !within || !strings.HasPrefix(line, "|") {
-			continue
-		}
-		place := fmt.Sprintf("docs/architecture.md:%d", i+1)
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if len(cells) != 2 {
-			return nil, fmt.Errorf("%s: a row has two cells: folder, what is in it", place)
-		}
-		name := strings.Trim(strings.TrimSpace(cells[0]), "`")
-		if name == "folder" || strings.Trim(name, "-:") == "" {
-			continue
-		}
+	for i, line := range lines {
+		place := fmt.Sprintf("%s:%d", architecture, first+i)
+		name, what, _ := strings.Cut(line, " ")
 		if slices.ContainsFunc(folders, func(f folder) bool { return f.name == name }) {
-			return nil, fmt.Errorf("%s: %s has two rows", place, name)
+			return nil, fmt.Errorf("%s: %s has two lines", place, name)
 		}
-		if strings.TrimSpace(cells[1]) == "" {
+		if strings.TrimSpace(what) == "" {
 			return nil, fmt.Errorf("%s: nothing is said of %s", place, name)
 		}
 		folders = append(folders, folder{name, place})
 	}
-	if len(folders) == 0 {
-		return nil, fmt.Errorf("%s has no table beneath the heading ## Map", name)
-	}
 	return folders, nil
+}
+
+// checkMaps compares the copies of the map with it.
+func (t *tree) checkMaps() error {
+	want, _, err := readMap(t.root, architecture)
+	if err != nil {
+		return err
+	}
+	for _, page := range []string{"AGENTS.md", "CONTRIBUTING.md"} {
+		got, first, err := readMap(t.root, page)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(got, want) {
+			t.problem(fmt.Sprintf("%s:%d", page, first), "the map is not that of %s", architecture)
+		}
+	}
+	return nil
 }
 
 // folderOf returns the folder that a package lies in, as the map calls it.
@@ -78,7 +107,7 @@ func (t *tree) place(dir string) (int, bool) {
 	return i, within && i >= 0
 }
 
-// checkFolders compares the rows with the packages.
+// checkFolders compares the map with the packages.
 func (t *tree) checkFolders() {
 	for _, f := range t.folders {
 		found := false
@@ -87,13 +116,13 @@ func (t *tree) checkFolders() {
 			found = found || within && name == f.name
 		}
 		if !found {
-			t.problem(f.line, "%s has a row and no package", f.name)
+			t.problem(f.line, "%s has a line and no package", f.name)
 		}
 	}
 	for dir, p := range t.packages {
 		if _, within := folderOf(dir); within && !isOutside(dir) {
 			if _, ok := t.place(dir); !ok {
-				t.problem(dir, "%s lies in a folder that has no row in docs/architecture.md", p.name)
+				t.problem(dir, "%s lies in a folder that has no line in the map", p.name)
 			}
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// withoutPaths are the packages that reach files through a workspace.Dir and in no other way: what a model asks for goes
-// through them, and a path can lead elsewhere between a look at it and its use.
+// withoutPaths are the packages that reach files through a workspace.Dir and in no other way: what a model asks for
+// goes through them, and a path can lead elsewhere between a look at it and its use.
 func withoutPaths() []string { return []string{"native/tool", "sys/ignore", "native/engine"} }
 
 // checkPaths finds what reaches a file by its path. Of package os only what looks at no file is left, so that a
