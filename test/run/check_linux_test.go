@@ -122,7 +122,7 @@ func exists(dir, name string) bool {
 	return err == nil
 }
 
-// TestSummaryHasTheCheckAlone: what the agent ran is no check of the run.
+// TestSummaryHasTheCheckAlone: what the agent ran does not count as a check of the run.
 func TestSummaryHasTheCheckAlone(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t).model(`[{"calls":[{"shell":"echo hi >hi.txt"}]}, {"say":"ok"}]`)

@@ -290,7 +290,8 @@ func matrix(c agentsfile.CLI) agent.Matrix {
 			return agent.Cell{Level: agent.Full, Args: list, Note: "as your file of agents says"}
 		}
 		m.Rows = append(m.Rows, agent.Row{
-			Feature: feature, Value: value, Interactive: cell(agentsfile.Interactive), OneShot: cell(agentsfile.OneShot),
+			Feature: feature, Value: value,
+			Interactive: cell(agentsfile.Interactive), OneShot: cell(agentsfile.OneShot),
 		})
 	}
 	flag := func(feature, value string, f agentsfile.Flag) {

@@ -29,7 +29,9 @@ type hookupData struct {
 }
 
 // hookupCommand adds the shared declarations.
-func hookupCommand(c contract.Command, programs []string, place func(*contract.Call, []string) (foreignconfig.Place, []string),
+func hookupCommand(
+	c contract.Command, programs []string,
+	place func(*contract.Call, []string) (foreignconfig.Place, []string),
 ) *contract.Command {
 	c.Class, c.Danger, c.Version, c.Scopes = contract.Envelope, contract.Mutating, "1.0.0", []string{}
 	c.DryRun, c.Reversible, c.LooseConfig, c.Output = true, true, true, contract.TypeOf[hookupData]()

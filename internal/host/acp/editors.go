@@ -32,7 +32,8 @@ func zed(env func(string) string, name string, argv []string) foreignconfig.Plac
 	}
 	return foreignconfig.Place{
 		Files: []string{filepath.Join(dir, "settings.json")}, Path: []string{"agent_servers", name},
-		Entry: foreignconfig.EntryOf("type", "custom", "command", argv[0], "args", argv[1:], "env", foreignconfig.Entry{}),
+		Entry: foreignconfig.EntryOf(
+			"type", "custom", "command", argv[0], "args", argv[1:], "env", foreignconfig.Entry{}),
 	}
 }
 

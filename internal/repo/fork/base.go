@@ -101,7 +101,9 @@ func (f *Fork) borrow(name string) error {
 // takeBase walks through the workspace. The base has all directories, so that one that was moved in later is noticed.
 // It leaves out files that git's index covers, because that index is kept too.
 func (f *Fork) takeBase(ctx context.Context, to string) error {
-	o := snapshot.Options{Store: f.contents(), FileLimit: 64 << 20, TotalLimit: 1 << 30, CountLimit: 100_000, Absent: true}
+	o := snapshot.Options{
+		Store: f.contents(), FileLimit: 64 << 20, TotalLimit: 1 << 30, CountLimit: 100_000, Absent: true,
+	}
 	for try := 1; ; try++ {
 		x, err := snapshot.Take(ctx, f.Workspace, o)
 		if err != nil {

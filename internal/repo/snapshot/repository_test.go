@@ -123,8 +123,8 @@ func TestNestedRepositories(t *testing.T) {
 		}
 	})
 	expect(t, c, map[string]snapshot.Status{
-		"module/s": snapshot.Modified, "nested/n": snapshot.Modified, "broken/b": snapshot.Modified, "empty/e": snapshot.Modified,
-		"a": snapshot.Modified,
+		"module/s": snapshot.Modified, "nested/n": snapshot.Modified, "broken/b": snapshot.Modified,
+		"empty/e": snapshot.Modified, "a": snapshot.Modified,
 	})
 	if c.Ignored != 1 || strings.Count(patch, "-one\n+two\n") != 4 {
 		t.Errorf("%d ignored changes, and the diff\n%s", c.Ignored, patch)

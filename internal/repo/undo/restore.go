@@ -43,7 +43,9 @@ type inode struct{ device, number uint64 }
 func inodeOf(s workspace.Status) inode { return inode{s.Device, s.Inode} }
 
 // carryOut makes each path of the plan what it was. What could not be restored is added to what is kept.
-func (p *place) carryOut(c *plan, before *snapshot.Index, contents *snapshot.Contents, staging string) (restored []string) {
+func (p *place) carryOut(
+	c *plan, before *snapshot.Index, contents *snapshot.Contents, staging string,
+) (restored []string) {
 	whole := func(err error) []string {
 		c.kept = append(c.kept, Kept{c.root, fault.Bare(err).Error()})
 		c.keptState = append(c.keptState, "")

@@ -274,7 +274,8 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*snapshot.In
 			}
 		}
 		snapshot.Each(before[i], after[i], func(path string, _, _ *snapshot.File) { count(path) })
-		snapshot.EachHidden(before[i], after[i], func(path string, _ *snapshot.File) { count(path) }) // it may have changed
+		// What is hidden may have changed.
+		snapshot.EachHidden(before[i], after[i], func(path string, _ *snapshot.File) { count(path) })
 	}
 	if r.Kind == OfTurn {
 		lost := t.lostObjects()

@@ -101,7 +101,10 @@ func TestDetect(t *testing.T) {
 		},
 		{"a protocol, and words", stuckprompt.Program{Speaks: stuckprompt.Driven}, json + yesNo, yesNo, ""},
 		{"records, and words", stuckprompt.Program{Speaks: stuckprompt.Records}, yesNo, "Password: ", ""},
-		{"records, and rest", stuckprompt.Program{Speaks: stuckprompt.Records, Wait: stuckprompt.Resting}, yesNo, yesNo, ""},
+		{
+			"records, and rest", stuckprompt.Program{Speaks: stuckprompt.Records, Wait: stuckprompt.Resting},
+			yesNo, yesNo, "",
+		},
 		{"records, and an end", stuckprompt.Program{Speaks: stuckprompt.Records, Exited: true}, yesNo, asks, ""},
 		{"unknown", stuckprompt.Program{}, "Your colour, please", "", ""},
 		{"ended, another reads", stuckprompt.Program{Wait: stuckprompt.Input, Exited: true}, "done", "", ""},
@@ -130,8 +133,9 @@ func TestDetect(t *testing.T) {
 func TestSensitive(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[stuckprompt.Kind]bool{
-		stuckprompt.Password: true, stuckprompt.Login: true, stuckprompt.Trust: true, stuckprompt.Permission: false, stuckprompt.Question: false,
-		stuckprompt.Confirm: false, stuckprompt.Choice: false, stuckprompt.StdinWait: false,
+		stuckprompt.Password: true, stuckprompt.Login: true, stuckprompt.Trust: true,
+		stuckprompt.Permission: false, stuckprompt.Question: false, stuckprompt.Confirm: false,
+		stuckprompt.Choice: false, stuckprompt.StdinWait: false,
 	} {
 		if kind.Sensitive() != want {
 			t.Errorf("%s: %v", kind, !want)
@@ -195,7 +199,8 @@ func FuzzDetect(f *testing.F) {
 	f.Add([]byte("\x1b]0;\x07│ > 1. a │\n│   2. b │"), []byte("(/)[,]:"), false, 1)
 	f.Fuzz(func(t *testing.T, stdout, stderr []byte, exited bool, wait int) {
 		found := stuckprompt.Detect(stuckprompt.Program{
-			Stdout: stuckprompt.Stream{Tail: stdout, Quiet: quiet}, Stderr: stuckprompt.Stream{Tail: stderr, Quiet: quiet},
+			Stdout: stuckprompt.Stream{Tail: stdout, Quiet: quiet},
+			Stderr: stuckprompt.Stream{Tail: stderr, Quiet: quiet},
 			Exited: exited, Wait: stuckprompt.Wait(wait),
 		})
 		if found == nil {

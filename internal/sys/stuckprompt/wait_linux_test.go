@@ -172,7 +172,8 @@ func expect(t *testing.T, input fs.FileInfo, session int, within time.Duration, 
 		if same == 20 {
 			return
 		}
-		if want == stuckprompt.Working && (got == stuckprompt.Input || got == stuckprompt.Terminal) || time.Now().After(over) {
+		waits := got == stuckprompt.Input || got == stuckprompt.Terminal
+		if want == stuckprompt.Working && waits || time.Now().After(over) {
 			t.Fatalf("the kernel says %d, want %d", got, want)
 		}
 	}

@@ -113,11 +113,13 @@ func (w Wanted) Through() (n sandbox.Network, err error) {
 	if err != nil {
 		return n, err
 	}
-	through, err := egressproxy.New(egressproxy.Options{Hosts: hosts, Advice: w.advice, Via: w.Via, Log: func(r egressproxy.Request) {
+	o := egressproxy.Options{Hosts: hosts, Advice: w.advice, Via: w.Via}
+	o.Log = func(r egressproxy.Request) {
 		if w.Refused != nil && r.Refusal != "" {
 			w.Refused(r.Host, r.Refusal)
 		}
-	}})
+	}
+	through, err := egressproxy.New(o)
 	if err != nil {
 		return n, err
 	}

@@ -22,7 +22,7 @@ import (
 type AgentWalls struct {
 	policy AgentPolicy
 	homes  *Walls // keeps the home directories, and the list of holes
-	held   held
+	held   triedWalls
 
 	mu       sync.Mutex
 	readOnly bool

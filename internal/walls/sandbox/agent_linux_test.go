@@ -384,7 +384,7 @@ func TestAgentReadsNoLateConfiguration(t *testing.T) {
 // TestLooksThatAreHeld: an agent finds all of its configuration, or nothing of it.
 func TestLooksThatAreHeld(t *testing.T) {
 	root := t.TempDir()
-	v := &veiled{names: [][]string{{".veiled"}, {".veiled-by", "hooks"}}, own: []string{root + "/own"}}
+	v := &hiddenFiles{names: [][]string{{".veiled"}, {".veiled-by", "hooks"}}, own: []string{root + "/own"}}
 	dirs := []string{root + "/own", root + "/a/b", root + "/c"}
 	for _, dir := range dirs {
 		must(t, os.MkdirAll(dir, 0o700))

@@ -34,14 +34,14 @@ const (
 )
 
 // attributeOf returns what a call that changes attributes asks for.
-func attributeOf(number uint32, a [6]uint64) (deed, bool) {
-	at := func(dir int32, path, flags uint64, apply applying) (deed, bool) {
-		return deed{
+func attributeOf(number uint32, a [6]uint64) (change, bool) {
+	at := func(dir int32, path, flags uint64, apply applying) (change, bool) {
+		return change{
 			act: marks, dirs: [2]int32{dir}, paths: [2]uint64{path}, flags: flags & (itself | 0xffffffff), apply: apply,
 		}, true
 	}
 	first := int32(uint32(a[0]))
-	of := func(apply applying) (deed, bool) { return at(first, 0, itself, apply) }
+	of := func(apply applying) (change, bool) { return at(first, 0, itself, apply) }
 	switch number {
 	case unix.SYS_FCHMOD:
 		return moded(first, 0, itself, a[1]), true
@@ -73,9 +73,9 @@ func attributeOf(number uint32, a [6]uint64) (deed, bool) {
 }
 
 // moded is what a change of a mode asks for.
-func moded(dir int32, path, flags, to uint64) deed {
+func moded(dir int32, path, flags, to uint64) change {
 	mode := uint32(to) & 0o7777
-	return deed{
+	return change{
 		act: marks, dirs: [2]int32{dir}, paths: [2]uint64{path}, flags: flags | toMode, mode: mode,
 		apply: func(_ *request, fd int) error { return unix.Chmod(own(fd), mode) },
 	}
@@ -83,7 +83,7 @@ func moded(dir int32, path, flags, to uint64) deed {
 
 // triesModes reports whether a change is that of the owner's right to execute, and of nothing else. Git makes it in a
 // new repository, in its configuration, to find out whether modes are kept.
-func (d deed) triesModes(file *unix.Stat_t) bool {
+func (d change) triesModes(file *unix.Stat_t) bool {
 	return d.flags&toMode != 0 && (file.Mode^d.mode)&0o7777 == unix.S_IXUSR && file.Nlink == 1
 }
 
@@ -166,7 +166,7 @@ func (r *request) bytes(at uint64, size int) ([]byte, error) {
 }
 
 // mark changes an attribute. What the kernel would decide alone is refused, since Landlock decides nothing there.
-func (r *request) mark(d deed) error {
+func (r *request) mark(d change) error {
 	fd, path, err := r.marked(d)
 	switch {
 	case errors.Is(err, errGoOn) && d.flags&itself != 0:
@@ -204,7 +204,7 @@ func (r *request) mark(d deed) error {
 }
 
 // seeMark enters in the ledger that the kernel is about to change a mode.
-func (r *request) seeMark(d deed) {
+func (r *request) seeMark(d change) {
 	fd, path, err := r.marked(d)
 	if err != nil {
 		return
@@ -226,7 +226,7 @@ func bpfModes(calls map[uint32][]unix.SockFilter) {
 }
 
 // marked opens what a call that changes attributes means, without rights.
-func (r *request) marked(d deed) (fd int, path string, err error) {
+func (r *request) marked(d change) (fd int, path string, err error) {
 	if d.flags&itself != 0 {
 		return r.opened(int(d.dirs[0]))
 	}

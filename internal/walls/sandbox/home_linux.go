@@ -22,11 +22,11 @@ import (
 // The owned places of a workspace lie in our state, where each workspace has its own, so that what a command leaves in
 // a cache meets no other project. What commands write over copied places lies in Policy.Scratch.
 type homes struct {
-	own   string  // the owned places of the workspace
-	used  int     // that directory, with a lock that all who use it share
-	farm  *farm   // nil: places are mounted
-	found order   // the places that are there
-	held  *keeper // nil: none is needed
+	own   string      // the owned places of the workspace
+	used  int         // that directory, with a lock that all who use it share
+	farm  *linkedHome // nil: places are mounted
+	found order       // the places that are there
+	held  *homeServer // nil: none is needed
 }
 
 const (
@@ -74,7 +74,7 @@ func (w *Walls) openHomes(state string) error {
 		if err != nil {
 			return noHome(err)
 		}
-		h.farm = &farm{home: w.policy.Homes[0], dir: dir, own: map[string]string{}}
+		h.farm = &linkedHome{home: w.policy.Homes[0], dir: dir, own: map[string]string{}}
 		if err := os.WriteFile(filepath.Join(dir, ".gitconfig"), []byte(w.policy.Identity), 0o600); err != nil {
 			return noHome(err)
 		}

@@ -82,7 +82,7 @@ func statusFrom(text []byte) workspace.Status {
 }
 
 // look returns the status of a spot for the ledger, or zero if nothing is there.
-func (r *request) look(s spot) (is unix.Stat_t) {
+func (r *request) look(s resolved) (is unix.Stat_t) {
 	if r.ledger != nil && unix.Fstatat(s.dir, s.name, &is, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		is = unix.Stat_t{}
 	}
@@ -90,7 +90,7 @@ func (r *request) look(s spot) (is unix.Stat_t) {
 }
 
 // entered changes a spot by act, and enters that in the ledger.
-func (r *request) entered(s spot, act func() error) error {
+func (r *request) entered(s resolved, act func() error) error {
 	was := r.look(s)
 	err := act()
 	if err == nil {
@@ -100,7 +100,7 @@ func (r *request) entered(s spot, act func() error) error {
 }
 
 // enteredMove moves one spot to another by act, and enters that in the ledger.
-func (r *request) enteredMove(from, to spot, act func() error) error {
+func (r *request) enteredMove(from, to resolved, act func() error) error {
 	is, was := r.look(from), r.look(to)
 	err := act()
 	if err == nil {
@@ -315,16 +315,16 @@ func (r *request) enter(n *notification) {
 }
 
 // firstSpot follows the first path of a call.
-func (r *request) firstSpot(d deed, follow following) (spot, error) {
+func (r *request) firstSpot(d change, follow following) (resolved, error) {
 	path, err := r.text(d.paths[0])
 	if err != nil {
-		return spot{}, err
+		return resolved{}, err
 	}
 	s, err := r.spot(d.dirs[0], path, follow)
 	if err == nil && s.own >= 0 { // of the caller, for which the path is that of what is open
 		fd, path, err := r.held(s.own)
 		if err != nil {
-			return spot{}, err
+			return resolved{}, err
 		}
 		_ = unix.Close(fd)
 		return r.spot(here, path, never)
@@ -333,7 +333,7 @@ func (r *request) firstSpot(d deed, follow following) (spot, error) {
 }
 
 // writes enters a spot, unless the call fails because something is there, or because nothing is.
-func (r *request) writes(s spot, needsNone, needsSome bool) {
+func (r *request) writes(s resolved, needsNone, needsSome bool) {
 	was := r.look(s)
 	if s.name == "." || was.Mode != 0 && needsNone || was.Mode == 0 && needsSome {
 		return
@@ -342,12 +342,12 @@ func (r *request) writes(s spot, needsNone, needsSome bool) {
 }
 
 // opening2 returns what a call of openat2 asks for.
-func (r *request) opening2(a [6]uint64) (deed, bool) {
+func (r *request) opening2(a [6]uint64) (change, bool) {
 	raw, err := r.bytes(a[2], 8)
 	if err != nil {
-		return deed{}, false
+		return change{}, false
 	}
-	return deed{
+	return change{
 		act: opensFile, dirs: [2]int32{int32(uint32(a[0]))}, paths: [2]uint64{a[1]},
 		flags: binary.NativeEndian.Uint64(raw) & 0xffffffff,
 	}, true

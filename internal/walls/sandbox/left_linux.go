@@ -56,7 +56,7 @@ func (w *AgentWalls) remember(o *order) {
 }
 
 // left asks the keeper for the files in its home directories.
-func (h *keeper) left() (paths []string) {
+func (h *homeServer) left() (paths []string) {
 	var ends [2]int
 	if unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK) != nil {
 		return nil

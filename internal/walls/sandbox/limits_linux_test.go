@@ -26,7 +26,7 @@ func put(t *testing.T, path, text string) {
 
 // TestLittleIsRemembered: neither the kinds of walls that have held, nor what is known of directories, grow for ever.
 func TestLittleIsRemembered(t *testing.T) {
-	h := held{file: filepath.Join(t.TempDir(), "agent-walls")}
+	h := triedWalls{file: filepath.Join(t.TempDir(), "agent-walls")}
 	for i := range heldMost + 6 {
 		h.kind = fmt.Sprint(i)
 		h.remember()
@@ -136,7 +136,8 @@ func TestManyLocks(t *testing.T) {
 		}
 	}()
 	lock := func(n int) error {
-		return r.makeLock(spot{dir: at, name: fmt.Sprint(n)}, deed{flags: unix.O_CREAT | unix.O_WRONLY, mode: 0o600})
+		c := change{flags: unix.O_CREAT | unix.O_WRONLY, mode: 0o600}
+		return r.makeLock(resolved{dir: at, name: fmt.Sprint(n)}, c)
 	}
 	for n := range 64 {
 		if err := lock(n); !errors.Is(err, unix.EBADF) {

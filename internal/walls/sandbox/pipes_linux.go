@@ -29,7 +29,7 @@ const (
 )
 
 // wait has a file opened later.
-func (r *request) wait(s spot, flags int) error {
+func (r *request) wait(s resolved, flags int) error {
 	dir, err := unix.FcntlInt(uintptr(s.dir), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (w waiting) open() bool {
 		_ = unix.Close(w.dir)
 		return true
 	}
-	was := r.look(spot{dir: w.dir, name: w.name})
+	was := r.look(resolved{dir: w.dir, name: w.name})
 	fd, err := r.openOnly(w.dir, w.name, w.flags|ours, 0)
 	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EAGAIN) {
 		if !r.signalled() {

@@ -146,13 +146,13 @@ func bpfWriting(calls map[uint32][]unix.SockFilter) {
 }
 
 // deedOf returns what a held call asks for.
-func deedOf(number uint32, a [6]uint64) (deed, bool) {
+func deedOf(number uint32, a [6]uint64) (change, bool) {
 	dir := func(i int) int32 { return int32(uint32(a[i])) }
-	one := func(what act, flags uint64, mode uint64) (deed, bool) {
-		return deed{act: what, dirs: [2]int32{dir(0)}, paths: [2]uint64{a[1]}, flags: flags, mode: uint32(mode)}, true
+	one := func(what act, flags uint64, mode uint64) (change, bool) {
+		return change{act: what, dirs: [2]int32{dir(0)}, paths: [2]uint64{a[1]}, flags: flags, mode: uint32(mode)}, true
 	}
-	two := func(what act, flags uint64) (deed, bool) {
-		return deed{act: what, dirs: [2]int32{dir(0), dir(2)}, paths: [2]uint64{a[1], a[3]}, flags: flags}, true
+	two := func(what act, flags uint64) (change, bool) {
+		return change{act: what, dirs: [2]int32{dir(0), dir(2)}, paths: [2]uint64{a[1], a[3]}, flags: flags}, true
 	}
 	switch number {
 	case unix.SYS_OPENAT:
@@ -164,7 +164,7 @@ func deedOf(number uint32, a [6]uint64) (deed, bool) {
 	case unix.SYS_UNLINKAT:
 		return one(removes, a[2]&0xffffffff, 0)
 	case unix.SYS_SYMLINKAT:
-		return deed{act: makesLink, dirs: [2]int32{here, dir(1)}, paths: [2]uint64{a[0], a[2]}}, true
+		return change{act: makesLink, dirs: [2]int32{here, dir(1)}, paths: [2]uint64{a[0], a[2]}}, true
 	case unix.SYS_LINKAT:
 		return two(makesName, a[4]&0xffffffff)
 	case unix.SYS_RENAMEAT:
@@ -172,9 +172,9 @@ func deedOf(number uint32, a [6]uint64) (deed, bool) {
 	case unix.SYS_RENAMEAT2:
 		return two(moves, a[4]&0xffffffff)
 	case unix.SYS_TRUNCATE:
-		return deed{act: truncates, dirs: [2]int32{here}, paths: [2]uint64{a[0]}, size: int64(a[1])}, true
+		return change{act: truncates, dirs: [2]int32{here}, paths: [2]uint64{a[0]}, size: int64(a[1])}, true
 	case unix.SYS_UMASK:
-		return deed{act: masks}, true
+		return change{act: masks}, true
 	}
 	if d, known := attributeOf(number, a); known {
 		return d, true

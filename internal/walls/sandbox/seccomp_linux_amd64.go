@@ -28,12 +28,12 @@ func oldCalls() []uint32 {
 func oldOpen() (number uint32, ok bool) { return unix.SYS_OPEN, true }
 
 // oldDeed returns what one of them asks for.
-func oldDeed(number uint32, a [6]uint64) (deed, bool) {
-	one := func(what act, flags uint64, mode uint64) (deed, bool) {
-		return deed{act: what, dirs: [2]int32{here}, paths: [2]uint64{a[0]}, flags: flags, mode: uint32(mode)}, true
+func oldDeed(number uint32, a [6]uint64) (change, bool) {
+	one := func(what act, flags uint64, mode uint64) (change, bool) {
+		return change{act: what, dirs: [2]int32{here}, paths: [2]uint64{a[0]}, flags: flags, mode: uint32(mode)}, true
 	}
-	two := func(what act) (deed, bool) {
-		return deed{act: what, dirs: [2]int32{here, here}, paths: [2]uint64{a[0], a[1]}}, true
+	two := func(what act) (change, bool) {
+		return change{act: what, dirs: [2]int32{here, here}, paths: [2]uint64{a[0], a[1]}}, true
 	}
 	switch number {
 	case unix.SYS_OPEN:
@@ -55,7 +55,7 @@ func oldDeed(number uint32, a [6]uint64) (deed, bool) {
 	case unix.SYS_RENAME:
 		return two(moves)
 	}
-	return deed{}, false
+	return change{}, false
 }
 
 // oldAttributes are the calls that change attributes and that only this machine has.
@@ -70,8 +70,8 @@ func oldModes() []uint32 { return []uint32{unix.SYS_CHMOD} }
 
 // oldAttribute returns what one of them asks for.
 func oldAttribute(
-	number uint32, a [6]uint64, at func(dir int32, path, flags uint64, apply applying) (deed, bool),
-) (deed, bool) {
+	number uint32, a [6]uint64, at func(dir int32, path, flags uint64, apply applying) (change, bool),
+) (change, bool) {
 	switch number {
 	case unix.SYS_CHMOD:
 		return moded(here, a[0], 0, a[1]), true
@@ -89,7 +89,7 @@ func oldAttribute(
 		}
 		return at(int32(uint32(a[0])), a[1], 0, times(a[2], 16, 1000))
 	}
-	return deed{}, false
+	return change{}, false
 }
 
 const newfstatat = unix.SYS_NEWFSTATAT

@@ -13,15 +13,17 @@ func oldCalls() []uint32 { return nil }
 
 func oldOpen() (number uint32, ok bool) { return 0, false }
 
-func oldDeed(uint32, [6]uint64) (deed, bool) { return deed{}, false }
+func oldDeed(uint32, [6]uint64) (change, bool) { return change{}, false }
 
 // oldAttributes and oldAttribute too.
 func oldAttributes() []uint32 { return nil }
 
 func oldModes() []uint32 { return nil }
 
-func oldAttribute(uint32, [6]uint64, func(dir int32, path, flags uint64, apply applying) (deed, bool)) (deed, bool) {
-	return deed{}, false
+func oldAttribute(
+	uint32, [6]uint64, func(dir int32, path, flags uint64, apply applying) (change, bool),
+) (change, bool) {
+	return change{}, false
 }
 
 const newfstatat = unix.SYS_FSTATAT

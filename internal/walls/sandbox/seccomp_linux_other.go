@@ -19,11 +19,11 @@ func bpfWriting(map[uint32][]unix.SockFilter) {}
 
 func (r *request) bytes(uint64, int) ([]byte, error) { return nil, unix.ENOSYS }
 
-func (r *request) mark(deed) error { return unix.EPERM }
+func (r *request) mark(change) error { return unix.EPERM }
 
-func (r *request) seeMark(deed) {}
+func (r *request) seeMark(change) {}
 
-func deedOf(uint32, [6]uint64) (deed, bool) { return deed{}, false }
+func deedOf(uint32, [6]uint64) (change, bool) { return change{}, false }
 
 const newfstatat = 0
 

@@ -43,14 +43,14 @@ func Stage() int {
 	case o.To == toJoin:
 		return join(&o, signals)
 	case o.To == toLodge:
-		return lodge(&o, signals)
+		return agentStage(&o, signals)
 	}
 	env, err := build(&o)
 	if err != nil {
 		return fail(err)
 	}
 	if o.Tier == Landlock {
-		return beside(o, env, signals)
+		return superviseOutside(o, env, signals)
 	}
 	return behind(o, env, signals)
 }

@@ -44,7 +44,8 @@ func (r *Run) setAside(ctx context.Context, wrote func(path string) bool) error 
 	if err != nil {
 		return err
 	}
-	is, err := snapshot.Take(ctx, r.Dir, snapshot.Options{Since: r.sight.last, Except: snapshot.Except(r.Dir, r.store.Ours)})
+	o := snapshot.Options{Since: r.sight.last, Except: snapshot.Except(r.Dir, r.store.Ours)}
+	is, err := snapshot.Take(ctx, r.Dir, o)
 	if err != nil {
 		return err
 	}

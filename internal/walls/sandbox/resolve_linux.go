@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spot is where a path leads: to a name in a directory. Close it.
-type spot struct {
+// resolved is where a path leads: to a name in a directory. Close it.
+type resolved struct {
 	dir   int    // of the name, open without rights; -1: none
 	name  string // a dot: the directory itself
 	path  string // of the directory and the name, by what the kernel says
@@ -17,7 +17,7 @@ type spot struct {
 	own   int    // or it leads to this descriptor of the caller; -1: it does not
 }
 
-func (s spot) close() {
+func (s resolved) close() {
 	if s.dir >= 0 {
 		_ = unix.Close(s.dir)
 	}
@@ -41,7 +41,7 @@ func followed(yes bool) following {
 
 // spot follows a path of the caller, and the last element too if it says so. It fails with errGoOn if the path leads
 // out of the workspace.
-func (r *request) spot(dir int32, path string, follow following) (spot, error) {
+func (r *request) spot(dir int32, path string, follow following) (resolved, error) {
 	s, err := r.anywhere(dir, path, follow)
 	if err != nil || s.own >= 0 {
 		return s, err
@@ -58,7 +58,7 @@ func (r *request) spot(dir int32, path string, follow following) (spot, error) {
 }
 
 // anywhere is spot for paths that may lead out of the workspace.
-func (r *request) anywhere(dir int32, path string, follow following) (spot, error) {
+func (r *request) anywhere(dir int32, path string, follow following) (resolved, error) {
 	at, owned := unix.AT_FDCWD, false
 	drop := func() {
 		if owned {
@@ -66,18 +66,18 @@ func (r *request) anywhere(dir int32, path string, follow following) (spot, erro
 		}
 	}
 	if path == "" {
-		return spot{}, unix.ENOENT
+		return resolved{}, unix.ENOENT
 	}
 	if n, ok := descriptor(path); ok {
-		return spot{dir: -1, own: n}, nil
+		return resolved{dir: -1, own: n}, nil
 	}
 	if dir, path = beginning(dir, path); strings.HasPrefix(path, "/proc/") { // another one for each process
-		return spot{}, errGoOn
+		return resolved{}, errGoOn
 	}
 	if path[0] != '/' {
 		base, err := r.base(dir)
 		if err != nil {
-			return spot{}, err
+			return resolved{}, err
 		}
 		at, owned = base, true
 	}
@@ -95,7 +95,7 @@ func (r *request) anywhere(dir int32, path string, follow following) (spot, erro
 		if n, ok := descriptor(target); ok {
 			drop()
 			s.close()
-			return spot{dir: -1, own: n}, nil
+			return resolved{dir: -1, own: n}, nil
 		}
 		drop()
 		if strings.HasPrefix(target, "/proc/") {
@@ -110,13 +110,13 @@ func (r *request) anywhere(dir int32, path string, follow following) (spot, erro
 		}
 	}
 	drop()
-	return spot{}, unix.ELOOP
+	return resolved{}, unix.ELOOP
 }
 
 // step finds the directory of the last element of a path. If that is a link which is to be followed, it returns where
 // it leads.
-func (r *request) step(at int, path string, follow following) (s spot, target string, err error) {
-	s = spot{dir: -1, own: -1}
+func (r *request) step(at int, path string, follow following) (s resolved, target string, err error) {
+	s = resolved{dir: -1, own: -1}
 	trimmed := strings.TrimRight(path, "/")
 	s.slash = len(trimmed) < len(path)
 	parent, name := ".", trimmed

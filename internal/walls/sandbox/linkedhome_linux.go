@@ -14,15 +14,15 @@ import (
 	"omniagent/internal/sys/process"
 )
 
-// farm is the home directory of commands where nothing can be mounted: links to places. Commands cannot write it.
-type farm struct {
+// linkedHome is the home directory of commands where nothing can be mounted: links to places. Commands cannot write it.
+type linkedHome struct {
 	home, dir string
 	own       map[string]string // owned places, and what they are
 }
 
 // add makes a link for a place. In an owned directory, which commands write, it makes one only at the top: a name
 // deeper down may lead elsewhere by now.
-func (f *farm) add(place, real string, sight Sight) error {
+func (f *linkedHome) add(place, real string, sight Sight) error {
 	rel, within := pathname.In(f.home, place)
 	if !within || rel == "." {
 		return nil // it is seen by its own name
@@ -60,7 +60,7 @@ func (f *farm) add(place, real string, sight Sight) error {
 // fill links and copies the parts of a copied place into the owned directory that contains it, and removes links whose
 // target is gone. Other commands may write to that directory meanwhile, so fill changes nothing outside of it and keeps
 // what it finds there. It ignores errors: then something is missing from a cache.
-func (f *farm) fill(place Place, real string) {
+func (f *linkedHome) fill(place Place, real string) {
 	for owned, dir := range f.own {
 		rel, within := pathname.In(owned, place.Path)
 		if !within {

@@ -21,8 +21,8 @@ const (
 	wordRead  = "read"  // it may not
 )
 
-// lodge builds the walls around an agent, and starts it there. This process stays process 1 of the namespace.
-func lodge(o *order, signals chan os.Signal) int {
+// agentStage builds the walls around an agent, and starts it there. This process stays process 1 of the namespace.
+func agentStage(o *order, signals chan os.Signal) int {
 	workspace, err := lodgings(o)
 	if err != nil {
 		return fail(err)
@@ -41,7 +41,7 @@ func lodge(o *order, signals chan os.Signal) int {
 	if err := unix.Chdir(o.Dir); err != nil {
 		return fail(fmt.Errorf("the directory of the agent: %w", err))
 	}
-	veiled, err := veil(o)
+	veiled, err := hideFiles(o)
 	if err != nil {
 		return fail(fmt.Errorf("the filter of system calls: %w", err))
 	}

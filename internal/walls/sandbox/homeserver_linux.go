@@ -20,11 +20,11 @@ import (
 // directories are furnished once for all commands of a sandbox, by a stage that only keeps them. For each command it
 // hands copies of the mounts to the stage of the command, which puts them in place.
 //
-//	caller ── order, then a socket for each command ──▶ keeper: home directories in namespaces of its own
-//	caller ── order, and the other end ──▶ stage of the command ◀── copies of the mounts ── keeper
+//	caller ── order, then a socket for each command ──▶ homeServer: home directories in namespaces of its own
+//	caller ── order, and the other end ──▶ stage of the command ◀── copies of the mounts ── homeServer
 //
-// The keeper ends with its caller, whose end of the socket it waits on.
-type keeper struct {
+// The homeServer ends with its caller, whose end of the socket it waits on.
+type homeServer struct {
 	control int // our end
 	child   *process.Child
 	carries bool
@@ -72,12 +72,12 @@ func (w *Walls) hold(h *homes) error {
 		}
 		return fault.New(fault.Down, "no home directory can be made for commands").Because(err)
 	}
-	h.held = &keeper{run.control, child, o.Lives && len(o.Files) > 0}
+	h.held = &homeServer{run.control, child, o.Lives && len(o.Files) > 0}
 	return nil
 }
 
 // ask asks for the home directories of a command, which its stage receives from the file.
-func (h *keeper) ask() (*os.File, error) {
+func (h *homeServer) ask() (*os.File, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func withRights(from, most int) (text string, fds []int, err error) {
 
 // close ends the keeper. One that carries files says when it has carried the last change. It is not awaited, because
 // the kernel takes some 16 ms to end its watch.
-func (h *keeper) close() {
+func (h *homeServer) close() {
 	if !h.carries {
 		_ = unix.Close(h.control)
 		h.child.Wait()
@@ -167,7 +167,7 @@ func hold(o *order) int {
 }
 
 // inhabit puts home directories in place. carried is what goes back and forth between them and the real ones.
-func inhabit(o *order) (carried *carrier, err error) {
+func inhabit(o *order) (carried *fileSync, err error) {
 	if err := overrides(false); err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func inhabit(o *order) (carried *carrier, err error) {
 	if err != nil {
 		return nil, err
 	}
-	list, homes, err := furnish(o)
+	list, homes, err := mountHomes(o)
 	if err != nil {
 		return nil, err
 	}

@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// held remembers that walls of one kind have held on this machine, because a trial takes as long as building them. The
-// next start is as safe: the stage of each agent tries the walls it has built before it starts the agent. What
-// fails there ends that start, and the memory.
-type held struct {
+// triedWalls remembers that walls of one kind have held on this machine, because a trial takes as long as building
+// them. The next start is as safe: the stage of each agent tries the walls it has built before it starts the agent.
+// What fails there ends that start, and the memory.
+type triedWalls struct {
 	file string // of all kinds, a line each
 	kind string // a hash of all that decides whether walls can be built
 }
 
 const heldMost = 64
 
-func heldIn(state string, p AgentPolicy, files []string) held {
+func heldIn(state string, p AgentPolicy, files []string) triedWalls {
 	text := func(path string) string {
 		data, err := os.ReadFile(path)
 		return fmt.Sprint(string(data), err)
@@ -43,22 +43,22 @@ func heldIn(state string, p AgentPolicy, files []string) held {
 		p.Root, p.Write, p.Roots, p.Hidden, p.Homes, p.Places, p.Veiled, p.OwnSettings, files, filepath.Dir(p.Temp),
 	})
 	if err != nil { // none of these can fail to be encoded
-		return held{}
+		return triedWalls{}
 	}
 	sum := sha256.Sum256(data)
-	return held{filepath.Join(state, "agent-walls"), hex.EncodeToString(sum[:])}
+	return triedWalls{filepath.Join(state, "agent-walls"), hex.EncodeToString(sum[:])}
 }
 
 // has reports whether walls of this kind have held.
-func (h held) has() bool { return slices.Contains(h.kinds(), h.kind) }
+func (h triedWalls) has() bool { return slices.Contains(h.kinds(), h.kind) }
 
-func (h held) kinds() []string {
+func (h triedWalls) kinds() []string {
 	data, _ := os.ReadFile(h.file)
 	return strings.Fields(string(data))
 }
 
 // remember keeps that they held. Without it the next start tries again.
-func (h held) remember() {
+func (h triedWalls) remember() {
 	kinds := append(h.kinds(), h.kind)
 	kinds = kinds[max(0, len(kinds)-heldMost):]
 	f, err := os.CreateTemp(filepath.Dir(h.file), ".agent-walls-")
@@ -72,4 +72,4 @@ func (h held) remember() {
 }
 
 // forget ends the memory of all kinds.
-func (h held) forget() { _ = os.Remove(h.file) }
+func (h triedWalls) forget() { _ = os.Remove(h.file) }

@@ -18,9 +18,9 @@ import (
 // file that is mounted cannot be replaced, and what replaces it would be out of sight. So the agent gets a copy in its
 // empty home directory, and each change of either file is carried to the other one.
 //
-//	real directory ── changed ─▶ carrier ─▶ copy of the agent
-//	real directory ◀─ carrier ◀─ changed ── copy of the agent
-type carrier struct {
+//	real directory ── changed ─▶ fileSync ─▶ copy of the agent
+//	real directory ◀─ fileSync ◀─ changed ── copy of the agent
+type fileSync struct {
 	files []*carried
 	watch int       // inotify
 	over  chan bool // closed when the loop has ended
@@ -41,8 +41,8 @@ type carried struct {
 const carriedMost = 64 << 20
 
 // fetch opens the real directories of the files, before others stand in their place.
-func fetch(o *order) (*carrier, error) {
-	c := &carrier{}
+func fetch(o *order) (*fileSync, error) {
+	c := &fileSync{}
 	for _, path := range o.Files {
 		home := filepath.Dir(path)
 		if !slices.Contains(o.Homes, home) {
@@ -66,7 +66,7 @@ func fetch(o *order) (*carrier, error) {
 }
 
 // carry begins to carry.
-func (c *carrier) carry() (*carrier, error) {
+func (c *fileSync) carry() (*fileSync, error) {
 	if len(c.files) == 0 {
 		return nil, nil
 	}
@@ -96,7 +96,7 @@ func (c *carrier) carry() (*carrier, error) {
 }
 
 // loop carries until the end.
-func (c *carrier) loop() {
+func (c *fileSync) loop() {
 	defer close(c.over)
 	block := make([]byte, 64<<10)
 	for {
@@ -117,7 +117,7 @@ func (c *carrier) loop() {
 }
 
 // named reports whether events are about one of the files, or some were lost.
-func (c *carrier) named(events []byte) bool {
+func (c *fileSync) named(events []byte) bool {
 	for len(events) >= unix.SizeofInotifyEvent {
 		mask := binary.NativeEndian.Uint32(events[4:])
 		size := int(binary.NativeEndian.Uint32(events[12:]))
@@ -132,7 +132,7 @@ func (c *carrier) named(events []byte) bool {
 	return false
 }
 
-func (c *carrier) once() {
+func (c *fileSync) once() {
 	for _, f := range c.files {
 		if !f.out() {
 			f.in()
@@ -141,7 +141,7 @@ func (c *carrier) once() {
 }
 
 // close carries what is left.
-func (c *carrier) close() {
+func (c *fileSync) close() {
 	if c == nil {
 		return
 	}

@@ -32,7 +32,7 @@ import (
 // the names is there when the agent begins, all are: an agent that can see a file and not read it takes that for an
 // error. Otherwise only calls that open a file or enter a directory are held, and a name that appears later can be
 // seen, but nothing behind it.
-type veiled struct {
+type hiddenFiles struct {
 	supervisor
 	names    [][]string // the elements of each
 	makes    [][]string
@@ -43,10 +43,10 @@ type veiled struct {
 	ran      []string     // programs, and directories with such, that turned out to be the agent's own
 }
 
-// veil puts this thread behind a filter. If there are names to hide, the filter holds the looks, and veil starts what
-// answers them.
-func veil(o *order) (*veiled, error) {
-	v := &veiled{
+// hideFiles puts this thread behind a filter. If there are names to hide, the filter holds the looks, and hideFiles
+// starts what answers them.
+func hideFiles(o *order) (*hiddenFiles, error) {
+	v := &hiddenFiles{
 		reviewed: o.Reviewed, own: slices.Concat(o.Mine, o.Files, o.Readers), shells: o.Shells,
 	}
 	hides := len(o.Veiled) > 0 && (len(o.Readers) > 0 || o.Trial)
@@ -82,7 +82,7 @@ func veil(o *order) (*veiled, error) {
 }
 
 // anyThere reports whether the agent's program would find one of the names in a directory, or above it.
-func (v *veiled) anyThere(dirs []string) bool {
+func (v *hiddenFiles) anyThere(dirs []string) bool {
 	for _, dir := range dirs {
 		for at := dir; ; at = filepath.Dir(at) {
 			for _, name := range v.names {
@@ -165,7 +165,7 @@ func (p privateCalls) refuse(calls map[uint32][]unix.SockFilter) {
 	}
 }
 
-func (v *veiled) serve(listeners <-chan int, begun chan<- bool) {
+func (v *hiddenFiles) serve(listeners <-chan int, begun chan<- bool) {
 	runtime.LockOSThread()
 	begun <- true
 	<-listeners
@@ -190,7 +190,7 @@ func (v *veiled) serve(listeners <-chan int, begun chan<- bool) {
 }
 
 // hides reports whether a look finds nothing.
-func (v *veiled) hides(r *request, n *notification) bool {
+func (v *hiddenFiles) hides(r *request, n *notification) bool {
 	if d, known := deedOf(n.number, n.args); known && d.act != opensFile {
 		return false // it changes a name or a mode, and is held for the ledger alone
 	}
@@ -222,12 +222,12 @@ func isEmpty(path string) bool {
 
 // mayName is a quick look at the text of a path: whether the last element of a name is in it. What is reviewed is also
 // found from its own directory, and so are the files next to it.
-func (v *veiled) mayName(path string) bool {
+func (v *hiddenFiles) mayName(path string) bool {
 	return len(v.reviewed) > 0 && !filepath.IsAbs(path) || v.hasName(path)
 }
 
 // hasName reports whether the last element of a name is in a text.
-func (v *veiled) hasName(text string) bool {
+func (v *hiddenFiles) hasName(text string) bool {
 	return slices.ContainsFunc(v.names, func(name []string) bool { return strings.Contains(text, name[len(name)-1]) })
 }
 
@@ -245,7 +245,7 @@ func (r *request) lookedFrom(dir int32) (string, error) {
 }
 
 // finds reports whether a path has none of the names in it, or leads to what the agent may find.
-func (v *veiled) finds(path string) bool {
+func (v *hiddenFiles) finds(path string) bool {
 	if rest, is := v.inOwn(path); is && !v.hasName(rest) { // most: its settings have the names of a repository's
 		return true
 	}
@@ -269,7 +269,7 @@ func (v *veiled) finds(path string) bool {
 }
 
 // inOwn reports whether a path lies in what belongs to the agent, and returns what follows.
-func (v *veiled) inOwn(path string) (rest string, is bool) {
+func (v *hiddenFiles) inOwn(path string) (rest string, is bool) {
 	for _, own := range v.own {
 		if rest, is = strings.CutPrefix(path, own); is && (rest == "" || rest[0] == '/') {
 			return rest, true
@@ -279,14 +279,14 @@ func (v *veiled) inOwn(path string) (rest string, is bool) {
 }
 
 // isMade reports whether elements are those of a name that the agent makes, or lead beneath one.
-func (v *veiled) isMade(elements []string) bool {
+func (v *hiddenFiles) isMade(elements []string) bool {
 	return slices.ContainsFunc(v.makes, func(name []string) bool {
 		return len(elements) >= len(name) && slices.Equal(elements[:len(name)], name)
 	})
 }
 
 // isReviewed reports whether a file has the content that a person has reviewed, or such a file lies beneath it.
-func (v *veiled) isReviewed(path string) bool {
+func (v *hiddenFiles) isReviewed(path string) bool {
 	for file, sum := range v.reviewed {
 		if file != path {
 			if pathname.Within(path, file) {
@@ -308,7 +308,7 @@ func (v *veiled) isReviewed(path string) bool {
 // reads reports whether the caller is the agent's own program. What was found in PATH may be a script or a shim that
 // executes the program proper, which no look at files tells. So what the processes execute that were started to be the
 // agent counts too.
-func (v *veiled) reads(r *request) bool {
+func (v *hiddenFiles) reads(r *request) bool {
 	proc, err := r.proc()
 	if err != nil {
 		return true
@@ -321,13 +321,13 @@ func (v *veiled) reads(r *request) bool {
 	return v.isOwn(program)
 }
 
-func (v *veiled) isOwn(program string) bool {
+func (v *hiddenFiles) isOwn(program string) bool {
 	return first(v.own, program) != "" || first(v.ran, program) != ""
 }
 
 // learn notes what the process that was started executes, what shells in its place have started, and the packages that
 // these run. proc is a process beneath them.
-func (v *veiled) learn(proc string) {
+func (v *hiddenFiles) learn(proc string) {
 	above := []string{proc}
 	for main := v.first.Load(); ; {
 		status := above[len(above)-1] + "/status"

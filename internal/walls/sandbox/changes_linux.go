@@ -24,8 +24,8 @@ const (
 	marks
 )
 
-// deed is what a system call asks for. What has two paths has the old one first.
-type deed struct {
+// change is what a system call asks for. What has two paths has the old one first.
+type change struct {
 	act   act
 	dirs  [2]int32
 	paths [2]uint64
@@ -42,7 +42,7 @@ type applying func(r *request, fd int) error
 const here = int32(unix.AT_FDCWD)
 
 // do does what is asked for. It returns errGoOn for what is the kernel's alone.
-func (r *request) do(d deed) error {
+func (r *request) do(d change) error {
 	if d.act == moves {
 		r.moves.Lock()
 		defer r.moves.Unlock()
@@ -108,14 +108,14 @@ func (r *request) do(d deed) error {
 }
 
 // fresh reports whether a name is not there yet and commands cannot make it, see autorun.Policy.
-func (r *request) fresh(s spot) bool { return r.names.isFresh(s.path) && s.kind() == 0 }
+func (r *request) fresh(s resolved) bool { return r.names.isFresh(s.path) && s.kind() == 0 }
 
 // bringsFresh reports whether a move would make such a name, or bring names that a directory has.
-func (r *request) bringsFresh(from, to spot) bool {
+func (r *request) bringsFresh(from, to resolved) bool {
 	return r.fresh(to) || from.kind() == unix.S_IFDIR && r.names.isFreshTree(to.path)
 }
 
-func (r *request) remove(s spot, flags int) error {
+func (r *request) remove(s resolved, flags int) error {
 	switch {
 	case r.names.lock(s.path) && !r.names.protects(s.path):
 		return r.entered(s, func() error { return r.removeLock(s) })
@@ -128,7 +128,7 @@ func (r *request) remove(s spot, flags int) error {
 }
 
 // mayMake returns why a name cannot be made that does not stand for a directory.
-func (r *request) mayMake(s spot) error {
+func (r *request) mayMake(s resolved) error {
 	if !r.names.mayMove(s.path) || r.fresh(s) {
 		return s.refusal(true)
 	}
@@ -142,7 +142,7 @@ func (r *request) mayMake(s spot) error {
 }
 
 // kind returns what is there; 0: nothing.
-func (s spot) kind() uint32 {
+func (s resolved) kind() uint32 {
 	var there unix.Stat_t
 	if unix.Fstatat(s.dir, s.name, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return 0
@@ -151,7 +151,7 @@ func (s spot) kind() uint32 {
 }
 
 // file is the error for a path that ends with a slash where a file is meant.
-func (s spot) file() error {
+func (s resolved) file() error {
 	switch s.kind() {
 	case 0:
 		return unix.ENOENT
@@ -162,7 +162,7 @@ func (s spot) file() error {
 }
 
 // refusal is the error for a protected name: what holds without any protection comes first.
-func (s spot) refusal(makes bool) error {
+func (s resolved) refusal(makes bool) error {
 	switch there := s.kind() != 0; {
 	case makes && there:
 		return unix.EEXIST
@@ -184,7 +184,7 @@ func (r *request) kernels(err error, truncates bool) error {
 const refusedName = unix.EROFS
 
 // dotted is the error of a call for a directory by the name of a dot.
-func dotted(d deed) error {
+func dotted(d change) error {
 	switch {
 	case d.act == makesDirectory || d.act == makesNode:
 		return unix.EEXIST
@@ -197,7 +197,7 @@ func dotted(d deed) error {
 // writing are the flags of a call that a filter holds.
 const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 
-func (r *request) open(d deed) error {
+func (r *request) open(d change) error {
 	flags := int(d.flags)
 	if flags&unix.O_PATH != 0 {
 		return errGoOn
@@ -318,7 +318,7 @@ func (r *request) reopen(number, flags int) error {
 	return r.give(again, flags)
 }
 
-func (r *request) truncate(s spot, size int64) error {
+func (r *request) truncate(s resolved, size int64) error {
 	if s.slash {
 		return s.file()
 	}
@@ -337,19 +337,19 @@ func (r *request) truncate(s spot, size int64) error {
 }
 
 // second follows the new path of a call that has two.
-func (r *request) second(d deed) (spot, error) {
+func (r *request) second(d change) (resolved, error) {
 	path, err := r.text(d.paths[1])
 	if err != nil {
-		return spot{}, err
+		return resolved{}, err
 	}
 	s, err := r.spot(d.dirs[1], path, never)
 	if err == nil && s.own >= 0 {
-		return spot{}, errGoOn
+		return resolved{}, errGoOn
 	}
 	return s, err
 }
 
-func (r *request) symlink(d deed) error {
+func (r *request) symlink(d change) error {
 	target, err := r.text(d.paths[0])
 	if err != nil {
 		return err
@@ -372,7 +372,7 @@ func (r *request) symlink(d deed) error {
 }
 
 // link gives a file a second name. That of a protected file would be a way to change it.
-func (r *request) link(d deed) error {
+func (r *request) link(d change) error {
 	to, err := r.second(d)
 	if err != nil {
 		return err // Landlock refuses a new name outside for a file inside
@@ -382,7 +382,7 @@ func (r *request) link(d deed) error {
 	if err != nil {
 		return err
 	}
-	from := spot{dir: -1, own: int(d.dirs[0])}
+	from := resolved{dir: -1, own: int(d.dirs[0])}
 	if path != "" || d.flags&unix.AT_EMPTY_PATH == 0 {
 		if from, err = r.spot(d.dirs[0], path, followed(d.flags&unix.AT_SYMLINK_FOLLOW != 0 ||
 			strings.HasSuffix(path, "/"))); err != nil {
@@ -432,7 +432,7 @@ func elsewhere(err error) error {
 	return err
 }
 
-func (r *request) move(d deed) error {
+func (r *request) move(d change) error {
 	path, err := r.text(d.paths[0])
 	if err != nil {
 		return err

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// furnished are home directories under construction in a stage, as mounts that are still writable.
-type furnished []int
+// homeMounts are home directories under construction in a stage, as mounts that are still writable.
+type homeMounts []int
 
-// furnish makes empty home directories, and copies what is mounted there.
-func furnish(o *order) (list []placed, homes furnished, err error) {
+// mountHomes makes empty home directories, and copies what is mounted there.
+func mountHomes(o *order) (list []placed, homes homeMounts, err error) {
 	add := func(fd int, to string, attrs uint64, optional bool) {
 		list = append(list, placed{to, fd, attrs | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, optional})
 	}
@@ -84,7 +84,7 @@ func (o *order) owns(path string) bool {
 }
 
 // close makes the home directories read-only, now that everything in them is in its place.
-func (f furnished) close() error {
+func (f homeMounts) close() error {
 	for _, fd := range f {
 		readOnly := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 		if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &readOnly); err != nil {

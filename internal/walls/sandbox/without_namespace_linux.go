@@ -17,8 +17,8 @@ const (
 	listenerFile = 5 // where that process hands it over
 )
 
-// beside starts the process of the command, and supervises it from outside.
-func beside(o order, env []string, signals chan os.Signal) int {
+// superviseOutside starts the process of the command, and supervises it from outside.
+func superviseOutside(o order, env []string, signals chan os.Signal) int {
 	o.Env = env
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

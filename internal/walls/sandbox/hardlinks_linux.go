@@ -14,7 +14,7 @@ func (r *request) openOnly(dir int, name string, flags int, mode uint32) (int, e
 	later := empties && (access == unix.O_WRONLY || access == unix.O_RDWR)
 	if later {
 		flags &^= unix.O_TRUNC
-	} else if empties && r.isTwin(spot{dir: dir, name: name}) {
+	} else if empties && r.isTwin(resolved{dir: dir, name: name}) {
 		return -1, refusedName
 	}
 	fd, err := unix.Openat(dir, name, flags, mode)
@@ -38,7 +38,7 @@ func (r *request) openOnly(dir int, name string, flags int, mode uint32) (int, e
 // isTwin reports whether what is at a spot is a protected file under a second name, by a hard link that was there
 // before. Few files have more than one name, so that this hardly ever looks at more than that. Then it looks at all
 // that is protected, however much that is: what it left out could be written.
-func (r *request) isTwin(s spot) bool {
+func (r *request) isTwin(s resolved) bool {
 	var there unix.Stat_t
 	if unix.Fstatat(s.dir, s.name, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
