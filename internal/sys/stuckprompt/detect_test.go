@@ -102,7 +102,8 @@ func TestDetect(t *testing.T) {
 		{"a protocol, and words", stuckprompt.Program{Speaks: stuckprompt.Driven}, json + yesNo, yesNo, ""},
 		{"records, and words", stuckprompt.Program{Speaks: stuckprompt.Records}, yesNo, "Password: ", ""},
 		{
-			"records, and rest", stuckprompt.Program{Speaks: stuckprompt.Records, Wait: stuckprompt.Resting},
+			"records, and rest",
+			stuckprompt.Program{Speaks: stuckprompt.Records, Wait: stuckprompt.Resting},
 			yesNo, yesNo, "",
 		},
 		{"records, and an end", stuckprompt.Program{Speaks: stuckprompt.Records, Exited: true}, yesNo, asks, ""},
