@@ -245,10 +245,19 @@ func (o Options) addDirectories(files *workspace.Dir) error {
 		}
 	}
 	for _, root := range roots {
-		root.Withhold(policy.Credentials(o.Agents, o.Home), o.Agents.Protected())
+		root.Withhold(credentialsFrom(root.Path(), policy.Credentials(o.Agents, o.Home)), o.Agents.Protected())
 		root.Restrict(o.unreadable(files, root, guard.Deny), o.unreadable(files, root, guard.Ask))
 	}
 	return nil
+}
+
+// credentialsFrom returns the places of credentials, seen from a workspace. A rehearsal has its workspace in the state
+// directory of this program, which is such a place for all others.
+func credentialsFrom(root string, places []string) []string {
+	return slices.DeleteFunc(places, func(place string) bool {
+		return filepath.Base(place) == "omniagent" &&
+			pathname.Within(filepath.Join(pathname.Real(place), "rehearsal"), pathname.Real(root))
+	})
 }
 
 // unreadable returns the names that rules protect from reading. A search needs them, because its call names only a

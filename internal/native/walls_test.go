@@ -1,6 +1,8 @@
 package native
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"omniagent/internal/kit/setting"
@@ -54,5 +56,19 @@ func TestWallsThatCannotBeBuilt(t *testing.T) {
 	o.Network = "on"
 	if o.stricter(kept.State().Confinement); o.Network != "off" || kept.State().Network != "on" {
 		t.Errorf("%q, on record %+v", o.Network, kept.State().Confinement)
+	}
+}
+
+// TestARehearsalMayWrite: the workspace of a rehearsal lies among the files of this program, which no other may be in.
+func TestARehearsalMayWrite(t *testing.T) {
+	state := filepath.Join(t.TempDir(), ".local/state/omniagent")
+	for dir, want := range map[string]int{"rehearsal/a/work": 1, "runs/a": 2, "rehearsals": 2, "../rehearsal": 2} {
+		root := filepath.Join(state, dir)
+		if err := os.MkdirAll(root, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if got := credentialsFrom(root, []string{state, "/home/a/.ssh"}); len(got) != want {
+			t.Errorf("%s: %v", dir, got)
+		}
 	}
 }

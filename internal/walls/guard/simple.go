@@ -205,9 +205,9 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 	}
 }
 
-// connects denies a connection that bash itself opens.
+// connects asks about a connection that bash itself opens.
 func (p *piece) connects() {
-	p.say(Deny, "it opens a connection")
+	p.say(Ask, "it opens a connection")
 	p.reaches(network, NeedsNetwork)
 }
 
