@@ -75,6 +75,40 @@ func TestAskedInPlace(t *testing.T) {
 	p.nothing()
 }
 
+// TestSeveralAskedInPlace: the questions of a form are asked one after the other, and their answers reach the agent; a
+// text that is given later answers them all.
+func TestSeveralAskedInPlace(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.put("script.json", `[{"write":{"path":"a.txt","content":"a"}},{"call":{"name":"AskUserQuestion","input":
+		{"questions":[{"question":"Which?","header":"db","multiSelect":true,"options":[{"label":"Postgres",
+		"description":"a server"},{"label":"SQLite","description":"a file"}]},{"question":"Name?","header":"n",
+		"options":[{"label":"one","description":""},{"label":"two","description":""}],"multiSelect":false}]}}},
+		{"say":"They: ${result}${input}"}]`)
+	rehearse := []string{"run", "--rehearse", "--auto-edit", "--script", "script.json", "-p", "the task"}
+	shown, code := p.atTerminal([][2]string{{"\n> ", "1,2\r"}, {"\n> ", "2\r"}}, rehearse...)
+	for _, words := range []string{
+		"  2  SQLite: a file\nType numbers with commas", "Which?\n-> Postgres, SQLite\nName?\n-> two",
+	} {
+		if code != 0 || !strings.Contains(shown, words) {
+			t.Errorf("%d, without %q: %s", code, words, shown)
+		}
+	}
+	if out, err := p.command("runs", "show", p.newest()).Output(); !strings.Contains(string(out),
+		`"answer":"Which? Postgres, SQLite\nName? two"`) {
+		t.Errorf("what was answered is not on record: %v %s", err, out)
+	}
+	shown, code = p.atTerminal([][2]string{{"\n> ", "1\r"}, {"? Name?", "\r"}}, rehearse...)
+	if code != 4 || !strings.Contains(shown, "hint: omniagent answer run-") {
+		t.Errorf("%d: %s", code, shown)
+	}
+	b := p.call("answer", "SQLite and two")
+	if b.is(t, 0, "succeeded", "done_unchanged"); !strings.Contains(b.Data.Text.Value, "Answer: SQLite and two") {
+		t.Errorf("%s", b)
+	}
+	p.nothing()
+}
+
 // TestTerminalCloses: a run whose terminal closes is cancelled, however many signals come of that.
 func TestTerminalCloses(t *testing.T) {
 	t.Parallel()

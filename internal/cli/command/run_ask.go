@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/launch"
@@ -68,36 +69,24 @@ func (a *asker) ask(ctx context.Context, q run.Question) (answer run.Answer, ok 
 	if a.left {
 		return answer, false
 	}
-	terminal.Forget(a.c.Host.Stdin) // what was typed before answers nothing
-	tellQuestion(a.c, q)
-	for {
-		line, err := a.c.Line(ctx, "> ")
-		line = strings.TrimSpace(line)
-		if err != nil { // Ctrl-D, or the terminal is closed, which a signal says too
-			select {
-			case <-ctx.Done():
-			case <-time.After(hangUpTakes):
+	if q.Tool == "" {
+		answers := map[string]string{}
+		for _, part := range q.Parts() {
+			if answers[part.Question], ok = a.words(ctx, part); !ok {
+				return answer, false
 			}
 		}
-		if err != nil || line == "" {
-			a.left = true
+		return q.Filled(answers), true
+	}
+	terminal.Forget(a.c.Host.Stdin) // what was typed before answers nothing
+	tellCall(a.c, q)
+	for {
+		line, ok := a.line(ctx)
+		if !ok {
 			return answer, false
 		}
-		answer = run.Answer{Text: line, At: time.Now().UTC(), By: os.Getpid()}
-		if q.Tool == "" {
-			n, err := strconv.Atoi(line)
-			switch most := len(q.Options); {
-			case err != nil || most == 0:
-				return answer, true
-			case n > 0 && n <= most:
-				answer.Text = q.Options[n-1]
-				return answer, true
-			}
-			a.c.Say(fmt.Sprintf("There is no %d: type 1 to %d, or the answer in words.", n, len(q.Options)))
-			continue
-		}
 		word, rest, _ := strings.Cut(line, " ")
-		answer.Text = strings.TrimSpace(rest)
+		answer = run.Answer{Text: strings.TrimSpace(rest), At: time.Now().UTC(), By: os.Getpid()}
 		switch {
 		case slices.Contains([]string{"y", "yes"}, strings.ToLower(word)) && answer.Text == "":
 			answer.Option = run.Approve
@@ -110,21 +99,53 @@ func (a *asker) ask(ctx context.Context, q run.Question) (answer run.Answer, ok 
 	}
 }
 
-// tellQuestion prints a question. Its words stand last above the keys, so that no long input can hide them, and what
-// the agent wrote can move nothing on the screen.
-func tellQuestion(c *contract.Call, q run.Question) {
+// words asks for an answer in words. What the agent wrote can move nothing on the screen.
+func (a *asker) words(ctx context.Context, q event.FormQuestion) (answer string, ok bool) {
+	terminal.Forget(a.c.Host.Stdin)
+	a.c.Say("? " + text.Visible(strings.TrimSpace(q.Question)))
+	for i, o := range q.Options {
+		a.c.Say(fmt.Sprintf("  %d  %s", i+1, o.Shown()))
+	}
+	how := "Type the answer."
+	if q.Several {
+		how = "Type numbers with commas, or the answer."
+	}
+	a.c.Say(how + " Enter alone: later, with omniagent answer")
+	for {
+		line, ok := a.line(ctx)
+		if !ok {
+			return "", false
+		}
+		n, err := strconv.Atoi(line)
+		if err != nil || n > 0 && n <= len(q.Options) || len(q.Options) == 0 {
+			return q.Chosen(line), true
+		}
+		a.c.Say(fmt.Sprintf("There is no %d: type 1 to %d, or the answer in words.", n, len(q.Options)))
+	}
+}
+
+// line reads what the person types. ok is false where the question is left open.
+func (a *asker) line(ctx context.Context) (line string, ok bool) {
+	line, err := a.c.Line(ctx, "> ")
+	if err != nil { // Ctrl-D, or the terminal is closed, which a signal says too
+		select {
+		case <-ctx.Done():
+		case <-time.After(hangUpTakes):
+		}
+	}
+	line = strings.TrimSpace(line)
+	a.left = err != nil || line == ""
+	return line, !a.left
+}
+
+// tellCall asks whether a tool may run. The words of the question stand last above the keys, so that no long input can
+// hide them, and what the agent wrote can move nothing on the screen.
+func tellCall(c *contract.Call, q run.Question) {
 	if !strings.Contains(q.Text, q.Input) {
 		c.Say("  " + q.Tool + " " + strings.ReplaceAll(text.Visible(q.Input), "\n", "\n  "))
 	}
 	c.Say("? " + text.Visible(strings.TrimSpace(q.Text)))
-	if q.Tool != "" {
-		c.Say("y yes   n no   Enter alone: later, with omniagent answer")
-		return
-	}
-	for i, o := range q.Options {
-		c.Say(fmt.Sprintf("  %d  %s", i+1, text.OneLine(o, 200)))
-	}
-	c.Say("Type the answer. Enter alone: later, with omniagent answer")
+	c.Say("y yes   n no   Enter alone: later, with omniagent answer")
 }
 
 // offerVariables asks whether the variables that an agent lacked are passed on from now on.

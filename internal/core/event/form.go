@@ -2,6 +2,8 @@ package event
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"omniagent/internal/kit/text"
 )
@@ -26,6 +28,34 @@ type FormQuestion struct {
 type FormOption struct {
 	Label       string `json:"label"`
 	Description string `json:"description"`
+}
+
+// Shown returns an option in one line, as a person sees it.
+func (o FormOption) Shown() string {
+	line := text.OneLine(text.Decided(o.Label), longestOption)
+	if o.Description != "" {
+		line += ": " + text.OneLine(text.Decided(o.Description), longestOption)
+	}
+	return line
+}
+
+// longestOption limits what is shown of an option, in characters.
+const longestOption = 300
+
+// Chosen returns the labels of the options that words name by number, or the words.
+func (q FormQuestion) Chosen(words string) string {
+	var labels []string
+	for part := range strings.SplitSeq(words, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 1 || n > len(q.Options) {
+			return words
+		}
+		labels = append(labels, q.Options[n-1].Label)
+	}
+	if len(labels) > 1 && !q.Several {
+		return words
+	}
+	return strings.Join(labels, ", ")
 }
 
 // FormOf returns a question as a form.

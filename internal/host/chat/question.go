@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -232,7 +231,7 @@ func (c *Chat) form(q *event.Ask, send func(context.Context, event.Reply) error)
 				c.decline(q, "skipped", "")
 				return send(ctx, event.Reply{Option: event.Deny})
 			}
-			answers[ask.Question] = chosen(ask, words)
+			answers[ask.Question] = ask.Chosen(words)
 			if i+1 < len(form.Questions) {
 				c.ask(step(i + 1))
 				return nil
@@ -251,35 +250,12 @@ func (c *Chat) form(q *event.Ask, send func(context.Context, event.Reply) error)
 	return step(0)
 }
 
-// longestOption limits what is shown of an option, in characters.
-const longestOption = 300
-
 func options(q event.FormQuestion) string {
 	var b strings.Builder
 	for i, o := range q.Options {
-		fmt.Fprintf(&b, "%d. %s", i+1, text.OneLine(text.Decided(o.Label), longestOption))
-		if o.Description != "" {
-			b.WriteString(": " + text.OneLine(text.Decided(o.Description), longestOption))
-		}
-		b.WriteByte('\n')
+		fmt.Fprintf(&b, "%d. %s\n", i+1, o.Shown())
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// chosen returns the labels of the options that words name by number, or the words.
-func chosen(q event.FormQuestion, words string) string {
-	var labels []string
-	for _, part := range strings.Split(words, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(part))
-		if err != nil || n < 1 || n > len(q.Options) {
-			return words
-		}
-		labels = append(labels, q.Options[n-1].Label)
-	}
-	if len(labels) > 1 && !q.Several {
-		return words
-	}
-	return strings.Join(labels, ", ")
 }
 
 // changeOf returns how a call changes a file, where its input says so; else nil.

@@ -186,7 +186,7 @@ func (c *Chat) choose(ctx context.Context, all []Session) {
 		Items: items,
 		answer: func(_ context.Context, words string) error {
 			if words != "" {
-				c.resume(ctx, chosen(shown, words))
+				c.resume(ctx, shown.Chosen(words))
 			}
 			return nil
 		},

@@ -76,7 +76,7 @@ type Script struct {
 func (s *Script) Answered(n int) *Script {
 	rest := &Script{toolless: s.toolless}
 	for _, one := range s.steps {
-		if one.do == ask && n > 0 {
+		if one.asks() && n > 0 {
 			n--
 			continue
 		}
@@ -90,12 +90,17 @@ func (s *Script) Answered(n int) *Script {
 func (s *Script) After(questions int) *Script {
 	rest := &Script{steps: s.steps, toolless: s.toolless}
 	for i, one := range s.steps {
-		if one.do == ask && questions > 0 {
+		if one.asks() && questions > 0 {
 			questions--
 			rest.steps = s.steps[i+1:]
 		}
 	}
 	return rest
+}
+
+// asks reports whether a step asks the user.
+func (st step) asks() bool {
+	return st.do == ask || st.do == invoke && slices.Contains(names(ask), st.text)
 }
 
 // action is what a step does.

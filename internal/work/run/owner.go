@@ -317,8 +317,8 @@ func (o *Owner) replied(reply event.Reply, by int) {
 				Text: reply.Text, Secret: reply.Secret, Option: reply.Option, At: time.Now().UTC(),
 				By: cmp.Or(by, os.Getpid()),
 			}
-			if said := event.AnswersIn(reply.Input)[q.Text]; q.Form != nil && said != "" {
-				a.Text, a.Option = said, "" // its option says only that the form is filled
+			if q.Form != nil && a.Option == event.Allow { // it says only that the form is filled
+				a.Text, a.Option = cmp.Or(q.together(event.AnswersIn(reply.Input)), a.Text), ""
 			}
 			q.Answer = &a
 			q.Made = q.decision() == Approve // the agent waits for it

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -33,10 +34,41 @@ func questionOf(ask event.Ask) Question {
 	}
 	q.Options = ask.Options
 	var form event.Form
-	if ask.Form && ask.Tool != nil && json.Unmarshal(ask.Tool.Input, &form) == nil && len(form.Questions) == 1 {
-		q.Text, q.Form = cmp.Or(form.Questions[0].Question, q.Text), ask.Tool.Input
+	if ask.Form && ask.Tool != nil && json.Unmarshal(ask.Tool.Input, &form) == nil && len(form.Questions) > 0 {
+		if q.Form = ask.Tool.Input; len(form.Questions) == 1 {
+			q.Text = cmp.Or(form.Questions[0].Question, q.Text)
+		}
 	}
 	return q
+}
+
+// Parts returns what is asked, one by one: the questions of a form, or the question itself.
+func (q Question) Parts() []event.FormQuestion {
+	var form event.Form
+	if json.Unmarshal(q.Form, &form) != nil || len(form.Questions) == 0 {
+		form = event.FormOf(event.Ask{Text: q.Text, Options: q.Options})
+	}
+	return form.Questions
+}
+
+// together returns the answers to the parts of a question as one text, or "" if there are none.
+func (q Question) together(answers map[string]string) string {
+	parts := q.Parts()
+	if len(parts) == 1 {
+		return answers[parts[0].Question]
+	}
+	var lines []string
+	for _, part := range parts {
+		if said := answers[part.Question]; said != "" {
+			lines = append(lines, part.Question+" "+said)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Filled returns the answer that consists of the answers to the parts of a question, by their texts.
+func (q Question) Filled(answers map[string]string) Answer {
+	return Answer{Text: q.together(answers), parts: answers, At: time.Now().UTC(), By: os.Getpid()}
 }
 
 // PersonOf makes the Person of an Owner of what asks a person a question of the run.
@@ -187,9 +219,13 @@ func (q Question) reply(a Answer) event.Reply {
 	reply := event.Reply{Question: q.ID, Option: a.Option, Text: a.Text, Secret: a.Secret}
 	switch {
 	case a.Option != "":
+	case q.Form != nil && a.parts == nil && len(q.Parts()) > 1:
+		reply.Option = event.Allow // one text answers them all
 	case q.Form != nil:
-		reply.Option, reply.Text = event.Allow, ""
-		reply.Input = event.Filled(q.Form, map[string]string{q.Text: a.Text})
+		if a.parts == nil {
+			a.parts = map[string]string{q.Text: a.Text}
+		}
+		reply.Option, reply.Text, reply.Input = event.Allow, "", event.Filled(q.Form, a.parts)
 	case slices.Contains(q.Options, a.Text):
 		reply.Option, reply.Text = a.Text, ""
 	}

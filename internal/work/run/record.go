@@ -160,6 +160,8 @@ type Answer struct {
 	Secret bool      `json:"secret,omitempty"`
 	At     time.Time `json:"at"`
 	By     int       `json:"by"` // the process that sent it
+
+	parts map[string]string // the text, by the parts of the question; nil if it was given as a whole
 }
 
 // Open returns the questions without an answer.
