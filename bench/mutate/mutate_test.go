@@ -25,7 +25,7 @@ func TestTheTableIsOfThisTree(t *testing.T) {
 // TestLimits: the limits of a room are found and changed.
 func TestLimits(t *testing.T) {
 	t.Chdir("../..")
-	all, err := limits("host/delegate")
+	all, err := limits("host/mcp")
 	if err != nil || len(all) < 4 {
 		t.Fatalf("%v, %v", all, err)
 	}
