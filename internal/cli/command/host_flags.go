@@ -46,11 +46,27 @@ func addedDirs(c *contract.Call) (dirs []string) {
 // hostParams returns the flags of every command that runs an agent for another side: permissions and time limits. more
 // are further values of --permission-mode.
 func hostParams(more ...string) []contract.Param {
-	return []contract.Param{
-		{
-			Name: "approval", Kind: contract.Enum, Enum: approvalWords(), Also: setting.Elsewhere(),
-			Help: "what runs without asking",
+	return append(approvalParams(more...),
+		timeoutParam("time limit of a turn"),
+		contract.Param{
+			Name: "connect-timeout", Kind: contract.Duration, Default: "60s",
+			Help: "until an agent prints something; native: native.first_byte",
 		},
+		undoParam(),
+	)
+}
+
+func approvalParam() contract.Param {
+	return contract.Param{
+		Name: "approval", Kind: contract.Enum, Enum: approvalWords(), Also: setting.Elsewhere(),
+		Help: "what runs without asking",
+	}
+}
+
+// approvalParams returns the flags that say what runs unasked, with more words for --permission-mode.
+func approvalParams(more ...string) []contract.Param {
+	return []contract.Param{
+		approvalParam(),
 		{
 			Name: "permission-mode", Kind: contract.Enum, Enum: append(hostWords(), more...),
 			Also: setting.Elsewhere(), Help: "the same",
@@ -58,12 +74,6 @@ func hostParams(more ...string) []contract.Param {
 		{Name: "auto-edit", Kind: contract.Bool, Help: "as --approval auto-edit"},
 		{Name: "yolo", Kind: contract.Bool, Help: "as --approval yolo"},
 		{Name: "read-only", Kind: contract.Bool, Help: "as --approval plan"},
-		timeoutParam("time limit of a turn"),
-		{
-			Name: "connect-timeout", Kind: contract.Duration, Default: "60s",
-			Help: "until an agent prints something; native: native.first_byte",
-		},
-		undoParam(),
 	}
 }
 

@@ -99,7 +99,7 @@ func (p Parts) review() *contract.Command {
 			},
 			{Name: "look-at", Kind: contract.Text, MaxLen: 4096, Help: "what matters most"},
 			{Name: "sarif", Kind: contract.File, Help: "file to write as SARIF 2.1.0"},
-		}, runApproval()[0]), append(runStart()[:2], rehearsalParams()...)...),
+		}, approvalParam()), append(modelParams(), rehearsalParams()...)...),
 		Rules: runRehearsal(),
 		Stdin: &contract.Stdin{Format: "diff", Lines: true},
 		Exits: []contract.Exit{

@@ -58,7 +58,7 @@ func (p Parts) run() *contract.Command {
 				Name: "wait-quota", Kind: contract.Bool, Help: "wait until a limit of the service is lifted",
 			},
 			idleParam("longest silence of the agent; default: run.idle_timeout"),
-		}, slices.Concat(rehearsalParams(), runForks(), runApproval())...), runStart()...),
+		}, slices.Concat(rehearsalParams(), runForks(), approvalParams())...), runStart()...),
 		Rules: append(runRehearsal(), []contract.Rule{
 			{If: "race", Not: []string{"agent", "detach", "batch", "parallel"}},
 			{If: "batch", Not: []string{"task", "detach"}},
@@ -110,16 +110,16 @@ func runForks() []contract.Param {
 	}
 }
 
-// runApproval returns the flags that say what runs unasked.
-func runApproval() []contract.Param { return hostParams()[:5] }
-
 // runStart returns the flags that say how the agent is started.
 func runStart() []contract.Param {
+	return append(modelParams(), sandboxParam(), undoParam())
+}
+
+// modelParams returns the flags that say where the native agent's model is.
+func modelParams() []contract.Param {
 	return []contract.Param{
 		{Name: "provider", Short: "P", Kind: contract.Name, Help: "model API of the native agent"},
 		{Name: "api-base", Kind: contract.Name, Value: "URL", Help: "address of that API"},
-		sandboxParam(),
-		undoParam(),
 	}
 }
 

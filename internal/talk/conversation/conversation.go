@@ -267,8 +267,8 @@ func (c *Conversation) Abilities() agent.Abilities {
 // Done is closed when the conversation is over: it was closed, or its journal cannot be written.
 func (c *Conversation) Done() <-chan struct{} { return c.done }
 
-// Events reads the conversation, beginning after record number from; 0 reads all. To read only what comes from now on,
-// pass Last.
+// Events reads the conversation, beginning with record number from; 1 reads all. To read only what comes from now on,
+// pass Last() + 1.
 func (c *Conversation) Events(from int64) *Events { return &Events{c.o.Journal.Reader(from)} }
 
 // Opened is the number of the last record before the conversation was opened. A reader that begins after it sees
