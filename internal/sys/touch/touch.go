@@ -118,27 +118,27 @@ func (l *Log) Unseen(why string) {
 }
 
 // Wrote implements sandbox.Watcher.
-func (l *Log) Wrote(path string, before workspace.Status, begun bool) {
+func (l *Log) Wrote(path string, before workspace.Status, began time.Time) {
 	if l.above != nil {
-		l.above.Wrote(path, before, begun)
+		l.above.Wrote(path, before, began)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.windows {
-		w.wrote(path, before)
+		w.wrote(path, before, began)
 	}
-	l.expect(path, before, begun)
+	l.expect(path, before, !began.IsZero())
 }
 
 // Moved implements sandbox.Watcher.
-func (l *Log) Moved(from, to string, is, before workspace.Status, begun bool) {
+func (l *Log) Moved(from, to string, is, before workspace.Status, began time.Time) {
 	if l.above != nil {
-		l.above.Moved(from, to, is, before, begun)
+		l.above.Moved(from, to, is, before, began)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.windows {
-		w.moved(from, to, is, before)
+		w.moved(from, to, is, before, began)
 	}
 	delete(l.open, from)
 	if is.Mode.IsDir() {
@@ -149,7 +149,7 @@ func (l *Log) Moved(from, to string, is, before workspace.Status, begun bool) {
 			}
 		}
 	}
-	l.expect(to, before, begun)
+	l.expect(to, before, !began.IsZero())
 }
 
 // Put says what one of the agent's own tools has made of a path.
@@ -160,7 +160,7 @@ func (l *Log) Put(path string, before, after workspace.Status) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.windows {
-		w.wrote(path, before)
+		w.wrote(path, before, time.Time{})
 		w.settled(path, after, time.Now())
 	}
 }
@@ -209,8 +209,8 @@ type origin struct {
 
 type move struct{ from, to string }
 
-// wrote needs the lock of the log.
-func (w *Window) wrote(path string, before workspace.Status) *trace {
+// wrote needs the lock of the log. What was seen at the path when the call had begun may be what that has made of it.
+func (w *Window) wrote(path string, before workspace.Status, began time.Time) *trace {
 	t := w.paths[path]
 	switch {
 	case t == nil:
@@ -219,7 +219,7 @@ func (w *Window) wrote(path string, before workspace.Status) *trace {
 			t.origin, t.vague = &origin{path: from, before: before}, true
 		}
 		w.paths[path] = t
-	case !t.at.IsZero() && !unchanged(t.after, before, t.at):
+	case !t.at.IsZero() && (began.IsZero() || t.at.Before(began)) && !unchanged(t.after, before, t.at):
 		t.mixed = true
 	}
 	t.at = time.Time{}
@@ -234,8 +234,8 @@ func (w *Window) settled(path string, after workspace.Status, at time.Time) {
 }
 
 // moved needs the lock of the log.
-func (w *Window) moved(from, to string, is, before workspace.Status) {
-	source, target := w.wrote(from, is), w.wrote(to, before)
+func (w *Window) moved(from, to string, is, before workspace.Status, began time.Time) {
+	source, target := w.wrote(from, is, began), w.wrote(to, before, began)
 	target.inherit(from, source)
 	if !is.Mode.IsDir() {
 		return

@@ -84,7 +84,7 @@ func (s *scene) agent(name, text string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.log.Wrote(s.at(name), was, true)
+	s.log.Wrote(s.at(name), was, time.Now())
 	_, _ = f.WriteString(text)
 	_ = f.Close()
 	s.window.CatchUp()
@@ -127,12 +127,28 @@ func TestAFileOpenFromBeforeCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.log.Wrote(s.at("log"), s.status("log"), true)
+	s.log.Wrote(s.at("log"), s.status("log"), time.Now())
 	s.window.Close()
 	s.window = s.log.Open()
 	_, _ = f.WriteString("more")
 	_ = f.Close()
 	s.judge("log", touch.Agent)
+}
+
+// TestWhatIsSeenWhileACallIsMadeIsTheAgents: the supervisor moves what the agent has just written, as git moves
+// index.lock to index, and the file is looked for before the entry of that is read.
+func TestWhatIsSeenWhileACallIsMadeIsTheAgents(t *testing.T) {
+	s := newScene(t)
+	began := time.Now()
+	s.write("index.lock", "agent")
+	is, moves := s.status("index.lock"), time.Now()
+	if err := os.Rename(s.at("index.lock"), s.at("index")); err != nil {
+		t.Fatal(err)
+	}
+	s.log.Wrote(s.at("index.lock"), workspace.Status{}, began)
+	s.window.CatchUp() // nothing is there any more
+	s.log.Moved(s.at("index.lock"), s.at("index"), is, workspace.Status{}, moves)
+	s.judge("index", touch.Agent)
 }
 
 // TestWhatIsMovedKeepsItsOwner moves a directory in which somebody else has written.
@@ -144,7 +160,7 @@ func TestWhatIsMovedKeepsItsOwner(t *testing.T) {
 	if err := os.Rename(s.at("d"), s.at("e")); err != nil {
 		t.Fatal(err)
 	}
-	s.log.Moved(s.at("d"), s.at("e"), is, workspace.Status{}, true)
+	s.log.Moved(s.at("d"), s.at("e"), is, workspace.Status{}, time.Now())
 	s.judge("e/whole", touch.Agent)
 	s.judge("d/whole", touch.Agent)
 	s.judge("e/theirs", touch.Perhaps)

@@ -199,7 +199,7 @@ func (r *request) mark(d change) error {
 	if err := d.apply(r, fd); err != nil {
 		return err
 	}
-	r.ledger.add(entryWrote, path, "", &s, &unix.Stat_t{})
+	r.ledger.add(entryWrote, r.began, path, "", &s, &unix.Stat_t{})
 	return nil
 }
 
@@ -212,7 +212,7 @@ func (r *request) seeMark(d change) {
 	defer unix.Close(fd)
 	var s unix.Stat_t
 	if unix.Fstat(fd, &s) == nil && r.inside(path) {
-		r.ledger.add(entryWrites, path, "", &s, &unix.Stat_t{})
+		r.ledger.add(entryWrote, r.began, path, "", &s, &unix.Stat_t{})
 	}
 }
 

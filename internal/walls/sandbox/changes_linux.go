@@ -262,7 +262,7 @@ func (r *request) open(d change) error {
 		return err
 	}
 	if s.name != "." { // else it is a file without a name
-		r.ledger.add(entryWrote, s.path, "", &was, &unix.Stat_t{})
+		r.ledger.add(entryWrote, r.began, s.path, "", &was, &unix.Stat_t{})
 	}
 	if how&unix.O_NONBLOCK == 0 {
 		return r.hand(fd, flags)
@@ -314,7 +314,7 @@ func (r *request) reopen(number, flags int) error {
 	if err != nil {
 		return err
 	}
-	r.ledger.add(entryWrote, path, "", &there, &unix.Stat_t{})
+	r.ledger.add(entryWrote, r.began, path, "", &there, &unix.Stat_t{})
 	return r.give(again, flags)
 }
 

@@ -14,7 +14,9 @@ import (
 // A ledger is the pipe through which a supervisor reports to a Watcher outside which paths are written. Each entry is
 // written at once:
 //
-//	kind, what was there, what is there (for a move), length of the path, path, length of the new path, new path
+//	kind, begin, what was there, what is there (for a move), length of path, path, length of new path, new path
+//
+// The begin is when the supervisor began to make the call; 0: the kernel makes it when the entry is written.
 type ledger struct {
 	mu   sync.Mutex
 	to   int
@@ -24,11 +26,9 @@ type ledger struct {
 // The kinds of entries.
 const (
 	entryWrote   = 'w'
-	entryWrites  = 'W' // the kernel makes the call when the entry is written
 	entryMoved   = 'm'
-	entryMoves   = 'M'
 	entryUnseen  = 'x'
-	entryHead    = 1 + 2*statusSize + 4
+	entryHead    = 1 + 8 + 2*statusSize + 4
 	statusSize   = 5 * 8
 	longestEntry = entryHead + 2*unix.PathMax
 )
@@ -42,13 +42,17 @@ func (o *order) openLedger() *ledger {
 }
 
 // add writes an entry. It waits for the reader, and drops the entry if the reader is gone.
-func (l *ledger) add(kind byte, path, to string, was, is *unix.Stat_t) {
+func (l *ledger) add(kind byte, began time.Time, path, to string, was, is *unix.Stat_t) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	text := append(l.text[:0], kind)
+	at := int64(0)
+	if !began.IsZero() {
+		at = began.UnixNano()
+	}
+	text := binary.LittleEndian.AppendUint64(append(l.text[:0], kind), uint64(at))
 	text = appendStatus(appendStatus(text, was), is)
 	text = binary.LittleEndian.AppendUint16(text, uint16(len(path)))
 	text = append(text, path...)
@@ -94,7 +98,7 @@ func (r *request) entered(s resolved, act func() error) error {
 	was := r.look(s)
 	err := act()
 	if err == nil {
-		r.ledger.add(entryWrote, s.path, "", &was, &unix.Stat_t{})
+		r.ledger.add(entryWrote, r.began, s.path, "", &was, &unix.Stat_t{})
 	}
 	return err
 }
@@ -104,7 +108,7 @@ func (r *request) enteredMove(from, to resolved, act func() error) error {
 	is, was := r.look(from), r.look(to)
 	err := act()
 	if err == nil {
-		r.ledger.add(entryMoved, from.path, to.path, &was, &is)
+		r.ledger.add(entryMoved, r.began, from.path, to.path, &was, &is)
 	}
 	return err
 }
@@ -199,10 +203,10 @@ func (l *readLedger) take(text []byte) {
 		}
 		text = text[size:]
 		switch e.kind {
-		case entryWrote, entryWrites:
-			l.watcher.Wrote(e.path, e.was, e.kind == entryWrote)
-		case entryMoved, entryMoves:
-			l.watcher.Moved(e.path, e.to, e.is, e.was, e.kind == entryMoved)
+		case entryWrote:
+			l.watcher.Wrote(e.path, e.was, e.began)
+		case entryMoved:
+			l.watcher.Moved(e.path, e.to, e.is, e.was, e.began)
 		default:
 			l.watcher.Unseen(e.path)
 		}
@@ -213,6 +217,7 @@ func (l *readLedger) take(text []byte) {
 // entry is one of a ledger.
 type entry struct {
 	kind     byte
+	began    time.Time // zero: the kernel makes the call afterwards
 	path, to string
 	was, is  workspace.Status
 }
@@ -222,8 +227,11 @@ func parseEntry(text []byte) (e entry, size int, ok bool) {
 		return e, 0, false
 	}
 	e.kind = text[0]
-	e.was, e.is = statusFrom(text[1:]), statusFrom(text[1+statusSize:])
-	size = 1 + 2*statusSize
+	if at := binary.LittleEndian.Uint64(text[1:]); at != 0 {
+		e.began = time.Unix(0, int64(at))
+	}
+	e.was, e.is = statusFrom(text[9:]), statusFrom(text[9+statusSize:])
+	size = 9 + 2*statusSize
 	for _, path := range []*string{&e.path, &e.to} {
 		if len(text) < size+2 {
 			return e, 0, false
@@ -277,10 +285,10 @@ func (r *request) enter(n *notification) {
 		switch {
 		case is.Mode == 0 || was.Mode != 0 && flags&unix.RENAME_NOREPLACE != 0:
 		case flags&unix.RENAME_EXCHANGE != 0:
-			r.ledger.add(entryWrites, from.path, "", &is, &unix.Stat_t{})
-			r.ledger.add(entryWrites, to.path, "", &was, &unix.Stat_t{})
+			r.ledger.add(entryWrote, r.began, from.path, "", &is, &unix.Stat_t{})
+			r.ledger.add(entryWrote, r.began, to.path, "", &was, &unix.Stat_t{})
 		default:
-			r.ledger.add(entryMoves, from.path, to.path, &was, &is)
+			r.ledger.add(entryMoved, r.began, from.path, to.path, &was, &is)
 		}
 	case makesLink, makesName:
 		if to, err := r.second(d); err == nil {
@@ -338,7 +346,7 @@ func (r *request) writes(s resolved, needsNone, needsSome bool) {
 	if s.name == "." || was.Mode != 0 && needsNone || was.Mode == 0 && needsSome {
 		return
 	}
-	r.ledger.add(entryWrites, s.path, "", &was, &unix.Stat_t{})
+	r.ledger.add(entryWrote, r.began, s.path, "", &was, &unix.Stat_t{})
 }
 
 // opening2 returns what a call of openat2 asks for.

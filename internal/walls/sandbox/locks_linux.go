@@ -41,7 +41,7 @@ func (r *request) makeLock(s resolved, d change) error {
 		return errors.Join(err, unix.Unlinkat(s.dir, s.name, 0))
 	}
 	r.locks[inode{made.Dev, made.Ino}] = held
-	r.ledger.add(entryWrote, s.path, "", &unix.Stat_t{}, &unix.Stat_t{})
+	r.ledger.add(entryWrote, r.began, s.path, "", &unix.Stat_t{}, &unix.Stat_t{})
 	return r.hand(fd, int(d.flags))
 }
 

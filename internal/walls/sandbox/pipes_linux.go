@@ -56,6 +56,7 @@ func (w waiting) open() bool {
 		_ = unix.Close(w.dir)
 		return true
 	}
+	r.began = time.Now()
 	was := r.look(resolved{dir: w.dir, name: w.name})
 	fd, err := r.openOnly(w.dir, w.name, w.flags|ours, 0)
 	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EAGAIN) {
@@ -66,7 +67,7 @@ func (w waiting) open() bool {
 	}
 	_ = unix.Close(w.dir)
 	if err == nil {
-		r.ledger.add(entryWrote, filepath.Join(path, w.name), "", &was, &unix.Stat_t{})
+		r.ledger.add(entryWrote, r.began, filepath.Join(path, w.name), "", &was, &unix.Stat_t{})
 		err = r.give(fd, w.flags)
 	}
 	var errno unix.Errno

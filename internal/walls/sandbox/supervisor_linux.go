@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -170,7 +171,7 @@ func (s *supervisor) serve(begun chan<- error) {
 }
 
 func (r *request) handle(n *notification) {
-	r.id, r.pid = n.id, int(n.pid)
+	r.id, r.pid, r.began = n.id, int(n.pid), time.Now()
 	d, known := deedOf(n.number, n.args)
 	err := errGoOn
 	if known {
@@ -209,7 +210,8 @@ type request struct {
 	id  uint64
 	pid int // of the thread that calls, in our numbers
 
-	again bool // the path was followed before, and the last element was a link or became one
+	began time.Time // to make the call here; zero: the kernel makes it
+	again bool      // the path was followed before, and the last element was a link or became one
 
 	// Memory for all requests of a thread: what the garbage collector takes, every command waits for.
 	answer answer

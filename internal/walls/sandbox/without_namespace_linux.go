@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,7 +49,7 @@ func superviseOutside(o order, env []string, signals chan os.Signal) int {
 		if err == nil && len(listener) == 1 {
 			err = supervise(listener[0], ownUmask(), &o)
 		} else {
-			o.openLedger().add(entryUnseen, unseenReason, "", &unix.Stat_t{}, &unix.Stat_t{})
+			o.openLedger().add(entryUnseen, time.Time{}, unseenReason, "", &unix.Stat_t{}, &unix.Stat_t{})
 		}
 		if err != nil {
 			_ = syscall.Kill(child, syscall.SIGKILL)
