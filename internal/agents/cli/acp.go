@@ -49,8 +49,8 @@ type ACP struct {
 }
 
 // greetWithin is how long an agent may take from its start to its answer to initialize. On an idle machine agents need
-// 0.6 to 2.8 s, on two busy processors 1.2 to 8.6 s (docs/decisions/0025-acp-as-a-client.md), and more than 30 s for the
-// first start of opencode on a slow machine. Who is given up has to do without questions, so the limit is long.
+// 0.6 to 2.8 s, on two busy processors 1.2 to 8.6 s (docs/decisions/0025-acp-as-a-client.md), and opencode at its first
+// start on a slow machine more than 30 s. Who is given up has to do without questions, so the limit is long.
 const greetWithin = 2 * time.Minute
 
 // Mind prepares a conversation over the transport that Terms name. If the agent turns out not to speak the protocol,

@@ -47,7 +47,6 @@ func tasks() []contract.Task {
 // examples are the calls with which the help begins.
 func examples() []contract.Example {
 	return []contract.Example{
-		{Command: "omniagent doctor", Description: "check this machine"},
 		{Command: "omniagent --agent claude", Description: "a session in this terminal"},
 		{Command: `omniagent --agent codex -p "test it"`, Description: "one prompt, and its exit code"},
 		{Command: "omniagent chat", Description: "talk to any agent"},

@@ -33,7 +33,7 @@ type FormOption struct {
 // Shown returns an option in one line, as a person sees it.
 func (o FormOption) Shown() string {
 	line := text.OneLine(text.Decided(o.Label), longestOption)
-	if o.Description != "" {
+	if o.Description != "" && o.Description != o.Label {
 		line += ": " + text.OneLine(text.Decided(o.Description), longestOption)
 	}
 	return line
