@@ -180,6 +180,9 @@ func TestInterruptedAfterAChange(t *testing.T) {
 	w.await("Said.")
 	w.await(told)
 	p.write("wait", "")
+	if err := os.Remove(filepath.Join(p.work, "one")); err != nil {
+		t.Fatal(err)
+	}
 	w.enters("second")
 	w.await("⏺ Bash")
 	w.types("\x03")

@@ -5,6 +5,7 @@ package chat
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -31,7 +32,21 @@ func TestAFurtherDirectory(t *testing.T) {
 	w.await("shared is open to native now")
 	w.enters("make it")
 	w.await("+x")
+	w.await("changed without asking, where no undo reaches: " + shared + "/made")
+	w.enters("make it")
+	w.await("+0 -0")
 	w.await("Said.")
+	w.enters("/undo")
+	w.await("There is no turn of this conversation")
+	w.await("No undo reaches " + shared)
+	w.enters("/status")
+	w.await("open as well: " + shared)
+	w.quits()
+	if said := w.text(); strings.Contains(said, "/undo takes it back") || strings.Count(said, "where no undo") != 1 {
+		t.Errorf("%s", said)
+	}
+	w = p.open("--add-dir", shared)
+	w.await("It works in " + shared + " too.")
 	w.quits()
 	if _, err := os.Stat(filepath.Join(shared, "made")); err != nil {
 		t.Error(err)

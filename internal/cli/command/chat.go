@@ -114,7 +114,7 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 			return nil, p.firstStart(c, err)
 		}
 		first := greeting(conv, c.Bool("rehearse"))
-		one.Greet = strings.Join(append([]string{first}, p.sees(conv.Facts(), c.Host.Home())...), "\n")
+		one.Greet = strings.Join(append([]string{first}, p.sees(conv.Facts(), conv.Dirs(), c.Host.Home())...), "\n")
 		return conv, nil
 	})
 }
@@ -140,20 +140,34 @@ func greeting(conv *conversation.Conversation, rehearsed bool) string {
 	return facts.Agent + ". /help lists the commands."
 }
 
-// sees says what the agent has of the home directory, where walls keep the rest from it.
-func (p Parts) sees(f event.Facts, home string) []string {
-	if f.Walls == nil || f.Walls.Name != sandbox.Namespaces.String() || home == "" {
-		return nil
+// sees names the further directories in which the agent works, and says what it has of the home directory, where walls
+// keep the rest from it.
+func (p Parts) sees(f event.Facts, dirs []string, home string) (lines []string) {
+	walled := f.Walls != nil && f.Walls.Name == sandbox.Namespaces.String() && home != ""
+	var inHome, others []string
+	for i, dir := range append([]string{f.Dir}, dirs...) {
+		switch rest, within := pathname.In(home, dir); {
+		case walled && within:
+			inHome = append(inHome, "~/"+text.Name(rest))
+		case i > 0:
+			others = append(others, text.Name(dir))
+		}
+	}
+	if len(others) > 0 {
+		lines = append(lines, "It works in "+strings.Join(others, " and ")+" too.")
+	}
+	if !walled {
+		return lines
 	}
 	line := "Of your home directory it sees its own files and tools only"
-	if rest, within := pathname.In(home, f.Dir); within {
-		line = "Of your home directory it sees only ~/" + text.Name(rest) + ", its own files and tools"
+	if len(inHome) > 0 {
+		line = "Of your home directory it sees only " + strings.Join(inHome, ", ") + ", its own files and tools"
 	}
 	d, known := agent.Find(p.Agents, f.Agent)
 	if f.Agent == native.Name || known && d.Describe().Lasting {
 		line += "; /add-dir DIR opens more"
 	}
-	return []string{line + "."}
+	return append(lines, line+".")
 }
 
 // chatSession finds the conversation that --resume or --continue means, and the agent that it is with. picks reports

@@ -83,7 +83,7 @@ func (p Parts) chatWorld(c *contract.Call, env launch.Env, first launch.Request)
 			return eidolon.RemindAt(messages)
 		},
 	}
-	w.Undo, w.Back = undoInChat(c, dir)
+	w.Undo, w.Back, w.Undoes = undoInChat(c, dir)
 	if in := forkAround(c); in != nil {
 		w.Kept = fmt.Sprintf("What was changed is in the fork: omniagent fork diff %[1]s shows it, "+
 			"omniagent fork apply %[1]s brings it home, omniagent fork delete %[1]s drops it.", in.Name)
@@ -106,23 +106,28 @@ func (p Parts) chatWorld(c *contract.Call, env launch.Env, first launch.Request)
 	return w
 }
 
-// undoInChat takes turns back in a chat about a directory, and says how a person does it; nil and "": that is not
-// possible. In a fork it says why not, and what drops all changes.
+// undoInChat takes turns back in a chat about a directory, and says how a person does it, and which paths it has; nil
+// and "": that is not possible. In a fork it says why not, and what drops all changes.
 func undoInChat(c *contract.Call, dir string) (
-	undo func(ctx context.Context, id string, redo bool) (string, error), how string,
+	undo func(ctx context.Context, id string, redo bool) (string, error), how string, has func(path string) bool,
 ) {
 	if back := undoFor(c); back != nil {
+		root := ""
+		if store, err := undoStore(c); err == nil {
+			root, _ = store.Root(dir) // "": nothing is covered
+		}
 		return func(ctx context.Context, id string, redo bool) (string, error) { return back(ctx, dir, id, redo) },
-			"/undo takes it back"
+			"/undo takes it back",
+			func(path string) bool { return root != "" && pathname.Within(root, pathname.Real(path)) }
 	}
 	in := forkAround(c)
 	if in == nil {
-		return nil, ""
+		return nil, "", nil
 	}
 	return func(context.Context, string, bool) (string, error) {
 		_, err := undoStore(c)
 		return "", err
-	}, "only the fork has it: omniagent fork apply " + in.Name + " brings it home"
+	}, "only the fork has it: omniagent fork apply " + in.Name + " brings it home", in.Covers
 }
 
 // chatAgain is the command that continues a conversation where it was: one that was in a fork would otherwise go on in

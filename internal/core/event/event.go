@@ -204,6 +204,9 @@ type Change struct {
 	New  string  `json:"new"`
 }
 
+// Differs reports whether the file is another one than before.
+func (c Change) Differs() bool { return c.Old == nil || *c.Old != c.New }
+
 // Done is a Call that is over, as the records of an agent tell it.
 type Done struct {
 	Call

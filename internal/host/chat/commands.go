@@ -184,6 +184,9 @@ func (c *Chat) status(context.Context, string) {
 		"directory:    " + text.Name(f.Dir),
 		"conversation: " + with.ID(),
 	}
+	for _, dir := range with.Dirs() {
+		lines = append(lines, "open as well: "+text.Name(dir))
+	}
 	if f.Walls != nil {
 		line := "walls:        " + f.Walls.Name + ", network " + f.Walls.Network
 		if len(f.Walls.Holes) > 0 {
@@ -290,6 +293,11 @@ func (c *Chat) takeBack(ctx context.Context, redo bool) {
 			"omniagent undo takes back the last turn of any other."
 	case err != nil:
 		said = "nothing was taken back: " + advised(err)
+	}
+	for _, dir := range c.Conversation().Dirs() {
+		if !c.undoes(dir) {
+			said += "\nNo undo reaches " + text.Name(dir) + "."
+		}
 	}
 	c.notice(text.Visible(said))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/pathname"
@@ -88,8 +89,8 @@ func (c *Chat) event(e event.Event, past bool) {
 			delete(c.declined, e.Result.ID)
 			e.Result = &event.Result{ID: e.Result.ID, Output: line}
 		}
-		if r := e.Result; !past && r.Change != nil && !r.Failed && !c.unasked.asked[r.ID] {
-			c.unasked.changed = true
+		if r := e.Result; !past && r.Change != nil && r.Change.Differs() && !r.Failed && !c.unasked.asked[r.ID] {
+			c.unasked.change(r.Change.Path, c.undoes(r.Change.Path))
 		}
 	case event.Question:
 		if !past {
@@ -129,11 +130,21 @@ func (c *Chat) event(e event.Event, past bool) {
 }
 
 // unasked is what files have changed without a question. It is reported once, and for each turn that was interrupted,
-// whose agent does not say what it has done.
+// whose agent does not say what it has done; what cannot be taken back is named after each turn.
 type unasked struct {
 	asked   map[string]bool // calls that were asked about
 	changed bool            // in this turn
+	lasting []string        // changed in this turn, and no undo has them
 	told    bool
+}
+
+func (u *unasked) change(path string, undoes bool) {
+	switch path = text.Name(path); {
+	case undoes:
+		u.changed = true
+	case !slices.Contains(u.lasting, path):
+		u.lasting = append(u.lasting, path)
+	}
 }
 
 // tell reports whether the end of a turn says that files were changed.
@@ -187,6 +198,11 @@ func (c *Chat) near(path string) string {
 	return path
 }
 
+// undoes reports whether an undo of this conversation has a path.
+func (c *Chat) undoes(path string) bool {
+	return c.World.Undoes == nil || c.World.Undoes(pathname.From(c.World.Dir, path))
+}
+
 // ended handles the end of a turn.
 func (c *Chat) ended(e event.Event, past bool) {
 	if c.turns.unsent[e.Turn] { // it did not begin
@@ -199,6 +215,10 @@ func (c *Chat) ended(e event.Event, past bool) {
 	if c.unasked.tell(e.End) && c.World.Back != "" {
 		c.View.Notice("· changed without asking; " + c.World.Back)
 	}
+	if lasting := c.unasked.lasting; len(lasting) > 0 && c.World.Back != "" {
+		c.View.Notice("· changed without asking, where no undo reaches: " + strings.Join(lasting, ", "))
+	}
+	c.unasked.lasting = nil
 	if past {
 		return
 	}

@@ -48,6 +48,8 @@ type World struct {
 	Undo func(ctx context.Context, id string, redo bool) (said string, err error)
 	// Back says how changes of the agent are taken back; "": nothing does.
 	Back string
+	// Undoes reports whether that has the file or directory at an absolute path; nil: it has all of them.
+	Undoes func(path string) bool
 	// Kept says at the end where the changes are, if they are in no workspace of the person's.
 	Kept string
 	// Command is how a person continues a conversation later; nil, or an empty result: it is not kept.

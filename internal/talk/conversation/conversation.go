@@ -85,8 +85,9 @@ type Conversation struct {
 
 	mu    sync.Mutex
 	known event.Facts
-	own   string // the agent's own id
-	watch *watch // of the last turn that a message began; nil: none. Only run sets it.
+	own   string   // the agent's own id
+	dirs  []string // further ones in which the agent works
+	watch *watch   // of the last turn that a message began; nil: none. Only run sets it.
 
 	// Owned by run.
 	mind       agent.Mind
@@ -225,7 +226,7 @@ func (c *Conversation) setWatch(w *watch) {
 func (c *Conversation) adopt(m agent.Mind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mind, c.able, c.abandoned = m, m.Abilities(), false
+	c.mind, c.able, c.abandoned, c.dirs = m, m.Abilities(), false, c.spec.Terms.Dirs
 	c.known.Merge(m.Facts())
 }
 
@@ -244,6 +245,13 @@ func (c *Conversation) Facts() event.Facts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known
+}
+
+// Dirs are the further directories in which the agent works.
+func (c *Conversation) Dirs() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dirs
 }
 
 // Instructions are what the model reads before the conversation, as far as the agent tells.
