@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
+	"omniagent/internal/kit/text"
 	"omniagent/internal/native"
 	"omniagent/internal/talk/session"
 	"omniagent/internal/walls/autorun"
@@ -471,8 +472,15 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 		offerVariables(ctx, c, r.Record)
 	}
 	result, err := answerOf(r.Record)
+	if d, is := result.Data.(runData); is && r.Dir != c.Dir() {
+		d.where = r.Dir
+		result.Data = d
+	}
 	if d, is := result.Data.(runData); is && r.Fork == "" && r.State.Terminal() && snapshots(c) != nil {
 		d.undo = "omniagent undo --run " + r.ID
+		if r.Dir != c.Dir() {
+			d.undo += " --cwd " + text.Shell(r.Dir)
+		}
 		result.Data = d
 	}
 	return result, err

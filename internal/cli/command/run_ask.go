@@ -182,18 +182,22 @@ func runMeant(ctx context.Context, c *contract.Call, store run.Store) (id string
 		return c.String("id"), nil
 	}
 	if id, _ = answered(c); id == "" {
-		return onlyQuestion(ctx, store)
+		return onlyQuestion(ctx, c, store)
 	}
 	return id, nil
 }
 
-// onlyQuestion returns the run that waits for an answer, if it is the only one.
-func onlyQuestion(ctx context.Context, store run.Store) (id string, err error) {
+// onlyQuestion returns the run that waits for an answer, if it is the only one, or the only one in this directory.
+func onlyQuestion(ctx context.Context, c *contract.Call, store run.Store) (id string, err error) {
 	all, _, err := store.List(ctx)
 	if err != nil {
 		return "", err
 	}
 	waiting := slices.DeleteFunc(all, func(r run.Record) bool { return r.State != run.NeedsInput })
+	here := func(r run.Record) bool { return r.Dir == c.Dir() }
+	if i := slices.IndexFunc(waiting, here); i >= 0 && !slices.ContainsFunc(waiting[i+1:], here) {
+		waiting = waiting[i : i+1]
+	}
 	switch len(waiting) {
 	case 0:
 		return "", fault.New(fault.NotFoundCode, "no run waits for an answer").Hint("omniagent runs list")
@@ -209,6 +213,27 @@ func onlyQuestion(ctx context.Context, store run.Store) (id string, err error) {
 			fmt.Sprintf("    %s: %s", text.Name(r.Dir), text.OneLine(asks(r), 100)))
 	}
 	return "", f.With("runs", ids)
+}
+
+// tellMeant tells which run an answer is for that names none. It asks a person before one of another directory goes on.
+func tellMeant(ctx context.Context, c *contract.Call, r run.Record) error {
+	if id, _ := answered(c); id != "" {
+		return nil
+	}
+	where := ""
+	if r.Dir != c.Dir() {
+		where = " in " + text.Name(r.Dir)
+	}
+	c.Log("%s%s asks: %s", r.ID, where, text.OneLine(asks(r), 200))
+	if where == "" || !c.Attended() || c.DryRun() {
+		return nil
+	}
+	yes, err := c.Agree(ctx, "Answer it")
+	if err == nil && !yes {
+		err = fault.New(fault.ConfirmationRequired, "nothing was answered").
+			Hint("omniagent answer %s", r.ID+" 'TEXT'")
+	}
+	return err
 }
 
 // asks returns the text of the open question of a run, or "".

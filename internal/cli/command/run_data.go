@@ -51,6 +51,7 @@ type runData struct {
 	PID      *int    `json:"background_pid,omitempty" doc:"the process that carries it out"`
 
 	undo    string   // what takes the changes back; empty: nothing does
+	where   string   // the directory, where it is not that of the call; empty: it is, or not known
 	would   string   // what a dry run says
 	hints   []string // next steps that an error says too
 	skipped []string // see run.Record
@@ -232,6 +233,8 @@ func (d runData) PlainText() string {
 	switch {
 	case d.ID != "" && d.Fork != nil:
 		fmt.Fprintf(&b, "Run %s, in the fork %s\n", d.ID, *d.Fork)
+	case d.ID != "" && d.where != "":
+		fmt.Fprintf(&b, "Run %s, in %s\n", d.ID, text.Name(d.where))
 	case d.ID != "":
 		fmt.Fprintf(&b, "Run %s\n", d.ID)
 	}

@@ -304,6 +304,9 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 		return contract.Result{}, err
 	}
 	record, err := store.Load(ctx, id)
+	if err == nil {
+		err = tellMeant(ctx, c, record)
+	}
 	if err != nil {
 		return contract.Result{}, err
 	}

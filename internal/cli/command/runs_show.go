@@ -3,13 +3,16 @@ package command
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
+	"omniagent/internal/kit/text"
 	"omniagent/internal/native"
 	"omniagent/internal/work/run"
 )
@@ -85,6 +88,21 @@ type runError struct {
 	Hint       string `json:"hint"`
 	Retryable  bool   `json:"retryable"`
 	RetryAfter int64  `json:"retry_after_ms"`
+}
+
+// PlainText has the task, what was asked and answered, and the directory too.
+func (d runShown) PlainText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Task: %s\n", text.OneLine(d.Task, 300))
+	for _, q := range d.Answered {
+		said := q.Answer
+		if said == "" {
+			said = "(secret)"
+		}
+		fmt.Fprintf(&b, "Asked: %s Answered: %s\n", text.OneLine(q.Question, 200), text.OneLine(said, 200))
+	}
+	d.where = d.Cwd
+	return b.String() + "\n" + d.runData.PlainText()
 }
 
 func runsShow() *contract.Command {
