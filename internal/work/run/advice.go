@@ -38,6 +38,8 @@ func (r Record) Advised() *fault.Fault {
 			agent = r.Agents[0]
 		}
 		words = strings.ReplaceAll(words, "allow NAME", "allow "+agent)
+	case f.Code == fault.Unsafe && f.Detail["path"] == r.Dir: // runs retry would begin in the same directory
+		words += "; then there, with the same task: omniagent run"
 	default:
 		next := r.command(f.Code, retry)
 		if next == retry && !strings.Contains(words, "again") { // the words are about something else to do first

@@ -186,9 +186,11 @@ func TestEveryFailureHasACommand(t *testing.T) {
 		"Read what it printed: omniagent runs logs run-1":                  fault.New(fault.AgentFailed, "x"),
 		"Call again, waiting longer each time: omniagent runs retry run-1": fault.New(fault.Down, "x"),
 
+		"Go; then there, with the same task: omniagent run": fault.New(fault.Unsafe, "x").With("path", "/w").Hint("Go."),
+
 		"Do it; then: omniagent runs retry run-1": fault.New(fault.DiskFull, "x").Hint("Do it."),
 	} {
-		r := Record{ID: "run-1", State: Failed, Result: &Result{Fault: f}}
+		r := Record{ID: "run-1", Task: Task{Dir: "/w"}, State: Failed, Result: &Result{Fault: f}}
 		if got := r.Advised().Suggestion; got != want {
 			t.Errorf("%q, not %q", got, want)
 		}
