@@ -13,7 +13,7 @@ import (
 func TestRecipes(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(repository, "AGENTS.md"))
 	must(t, err)
-	before, _, _ := strings.Cut(string(page), "\n## Canonical Invocation")
+	before, _, _ := strings.Cut(string(page), "\n## Map")
 	first := strings.Count(before[:strings.Index(before, "\n## Recipes")], "\n")
 	var recipes []block
 	for _, b := range blocks(t, "AGENTS.md") {

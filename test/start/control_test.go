@@ -317,7 +317,7 @@ func TestSignalBefore(t *testing.T) {
 	}
 	defer func() { _ = in.Close() }()
 	stderr := bufio.NewReader(said)
-	if line, err := stderr.ReadString('\n'); err != nil || !strings.Contains(line, "read from standard input") {
+	if line, err := stderr.ReadString('\n'); err != nil || !strings.Contains(line, "the message from standard input") {
 		t.Fatalf("%q, %v", line, err)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
