@@ -227,3 +227,33 @@ func TestTakenBack(t *testing.T) {
 		}
 	}
 }
+
+// TestTakenBackAtAQuestion: Up takes back what waits while a question is open too. Sent again, it answers nothing; while
+// a line is being typed, nothing says that Up takes something back.
+func TestTakenBackAtAQuestion(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"while ! test -e go; do sleep 0.05; done"},{"ask":"Which?"},
+		{"say":"They: ${result}"}]`)
+	w := p.before(emulator.Pyte(t, 80, 24), 80, 24, "--yolo")
+	w.shows("/help lists", false)
+	w.types("a turn\r")
+	w.shows("⏺ Bash", true)
+	w.types("oops\r")
+	w.shows("> oops · Up takes it back", true)
+	p.write("go", "")
+	w.shows("│ 2. no", true)
+	w.shows("> oops · Up takes it back", true)
+	w.types("half")
+	w.shows("> oops\n", true)
+	w.types("\x15\x1b[A")
+	w.shows("Esc interrupts\n> oops\n", true)
+	w.types(" again\r")
+	w.shows("> oops again · Up takes it back", true)
+	w.types("1\r")
+	w.shows("-> yes", true)
+	w.shows("Return skips", true) // in the next turn
+	w.types("2\r")
+	w.shows("-> no", false)
+	w.types("/quit\r")
+	w.leaves()
+}

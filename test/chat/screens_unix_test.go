@@ -61,7 +61,8 @@ func drawn(screen []string, what string) bool {
 			last = row
 		}
 	}
-	return strings.HasPrefix(last, "> ") || strings.Contains(last, "why not") ||
+	return strings.HasPrefix(last, "> ") ||
+		strings.Contains(last, "why not") || strings.Contains(last, "Return skips") ||
 		strings.HasSuffix(strings.TrimSpace(strings.Join(screen, "")), strings.TrimSpace(what))
 }
 

@@ -168,7 +168,7 @@ func (c *Chat) help(ctx context.Context, _ string) {
 	add(eidolon.FileWord+"PATH", "send a file with the message")
 	add(eidolon.AgentWord+"NAME", "bring the prompt of .eidolon/agents/NAME.md")
 	add(eidolon.ShellWord+"COMMAND", "run it; the result goes with the next message")
-	add("Up", "take back the last line that waits; else the one before, of all that was typed")
+	add("Up", "on an empty line: take back the last that waits; else the one before, of all that was typed")
 	add("Ctrl-C", "end the turn; else clear the line; two quick presses on an empty one leave")
 	c.notice(strings.Join(lines, "\n"))
 	c.problems(ctx)

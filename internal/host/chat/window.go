@@ -57,6 +57,7 @@ type Window struct {
 	lists    eidolon.Lists
 	question *Question
 	drafts   []string       // given back to the person; Run puts them into the editor
+	typing   bool           // the line is not empty, or is searched for
 	picker   *screen.Picker // for a question with items
 	asked    int64
 	at       time.Time // the question was shown

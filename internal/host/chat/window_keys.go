@@ -100,7 +100,7 @@ func (h *hand) key(k keys.Key) {
 		return
 	}
 	begins := w.editor.Empty() && !w.editor.Searching()
-	if now := w.glance(); begins && k.Is(keys.Up) && now.waits && now.question == nil {
+	if begins && k.Is(keys.Up) && w.glance().waits {
 		h.give(Input{Back: true})
 		return
 	}
@@ -167,6 +167,7 @@ func (h *hand) drafts() {
 		h.w.editor.Set(line)
 	}
 	if len(lines) > 0 {
+		h.before = 0 // it was typed before any question that is open, and answers none
 		h.show()
 	}
 }
@@ -199,9 +200,9 @@ func (h *hand) show() {
 	if picker := h.w.glance().picker; picker != nil {
 		look = picker.View
 	}
-	view := look(h.w.screen.Width())
+	view, typing := look(h.w.screen.Width()), !h.w.editor.Empty() || h.w.editor.Searching()
 	h.w.locked(func() {
-		h.w.live.Input = view
+		h.w.live.Input, h.w.typing = view, typing
 		h.w.repaint()
 	})
 }
@@ -213,11 +214,12 @@ func (h *hand) send(in Input) {
 	h.show()
 	w.locked(func() {
 		words := strings.TrimSpace(in.Text)
-		waits := w.state.Busy && w.question == nil && !in.Steer && !isCommand(words)
+		asked := w.question != nil && in.Asked == w.asked
+		waits := w.state.Busy && !asked && !in.Steer && !isCommand(words)
 		if words != "" && !waits { // one that waits is shown when its turn begins
 			w.part(w.typedLines(in.Text)...)
 		}
-		if w.question != nil && in.Asked == w.asked && !isCommand(words) {
+		if asked && !isCommand(words) {
 			w.answered()
 		}
 	})

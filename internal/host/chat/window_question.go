@@ -98,7 +98,7 @@ func (w *Window) waitingLines(list []string) (lines []string) {
 	const key = " · Up takes it back"
 	for i, words := range list[max(len(list)-mostWaiting, 0):] {
 		room, note := w.screen.Width(), ""
-		if i == min(len(list), mostWaiting)-1 && w.question == nil {
+		if i == min(len(list), mostWaiting)-1 && w.picker == nil && !w.typing {
 			note = key
 		}
 		words = "> " + text.OneLine(words, room)
