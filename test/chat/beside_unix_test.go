@@ -228,8 +228,8 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
-// TestTakenBackAtAQuestion: Up takes back what waits while a question is open too. Sent again, it answers nothing; while
-// a line is being typed, nothing says that Up takes something back.
+// TestTakenBackAtAQuestion: Up takes back what waits while a question is open too. Sent again, it answers nothing.
+// While a line is being typed, nothing says that Up takes something back.
 func TestTakenBackAtAQuestion(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `[{"shell":"while ! test -e go; do sleep 0.05; done"},{"ask":"Which?"},
