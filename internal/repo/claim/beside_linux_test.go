@@ -239,8 +239,9 @@ func (w *world) finish(r *running, failed bool) {
 	c := r.open
 	r.open = nil
 	w.note("%s ends %s, failed %v", r.who, c.ID, failed)
-	slow := time.Since(c.began) > time.Second && c.Kind == event.Shell
-	for _, name := range c.paths { // what others may have written during a long command explains nothing
+	took := time.Since(c.began)
+	slow := took > 2*time.Second || took > time.Second && c.Kind == event.Shell // on a busy machine
+	for _, name := range c.paths { // what others may have written during a long call explains nothing
 		w.vague[name] = w.vague[name] || r.who == agent && slow
 	}
 	for _, name := range c.paths { // of several calls the shim knows only what edits make of the whole
