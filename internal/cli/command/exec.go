@@ -19,7 +19,7 @@ const maxLine = 16 << 20
 func exec() *contract.Command {
 	return &contract.Command{
 		Path: "exec", Summary: "run many commands from JSON lines, in one process", Class: contract.Envelope,
-		Danger: contract.Destructive, Dispatches: true, DryRun: true, Version: "1.0.0",
+		Danger: contract.Safe, Dispatches: true, Version: "1.0.0",
 		Detail: "Each line is an object: _cmd names the command as in the manifest, _opts holds flags, all else are " +
 			"its arguments. Each line gets\n" +
 			"one envelope line with meta._cmd and meta._line, as soon as it is done. The batch stops at the first " +
@@ -34,6 +34,7 @@ func exec() *contract.Command {
 		},
 		Params: []contract.Param{
 			{Name: "ignore-errors", Kind: contract.Bool, Help: "go on after a line that failed"},
+			{Name: "dry-run", Kind: contract.Bool, Help: "give --dry-run to every line that can take it"},
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "every line succeeded"},
@@ -111,7 +112,7 @@ func runExec(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			FixBy("pipe the lines in, or give --input-file", "").
 			Hint("give a JSON object with _cmd on each line, or --input-file FILE")
 	case failed == 0:
-		return contract.Result{Lines: true, Effect: contract.Updated}, nil
+		return contract.Result{Lines: true}, nil
 	case parsed == 0 && failed == ran:
 		return contract.Result{Lines: true}, fault.New(fault.DispatchParse, "no line could be carried out%s", stopped).
 			Hint("the envelope of each line says why; --ignore-errors goes on after a failure")
