@@ -239,9 +239,10 @@ func (w *world) finish(r *running, failed bool) {
 	c := r.open
 	r.open = nil
 	w.note("%s ends %s, failed %v", r.who, c.ID, failed)
+	// What others may have written during a long call explains nothing. A call is long only on a busy machine.
 	took := time.Since(c.began)
-	slow := took > 2*time.Second || took > time.Second && c.Kind == event.Shell // on a busy machine
-	for _, name := range c.paths { // what others may have written during a long call explains nothing
+	slow := took > 2*time.Second || took > time.Second && c.Kind == event.Shell
+	for _, name := range c.paths {
 		w.vague[name] = w.vague[name] || r.who == agent && slow
 	}
 	for _, name := range c.paths { // of several calls the shim knows only what edits make of the whole
