@@ -229,7 +229,7 @@ func TestStringKeepsJSON(t *testing.T) {
 }
 
 const clean = `{"type":"result","session_id":"0f8fad5b-d9cb-469f-a165-70867728950e","usage":{"input_tokens":12,"output_tokens":34},` +
-	`"text":"The build is broken because internal/core/agent/codex-cli.go calls run_all() before the list is read. Better: read it first."} `
+	`"text":"The build is broken because internal/agent/codex-cli.go calls run_all() before the list is read. Better: read it first."} `
 
 func cleanKiB() string { return strings.Repeat(clean, 8)[:1024] }
 
