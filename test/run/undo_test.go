@@ -5,7 +5,10 @@ package run
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -145,5 +148,30 @@ func TestTwoRunsWroteOneFile(t *testing.T) {
 	}
 	if out := undo(0, "--take-all", "--output", "plain"); !strings.Contains(out, "Took back nothing of the turn") {
 		t.Errorf("nothing was restored, and it says\n%s", out)
+	}
+}
+
+// TestARunOfTwoTurns: a run that waited for an answer has two turns. Who takes the last one back hears of the other.
+func TestARunOfTwoTurns(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.put("../script.json", `[{"write":{"path":"plan.txt","content":"p"}},{"ask":"Which colour?"},
+		{"write":{"path":"colour.txt","content":"c"}},{"say":"painted"}]`)
+	p.call("run", "--rehearse", "--script", "../script.json", "--yolo", "-p", "paint")
+	a := p.call("answer", "blue")
+	if a.Data.Status != "succeeded" {
+		t.Fatalf("%s", a)
+	}
+	const earlier = "an earlier turn of the run"
+	for i, want := range []bool{true, false} {
+		out, err := p.command("undo", "--run", a.Data.ID).CombinedOutput()
+		if err != nil || strings.Contains(string(out), earlier) != want {
+			t.Errorf("undo %d: %v\n%s", i+1, err, out)
+		}
+	}
+	for _, name := range []string{"plan.txt", "colour.txt"} {
+		if _, err := os.Stat(filepath.Join(p.work, name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -95,7 +95,9 @@ func (p Parts) applyRun(ctx context.Context, c *contract.Call, runs run.Store) (
 	if err != nil && c.String("as") == asPatch {
 		return contract.Result{}, err
 	}
-	setAside(f, r.Dir, runs.Aside(chain))
+	if err := setAside(f, r.Dir, runs, chain); err != nil {
+		return contract.Result{}, err
+	}
 	d := runApplied{ID: r.ID, forkApplied: forkAppliedOf(f, fork.Outcome{}, c.DryRun())}
 	switch c.String("as") {
 	case asPatch:
@@ -197,16 +199,18 @@ func chainOf(runs run.Store, r run.Record) (chain []run.Record, err error) {
 }
 
 // setAside leaves out of a fork what the checks of runs in a directory have changed.
-func setAside(f *fork.Fork, dir string, all map[string]fork.Version) {
+func setAside(f *fork.Fork, dir string, runs run.Store, chain []run.Record) error {
+	all, err := runs.Aside(chain)
 	rel, within := pathname.In(f.Place(f.Workspace), dir)
-	if !within {
-		return
+	if err != nil || !within {
+		return err
 	}
 	versions := map[string]fork.Version{}
 	for name, v := range all {
 		versions[path.Join(filepath.ToSlash(rel), name)] = v
 	}
 	f.SetAside(versions)
+	return nil
 }
 
 // patchOf is what runs have changed, one after the other.

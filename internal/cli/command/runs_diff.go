@@ -88,7 +88,9 @@ func printBetween(ctx context.Context, c *contract.Call, store run.Store, out io
 			return err
 		}
 		chain, _ := chainOf(store, r) // what is known of it
-		setAside(f, r.Dir, store.Aside(chain))
+		if err := setAside(f, r.Dir, store, chain); err != nil {
+			return err
+		}
 		forks = append(forks, f)
 	}
 	changes, err := fork.Between(ctx, forks[0], forks[1])

@@ -446,11 +446,25 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	if out.Undo.ID == "" && !q.DryRun {
 		result.Effect = contract.Noop
 	}
+	if q.Run != "" && !q.DryRun {
+		warnOfEarlier(c, store, q, out.Turn.ID)
+	}
 	if len(out.Kept) > 0 && !q.DryRun {
 		return result, fault.New(fault.PartialFailure, "not restored: %s", plural(len(out.Kept), "path")).
 			With("turn", out.Turn.ID).Hint("%s", keptHint(out, q.TakeOld, q.TakeAll, "data.kept says why"))
 	}
 	return result, nil
+}
+
+// warnOfEarlier says that a run has changed files in an earlier turn too, as one that waited for an answer may have.
+func warnOfEarlier(c *contract.Call, store undo.Store, q undo.Request, taken string) {
+	all, err := store.List(q.Dir)
+	earlier := slices.ContainsFunc(all, func(r undo.Record) bool {
+		return r.Run == q.Run && r.ID != taken && r.Kind == undo.OfTurn && r.UndoneBy == "" && r.Files > 0
+	})
+	if err == nil && earlier {
+		c.Warn("EARLIER_TURN", "what an earlier turn of the run has changed is still there; the same command takes it back")
+	}
 }
 
 // askAbout asks a person about each path that was changed after the turn, or perhaps not by it, and returns those to

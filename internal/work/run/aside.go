@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -98,7 +99,7 @@ func keep(f *snapshot.File, contents *snapshot.Contents, to string) error {
 }
 
 // Aside returns what the checks of runs in one fork have changed, and no later one of these runs.
-func (s Store) Aside(runs []Record) map[string]fork.Version {
+func (s Store) Aside(runs []Record) (map[string]fork.Version, error) {
 	all := map[string]fork.Version{}
 	for _, r := range runs {
 		before, errBefore := snapshot.LoadFile(filepath.Join(s.Path(r.ID), firstFile))
@@ -107,7 +108,10 @@ func (s Store) Aside(runs []Record) map[string]fork.Version {
 			snapshot.Each(before, after, func(name string, _, _ *snapshot.File) { delete(all, name) })
 		}
 		var list []aside
-		_ = workspace.ReadJSON(filepath.Join(s.Path(r.ID), asideFile), asideSize, &list)
+		err := workspace.ReadJSON(filepath.Join(s.Path(r.ID), asideFile), asideSize, &list)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // without it, what the check made would come home
+			return nil, err
+		}
 		for _, a := range list {
 			if first, again := all[a.Path]; again { // what the run found there, an earlier check had left
 				a.Kept, a.Lost = first.Kept, first.Lost
@@ -115,5 +119,5 @@ func (s Store) Aside(runs []Record) map[string]fork.Version {
 			all[a.Path] = a.Version
 		}
 	}
-	return all
+	return all, nil
 }

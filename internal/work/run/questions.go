@@ -51,7 +51,7 @@ func (q Question) Parts() []event.FormQuestion {
 	return form.Questions
 }
 
-// together returns the answers to the parts of a question as one text, or "" if there are none.
+// together joins the answers to the parts of a question into one text.
 func (q Question) together(answers map[string]string) string {
 	parts := q.Parts()
 	if len(parts) == 1 {
