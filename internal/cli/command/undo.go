@@ -463,7 +463,8 @@ func warnOfEarlier(c *contract.Call, store undo.Store, q undo.Request, taken str
 		return r.Run == q.Run && r.ID != taken && r.Kind == undo.OfTurn && r.UndoneBy == "" && r.Files > 0
 	})
 	if err == nil && earlier {
-		c.Warn("EARLIER_TURN", "what an earlier turn of the run has changed is still there; the same command takes it back")
+		c.Warn("EARLIER_TURN",
+			"what an earlier turn of the run has changed is still there; the same command takes it back")
 	}
 }
 
