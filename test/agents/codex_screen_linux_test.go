@@ -86,12 +86,14 @@ func (s *screen) insists(keys, wanted string) {
 	s.sees(wanted)
 }
 
-// asksCodex sends a line and waits for what follows. With its first letter the lines below the box change, so it may be
-// drawn in two parts.
+// asksCodex sends a line and waits for what follows. With its first letters the lines below the box change, so what was
+// typed may be drawn in parts, with other text between them.
 func (s *screen) asksCodex(line, wanted string) {
 	s.t.Helper()
 	s.types(line)
-	s.sees(line[len(line)/2:])
+	for _, letter := range letters(line) {
+		s.sees(string(letter))
+	}
 	s.types("\r")
 	s.sees(wanted)
 }
