@@ -151,20 +151,32 @@ func TestTwoRunsWroteOneFile(t *testing.T) {
 	}
 }
 
-// TestARunOfTwoTurns: a run that waited for an answer has two turns. Who takes the last one back hears of the other.
+// TestARunOfTwoTurns: a run that waited for an answer has two turns. Each report says what takes its changes back, and
+// undo of the last turn tells of the other.
 func TestARunOfTwoTurns(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.put("../script.json", `[{"write":{"path":"plan.txt","content":"p"}},{"ask":"Which colour?"},
 		{"write":{"path":"colour.txt","content":"c"}},{"say":"painted"}]`)
-	p.call("run", "--rehearse", "--script", "../script.json", "--yolo", "-p", "paint")
-	a := p.call("answer", "blue")
-	if a.Data.Status != "succeeded" {
-		t.Fatalf("%s", a)
+	report := func(want int, args ...string) string {
+		cmd := p.command(append(args, "--output", "plain")...)
+		out, _ := cmd.Output()
+		if code := cmd.ProcessState.ExitCode(); code != want {
+			t.Fatalf("%v: exit %d\n%s", args, code, out)
+		}
+		return string(out)
+	}
+	said := report(4, "run", "--rehearse", "--script", "../script.json", "--yolo", "-p", "paint")
+	back, twice := "Take back: omniagent undo --run "+p.newest()+"\n", "It worked in 2 turns: "
+	if !strings.Contains(said, back) || strings.Contains(said, twice) {
+		t.Errorf("the report of the question: %s", said)
+	}
+	if said = report(0, "answer", "blue"); !strings.Contains(said, back+twice) {
+		t.Errorf("the report of the end: %s", said)
 	}
 	const earlier = "an earlier turn of the run"
 	for i, want := range []bool{true, false} {
-		out, err := p.command("undo", "--run", a.Data.ID).CombinedOutput()
+		out, err := p.command("undo", "--run", p.newest()).CombinedOutput()
 		if err != nil || strings.Contains(string(out), earlier) != want {
 			t.Errorf("undo %d: %v\n%s", i+1, err, out)
 		}

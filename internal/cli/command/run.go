@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/native"
+	"omniagent/internal/repo/undo"
 	"omniagent/internal/talk/session"
 	"omniagent/internal/walls/autorun"
 	"omniagent/internal/walls/policy"
@@ -476,14 +477,30 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 		d.where = r.Dir
 		result.Data = d
 	}
-	if d, is := result.Data.(runData); is && r.Fork == "" && r.State.Terminal() && snapshots(c) != nil {
-		d.undo = "omniagent undo --run " + r.ID
-		if r.Dir != c.Dir() {
-			d.undo += " --cwd " + text.Shell(r.Dir)
-		}
+	if d, is := result.Data.(runData); is {
+		d.undo = takesBack(c, r.Record)
 		result.Data = d
 	}
 	return result, err
+}
+
+// takesBack returns what takes back the changes of a run whose turn is over, or "".
+func takesBack(c *contract.Call, r run.Record) string {
+	if r.Fork != "" || !r.State.Terminal() && r.State != run.NeedsInput || snapshots(c) == nil {
+		return ""
+	}
+	line := "omniagent undo --run " + r.ID
+	if r.Dir != c.Dir() {
+		line += " --cwd " + text.Shell(r.Dir)
+	}
+	turns, _ := snapshots(c).List(r.Dir)
+	turns = slices.DeleteFunc(turns, func(t undo.Record) bool {
+		return t.Run != r.ID || t.Kind != undo.OfTurn || t.UndoneBy != ""
+	})
+	if n := len(turns); n > 1 {
+		line += fmt.Sprintf("\nIt worked in %d turns: that takes back the last one, and once more the one before.", n)
+	}
+	return line
 }
 
 // Whether agents of runs get a PID namespace of their own.

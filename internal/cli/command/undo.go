@@ -446,7 +446,7 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	if out.Undo.ID == "" && !q.DryRun {
 		result.Effect = contract.Noop
 	}
-	if q.Run != "" && !q.DryRun {
+	if q.Run != "" && out.Undo.ID != "" {
 		warnOfEarlier(c, store, q, out.Turn.ID)
 	}
 	if len(out.Kept) > 0 && !q.DryRun {
