@@ -236,7 +236,11 @@ func (w *Window) settled(path string, after workspace.Status, at time.Time) {
 // moved needs the lock of the log.
 func (w *Window) moved(from, to string, is, before workspace.Status, began time.Time) {
 	source, target := w.wrote(from, is, began), w.wrote(to, before, began)
-	target.inherit(from, source)
+	gone := began // nothing is where it was from then on
+	if began.IsZero() {
+		gone = time.Now()
+	}
+	target.inherit(from, source, gone)
 	if !is.Mode.IsDir() {
 		return
 	}
@@ -247,23 +251,21 @@ func (w *Window) moved(from, to string, is, before workspace.Status, began time.
 			continue
 		}
 		there := &trace{vague: true}
-		there.inherit(name, t)
 		there.after, there.at = t.after, t.at
+		there.inherit(name, t, gone)
 		w.paths[to+"/"+rest] = there
-		t.after, t.at, t.origin, t.mixed = workspace.Status{}, time.Now(), nil, false
 	}
-	source.after, source.at = workspace.Status{}, time.Now()
 }
 
-// inherit makes a trace that of what was at another path.
-func (t *trace) inherit(from string, source *trace) {
+// inherit makes a trace that of what was at another path, where nothing is since a moment.
+func (t *trace) inherit(from string, source *trace, gone time.Time) {
 	t.mixed = t.mixed || source.mixed
 	t.origin = source.origin
 	if t.origin == nil {
 		t.origin = &origin{from, source.before, source.vague}
 	}
 	source.origin, source.mixed = nil, false
-	source.after, source.at = workspace.Status{}, time.Now()
+	source.after, source.at = workspace.Status{}, gone
 }
 
 // source returns where a path was before directories were moved.

@@ -3,6 +3,7 @@ package touch_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,9 +152,30 @@ func TestWhatIsSeenWhileACallIsMadeIsTheAgents(t *testing.T) {
 	s.judge("index", touch.Agent)
 }
 
+// TestAFileWhereOneWasMovedAway: a person makes a file where the agent has just moved one away, and the agent writes it
+// too, before the entry of the move is read.
+func TestAFileWhereOneWasMovedAway(t *testing.T) {
+	for _, name := range []string{"plan", "d/plan"} {
+		s := newScene(t, name)
+		s.agent(name, "x")
+		from, moves := strings.Split(name, "/")[0], time.Now()
+		is := s.status(from)
+		if err := os.Rename(s.at(from), s.at("old")); err != nil {
+			t.Fatal(err)
+		}
+		s.write(name, "theirs")
+		theirs, writes := s.status(name), time.Now()
+		s.write(name, "theirs and the agent's")
+		s.log.Moved(s.at(from), s.at("old"), is, workspace.Status{}, moves)
+		s.log.Wrote(s.at(name), theirs, writes)
+		s.judge(name, touch.Perhaps)
+	}
+}
+
 // TestWhatIsMovedKeepsItsOwner moves a directory in which somebody else has written.
 func TestWhatIsMovedKeepsItsOwner(t *testing.T) {
-	s := newScene(t, "d/whole", "d/theirs")
+	s := newScene(t, "d/whole", "d/theirs", "d/written")
+	s.agent("d/written", "x")
 	s.write("d/theirs", "theirs, longer")
 	s.write("d/new", "theirs")
 	is := s.status("d")
@@ -161,6 +183,8 @@ func TestWhatIsMovedKeepsItsOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.log.Moved(s.at("d"), s.at("e"), is, workspace.Status{}, time.Now())
+	s.judge("e/written", touch.Agent)
+	s.judge("d/written", touch.Agent)
 	s.judge("e/whole", touch.Agent)
 	s.judge("d/whole", touch.Agent)
 	s.judge("e/theirs", touch.Perhaps)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -212,7 +213,7 @@ func (r *request) seeMark(d change) {
 	defer unix.Close(fd)
 	var s unix.Stat_t
 	if unix.Fstat(fd, &s) == nil && r.inside(path) {
-		r.ledger.add(entryWrote, r.began, path, "", &s, &unix.Stat_t{})
+		r.ledger.add(entryWrote, time.Time{}, path, "", &s, &unix.Stat_t{})
 	}
 }
 
