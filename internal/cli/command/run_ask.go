@@ -141,11 +141,16 @@ func (a *asker) line(ctx context.Context) (line string, ok bool) {
 // tellCall asks whether a tool may run. The words of the question stand last above the keys, so that no long input can
 // hide them, and what the agent wrote can move nothing on the screen.
 func tellCall(c *contract.Call, q run.Question) {
-	if !strings.Contains(q.Text, q.Input) {
-		c.Say("  " + q.Tool + " " + strings.ReplaceAll(text.Visible(q.Input), "\n", "\n  "))
-	}
+	tellInput(c, q, q.Text)
 	c.Say("? " + text.Visible(strings.TrimSpace(q.Text)))
 	c.Say("y yes   n no   Enter alone: later, with omniagent answer")
+}
+
+// tellInput prints what a tool gets, unless that is in what is shown already.
+func tellInput(c *contract.Call, q run.Question, shown string) {
+	if q.Tool != "" && !strings.Contains(shown, q.Input) {
+		c.Say("  " + q.Tool + " " + strings.ReplaceAll(text.Visible(q.Input), "\n", "\n  "))
+	}
 }
 
 // offerVariables asks whether the variables that an agent lacked are passed on from now on.
@@ -224,9 +229,13 @@ func tellMeant(ctx context.Context, c *contract.Call, r run.Record) error {
 	if r.Dir != c.Dir() {
 		where = " in " + text.Name(r.Dir)
 	}
-	c.Log("%s%s asks: %s", r.ID, where, text.OneLine(asks(r), 200))
+	said := text.OneLine(asks(r), 200)
+	c.Log("%s%s asks: %s", r.ID, where, said)
 	if where == "" || !c.Attended() || c.DryRun() {
 		return nil
+	}
+	for _, q := range r.Open() {
+		tellInput(c, q, said)
 	}
 	yes, err := c.Agree(ctx, "Answer it")
 	if err == nil && !yes {

@@ -310,29 +310,33 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 	if err != nil {
 		return contract.Result{}, err
 	}
+	asked := c.String("question")
+	if open := record.Open(); asked == "" && len(open) == 1 {
+		asked = open[0].ID // and no later one
+	}
 	if a.Secret {
 		defer func() { p.tellKeeper(ctx, c, store, record.ID) }()
 	}
 	_, alive := store.Owner(record.ID)
 	alive = alive && record.State == run.NeedsInput && record.Socket != "" // without it, an earlier answer is under way
 	if c.DryRun() {
-		if _, err = record.Takes(c.String("question"), a); err == nil && !alive {
+		if _, err = record.Takes(asked, a); err == nil && !alive {
 			_, err = store.Free(ctx, record.ID)
 		}
 		return untried(record, contract.Updated), err
 	}
 	late := func(err error) error { // another answer may have come meanwhile
 		if now, look := store.Load(ctx, record.ID); look == nil {
-			return now.Late(c.String("question"), err)
+			return now.Late(asked, err)
 		}
 		return err
 	}
 	if alive {
-		q, err := record.Takes(c.String("question"), a)
+		q, err := record.Takes(asked, a)
 		if err != nil {
 			return contract.Result{}, late(err)
 		}
-		if err := store.Tell(ctx, record, c.String("question"), a); err != nil {
+		if err := store.Tell(ctx, record, asked, a); err != nil {
 			return contract.Result{}, late(err)
 		}
 		if err := c.Begun(record.ID); err != nil {
@@ -345,7 +349,7 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 		return contract.Result{}, late(err)
 	}
 	startedWith(c, &r.Task)
-	if err := r.Answer(c.String("question"), a); err != nil {
+	if err := r.Answer(asked, a); err != nil {
 		_ = r.Release()
 		return contract.Result{}, err
 	}
