@@ -2,6 +2,7 @@ package agents
 
 import (
 	"fmt"
+	"hash/crc32"
 	"iter"
 	"os"
 	"path/filepath"
@@ -41,6 +42,14 @@ func subjects() []subject {
 		{copilot.New(), append(copilotScenarios(), strict(), resumed())},
 		{opencode.New(), append(opencodeScenarios(), strict(), resumed())},
 	}
+}
+
+// someSubjects are two of the agents: others in each round, and not the same ones for each test.
+func someSubjects(t *testing.T) []subject {
+	t.Helper()
+	all := subjects()
+	first := int(crc32.ChecksumIEEE([]byte(t.Name()))) % len(all)
+	return hermetic.InTurn(t, append(all[first:], all[:first]...), 2)
 }
 
 // points are what has to be proven on a real agent: every cell of its matrix in both modes, every pair of approval and
