@@ -348,9 +348,11 @@ func join(o *order, signals chan os.Signal) int {
 
 // forkInto starts a program in the namespaces of the descriptors from spaceFile on. where is what it failed at. The
 // child is a copy without the other threads, and must not use the runtime: no allocation, no growth of the stack, no
-// locks.
+// locks. The pragmas are those of the standard library's fork, for the same reasons.
 //
+//go:noinline
 //go:norace
+//go:nocheckptr
 func forkInto(spaces int, dir, program string, argv, env []string) (pid int, where string, err error) {
 	path, errPath := unix.BytePtrFromString(program)
 	in, errDir := unix.BytePtrFromString(dir)
@@ -396,8 +398,7 @@ func forkInto(spaces int, dir, program string, argv, env []string) (pid int, whe
 				}
 			}
 			_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&none)), 0,
-				8,
-				0, 0)
+				8, 0, 0)
 			_, _, errno = syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)),
 				uintptr(unsafe.Pointer(&args[0])), uintptr(unsafe.Pointer(&vars[0])))
 		}
