@@ -62,7 +62,9 @@ type piece struct {
 	beyond  beyond
 	because string // why it is beyond
 	remote  bool   // it needs the network, or may
-	held    bool   // the walls keep the protected name from being changed
+
+	connected bool // bash itself opens a connection
+	held      bool // the walls keep the protected name from being changed
 }
 
 func (p *piece) say(word Decision, why string) {
@@ -82,6 +84,7 @@ func (p *piece) bar(why string) {
 type survey struct {
 	pieces []piece
 	broken bool // the line cannot be judged piece by piece
+	reads  bool // a shell in it runs what it reads
 	line   string
 	alters []Alteration
 }
@@ -108,6 +111,9 @@ func (s Set) look(line string, p Place) *survey {
 		w.words(line)
 	}
 	w.text(line, dirs{list: []string{p.Dir}})
+	if sv.reads && slices.ContainsFunc(sv.pieces, func(p piece) bool { return p.connected }) {
+		sv.pieces = append(sv.pieces, piece{shape: structure, decision: Deny, text: clip(line), why: unreadRun})
+	}
 	return sv
 }
 
@@ -190,6 +196,7 @@ func (w *walker) text(source string, at dirs) dirs {
 	w.sure = sureness{}
 	w.sweep(file)
 	w.evaluations(file)
+	w.survey.reads = w.survey.reads || w.starts(file, readsShell)
 	return end
 }
 

@@ -310,6 +310,12 @@ func (w *walker) starts(n syntax.Node, match func(name string, argv []word) bool
 
 func fetches(name string, _ []word) bool { return does(ofNetwork, name, nil) }
 
+// readsShell reports whether a command runs what it reads, and not only a text that is judged here.
+func readsShell(name string, argv []word) bool {
+	_, how := shellText(name, argv)
+	return how != knownText && runsInput(name, argv)
+}
+
 // runsInput reports whether a command runs its standard input: a shell, or an interpreter without a script.
 func runsInput(name string, argv []word) bool {
 	if isShell(name) || name == "source" || name == "." || name == "eval" {

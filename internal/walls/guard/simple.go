@@ -207,6 +207,7 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 
 // connects asks about a connection that bash itself opens.
 func (p *piece) connects() {
+	p.connected = true
 	p.say(Ask, "it opens a connection")
 	p.reaches(network, NeedsNetwork)
 }
