@@ -109,6 +109,19 @@ func TestSeveralAskedInPlace(t *testing.T) {
 	p.nothing()
 }
 
+// TestWhatIsSaidBeforeAQuestion is on the screen before the question, once.
+func TestWhatIsSaidBeforeAQuestion(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.put("../script.json", `[{"say":"Blue is calm, red is loud."},{"ask":"Which colour?"},{"say":"painted"}]`)
+	shown, code := p.atTerminal([][2]string{{"\n> ", "1\r"}}, "run", "--rehearse", "--script", "../script.json", "-p", "x")
+	before, _, asked := strings.Cut(shown, "? Which colour?")
+	if code != 0 || !asked || strings.Count(before, "Blue is calm, red is loud.") != 1 {
+		t.Errorf("%d: %s", code, shown)
+	}
+	p.nothing()
+}
+
 // TestTerminalCloses: a run whose terminal closes is cancelled, however many signals come of that.
 func TestTerminalCloses(t *testing.T) {
 	t.Parallel()

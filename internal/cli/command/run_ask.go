@@ -35,6 +35,11 @@ func inPlace(c *contract.Call, r *run.Run, o *run.Owner) func(context.Context) e
 		o.Patience = min(o.Patience, r.Timeout/2)
 	}
 	o.Person = run.PersonOf(one.ask)
+	tell := o.Tell
+	o.Tell = func(now run.Progress) {
+		one.hears(now.Event)
+		tell(now)
+	}
 	return func(ctx context.Context) error {
 		for {
 			if err := o.Work(ctx); err != nil || r.State != run.NeedsInput || !one.goesOn(ctx, r) {
@@ -49,6 +54,48 @@ type asker struct {
 	c    *contract.Call
 	mu   sync.Mutex
 	left bool // the person left a question open: no further one is asked
+
+	words sync.Mutex
+	said  []string // by the agent, since the last question
+	piece []byte   // of what it says now
+}
+
+// What is shown before a question, at most. The answer at the end has all of it.
+const (
+	mostSaid    = 20
+	longestSaid = 64 << 10
+)
+
+// hears keeps what the agent says, which a person has to read before a question.
+func (a *asker) hears(e *event.Event) {
+	if e == nil || e.Kind != event.Text || e.Parent != "" {
+		return
+	}
+	a.words.Lock()
+	defer a.words.Unlock()
+	if e.Delta {
+		if a.piece = append(a.piece, e.Text...); len(a.piece) > 2*longestSaid {
+			a.piece = slices.Delete(a.piece, 0, len(a.piece)-longestSaid)
+		}
+		return
+	}
+	if len(a.said) == mostSaid {
+		a.said = slices.Delete(a.said, 0, 1)
+	}
+	a.said, a.piece = append(a.said, text.Cut(e.Text, longestSaid)), a.piece[:0]
+}
+
+// repeats shows what the agent has said since the last question, but for the next question itself.
+func (a *asker) repeats(q run.Question) {
+	a.words.Lock()
+	said := append(a.said, strings.ToValidUTF8(string(a.piece), ""))
+	a.said, a.piece = nil, nil
+	a.words.Unlock()
+	for _, words := range said {
+		if words = strings.TrimSpace(words); words != "" && !strings.HasPrefix(words, strings.TrimSpace(q.Text)) {
+			a.c.Say(text.Visible(words))
+		}
+	}
 }
 
 // goesOn asks the questions at which a run stopped, and reports whether the run can go on.
@@ -69,10 +116,11 @@ func (a *asker) ask(ctx context.Context, q run.Question) (answer run.Answer, ok 
 	if a.left {
 		return answer, false
 	}
+	a.repeats(q)
 	if q.Tool == "" {
 		answers := map[string]string{}
 		for _, part := range q.Parts() {
-			if answers[part.Question], ok = a.words(ctx, part); !ok {
+			if answers[part.Question], ok = a.answer(ctx, part); !ok {
 				return answer, false
 			}
 		}
@@ -99,8 +147,8 @@ func (a *asker) ask(ctx context.Context, q run.Question) (answer run.Answer, ok 
 	}
 }
 
-// words asks for an answer in words. What the agent wrote can move nothing on the screen.
-func (a *asker) words(ctx context.Context, q event.FormQuestion) (answer string, ok bool) {
+// answer asks for an answer in words. What the agent wrote can move nothing on the screen.
+func (a *asker) answer(ctx context.Context, q event.FormQuestion) (answer string, ok bool) {
 	terminal.Forget(a.c.Host.Stdin)
 	a.c.Say("? " + text.Visible(strings.TrimSpace(q.Question)))
 	for i, o := range q.Options {
