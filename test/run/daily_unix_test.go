@@ -114,7 +114,8 @@ func TestWhatIsSaidBeforeAQuestion(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.put("../script.json", `[{"say":"Blue is calm, red is loud."},{"ask":"Which colour?"},{"say":"painted"}]`)
-	shown, code := p.atTerminal([][2]string{{"\n> ", "1\r"}}, "run", "--rehearse", "--script", "../script.json", "-p", "x")
+	shown, code := p.atTerminal([][2]string{{"\n> ", "1\r"}},
+		"run", "--rehearse", "--script", "../script.json", "-p", "x")
 	before, _, asked := strings.Cut(shown, "? Which colour?")
 	if code != 0 || !asked || strings.Count(before, "Blue is calm, red is loud.") != 1 {
 		t.Errorf("%d: %s", code, shown)

@@ -83,7 +83,7 @@ func (c *Chat) completeFile(ctx context.Context, typed string, offer func([]line
 	dir, prefix := filepath.Split(typed)
 	folded := strings.ToLower(prefix)
 	var found []lineedit.Candidate
-	c.World.List(ctx, pathname.From(c.World.Dir, dir), func(names []string) {
+	c.World.List(ctx, pathname.From(c.World.Dir, pathname.Typed(c.World.Home, dir)), func(names []string) {
 		for _, name := range names {
 			hidden := strings.HasPrefix(name, ".") && !strings.HasPrefix(prefix, ".")
 			if hidden || !strings.HasPrefix(strings.ToLower(name), folded) || text.Name(name) != name {

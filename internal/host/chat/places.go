@@ -3,7 +3,6 @@ package chat
 import (
 	"context"
 	"path/filepath"
-	"strings"
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
@@ -17,11 +16,7 @@ func (c *Chat) addDir(ctx context.Context, rest string) {
 		c.notice("/add-dir DIR lets the agent work in a further directory, until this conversation is left.")
 		return
 	}
-	dir := rest
-	if home, below := strings.CutPrefix(dir+"/", "~/"); below {
-		dir = filepath.Join(c.World.Home, home)
-	}
-	dir = filepath.Clean(pathname.From(c.World.Dir, dir))
+	dir := filepath.Clean(pathname.From(c.World.Dir, pathname.Typed(c.World.Home, rest)))
 	c.idle("/add-dir "+text.Name(rest), "/add-dir "+rest, func() { c.opens(ctx, dir) })
 }
 

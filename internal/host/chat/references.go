@@ -35,7 +35,7 @@ func (c *Chat) references(ctx context.Context, message string) (blocks []event.B
 	if agent.name != "" && !agent.known {
 		blocks, agent.known = append(blocks, blockOf(eidolon.AgentWord+agent.name, agent.text)), true
 	}
-	absolute, files := eidolon.FilesNamed(message, c.World.Dir, c.World.Exists)
+	absolute, files := eidolon.FilesNamed(message, c.World.Dir, c.World.Home, c.World.Exists)
 	for _, f := range files {
 		block, problem := c.file(&f)
 		if f.Outside {

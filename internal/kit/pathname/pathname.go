@@ -18,6 +18,15 @@ func From(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
+// Typed returns a path as a person types it: ~ at its beginning is home, unless that is unknown.
+func Typed(home, path string) string {
+	below, found := strings.CutPrefix(path, "~")
+	if !found || home == "" || below != "" && !os.IsPathSeparator(below[0]) {
+		return path
+	}
+	return home + below
+}
+
 // In returns the name of a file as it is seen from a directory, and whether it is that directory or beneath it. Both
 // are absolute, or both are relative to the same directory. An empty name stands for no file.
 func In(dir, file string) (rel string, within bool) {

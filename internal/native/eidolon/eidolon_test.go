@@ -184,7 +184,7 @@ func TestReferences(t *testing.T) {
 		}
 	}
 	for _, c := range v.File {
-		got, files := FilesNamed(c.Input, c.Workspace, nil)
+		got, files := FilesNamed(c.Input, c.Workspace, "/home/a", nil)
 		var refs []string
 		for _, f := range files {
 			refs = append(refs, f.Path)
@@ -194,15 +194,20 @@ func TestReferences(t *testing.T) {
 		}
 	}
 	there := func(path string) bool { return path == "/w/a.txt" || path == "/w/odd," }
-	got, files := FilesNamed("(@file:a.txt), @file:odd, and @file:none. and @file:../x", "/w", there)
+	got, files := FilesNamed("(@file:a.txt), @file:odd, and @file:none. and @file:../x", "/w", "", there)
 	if want := "(@file:/w/a.txt), @file:/w/odd, and @file:/w/none. and @file:/x"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	got, quoted := FilesNamed(`see @file:"my notes.txt", @file:"a.txt"`, "/w", there)
+	got, quoted := FilesNamed(`see @file:"my notes.txt", @file:"a.txt"`, "/w", "", there)
 	if want := `see @file:"/w/my notes.txt", @file:/w/a.txt`; got != want || quoted[0].Inside != "my notes.txt" {
 		t.Errorf("%q, %+v", got, quoted)
 	}
 	if files[0].Path != "/w/a.txt" || files[0].Outside || files[3].Path != "/x" || !files[3].Outside {
 		t.Errorf("%+v", files)
+	}
+	got, typed := FilesNamed("@file:~/a b, @file:~x @file:~", "/w", "/home/a", nil)
+	want := "@file:/home/a/a b, @file:/w/~x @file:/home/a"
+	if got != want || typed[0].Inside != "" || typed[0].Outside {
+		t.Errorf("%q, want %q: %+v", got, want, typed)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"omniagent/internal/core/event"
+	"omniagent/internal/kit/pathname"
 )
 
 // The words of a message that refer to something.
@@ -49,24 +50,25 @@ type File struct {
 const Punctuation = ".,;:!?)]}'\"`"
 
 // FilesNamed returns the message with absolute paths, and the files to which it refers. A name with blanks stands in
-// double quotes. exists reports whether there is a file: punctuation behind a name belongs to it only if there is such
-// a file. nil: it always belongs to it.
-func FilesNamed(message, workspace string, exists func(path string) bool) (absolute string, files []File) {
+// double quotes; one that begins with ~/ lies in home. exists reports whether there is a file: punctuation behind a
+// name belongs to it only if there is such a file. nil: it always belongs to it.
+func FilesNamed(message, workspace, home string, exists func(path string) bool) (absolute string, files []File) {
 	namedFile := regexp.MustCompile(`@file:(?:"([^"\n]+)"|(\S+))`)
+	fileAt := func(written string) File { return fileAt(written, workspace, home) }
 	absolute = namedFile.ReplaceAllStringFunc(message, func(found string) string {
 		parts := namedFile.FindStringSubmatch(found)
 		if quoted := parts[1]; quoted != "" {
-			files = append(files, fileAt(quoted, workspace))
+			files = append(files, fileAt(quoted))
 			return FileWord + Quoted(files[len(files)-1].Path)
 		}
 		written := parts[2]
-		f, cut := fileAt(written, workspace), len(written)
+		f, cut := fileAt(written), len(written)
 		for exists != nil && !exists(f.Path) {
 			if cut--; cut == 0 || !strings.ContainsRune(Punctuation, rune(written[cut])) {
-				f, cut = fileAt(written, workspace), len(written) // say under its whole name that it is missing
+				f, cut = fileAt(written), len(written) // say under its whole name that it is missing
 				break
 			}
-			f = fileAt(written[:cut], workspace)
+			f = fileAt(written[:cut])
 		}
 		files = append(files, f)
 		return FileWord + Quoted(f.Path) + written[cut:]
@@ -96,8 +98,8 @@ func FileBegun(before string) (typed string, from int, ok bool) {
 	return typed, from, word(typed) == typed
 }
 
-func fileAt(written, workspace string) File {
-	f := File{Written: written, Path: filepath.FromSlash(written)}
+func fileAt(written, workspace, home string) File {
+	f := File{Written: written, Path: filepath.FromSlash(pathname.Typed(home, written))}
 	if !filepath.IsAbs(f.Path) {
 		f.Inside = filepath.Clean(f.Path)
 		f.Path = filepath.Join(workspace, f.Path)
