@@ -293,7 +293,7 @@ func TestLongOutputIsCutAndKept(t *testing.T) {
 func fileIn(t *testing.T, text string) string {
 	t.Helper()
 	_, rest, _ := strings.Cut(text, " in /")
-	path, _, ok := strings.Cut(rest, "]\n")
+	path, _, ok := strings.Cut(rest, " until the conversation ends")
 	if !ok {
 		t.Fatalf("no file is named in %.200q", text)
 	}

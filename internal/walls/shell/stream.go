@@ -95,7 +95,7 @@ func (s *stream) excerpt(most int) string {
 		s.size, s.where()) + tail
 }
 
-// where describes where the complete output is.
+// where describes where the complete output is. Its words are read later too, when the file is gone.
 func (s *stream) where() string {
 	if s.of != nil {
 		return s.of.where()
@@ -104,14 +104,14 @@ func (s *stream) where() string {
 		return fmt.Sprintf("they could not be kept: %v", s.failed)
 	}
 	s.mentioned = true
+	in := "in " + s.file.Name() + " until the conversation ends"
 	switch {
 	case s.stored == s.size:
-		return "all of it is in " + s.file.Name()
+		return "all of it is " + in
 	case s.failed != nil:
-		return fmt.Sprintf("the first %d bytes are in %s, and no more could be kept: %v", s.stored, s.file.Name(),
-			s.failed)
+		return fmt.Sprintf("the first %d bytes are %s, and no more could be kept: %v", s.stored, in, s.failed)
 	}
-	return fmt.Sprintf("the first %d bytes are in %s", s.stored, s.file.Name())
+	return fmt.Sprintf("the first %d bytes are %s", s.stored, in)
 }
 
 // nearby is how much less than allowed may be shown so that a cut falls between two lines.
