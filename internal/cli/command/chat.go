@@ -41,7 +41,8 @@ func (p Parts) chat() *contract.Command {
 	}
 	params = slices.Concat(params, rehearsalParams(), hostParams(), []contract.Param{forkFlag()})
 	return &contract.Command{
-		Path: "chat", Summary: "talk to an agent in this terminal", Class: contract.Terminal, Danger: contract.Mutating,
+		Path: "chat", Summary: "talk to an agent in this terminal",
+		Here: true, Class: contract.Terminal, Danger: contract.Mutating,
 		Interactive: true,
 		Detail: "A line is a message; while the agent works it waits for the end of the turn. /help lists the " +
 			"commands: " +

@@ -29,7 +29,8 @@ func tierWords() []string { return text.Words(fork.Tiers()) }
 // forkRun declares the command that runs any command in a fork.
 func forkRun() *contract.Command {
 	return &contract.Command{
-		Path: "fork run", Summary: "run a command in a private copy of the workspace", Class: contract.Terminal,
+		Path: "fork run", Summary: "run a command in a private copy of the workspace",
+		Here: true, Class: contract.Terminal,
 		Danger: contract.Mutating,
 		Detail: "Streams and exit status are the command's. It has its own loopback network. It cannot change your " +
 			"workspace, but it can change anything else. See docs/forks.md.",

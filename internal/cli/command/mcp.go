@@ -18,7 +18,7 @@ import (
 func (p Parts) mcpServer() *contract.Command {
 	modes := text.Words(mcp.Modes())
 	return &contract.Command{
-		Path: "mcp", Summary: "let an agent ask other agents, as an MCP server",
+		Path: "mcp", Summary: "let an agent ask other agents, as an MCP server", Here: true,
 		Class: contract.Stream, Danger: contract.Mutating,
 		Detail: "For an agent's configuration of MCP servers: docs/mcp.md has the lines. Its tools are list_agents " +
 			"and ask_agent. An agent that is asked gets no\n" +

@@ -80,7 +80,7 @@ const neverFails = "never"
 
 func (p Parts) review() *contract.Command {
 	c := p.runCommand(contract.Command{
-		Path: "review", Summary: "have an agent review a diff; exit codes by severity",
+		Path: "review", Summary: "have an agent review a diff; exit codes by severity", Here: true,
 		Detail: "The diff comes from standard input. Without one it is what differs between the working tree and " +
 			"--base, or the last commit, with new files that are not ignored.\n" +
 			"The agent reads and changes nothing. Unreadable lines of the answer are reported, and the review " +

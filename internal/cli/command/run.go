@@ -30,7 +30,7 @@ const maxTask = 8 << 20
 // run declares the command that hands a task to an agent.
 func (p Parts) run() *contract.Command {
 	return p.runCommand(contract.Command{
-		Path: "run", Summary: "hand a task to an agent, and get a reliable result",
+		Path: "run", Summary: "hand a task to an agent, and get a reliable result", Here: true,
 		Detail: "The agent works with nobody watching. On a terminal you are asked what it asks; anywhere else, or " +
 			"if you leave it,\na question ends the call with 4 and waits for omniagent answer. Nothing is ever " +
 			"answered for a person.\n" +

@@ -21,7 +21,8 @@ import (
 // sandboxRun declares the command that runs any command in the native agent's sandbox.
 func (p Parts) sandboxRun() *contract.Command {
 	return &contract.Command{
-		Path: "sandbox run", Summary: "run a command behind the walls of the native agent", Class: contract.Terminal,
+		Path: "sandbox run", Summary: "run a command behind the walls of the native agent",
+		Here: true, Class: contract.Terminal,
 		Danger: contract.Mutating,
 		Detail: "The command can write beneath the working directory and to a temporary directory that ends with it, " +
 			"sees nothing of the home directory but\n" +

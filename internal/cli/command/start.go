@@ -14,7 +14,8 @@ import (
 // start declares the command that runs an agent for programs: one turn, or a conversation over lines.
 func (p Parts) start() *contract.Command {
 	return &contract.Command{
-		Path: "start", Summary: "run an agent for a program, in lines of JSON", Class: contract.Stream,
+		Path: "start", Summary: "run an agent for a program, in lines of JSON",
+		Here: true, Class: contract.Stream,
 		Danger: contract.Mutating,
 		Detail: "With --prompt, or text on standard input, it answers and ends. With --session-id alone, or frames " +
 			"on standard input, it stays and takes a\n" +

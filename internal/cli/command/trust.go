@@ -121,7 +121,8 @@ func (d trustData) PlainText() string {
 
 func (p Parts) trust() *contract.Command {
 	return &contract.Command{
-		Path: "trust", Summary: "trust what a repository brings, as it is now", Class: contract.Envelope,
+		Path: "trust", Summary: "trust what a repository brings, as it is now",
+		Here: true, Class: contract.Envelope,
 		Danger: contract.Mutating, Version: "1.0.0",
 		Detail: "What a repository brings has no effect until its exact content was trusted; a changed file has to " +
 			"be trusted again. That is .omniagent and\n" +

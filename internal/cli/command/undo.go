@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -421,10 +422,10 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 		return contract.Result{}, err
 	}
 	q.Dir, q.TakeOld, q.TakeAll, q.DryRun = c.Dir(), c.Bool("take-old"), c.Bool("take-all"), c.DryRun()
-	if q.Dir == "" { // it was removed, perhaps by the turn: the shell still knows its name
+	gone := q.Dir == "" // it was removed, perhaps by the turn: the shell still knows its name
+	if gone {
 		if q.Dir, _ = c.Host.Lookup("PWD"); q.Dir == "" {
-			return contract.Result{}, fault.New(fault.FileMissing, "the current directory was removed").
-				Hint("mkdir -p DIRECTORY && omniagent undo --cwd DIRECTORY, with the name that it had")
+			return contract.Result{}, contract.Gone()
 		}
 	}
 	if c.Bool("list") {
@@ -436,6 +437,9 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 		}
 	}
 	out, err := store.Undo(ctx, q)
+	if gone && errors.Is(err, fault.NotFoundCode) {
+		err = contract.Gone()
+	}
 	if err != nil {
 		return contract.Result{}, err
 	}

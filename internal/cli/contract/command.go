@@ -68,6 +68,7 @@ type Command struct {
 	LongRunning bool                      // may take longer than 5 s; has heartbeats
 	NoConfig    bool                      // reads no configuration, so it works even if that is invalid
 	LooseConfig bool                      // uses the layers that can be read
+	Here        bool                      // works in the directory of the call, which has to exist
 	Quiet       bool                      // writes no audit entry and no state
 
 	List      *List        // the result is a page of rows

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -125,8 +126,17 @@ func (c *Call) prepare() *fault.Fault {
 		}
 		c.dir = dir
 	}
+	if c.Command.Here && !filepath.IsAbs(c.dir) { // the system has no name for one that was removed
+		return c.invalid(fault.Problem{Param: "cwd", Fault: Gone()})
+	}
 	c.Paths = c.Host.paths(c.Program.Name, c.instance)
 	return c.configure()
+}
+
+// Gone returns the error for a current directory that was removed.
+func Gone() *fault.Fault {
+	return fault.New(fault.FileMissing, "the current directory was removed").
+		Hint("cd to another directory, or name one by its whole path: --cwd DIR")
 }
 
 // ProjectAt returns where the project around a directory has its configuration.
