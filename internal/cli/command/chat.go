@@ -33,6 +33,9 @@ func (p Parts) chat() *contract.Command {
 	}
 	like := p.start()
 	for _, one := range like.Params {
+		if one.Name == "agent" {
+			one.Default, one.Help = "", "the agent; else the one of config set agent, or native"
+		}
 		switch one.Name {
 		case "agent", "provider", "model", "cwd", "add-dir", "session-id", "continue", "api-base", "sandbox",
 			"network", "web", "tool-protocol":

@@ -175,7 +175,7 @@ func (p Parts) sessionList() *contract.Command {
 			"title",
 		}},
 		Detail: "With --all, also those that installed agents keep by themselves, such as conversations begun in " +
-			"their own terminals. Their records are only read.",
+			"their own terminals. Their records are only read. A rehearsal is kept for a run alone.",
 		Params: []contract.Param{agentParam(), providerParam(), hereParam(), allParam()},
 		Exits:  []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{

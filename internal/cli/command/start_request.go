@@ -27,6 +27,14 @@ type request struct {
 	tools guard.Known
 }
 
+// agentOf returns the agent of a conversation. A program that calls start without one means native on every machine.
+func (p Parts) agentOf(c *contract.Call) string {
+	if c.Command.Path != "chat" || p.Eidolon {
+		return cmp.Or(c.String("agent"), native.Name)
+	}
+	return cmp.Or(c.String("agent"), c.Config.String("agent"), native.Name)
+}
+
 // requestOf reads the flags. stays reports whether the other side can send more than one message.
 func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 	mode, chosen, err := approvalOf(c)
@@ -41,7 +49,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 	}
 	turn, connect := clocks(c)
 	r.Request = launch.Request{
-		Agent: cmp.Or(c.String("agent"), native.Name), Provider: c.String("provider"), Base: c.String("api-base"),
+		Agent: p.agentOf(c), Provider: c.String("provider"), Base: c.String("api-base"),
 		History: c.Path("history-file"), ToolProtocol: c.String("tool-protocol"),
 		Forget: c.Bool("no-session-persistence"), Mode: chosen != "",
 		Services: agent.Services{Timeout: turn, Connect: connect},
