@@ -33,8 +33,8 @@ import (
 	"omniagent/internal/agents/relay"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
+	"omniagent/internal/host/stream"
 	"omniagent/internal/kit/setting"
-	"omniagent/internal/launch/recording"
 	"omniagent/internal/llm/modelserver"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/talk/conversation"
@@ -127,7 +127,7 @@ func recordedPass(pass func(write func([]byte)) time.Duration) (time.Duration, e
 	if err != nil {
 		return 0, err
 	}
-	r := recording.New(conversation.Record(journal,
+	r := stream.Record(conversation.Record(journal,
 		func(format string, args ...any) { err = fmt.Errorf(format, args...) }),
 		claude.New().Decode(setting.StreamJSON))
 	watch := relay.NewWatch(io.Discard)

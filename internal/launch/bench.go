@@ -8,21 +8,20 @@ import (
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/launch/workbench"
 	"omniagent/internal/sys/config"
 	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/shell"
 )
 
 // Bench opens the files and commands of a workspace, as the native agent would have them. close removes what it made.
-func (e Env) Bench(s agent.Spec) (b *workbench.Bench, close func(), err error) {
+func (e Env) Bench(s agent.Spec) (b *Bench, close func(), err error) {
 	private, err := os.MkdirTemp(e.Temp, "omniagent-bench-")
 	if err != nil {
 		return nil, nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
 	dir := cmp.Or(s.Dir, e.Dir)
 	root, _ := config.ProjectRoot(dir)
-	o := workbench.Options{
+	o := BenchOptions{
 		Root: dir, Private: private,
 		Env: shell.Inheritance{Roots: []string{dir, root}, More: e.Own.Variables}.Commands(e.Environ),
 	}
@@ -32,7 +31,7 @@ func (e Env) Bench(s agent.Spec) (b *workbench.Bench, close func(), err error) {
 			Network: cmp.Or(s.Terms.Network, e.Own.Network), Read: e.Own.Read, Lookup: e.Lookup, Via: e.Own.Via,
 		}
 	}
-	if b, err = workbench.Open(o); err != nil {
+	if b, err = OpenBench(o); err != nil {
 		_ = os.RemoveAll(private)
 		return nil, nil, err
 	}
@@ -42,10 +41,10 @@ func (e Env) Bench(s agent.Spec) (b *workbench.Bench, close func(), err error) {
 // lent is a Mind whose agent asks for files and commands of ours. They are opened when it does so first.
 type lent struct {
 	agent.Mind
-	open func() (*workbench.Bench, func(), error)
+	open func() (*Bench, func(), error)
 
 	mu     sync.Mutex
-	bench  *workbench.Bench // nil: the agent has asked for nothing yet
+	bench  *Bench // nil: the agent has asked for nothing yet
 	close  func()
 	closed bool // the conversation is over
 }
@@ -53,7 +52,7 @@ type lent struct {
 // lend makes Minds of agents that may ask for files and commands.
 func (e Env) lend(mind agent.NewMind) agent.NewMind {
 	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
-		l := &lent{open: func() (*workbench.Bench, func(), error) { return e.Bench(s) }}
+		l := &lent{open: func() (*Bench, func(), error) { return e.Bench(s) }}
 		sv.Chore = l.chore
 		m, err := mind(ctx, s, sv)
 		if err != nil {
@@ -72,7 +71,7 @@ func (l *lent) chore(ctx context.Context, method string, params []byte) (any, er
 	return bench.Serve(ctx, method, params)
 }
 
-func (l *lent) opened() (b *workbench.Bench, err error) {
+func (l *lent) opened() (b *Bench, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

@@ -25,7 +25,7 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/ident"
 	"omniagent/internal/kit/setting"
-	"omniagent/internal/launch/admission"
+	"omniagent/internal/launch/allow"
 	"omniagent/internal/llm/model"
 	"omniagent/internal/llm/provider"
 	"omniagent/internal/native"
@@ -52,7 +52,7 @@ type Env struct {
 	Versions func(program string) string // see agent.Env.Printed
 	Trusted  func(path string, content []byte) bool
 	Copy     func(path string) ([]byte, bool) // see agent.Spec.Copy
-	Gate     func(a Agent, dir string) admission.Gate
+	Gate     func(a Agent, dir string) allow.Gate
 	Own      Own
 	Grace    time.Duration
 	Register func() *process.Register // that lists the agents which are started; nil: none
@@ -245,7 +245,7 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 		}
 		s.Env, s.Plain, s.Shared = env, true, *e.Plain
 		s.Newest, s.Terms.Continue = s.Terms.Continue, false
-	} else if s.Env, err = gate.Admit(admission.Request{
+	} else if s.Env, err = gate.Admit(allow.Request{
 		Driver: a.Driver, Custom: a.Custom, Install: s.Install, Env: env,
 		Dirs: append([]string{s.Dir}, s.Terms.Dirs...), Passthrough: s.Passthrough,
 	}); err != nil {

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
-	"omniagent/internal/launch/admission"
+	"omniagent/internal/launch/allow"
 	"omniagent/internal/talk/session"
 	"omniagent/internal/testkit/hermetic"
 )
@@ -49,7 +49,7 @@ func place(t *testing.T) (e Env, root string) {
 		Agents:  func() ([]Agent, error) { return []Agent{{Driver: gemini.New()}}, nil },
 		Trusted: func(string, []byte) bool { return false },
 		Copy:    func(string) ([]byte, bool) { return nil, false },
-		Gate:    func(Agent, string) admission.Gate { return admission.Gate{} },
+		Gate:    func(Agent, string) allow.Gate { return allow.Gate{} },
 		Log:     t.Logf, Detail: t.Logf,
 	}, root
 }
@@ -139,7 +139,7 @@ func TestRefusals(t *testing.T) {
 
 // refusing is a place whose gate lets no agent in.
 func refusing(e Env) Env {
-	e.Gate = func(Agent, string) admission.Gate { return admission.Gate{Allow: []string{"codex"}} }
+	e.Gate = func(Agent, string) allow.Gate { return allow.Gate{Allow: []string{"codex"}} }
 	return e
 }
 

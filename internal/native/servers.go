@@ -131,7 +131,7 @@ func serverTools(open []*mcp.Conn, touched *touch.Log) []tool.Tool {
 	var tools []tool.Tool
 	for _, spec := range offer.Tools {
 		server, own, _ := offer.About(spec.Name)
-		tools = append(tools, tool.Tool{Tool: spec, Plan: func(input json.RawMessage) (tool.Action, error) {
+		tools = append(tools, tool.Tool{ToolSpec: spec, Plan: func(input json.RawMessage) (tool.Action, error) {
 			return tool.Action{
 				Kind: event.MCP, Changes: true, Title: own + " of the server " + server, Input: input,
 				Run: func(ctx context.Context) tool.Result {

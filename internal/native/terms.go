@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"omniagent/internal/core/agent"
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/llm/model"
@@ -131,7 +131,7 @@ func (o Options) toolsExist() error {
 		names = append(names, t.Name)
 	}
 	for _, written := range o.Terms.Tools {
-		is := func(t toolspec.Tool) bool { return o.named([]string{written}, t) }
+		is := func(t event.ToolSpec) bool { return o.named([]string{written}, t) }
 		if slices.ContainsFunc(all, is) || strings.HasPrefix(written, "mcp__") || o.foreign(written) {
 			continue
 		}
@@ -147,7 +147,7 @@ func (o Options) toolsExist() error {
 // foreign reports whether a tool is one of Claude Code that does not exist here.
 func (o Options) foreign(name string) bool {
 	return slices.Contains(claude.Foreign(), name) &&
-		!slices.ContainsFunc(o.Tools.Specs(), func(t toolspec.Tool) bool { return t.Name == name })
+		!slices.ContainsFunc(o.Tools.Specs(), func(t event.ToolSpec) bool { return t.Name == name })
 }
 
 // renamed returns a rule with our name for the tool, because Claude Code's may differ.
@@ -163,15 +163,15 @@ func renamed(rule string) string {
 func (o Options) offered(all []tool.Tool, away []string) []tool.Tool {
 	return slices.DeleteFunc(all, func(t tool.Tool) bool {
 		server := strings.HasPrefix(t.Name, "mcp__")
-		if !server && o.Terms.Tools != nil && !o.named(o.Terms.Tools, t.Tool) {
+		if !server && o.Terms.Tools != nil && !o.named(o.Terms.Tools, t.ToolSpec) {
 			return true
 		}
-		return o.named(away, t.Tool)
+		return o.named(away, t.ToolSpec)
 	})
 }
 
 // named reports whether a list has a tool.
-func (o Options) named(list []string, t toolspec.Tool) bool {
+func (o Options) named(list []string, t event.ToolSpec) bool {
 	return slices.ContainsFunc(list, func(written string) bool {
 		return tool.Named(renamed(written), t.Name) || t.With != "" && written == t.With
 	})
@@ -179,7 +179,7 @@ func (o Options) named(list []string, t toolspec.Tool) bool {
 
 // searches reports whether the API may search the web itself, which counts as a tool.
 func (o Options) searches(away []string) bool {
-	search := toolspec.Tool{Name: tool.SearchName}
+	search := event.ToolSpec{Name: tool.SearchName}
 	return o.Web && (o.Terms.Tools == nil || o.named(o.Terms.Tools, search)) && !o.named(away, search)
 }
 

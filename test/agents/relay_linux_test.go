@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/agents/claude"
 	"omniagent/internal/agents/relay"
 	"omniagent/internal/core/event"
+	"omniagent/internal/host/stream"
 	"omniagent/internal/kit/setting"
-	"omniagent/internal/launch/recording"
 	"omniagent/internal/talk/conversation"
 	"omniagent/internal/talk/session"
 )
@@ -55,7 +55,7 @@ func TestClaudeRelayed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			record := recording.New(conversation.Record(journal, t.Errorf), claude.New().Decode(setting.StreamJSON))
+			record := stream.Record(conversation.Record(journal, t.Errorf), claude.New().Decode(setting.StreamJSON))
 			code, err := relay.Relay{
 				Launch: launch, Name: "claude", In: in, Out: host, Grace: 5 * time.Second, Log: t.Logf, Record: record,
 			}.Run(t.Context())
@@ -96,7 +96,7 @@ func TestClaudeRehearsedForItsHosts(t *testing.T) {
 }
 
 // recorded counts what is on record, by kinds.
-func recorded(t *testing.T, journal *session.Session, record *recording.Recording) map[event.Kind]int {
+func recorded(t *testing.T, journal *session.Session, record *stream.Recording) map[event.Kind]int {
 	t.Helper()
 	told, kinds := journal.Reader(1), map[event.Kind]int{}
 	all := make(chan struct{})

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/native/tool"
 )
 
@@ -19,8 +18,8 @@ func stampEntry() tool.Entry { return tool.Entry{Make: stamp} }
 
 func stamp(env *tool.Env) tool.Tool {
 	return tool.Tool{
-		Tool: toolspec.Tool{
-			Name: "Stamp", Description: "Puts a mark into a file.", Kind: event.Write, Rule: toolspec.Path,
+		ToolSpec: event.ToolSpec{
+			Name: "Stamp", Description: "Puts a mark into a file.", Kind: event.Write, Rule: event.RulePath,
 			Changes: true,
 			Input:   json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`),
 		},

@@ -11,8 +11,7 @@ import (
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/launch/admission"
-	"omniagent/internal/launch/allowlist"
+	"omniagent/internal/launch/allow"
 	"omniagent/internal/sys/config"
 )
 
@@ -98,15 +97,15 @@ func listFile() contract.FileEffect {
 }
 
 // allowlistOf opens the list, which belongs to the user, not to an instance.
-func allowlistOf(c *contract.Call) allowlist.List {
+func allowlistOf(c *contract.Call) allow.List {
 	if c.TrustFile() == "" {
-		return allowlist.List{}
+		return allow.List{}
 	}
-	return allowlist.Open(filepath.Join(filepath.Dir(c.TrustFile()), "agents.json"))
+	return allow.OpenList(filepath.Join(filepath.Dir(c.TrustFile()), "agents.json"))
 }
 
 // userGate is what the user's configuration and list let programs start in a directory.
-func userGate(c *contract.Call, name, dir string) admission.Gate {
+func userGate(c *contract.Call, name, dir string) allow.Gate {
 	root, _ := config.ProjectRoot(dir)
 	home := c.Host.Home()
 	within := c.Config.List(agentKey(name, "roots"))
@@ -115,7 +114,7 @@ func userGate(c *contract.Call, name, dir string) admission.Gate {
 			within[i] = filepath.Join(home, rest)
 		}
 	}
-	return admission.Gate{
+	return allow.Gate{
 		Allow: c.Config.List("agents.allow"), More: c.Config.List("agents.env"), Roots: []string{dir, root},
 		List: allowlistOf(c), Within: within, DenyFlags: c.Config.List(agentKey(name, "deny_flags")),
 	}
@@ -124,7 +123,7 @@ func userGate(c *contract.Call, name, dir string) admission.Gate {
 // decide carries out a decision about each agent that was named.
 func (p Parts) decide(
 	c *contract.Call,
-	one func(*contract.Call, allowlist.List, knownAgent, *allowResult) error,
+	one func(*contract.Call, allow.List, knownAgent, *allowResult) error,
 ) (contract.Result, error) {
 	known, err := knownAgents(c, p.Agents)
 	if err != nil {
@@ -159,7 +158,7 @@ func pick(known []knownAgent, name string) (knownAgent, error) {
 	return k, err
 }
 
-func allowAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResult) error {
+func allowAgent(c *contract.Call, list allow.List, k knownAgent, r *allowResult) error {
 	_, install := k.locate(c)
 	if install.Path == "" {
 		_, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir()})
@@ -173,21 +172,21 @@ func allowAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowRes
 		r.Files = append(r.Files, f.Path)
 	}
 	r.Change = "allowed"
-	return putAgent(c, list, e, r, func(old allowlist.Entry) bool { return old.Allows(e) })
+	return putAgent(c, list, e, r, func(old allow.Entry) bool { return old.Allows(e) })
 }
 
-func denyAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResult) error {
+func denyAgent(c *contract.Call, list allow.List, k knownAgent, r *allowResult) error {
 	r.Change = "denied"
-	e := allowlist.Entry{Name: k.Name(), Denied: true, At: time.Now()}
-	return putAgent(c, list, e, r, func(old allowlist.Entry) bool { return old.Denied })
+	e := allow.Entry{Name: k.Name(), Denied: true, At: time.Now()}
+	return putAgent(c, list, e, r, func(old allow.Entry) bool { return old.Denied })
 }
 
 // putAgent records a decision, unless an earlier one says the same, which another process may make at this moment.
 func putAgent(
-	c *contract.Call, list allowlist.List, e allowlist.Entry, r *allowResult, says func(allowlist.Entry) bool,
+	c *contract.Call, list allow.List, e allow.Entry, r *allowResult, says func(allow.Entry) bool,
 ) error {
 	first := r.Change
-	said := func(old allowlist.Entry, had bool) bool {
+	said := func(old allow.Entry, had bool) bool {
 		switch r.Change = first; {
 		case had && says(old):
 			r.Change = "unchanged"
@@ -203,7 +202,7 @@ func putAgent(
 	return keepDecision(c, func() error { return list.Put(e, said) })
 }
 
-func removeAgent(c *contract.Call, list allowlist.List, k knownAgent, r *allowResult) error {
+func removeAgent(c *contract.Call, list allow.List, k knownAgent, r *allowResult) error {
 	_, had, err := list.Find(k.Name())
 	if err == nil && had {
 		err = keepDecision(c, func() error {
@@ -229,8 +228,8 @@ func keepDecision(c *contract.Call, write func() error) error {
 	return write()
 }
 
-func requestFor(k knownAgent, install agent.Install) admission.Request {
-	return admission.Request{Driver: k.Driver, Custom: k.from != nil, Install: install, Env: os.Environ()}
+func requestFor(k knownAgent, install agent.Install) allow.Request {
+	return allow.Request{Driver: k.Driver, Custom: k.from != nil, Install: install, Env: os.Environ()}
 }
 
 // standing returns what the list says of an agent, and why if that is not enough to start it.

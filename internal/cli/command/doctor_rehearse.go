@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/launch/fingerprint"
+	"omniagent/internal/launch/allow"
 	"omniagent/internal/work/rehearsal"
 )
 
@@ -25,7 +25,7 @@ type rehearsalData struct {
 	Differs  int                 `json:"differs"`
 	Untried  int                 `json:"cannot_be_tried"`
 	Unknown  int                 `json:"unknown"`
-	Program  []fingerprint.File  `json:"program"`
+	Program  []allow.File        `json:"program"`
 	Findings []rehearsal.Finding `json:"findings" doc:"claim beside observation; empty without --rehearse"`
 }
 

@@ -13,11 +13,11 @@ import (
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
+	"omniagent/internal/host/stream"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/launch"
-	"omniagent/internal/launch/admission"
-	"omniagent/internal/launch/recording"
+	"omniagent/internal/launch/allow"
 	"omniagent/internal/native/tool"
 	"omniagent/internal/sys/audit"
 	"omniagent/internal/sys/config"
@@ -100,7 +100,7 @@ func (o opener) bare() bool {
 }
 
 // gate returns what the user's configuration lets programs start.
-func (o opener) gate(a launch.Agent, dir string) admission.Gate {
+func (o opener) gate(a launch.Agent, dir string) allow.Gate {
 	gate := userGate(o.call, a.Name(), dir)
 	gate.Closed = o.closed
 	if o.call.AuditPath() != "" {
@@ -177,7 +177,7 @@ func (o opener) relay(ctx context.Context, q launch.Request, w relay.Wishes, r r
 	}
 	defer around.Close()
 	p.Spec.Walled, r.Around = around.Stands(), around.Plan
-	record := recording.New(p.Record, followed{driver.Decode(setting.StreamJSON), around})
+	record := stream.Record(p.Record, followed{driver.Decode(setting.StreamJSON), around})
 	defer func() {
 		if err := record.Close(); err != nil {
 			o.log("the conversation could not be kept: %v", err)

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/launch"
-	"omniagent/internal/launch/admission"
+	"omniagent/internal/launch/allow"
 )
 
 // refusesRun returns what a call of run fails with before anything is done, as far as that is known without its
@@ -72,7 +72,7 @@ func (p Parts) refuses(ctx context.Context, c *contract.Call, r launch.Request, 
 	quiet.closed = closed
 	env := quiet.env()
 	gate := env.Gate
-	env.Register, env.Gate = nil, func(a launch.Agent, dir string) admission.Gate {
+	env.Register, env.Gate = nil, func(a launch.Agent, dir string) allow.Gate {
 		g := gate(a, dir)
 		g.Record = nil
 		return g

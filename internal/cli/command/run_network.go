@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
-	"omniagent/internal/kit/address"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/repo/fork"
 	"omniagent/internal/walls/egressproxy"
@@ -136,7 +135,7 @@ func privateModels(c *contract.Call) (all []string, named string) {
 	all = modelsHere(c)
 	for _, at := range modelPlaces(c) {
 		to, ok := addressOf(at)
-		if ok && address.NotPublic(to.Addr()) != "" && !slices.Contains(all, to.String()) {
+		if ok && egressproxy.NotPublic(to.Addr()) != "" && !slices.Contains(all, to.String()) {
 			all = append(all, to.String())
 		}
 		if ok || named != "" {
@@ -145,7 +144,7 @@ func privateModels(c *contract.Call) (all []string, named string) {
 		ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
 		found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", at.Hostname())
 		cancel()
-		if slices.ContainsFunc(found, func(a netip.Addr) bool { return address.NotPublic(a.Unmap()) != "" }) {
+		if slices.ContainsFunc(found, func(a netip.Addr) bool { return egressproxy.NotPublic(a.Unmap()) != "" }) {
 			named = at.Host
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
-	"omniagent/internal/host/claudehost"
+	"omniagent/internal/host/stream"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/launch"
@@ -22,7 +22,7 @@ import (
 // request is what a call of start or chat asks for.
 type request struct {
 	launch.Request
-	host  claudehost.Say
+	host  stream.Say
 	notes []string
 	tools guard.Known
 }
@@ -70,7 +70,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 		}
 	}
 	r.tools = p.Tools.Specs()
-	r.host = claudehost.Say{Unasked: c.String("permission-mode") == dontAsk}
+	r.host = stream.Say{Unasked: c.String("permission-mode") == dontAsk}
 	r.Spec = agent.Spec{
 		Dir: c.Dir(), Fresh: c.String("session-id"), Resume: c.String("resume"),
 		Shared: setting.Shared{
@@ -83,7 +83,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 		return r, err
 	}
 	if text := c.String("json-schema"); text != "" {
-		if r.Spec.Schema, err = claudehost.Compact("--json-schema", text); err != nil {
+		if r.Spec.Schema, err = stream.Compact("--json-schema", text); err != nil {
 			return r, err
 		}
 		r.Spec.Retries = c.Int("json-schema-retries")
@@ -116,9 +116,9 @@ func (r request) with(deltas []claude.Delta) (request, error) {
 		notes = append(notes, d.Notes()...)
 	}
 	var err error
-	if r.Request, r.host, err = claudehost.With(r.Request, r.host, deltas...); err == nil && r.Agent == native.Name {
+	if r.Request, r.host, err = stream.With(r.Request, r.host, deltas...); err == nil && r.Agent == native.Name {
 		var more []string
-		r.Request, more = claudehost.Native(r.Request, r.tools)
+		r.Request, more = stream.Native(r.Request, r.tools)
 		notes = append(notes, more...)
 	}
 	r.notes = notes
@@ -171,13 +171,13 @@ func deltasOf(c *contract.Call) (deltas []claude.Delta, err error) {
 	}
 	var sources []source
 	for _, value := range c.Strings("mcp-config") {
-		sources = append(sources, source{"--mcp-config", value, claudehost.Servers})
+		sources = append(sources, source{"--mcp-config", value, stream.Servers})
 	}
 	if value := c.String("agents"); value != "" {
-		sources = append(sources, source{"--agents", value, claudehost.Helpers})
+		sources = append(sources, source{"--agents", value, stream.Helpers})
 	}
 	if value := c.String("settings"); value != "" {
-		sources = append(sources, source{"--settings", value, claudehost.Handed})
+		sources = append(sources, source{"--settings", value, stream.Handed})
 	}
 	files := filesOf(c)
 	for _, s := range sources {
@@ -192,7 +192,7 @@ func deltasOf(c *contract.Call) (deltas []claude.Delta, err error) {
 		deltas = append(deltas, d)
 	}
 	for _, name := range c.Strings("setting-sources") {
-		d, err := claudehost.Source(name, files)
+		d, err := stream.Source(name, files)
 		if err != nil {
 			return nil, err
 		}
@@ -202,9 +202,9 @@ func deltasOf(c *contract.Call) (deltas []claude.Delta, err error) {
 }
 
 // filesOf locates Claude Code's files.
-func filesOf(c *contract.Call) claudehost.Files {
+func filesOf(c *contract.Call) stream.Files {
 	own, _ := c.Host.Lookup("CLAUDE_CONFIG_DIR")
-	return claudehost.Files{
+	return stream.Files{
 		Config: cmp.Or(own, filepath.Join(c.Host.Home(), ".claude")), Dir: c.Dir(),
 		Read: func(path string) ([]byte, error) { return workspace.ReadFile(path, 4<<20) },
 	}

@@ -7,7 +7,6 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/event"
-	"omniagent/internal/host/claudehost"
 	"omniagent/internal/host/stream"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/ident"
@@ -131,7 +130,7 @@ func greet(
 			if len(g.Init.Hooks) > 0 {
 				r.Services.Hook = d.Hook
 			}
-			deltas, err := claudehost.Initialize(*g.Init, filesOf(c))
+			deltas, err := stream.Initialize(*g.Init, filesOf(c))
 			if err == nil {
 				r, err = r.with(deltas)
 			}

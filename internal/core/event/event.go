@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
@@ -158,7 +157,7 @@ type Answer struct {
 }
 
 // ToolKind is what a tool does, whatever an agent calls it.
-type ToolKind = toolspec.Kind
+type ToolKind string
 
 // The kinds of tools.
 const (

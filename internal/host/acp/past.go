@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/llm/model"
 	"omniagent/internal/talk/session"
@@ -20,8 +19,8 @@ import (
 // Past finds the sessions of one agent that can be resumed.
 type Past struct {
 	Store session.Store
-	Agent string          // its name in journals; empty for the native agent
-	Tools []toolspec.Tool // the native agent's tools, to describe their calls
+	Agent string           // its name in journals; empty for the native agent
+	Tools []event.ToolSpec // the native agent's tools, to describe their calls
 }
 
 // find returns an error unless the agent can resume the session.
@@ -144,7 +143,7 @@ func (p Past) updates(n *narrator, m model.Message, id string) []wire.Update {
 func (p Past) call(b model.Block) *event.Call {
 	c := &event.Call{ID: b.ID, Name: b.Name, Kind: event.Other, Input: b.Input}
 	in := event.Texts(b.Input, "command", "file_path", "path", "notebook_path")
-	i := slices.IndexFunc(p.Tools, func(t toolspec.Tool) bool { return t.Name == b.Name })
+	i := slices.IndexFunc(p.Tools, func(t event.ToolSpec) bool { return t.Name == b.Name })
 	if i >= 0 && p.Tools[i].Kind != event.Other {
 		c.Kind = p.Tools[i].Kind
 	} else if strings.HasPrefix(b.Name, "mcp__") {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/native/tool"
 	"omniagent/internal/talk/conversation"
 	"omniagent/internal/testkit/hermetic"
@@ -21,7 +20,7 @@ import (
 // lasting returns a tool that reads, and ends when its work does.
 func lasting(name string, work func(ctx context.Context)) tool.Tool {
 	return tool.Tool{
-		Tool: toolspec.Tool{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
+		ToolSpec: event.ToolSpec{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
 		Plan: func(input json.RawMessage) (tool.Action, error) {
 			run := func(ctx context.Context) tool.Result {
 				work(ctx)

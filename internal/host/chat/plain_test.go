@@ -14,7 +14,6 @@ import (
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/llm/model"
@@ -65,7 +64,7 @@ func (s *shown) await(t *testing.T, what string) {
 
 func kit(name string, changes bool, do func()) tool.Tool {
 	return tool.Tool{
-		Tool: toolspec.Tool{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
+		ToolSpec: event.ToolSpec{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
 		Plan: func(input json.RawMessage) (tool.Action, error) {
 			return tool.Action{
 				Kind: event.Other, Changes: changes, Input: input, Title: name,

@@ -13,7 +13,6 @@ import (
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/llm/model"
@@ -95,7 +94,7 @@ func (b *bench) open(ctx context.Context, _ string, s agent.Spec, sv agent.Servi
 func (b *bench) tools(sv agent.Services) []tool.Tool {
 	kit := func(name string, a tool.Action) tool.Tool {
 		return tool.Tool{
-			Tool: toolspec.Tool{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
+			ToolSpec: event.ToolSpec{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
 			Plan: func(input json.RawMessage) (tool.Action, error) {
 				a.Input, a.Title = input, name
 				if a.Run == nil {

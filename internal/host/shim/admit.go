@@ -5,7 +5,7 @@ import (
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/launch/admission"
+	"omniagent/internal/launch/allow"
 	"omniagent/internal/sys/config"
 )
 
@@ -23,7 +23,7 @@ func (c *call) admit(launch agent.Launch) error {
 		in.Program = c.install.Program
 	}
 	root, _ := config.ProjectRoot(c.dir)
-	gate := admission.Gate{Roots: []string{c.dir, root}}
+	gate := allow.Gate{Roots: []string{c.dir, root}}
 	found := gate.FromWorkspace(in, launch.Env)
 	if found == "" {
 		return nil
@@ -39,7 +39,7 @@ func (c *call) admit(launch agent.Launch) error {
 }
 
 // elsewhere returns where the agent is installed outside the workspace.
-func (c *call) elsewhere(gate admission.Gate) string {
+func (c *call) elsewhere(gate allow.Gate) string {
 	path := gate.Outside(c.host.Env)
 	install, err := c.driver.Locate(agent.Env{Dir: c.dir, Lookup: func(name string) (string, bool) {
 		if name == "PATH" {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 )
 
 // Client is one model of one API with one account. It is safe for concurrent use.
@@ -50,7 +50,7 @@ func (p Prices) Cost(u Usage) float64 {
 type Request struct {
 	System   []string // each part stays the same during the conversation, so that it can be cached
 	Messages []Message
-	Tools    []toolspec.Tool
+	Tools    []event.ToolSpec
 	Search   bool // offer the API's own web search, if Profile.Search
 	NoCache  bool // the conversation is sent only once, so caching would only cost
 }

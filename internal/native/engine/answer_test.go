@@ -10,7 +10,6 @@ import (
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/llm/model"
@@ -28,7 +27,7 @@ import (
 // line is a tool that runs nothing, and notes the command that it would have run.
 func line(ran *[]string) tool.Tool {
 	return tool.Tool{
-		Tool: toolspec.Tool{Name: "Bash", Description: "runs", Input: json.RawMessage(`{"type":"object"}`)},
+		ToolSpec: event.ToolSpec{Name: "Bash", Description: "runs", Input: json.RawMessage(`{"type":"object"}`)},
 		Plan: func(input json.RawMessage) (tool.Action, error) {
 			var in struct{ Command string }
 			if json.Unmarshal(input, &in) != nil || in.Command == "" {

@@ -7,7 +7,6 @@ import (
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/llm/model"
@@ -220,11 +219,11 @@ func (m *Mind) offeredIn(mode setting.Approval) (names []string) {
 }
 
 // Instructions returns the system prompt, without secrets, and the tools that the model gets in the current mode.
-func (m *Mind) Instructions() (system []string, tools []toolspec.Tool) {
+func (m *Mind) Instructions() (system []string, tools []event.ToolSpec) {
 	mode := m.mode()
 	for _, t := range m.tools {
 		if offers(t.Name, mode) {
-			tools = append(tools, t.Tool)
+			tools = append(tools, t.ToolSpec)
 		}
 	}
 	for _, part := range m.o.System {

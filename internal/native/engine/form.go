@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/schema"
 	"omniagent/internal/llm/model"
@@ -54,7 +53,7 @@ func NewForm(written []byte, retries int) (*Form, error) {
 // tool returns the tool with which the model gives the answer.
 func (f *Form) tool() tool.Tool {
 	return tool.Tool{
-		Tool: toolspec.Tool{
+		ToolSpec: event.ToolSpec{
 			Name: formName,
 			Description: "Gives the final answer, in the form that was asked for. Call it once, when the work " +
 				"is done, " +

@@ -203,7 +203,7 @@ func (l *loop) within() error {
 func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	q := model.Request{System: l.system, Messages: l.talk.messages, Search: l.mayActOutside()}
 	for _, t := range l.offered() {
-		q.Tools = append(q.Tools, t.Tool)
+		q.Tools = append(q.Tools, t.ToolSpec)
 	}
 	began, client := time.Now(), l.client()
 	answer, err := client.Ask(ctx, q, func(p model.Piece) {

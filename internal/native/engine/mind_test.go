@@ -11,7 +11,6 @@ import (
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/llm/model"
 	"omniagent/internal/llm/model/anthropic"
 	"omniagent/internal/llm/modelserver"
@@ -79,7 +78,7 @@ func scripted(t *testing.T, script string) (model.Client, *modelserver.Server) {
 // kit is a tool of a test.
 func kit(name string, a tool.Action) tool.Tool {
 	return tool.Tool{
-		Tool: toolspec.Tool{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
+		ToolSpec: event.ToolSpec{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
 		Plan: func(input json.RawMessage) (tool.Action, error) {
 			a.Input = input
 			return a, nil

@@ -10,7 +10,6 @@ import (
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/llm/model"
 	"omniagent/internal/native/engine"
@@ -78,7 +77,7 @@ func TestArgumentsAreTold(t *testing.T) {
 	}}
 	last := model.Answer{Blocks: []model.Block{{Kind: model.Text, Text: "ok"}}}
 	put := tool.Tool{
-		Tool: toolspec.Tool{Name: "Put", Input: json.RawMessage(`{"type":"object"}`)},
+		ToolSpec: event.ToolSpec{Name: "Put", Input: json.RawMessage(`{"type":"object"}`)},
 		Plan: func(json.RawMessage) (tool.Action, error) {
 			return tool.Action{
 				Kind: event.Write, Changes: true, Paths: []string{"a"}, Input: json.RawMessage(normal),

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 )
 
 // Entry is one tool of a list.
@@ -55,9 +54,9 @@ func (l List) In(env *Env) (all []Tool) {
 const SearchName = "WebSearch"
 
 // Specs describes the tools, for reading rules and showing calls.
-func (l List) Specs() (all []toolspec.Tool) {
+func (l List) Specs() (all []event.ToolSpec) {
 	for _, e := range l {
-		all = append(all, e.Make(&Env{}).Tool)
+		all = append(all, e.Make(&Env{}).ToolSpec)
 	}
-	return append(all, toolspec.Tool{Name: SearchName, Kind: event.Web})
+	return append(all, event.ToolSpec{Name: SearchName, Kind: event.Web})
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/walls/shell"
@@ -34,7 +33,7 @@ type Shell interface {
 
 // Bash runs a command.
 func Bash(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "Bash", Kind: event.Shell, Rule: toolspec.Command, Changes: true})
+	s := specOf(event.ToolSpec{Name: "Bash", Kind: event.Shell, Rule: event.RuleCommand, Changes: true})
 	return s.plan(func(in *input) (Action, error) {
 		line, description := in.text("command", true), in.text("description", false)
 		milliseconds, background := in.whole("timeout", 0, 0), in.flag("run_in_background")

@@ -7,14 +7,13 @@ import (
 	"regexp"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/walls/shell"
 )
 
 // BashOutput returns a tool that reads the output of a background command.
 func BashOutput(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "BashOutput", Kind: event.Other, With: "Bash"})
+	s := specOf(event.ToolSpec{Name: "BashOutput", Kind: event.Other, With: "Bash"})
 	return s.plan(func(in *input) (Action, error) {
 		id, pattern := in.text("bash_id", true), in.text("filter", false)
 		var filter *regexp.Regexp

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/touch"
@@ -59,7 +58,7 @@ type Caller interface {
 
 // Delegate returns the tool that delegates work to another agent.
 func Delegate(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: DelegateName, Kind: event.Agent})
+	s := specOf(event.ToolSpec{Name: DelegateName, Kind: event.Agent})
 	var names []string
 	if env.Agents != nil {
 		names = env.Agents.Names()

@@ -9,14 +9,13 @@ import (
 	"strings"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/sys/workspace"
 )
 
 // Edit returns a tool that replaces a text in a file.
 func Edit(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "Edit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
+	s := specOf(event.ToolSpec{Name: "Edit", Kind: event.Write, Rule: event.RulePath, Changes: true})
 	return s.plan(func(in *input) (Action, error) {
 		written, c := in.text("file_path", true), readChange(in)
 		file, err := newSubject(env, written)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/ignore"
@@ -21,7 +20,7 @@ const globUsual = 100 // the default limit
 
 // Glob returns a tool that finds files by name.
 func Glob(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "Glob", Kind: event.Search, Rule: toolspec.Path})
+	s := specOf(event.ToolSpec{Name: "Glob", Kind: event.Search, Rule: event.RulePath})
 	return s.plan(func(in *input) (Action, error) {
 		g := globber{env: env, written: in.text("pattern", true), limit: in.whole("limit", globUsual, 1)}
 		directory := in.text("path", false)

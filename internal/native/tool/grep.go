@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/ignore"
 	"omniagent/internal/sys/workspace"
@@ -23,7 +22,7 @@ const (
 
 // Grep returns a tool that searches in files.
 func Grep(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "Grep", Kind: event.Search, Rule: toolspec.Path})
+	s := specOf(event.ToolSpec{Name: "Grep", Kind: event.Search, Rule: event.RulePath})
 	return s.plan(func(in *input) (a Action, err error) {
 		g := readGrep(env, in)
 		if g.name, err = searchPath(env, g.path); err != nil {

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 )
 
 func TestInputIsKeptForHosts(t *testing.T) {
@@ -144,4 +143,4 @@ func FuzzPlan(f *testing.F) {
 }
 
 // example is an input of a tool that is right.
-func example(name string) string { return specOf(toolspec.Tool{Name: name}).example }
+func example(name string) string { return specOf(event.ToolSpec{Name: name}).example }

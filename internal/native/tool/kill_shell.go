@@ -4,13 +4,12 @@ import (
 	"context"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/text"
 )
 
 // KillShell returns a tool that ends a background command.
 func KillShell(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "KillShell", Kind: event.Other, With: "Bash"})
+	s := specOf(event.ToolSpec{Name: "KillShell", Kind: event.Other, With: "Bash"})
 	return s.plan(func(in *input) (Action, error) {
 		id := in.text("shell_id", true)
 		return Action{

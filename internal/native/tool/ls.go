@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 )
@@ -23,7 +22,7 @@ const (
 
 // LS returns a tool that lists a directory.
 func LS(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "LS", Kind: event.Read, Rule: toolspec.Path})
+	s := specOf(event.ToolSpec{Name: "LS", Kind: event.Read, Rule: event.RulePath})
 	return s.plan(func(in *input) (Action, error) {
 		written, ignore := in.text("path", false), readPatterns(in)
 		written = cmp.Or(written, ".")

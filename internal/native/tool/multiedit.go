@@ -5,13 +5,12 @@ import (
 	"fmt"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 )
 
 // MultiEdit returns a tool that makes several replacements in one file, all or none.
 func MultiEdit(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "MultiEdit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
-	edit := specOf(toolspec.Tool{Name: "Edit"})
+	s := specOf(event.ToolSpec{Name: "MultiEdit", Kind: event.Write, Rule: event.RulePath, Changes: true})
+	edit := specOf(event.ToolSpec{Name: "Edit"})
 	return s.plan(func(in *input) (Action, error) {
 		written := in.text("file_path", true)
 		e := editor{env: env}

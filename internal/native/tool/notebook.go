@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/sys/workspace"
 )
@@ -24,7 +23,7 @@ const (
 
 // NotebookEdit returns a tool that changes one cell of a notebook.
 func NotebookEdit(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "NotebookEdit", Kind: event.Write, Rule: toolspec.Path, Changes: true})
+	s := specOf(event.ToolSpec{Name: "NotebookEdit", Kind: event.Write, Rule: event.RulePath, Changes: true})
 	return s.plan(func(in *input) (Action, error) {
 		e := readCellEdit(in)
 		var err error

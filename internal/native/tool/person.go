@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/text"
 )
 
@@ -19,7 +18,7 @@ const (
 
 // AskUserQuestion returns a tool that asks the user questions.
 func AskUserQuestion() Tool {
-	s := specOf(toolspec.Tool{Name: QuestionName, Kind: event.Other})
+	s := specOf(event.ToolSpec{Name: QuestionName, Kind: event.Other})
 	return s.plan(func(in *input) (Action, error) {
 		var questions []event.FormQuestion
 		for i, one := range in.list("questions", true) {
@@ -93,7 +92,7 @@ func answers(questions []event.FormQuestion, filled json.RawMessage, remark stri
 
 // ExitPlanMode returns a tool that presents a plan. If the user agrees, plan mode ends.
 func ExitPlanMode() Tool {
-	s := specOf(toolspec.Tool{Name: PlanName, Kind: event.Other})
+	s := specOf(event.ToolSpec{Name: PlanName, Kind: event.Other})
 	return s.plan(func(in *input) (Action, error) {
 		plan := in.text("plan", true)
 		if in.raw("plan") != nil && strings.TrimSpace(plan) == "" {

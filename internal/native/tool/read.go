@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/workspace"
@@ -27,7 +26,7 @@ const (
 
 // Read returns a tool that shows a file.
 func Read(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "Read", Kind: event.Read, Rule: toolspec.Path})
+	s := specOf(event.ToolSpec{Name: "Read", Kind: event.Read, Rule: event.RulePath})
 	return s.plan(func(in *input) (Action, error) {
 		written := in.text("file_path", true)
 		first, limit := in.whole("offset", 1, 0), in.whole("limit", usualLines, 0)

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/sys/fsapi"
 	"omniagent/internal/walls/shell"
 )
@@ -61,9 +60,9 @@ func Routes(env *Env, all []Tool) []Tool {
 }
 
 // Routed describes the tools of a list, after Routes.
-func (l List) Routed() (all []toolspec.Tool) {
+func (l List) Routed() (all []event.ToolSpec) {
 	for _, r := range routes() {
-		all = append(all, r.make(&Env{}, nil).Tool)
+		all = append(all, r.make(&Env{}, nil).ToolSpec)
 	}
 	for _, t := range l.Specs() {
 		if t.Name != SearchName && RouteOf(t.Name) == t.Name {
@@ -96,7 +95,7 @@ func RouteNamed(plain string) string {
 // rejected returns a tool that never runs. Its input has the reason, which the model gets as the result.
 func rejected() Tool {
 	return Tool{
-		Tool: toolspec.Tool{Name: RejectedName, Kind: event.Other},
+		ToolSpec: event.ToolSpec{Name: RejectedName, Kind: event.Other},
 		Plan: func(input json.RawMessage) (Action, error) {
 			var why struct{ Problem string }
 			_ = json.Unmarshal(input, &why)
@@ -139,7 +138,7 @@ func Runner(commands Shell) fsapi.Run {
 }
 
 // routeOf returns the description of a route for its input.
-func routeOf(name string, t toolspec.Tool) *spec {
+func routeOf(name string, t event.ToolSpec) *spec {
 	t.Name = Namespace + "." + name
 	return specOf(t)
 }
@@ -164,7 +163,7 @@ const (
 )
 
 func bashRoute(env *Env, fs fsapi.FS) Tool {
-	s := routeOf("bash", toolspec.Tool{Kind: event.Shell, Rule: toolspec.Command, Changes: true})
+	s := routeOf("bash", event.ToolSpec{Kind: event.Shell, Rule: event.RuleCommand, Changes: true})
 	return s.plan(func(in *input) (Action, error) {
 		written, milliseconds := in.text("command", false), in.whole("timeoutMs", 0, 0)
 		line, err := fsapi.CheckCommand(written)

@@ -9,7 +9,6 @@ import (
 	"math"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/fsapi"
 )
@@ -23,7 +22,7 @@ func routeFile(env *Env, fs fsapi.FS, written string) (s subject, err error) {
 }
 
 func readRoute(env *Env, fs fsapi.FS) Tool {
-	s := routeOf("read_file", toolspec.Tool{Kind: event.Read, Rule: toolspec.Path})
+	s := routeOf("read_file", event.ToolSpec{Kind: event.Read, Rule: event.RulePath})
 	return s.plan(func(in *input) (Action, error) {
 		path := in.text("path", false)
 		w := fsapi.Window{
@@ -57,7 +56,7 @@ func bounded(read string) string {
 }
 
 func writeRoute(env *Env, fs fsapi.FS) Tool {
-	s := routeOf("write_file", toolspec.Tool{Kind: event.Write, Rule: toolspec.Path, Changes: true})
+	s := routeOf("write_file", event.ToolSpec{Kind: event.Write, Rule: event.RulePath, Changes: true})
 	return s.plan(func(in *input) (Action, error) {
 		path, content, mode := in.text("path", false), in.text("content", true), fsapi.Mode(in.text("mode", false))
 		mode = cmp.Or(mode, fsapi.Overwrite)
@@ -82,7 +81,7 @@ func writeRoute(env *Env, fs fsapi.FS) Tool {
 }
 
 func editRoute(env *Env, fs fsapi.FS) Tool {
-	s := routeOf("edit_text", toolspec.Tool{Kind: event.Write, Rule: toolspec.Path, Changes: true})
+	s := routeOf("edit_text", event.ToolSpec{Kind: event.Write, Rule: event.RulePath, Changes: true})
 	return s.plan(func(in *input) (Action, error) {
 		path, e := in.text("path", false), readEdit(in)
 		file, err := routeFile(env, fs, path)
@@ -131,7 +130,7 @@ func readEdit(in *input) fsapi.Edit {
 func (in *input) number(name string) int { return in.whole(name, 0, math.MinInt32) }
 
 func todoRoute(env *Env, _ fsapi.FS) Tool {
-	s := routeOf("todo_write", toolspec.Tool{Kind: event.Other})
+	s := routeOf("todo_write", event.ToolSpec{Kind: event.Other})
 	return s.plan(func(in *input) (Action, error) {
 		list, err := replacedTodos(in.list("items", true))
 		if err != nil {

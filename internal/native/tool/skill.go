@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/text"
 )
 
@@ -20,7 +19,7 @@ type Skill struct {
 
 // UseSkill returns a tool that reads the instructions of a skill.
 func UseSkill(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "Skill", Kind: event.Other})
+	s := specOf(event.ToolSpec{Name: "Skill", Kind: event.Other})
 	list := "One of these:"
 	for _, skill := range env.Skills {
 		list += "\n- " + skill.Name + ": " + skill.Description

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 )
 
 //go:embed specs
@@ -17,23 +17,23 @@ var specs embed.FS
 // lines separate the parts: the description; a correct input; the known members, each with the names that models use
 // instead; the schema.
 type spec struct {
-	toolspec.Tool
+	event.ToolSpec
 	example string
 	names   []string
 	others  map[string]string // such as path to file_path
 }
 
 // specOf completes a tool with the content of its file.
-func specOf(t toolspec.Tool) *spec {
+func specOf(t event.ToolSpec) *spec {
 	s := readSpecs()[t.Name]
 	t.Description, t.Input = s.Description, s.Input
-	s.Tool = t
+	s.ToolSpec = t
 	return &s
 }
 
 // plan returns the tool. read returns the action for an input; it is only used if the input has no problems.
 func (s *spec) plan(read func(in *input) (Action, error)) Tool {
-	return Tool{Tool: s.Tool, Plan: func(raw json.RawMessage) (Action, error) {
+	return Tool{ToolSpec: s.ToolSpec, Plan: func(raw json.RawMessage) (Action, error) {
 		in := s.input(raw)
 		a, err := read(in)
 		if problems := in.err(); problems != nil {

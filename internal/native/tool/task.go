@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/text"
 )
 
@@ -35,7 +34,7 @@ func kinds(helpers []Helper) (json.RawMessage, error) {
 
 // HandOver returns the Task tool, which gives work to a sub-agent.
 func HandOver(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "Task", Kind: event.Agent})
+	s := specOf(event.ToolSpec{Name: "Task", Kind: event.Agent})
 	if known, err := kinds(env.Helpers); err == nil && len(env.Helpers) > 0 {
 		s.Input = bytes.Replace(s.Input, []byte(`"general-purpose; there is no other"`), known, 1)
 	}

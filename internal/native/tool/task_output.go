@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/walls/shell"
 )
@@ -21,7 +20,7 @@ const (
 // TaskOutput returns a tool that reads the output of a background task, in the form that hosts of Claude Code show. It
 // can wait for the task to end.
 func TaskOutput(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "TaskOutput", Kind: event.Other, With: "Bash"})
+	s := specOf(event.ToolSpec{Name: "TaskOutput", Kind: event.Other, With: "Bash"})
 	return s.plan(func(in *input) (Action, error) {
 		id, limit := in.text("task_id", false), in.whole("timeout", usualTaskWait, 0)
 		block := in.raw("block") == nil || in.flag("block")

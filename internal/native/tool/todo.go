@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 )
 
@@ -50,7 +49,7 @@ const (
 
 // TodoWrite returns a tool that keeps the list of tasks.
 func TodoWrite(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "TodoWrite", Kind: event.Other})
+	s := specOf(event.ToolSpec{Name: "TodoWrite", Kind: event.Other})
 	return s.plan(func(in *input) (Action, error) {
 		list := readTodos(in)
 		return Action{

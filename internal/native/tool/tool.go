@@ -11,13 +11,12 @@ import (
 	"encoding/json"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/sys/workspace"
 )
 
 // Tool is one tool of a model.
 type Tool struct {
-	toolspec.Tool
+	event.ToolSpec
 	// Plan parses the input and returns what the call would do. It has no effects. The error tells the model which
 	// argument is wrong, and what would be correct.
 	Plan func(input json.RawMessage) (Action, error)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	web "omniagent/internal/native/webpage"
@@ -22,7 +21,7 @@ type Web interface {
 
 // WebFetch returns a tool that reads a page.
 func WebFetch(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "WebFetch", Kind: event.Web, Rule: toolspec.Host})
+	s := specOf(event.ToolSpec{Name: "WebFetch", Kind: event.Web, Rule: event.RuleHost})
 	return s.plan(func(in *input) (Action, error) {
 		address := strings.TrimSpace(in.text("url", true))
 		// ignored: models know it from other agents, but here no model reads the page

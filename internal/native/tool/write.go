@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"omniagent/internal/core/event"
-	"omniagent/internal/core/toolspec"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/workspace"
@@ -17,7 +16,7 @@ import (
 
 // Write returns a tool that creates or replaces a file.
 func Write(env *Env) Tool {
-	s := specOf(toolspec.Tool{Name: "Write", Kind: event.Write, Rule: toolspec.Path, Changes: true})
+	s := specOf(event.ToolSpec{Name: "Write", Kind: event.Write, Rule: event.RulePath, Changes: true})
 	return s.plan(func(in *input) (Action, error) {
 		written, content := in.text("file_path", true), in.text("content", true)
 		s, err := newSubject(env, written)

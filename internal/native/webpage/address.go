@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"omniagent/internal/kit/address"
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/walls/egressproxy"
 )
 
 // transport returns a transport for one request. If the environment sets a proxy, the proxy connects.
@@ -58,7 +58,7 @@ func judgeDialled(dialled string) error {
 	if err != nil {
 		return &refusedAddress{dialled, "no address of the internet"}
 	}
-	if kind := address.NotPublic(ap.Addr()); kind != "" {
+	if kind := egressproxy.NotPublic(ap.Addr()); kind != "" {
 		return &refusedAddress{ap.Addr().String(), kind}
 	}
 	return nil
@@ -71,12 +71,12 @@ func (f *Fetcher) judgeHost(host string) error {
 	}
 	addr, err := netip.ParseAddr(host)
 	if err == nil {
-		if kind := address.NotPublic(addr); kind != "" {
+		if kind := egressproxy.NotPublic(addr); kind != "" {
 			return (&refusedAddress{host, kind}).fault(host)
 		}
 		return nil
 	}
-	if address.Numeric(host) || strings.ContainsAny(host, ":%") {
+	if egressproxy.Numeric(host) || strings.ContainsAny(host, ":%") {
 		return fault.New(fault.ArgError, "%s is neither a name nor an address in its usual form", shorten(host))
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/xnl"
 	"omniagent/internal/llm/model"
 	"omniagent/internal/llm/modelserver"
@@ -61,22 +61,22 @@ func clientOf(t *testing.T, api string, all ...func(modelserver.Writer) error) (
 }
 
 // tools are those of a conversation with the routes.
-func tools() []toolspec.Tool {
-	var all []toolspec.Tool
+func tools() []event.ToolSpec {
+	var all []event.ToolSpec
 	for _, name := range []string{"bash", "read_file", "write_file", "edit_text", "todo_write"} {
-		all = append(all, toolspec.Tool{Name: tool.Namespace + "." + name})
+		all = append(all, event.ToolSpec{Name: tool.Namespace + "." + name})
 	}
 	for _, t := range tool.Ours().Specs() {
 		if tool.RouteOf(t.Name) == t.Name {
 			all = append(all, t)
 		}
 	}
-	return append(all, toolspec.Tool{
+	return append(all, event.ToolSpec{
 		Name: "mcp__my-server__do", Description: "Says </#> and \"more\".",
 		Input: json.RawMessage(`{"type":"object","properties":{"a-b":{"anyOf":[{"type":"string"},{"enum":[1,null]}]},` +
 			`"deep":{"type":"array","items":{"type":"object","properties":{"x":{"type":["integer","null"]}},` +
 			`"required":["x"]}}},"required":["a-b","deep"]}`),
-	}, toolspec.Tool{Name: tool.RejectedName})
+	}, event.ToolSpec{Name: tool.RejectedName})
 }
 
 func userSays(text string) model.Message {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/xnl"
 	"omniagent/internal/native/tool"
 )
@@ -35,7 +35,7 @@ func document(name string) string {
 
 // Documents returns the parts of the prompt that follow the system prompt, in their order: the notation, the protocol,
 // and for each tool what it is and how it is called.
-func Documents(tools []toolspec.Tool) []Document {
+func Documents(tools []event.ToolSpec) []Document {
 	all := []Document{
 		{"XnlDataFormatForAi.md", document("XnlDataFormatForAi.md")},
 		{"XnlToolcallSpec.md", document("XnlToolcallSpec.md")},
@@ -58,14 +58,14 @@ func Documents(tools []toolspec.Tool) []Document {
 }
 
 // briefOf returns what a tool is.
-func briefOf(namespace, name string, t toolspec.Tool) string {
+func briefOf(namespace, name string, t event.ToolSpec) string {
 	return xnl.Print(&xnl.Node{Tag: "tool", Attributes: xnl.Object{
 		{Key: "namespace", Value: namespace}, {Key: "name", Value: name}, {Key: "description", Value: t.Description},
 	}}, "  ")
 }
 
 // detailOf returns how a tool is called, from the schema of its input.
-func detailOf(namespace, name string, t toolspec.Tool) string {
+func detailOf(namespace, name string, t event.ToolSpec) string {
 	v, _ := xnl.FromJSON(t.Input) // a schema that cannot be read describes nothing
 	schema, _ := v.(xnl.Object)
 	types := "\nexport type " + name + "Input = " + typeOf(schema, 0) + ";\nexport type " + name +

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/llm/model"
 	"omniagent/internal/native/tool"
 )
 
 // ours are the tools of a conversation.
-func ours() []toolspec.Tool {
-	return []toolspec.Tool{
+func ours() []event.ToolSpec {
+	return []event.ToolSpec{
 		{Name: "SysBuiltIn.bash"},
 		{Name: "SysBuiltIn.read_file"},
 		{Name: "SysBuiltIn.write_file"},

@@ -19,7 +19,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/llm/model"
 	"omniagent/internal/native/tool"
 )
@@ -227,7 +227,7 @@ type names struct {
 // others is the namespace of the tools that are not seed 2's own.
 const others = "Tools"
 
-func namesOf(tools []toolspec.Tool) names {
+func namesOf(tools []event.ToolSpec) names {
 	n := names{real: map[string]string{}}
 	for _, t := range tools {
 		if t.Name == tool.RejectedName {

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"omniagent/internal/kit/address"
 	"omniagent/internal/kit/fault"
 )
 
@@ -35,7 +34,7 @@ func (h host) String() string {
 // short returns the host as a rule names it.
 func (h host) short() string {
 	switch {
-	case h.port != 80 && h.port != 443, h.name == "" && address.NotPublic(h.addr) != "":
+	case h.port != 80 && h.port != 443, h.name == "" && NotPublic(h.addr) != "":
 		return h.String()
 	case h.name == "":
 		return h.addr.String()
@@ -59,8 +58,8 @@ func readRule(text string) (rule, error) {
 	case h.name != "":
 	case beneath:
 		return wrong("there are no hosts beneath an address")
-	case !portGiven && address.NotPublic(h.addr) != "":
-		return wrong("it is " + address.NotPublic(h.addr) + ", which needs its port")
+	case !portGiven && NotPublic(h.addr) != "":
+		return wrong("it is " + NotPublic(h.addr) + ", which needs its port")
 	}
 	return rule{h.name, beneath, h.addr, h.port}, nil
 }
@@ -108,7 +107,7 @@ func plainName(name string) (plain, why string) {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.'
 	}):
 		return "", "its name has characters that no name of the internet has"
-	case address.Numeric(plain):
+	case Numeric(plain):
 		return "", "it is neither a name nor an address in its usual form"
 	}
 	for label := range strings.SplitSeq(plain, ".") {

@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"omniagent/internal/kit/address"
 )
 
 // visit is one connection of a program, with its one request.
@@ -162,7 +160,7 @@ func (v *visit) dial(ctx context.Context, h host) (net.Conn, *refusal) {
 	kind := ""
 	for _, a := range addresses {
 		a = a.Unmap()
-		if why := address.NotPublic(a); why != "" && !itself {
+		if why := NotPublic(a); why != "" && !itself {
 			kind = a.String() + ", " + why
 			continue
 		}

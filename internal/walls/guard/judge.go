@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 )
 
 // Call is a call of a tool, to be judged.
@@ -180,7 +180,7 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 	case "mcp":
 		say(Ask, c.Tool, "a tool of a server is not known here")
 	default:
-		if t := j.Known.of(c.Tool); t.Name == "" || t.Rule != toolspec.Bare || t.Changes {
+		if t := j.Known.of(c.Tool); t.Name == "" || t.Rule != event.RuleBare || t.Changes {
 			say(Ask, c.Tool, "the tool is not known here")
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 )
 
 // coversTool reports whether a rule applies to a tool at all. Deny and ask rules are read broadly: one for Edit applies
@@ -31,10 +31,10 @@ func coversTool(r Rule, tool string) bool {
 	}
 	about, called := r.known.of(r.tool), r.known.of(tool)
 	switch {
-	case called.Rule != toolspec.Path:
+	case called.Rule != event.RulePath:
 		return false
 	case called.Changes:
-		return r.tool == "Edit" || r.decision > Allow && about.Rule == toolspec.Path && about.Changes
+		return r.tool == "Edit" || r.decision > Allow && about.Rule == event.RulePath && about.Changes
 	}
 	return r.decision > Allow && r.tool == "Read"
 }

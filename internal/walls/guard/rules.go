@@ -8,7 +8,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/text"
@@ -21,7 +21,7 @@ type Rule struct {
 	source   string
 	known    Known  // among which it was read
 	tool     string // "*": every one
-	form     toolspec.Form
+	form     event.RuleForm
 	inner    string // the text in the brackets
 	bare     bool   // no brackets: every call of the tool
 	tokens   []token
@@ -73,7 +73,7 @@ func (r Rules) Barred(p Place) (b Barred) {
 	roots := append([]string{p.Root}, p.More...)
 	for _, one := range r {
 		about := one.known.of(one.tool)
-		if one.decision != Deny || one.bare || about.Rule != toolspec.Path || !about.Changes && one.tool != "Read" {
+		if one.decision != Deny || one.bare || about.Rule != event.RulePath || !about.Changes && one.tool != "Read" {
 			continue
 		}
 		paths, names := &b.Unread, &b.UnreadNames
@@ -122,7 +122,7 @@ func counterpart(tool string) string {
 }
 
 // Known are the tools that rules may name, in addition to mcp__…
-type Known []toolspec.Tool
+type Known []event.ToolSpec
 
 // names returns the names that a rule may begin with.
 func (k Known) names() []string {
@@ -134,13 +134,13 @@ func (k Known) names() []string {
 }
 
 // of returns a known tool, or the zero value.
-func (k Known) of(name string) toolspec.Tool {
+func (k Known) of(name string) event.ToolSpec {
 	for _, t := range k {
 		if t.Name == name || t.Name == counterpart(name) {
 			return t
 		}
 	}
-	return toolspec.Tool{}
+	return event.ToolSpec{}
 }
 
 // Rule parses a rule. source says where it comes from.
@@ -202,16 +202,16 @@ func (k Known) Rule(w Decision, written, source string) (Rule, error) {
 // specify parses the text in the brackets.
 func (r *Rule) specify() (offset int, hint, why string) {
 	switch r.form {
-	case toolspec.Command:
+	case event.RuleCommand:
 		return r.command()
-	case toolspec.Path:
+	case event.RulePath:
 		if r.inner == "*" || r.inner == "**" {
 			r.bare = true
 		}
 		if i := strings.IndexByte(r.inner, '['); i >= 0 {
 			return i, "write * or ?", "patterns for files know no brackets"
 		}
-	case toolspec.Host:
+	case event.RuleHost:
 		host, found := strings.CutPrefix(r.inner, "domain:")
 		if !found {
 			return 0, "write " + r.tool + "(domain:example.com)", "it does not begin with domain:"
@@ -325,7 +325,7 @@ func (b Rule) covers(a Rule) bool {
 		return true
 	}
 	switch b.form {
-	case toolspec.Command:
+	case event.RuleCommand:
 		if !b.prefix || len(b.tokens) > len(a.tokens) || a.tokens == nil {
 			return false
 		}
@@ -335,7 +335,7 @@ func (b Rule) covers(a Rule) bool {
 			}
 		}
 		return true
-	case toolspec.Host:
+	case event.RuleHost:
 		mine, theirs := strings.TrimPrefix(b.inner, "domain:"), strings.TrimPrefix(a.inner, "domain:")
 		return hostCovered(mine, strings.TrimPrefix(theirs, "*."), true) &&
 			!(strings.HasPrefix(mine, "*.") && !strings.HasPrefix(theirs, "*.") &&

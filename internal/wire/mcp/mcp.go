@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/process"
@@ -83,7 +83,7 @@ type Conn struct {
 
 	Protocol string // the agreed version; it does not change after Open
 
-	tools []toolspec.Tool
+	tools []event.ToolSpec
 
 	mu      sync.Mutex
 	next    int64
@@ -141,7 +141,7 @@ func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 func (c *Conn) Name() string { return c.server.Name }
 
 // Tools returns the server's tools, in its order.
-func (c *Conn) Tools() []toolspec.Tool { return c.tools }
+func (c *Conn) Tools() []event.ToolSpec { return c.tools }
 
 // Err returns why there will be no more responses, or nil.
 func (c *Conn) Err() error {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 )
 
@@ -15,7 +15,7 @@ const maxName = 64
 
 // Offer gives the tools of several servers unique names: mcp__server__tool.
 type Offer struct {
-	Tools []toolspec.Tool
+	Tools []event.ToolSpec
 	of    map[string]offered
 }
 

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/wire/jsonrpc"
@@ -32,7 +32,7 @@ type Image struct {
 
 // list requests the tools, page by page.
 func (c *Conn) list(ctx context.Context) error {
-	var tools []toolspec.Tool
+	var tools []event.ToolSpec
 	seen := map[string]bool{}
 	cursor, cursors := "", map[string]bool{}
 	for page := 1; ; page++ {
@@ -84,7 +84,7 @@ func (c *Conn) list(ctx context.Context) error {
 }
 
 // readTool reads the description of a tool. why is not empty if it is invalid.
-func readTool(raw json.RawMessage) (t toolspec.Tool, why string) {
+func readTool(raw json.RawMessage) (t event.ToolSpec, why string) {
 	var d struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description"`

@@ -10,7 +10,7 @@ import (
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/launch/fingerprint"
+	"omniagent/internal/launch/allow"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -21,17 +21,17 @@ const (
 
 // Record is the stored rehearsal of one agent.
 type Record struct {
-	Schema   int                `json:"schema"`
-	Agent    string             `json:"agent"`
-	Version  string             `json:"version"`
-	Path     string             `json:"path"`
-	RealPath string             `json:"real_path"`
-	Program  []fingerprint.File `json:"program" doc:"the program; of a script also its package, and the large files of that"`
-	Tool     string             `json:"tool_version"`
-	Machine  Machine            `json:"machine"`
-	Date     time.Time          `json:"date"`
-	TookMS   int64              `json:"took_ms"`
-	Findings []Finding          `json:"findings"`
+	Schema   int          `json:"schema"`
+	Agent    string       `json:"agent"`
+	Version  string       `json:"version"`
+	Path     string       `json:"path"`
+	RealPath string       `json:"real_path"`
+	Program  []allow.File `json:"program" doc:"the program; of a script also its package, and the large files of that"`
+	Tool     string       `json:"tool_version"`
+	Machine  Machine      `json:"machine"`
+	Date     time.Time    `json:"date"`
+	TookMS   int64        `json:"took_ms"`
+	Findings []Finding    `json:"findings"`
 }
 
 // Machine is the part of the machine that a verdict depends on.
@@ -108,7 +108,7 @@ func (s Store) Load(name string, in agent.Install) (Record, Freshness) {
 	switch {
 	case r.Version != in.Version:
 		return r, OtherVersion
-	case r.RealPath != in.RealPath || !fingerprint.Same(r.Program, in.RealPath):
+	case r.RealPath != in.RealPath || !allow.SameFiles(r.Program, in.RealPath):
 		return r, OtherProgram
 	case r.Tool != s.Tool:
 		return r, OtherTool

@@ -25,7 +25,7 @@ import (
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/ident"
 	"omniagent/internal/kit/setting"
-	"omniagent/internal/launch/fingerprint"
+	"omniagent/internal/launch/allow"
 	"omniagent/internal/sys/process"
 )
 
@@ -174,15 +174,15 @@ func (s *stage) record(ctx context.Context) Record {
 		RealPath: s.Install.RealPath, Tool: s.o.Tool, Machine: here(),
 		Date: s.began.UTC().Truncate(time.Second), Findings: []Finding{},
 	}
-	hashed := make(chan []fingerprint.File, 1)
+	hashed := make(chan []allow.File, 1)
 	go func() {
-		files, _ := fingerprint.Of(s.Install.RealPath) // what cannot be read is other than before
+		files, _ := allow.Fingerprint(s.Install.RealPath) // what cannot be read is other than before
 		hashed <- files
 	}()
 	s.base = filepath.Join(s.o.State, "rehearsal", ident.Hex(8))
 	s.failed = os.MkdirAll(s.base, 0o700)
 	s.perform(ctx)
-	r.Program = append([]fingerprint.File{}, <-hashed...)
+	r.Program = append([]allow.File{}, <-hashed...)
 	for _, p := range probes() {
 		r.Findings = append(r.Findings, s.judge(p))
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"omniagent/internal/core/agent"
-	"omniagent/internal/launch/fingerprint"
+	"omniagent/internal/launch/allow"
 	"omniagent/internal/testkit/hermetic"
 )
 
@@ -418,7 +418,7 @@ func TestFreshness(t *testing.T) {
 	in := agent.Install{Path: script, RealPath: script, Version: "1.0.0"}
 	save := func() {
 		t.Helper()
-		files, err := fingerprint.Of(script)
+		files, err := allow.Fingerprint(script)
 		if err != nil || len(files) != 4 || files[3].Path != native {
 			t.Fatalf("%v %+v", err, files)
 		}

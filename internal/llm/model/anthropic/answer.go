@@ -35,8 +35,8 @@ type part struct {
 	citations []json.RawMessage
 }
 
-// event is any event of a stream.
-type event struct {
+// streamed is any event of a stream.
+type streamed struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
 	Message struct {
@@ -89,7 +89,7 @@ func (u usage) usage() model.Usage {
 
 // event reads one event. It ignores unknown ones, as the API's documentation requires.
 func (r *reader) event(w wire.Event) (done bool, err error) {
-	var e event
+	var e streamed
 	if err := json.Unmarshal(w.Data, &e); err != nil && e.Type != "error" {
 		return false, wire.Garbage("an event of the answer is not the JSON that was expected: "+err.Error(), err)
 	}
@@ -159,7 +159,7 @@ func (r *reader) begin(index int, raw json.RawMessage) error {
 	return nil
 }
 
-func (r *reader) delta(e *event) {
+func (r *reader) delta(e *streamed) {
 	switch e.Delta.Type {
 	case "text_delta":
 		r.part(e.Index, "text")

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/llm/model"
 )
 
@@ -37,7 +37,7 @@ func long() model.Request {
 	answer := whole()
 	return model.Request{
 		System: []string{"You are careful.", " ", "The directory is /w."},
-		Tools: []toolspec.Tool{{
+		Tools: []event.ToolSpec{{
 			Name: "Bash", Description: "runs",
 			Input: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}}}`),
 		}, {Name: "Now"}},
@@ -251,7 +251,7 @@ func lawful(body []byte) error {
 func TestAnyConversation(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		q := model.Request{System: []string{"s", ""}, Tools: []toolspec.Tool{{Name: "a"}}, Search: r.IntN(2) == 0}
+		q := model.Request{System: []string{"s", ""}, Tools: []event.ToolSpec{{Name: "a"}}, Search: r.IntN(2) == 0}
 		ids := []string{"a", "b", "c", "", "ü.", "ü,"}
 		var texts []string
 		for range r.IntN(9) {

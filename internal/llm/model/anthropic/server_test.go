@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/llm/model"
 	"omniagent/internal/llm/modelserver"
 )
@@ -29,7 +29,7 @@ func scripted(t *testing.T, script string) (model.Client, *modelserver.Server) {
 func working() model.Request {
 	q := hello()
 	q.System = []string{"be brief"}
-	q.Tools = []toolspec.Tool{{
+	q.Tools = []event.ToolSpec{{
 		Name: "Bash", Description: "runs",
 		Input: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`),
 	}}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/llm/model"
 	"omniagent/internal/testkit/hermetic"
 )
@@ -94,7 +94,7 @@ func hello() model.Request {
 
 func offering() model.Request {
 	q := hello()
-	q.Tools = []toolspec.Tool{
+	q.Tools = []event.ToolSpec{
 		{
 			Name: "Bash", Description: "run",
 			Input: json.RawMessage(

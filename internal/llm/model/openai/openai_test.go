@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/llm/model"
 	"omniagent/internal/testkit/hermetic"
 )
@@ -351,8 +351,8 @@ func TestEndsAtEveryByte(t *testing.T) {
 }
 
 // tools are two tools, as an agent offers them.
-func tools() []toolspec.Tool {
-	return []toolspec.Tool{
+func tools() []event.ToolSpec {
+	return []event.ToolSpec{
 		{
 			Name: "Bash", Description: "run",
 			Input: json.RawMessage(

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/core/toolspec"
+	"omniagent/internal/core/event"
 	"omniagent/internal/llm/model"
 	"omniagent/internal/llm/model/anthropic"
 	"omniagent/internal/llm/model/gemini"
@@ -74,7 +74,7 @@ func question() model.Request {
 	pdf := model.Block{Kind: model.File, Media: "application/pdf", Name: "a.pdf", Data: []byte("%PDF")}
 	return model.Request{
 		System: []string{"You help.", "Be brief."},
-		Tools: []toolspec.Tool{
+		Tools: []event.ToolSpec{
 			{
 				Name: "Read", Description: "reads \"files\"",
 				Input: json.RawMessage(

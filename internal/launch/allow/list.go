@@ -1,9 +1,4 @@
-// Package allowlist is the user's list of the agents that may be started, and of those that may not.
-//
-// It promises that an entry names the very files that were allowed, so that another program under the same name is
-// noticed; and that the list is changed under a lock, in one step. It refuses a list that it cannot read or that others
-// may write: an error is not an empty list, because the list may deny an agent.
-package allowlist
+package allow
 
 import (
 	"context"
@@ -15,27 +10,26 @@ import (
 	"time"
 
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/launch/fingerprint"
 	"omniagent/internal/sys/config"
 	"omniagent/internal/sys/workspace"
 )
 
 // Entry is what the user decided about an agent.
 type Entry struct {
-	Name        string             `json:"name"`
-	Denied      bool               `json:"denied,omitempty"` // the other fields are empty
-	At          time.Time          `json:"at"`
-	Path        string             `json:"path,omitempty"`        // as found in PATH
-	RealPath    string             `json:"real_path,omitempty"`   // without symbolic links
-	Program     string             `json:"program,omitempty"`     // started in place of the script at RealPath
-	Interpreter string             `json:"interpreter,omitempty"` // of the first line of RealPath
-	Files       []fingerprint.File `json:"files,omitempty"`       // all that was hashed
+	Name        string    `json:"name"`
+	Denied      bool      `json:"denied,omitempty"` // the other fields are empty
+	At          time.Time `json:"at"`
+	Path        string    `json:"path,omitempty"`        // as found in PATH
+	RealPath    string    `json:"real_path,omitempty"`   // without symbolic links
+	Program     string    `json:"program,omitempty"`     // started in place of the script at RealPath
+	Interpreter string    `json:"interpreter,omitempty"` // of the first line of RealPath
+	Files       []File    `json:"files,omitempty"`       // all that was hashed
 }
 
 // Allows reports whether an entry allows exactly what another one records.
 func (e Entry) Allows(other Entry) bool {
 	return !e.Denied && e.RealPath == other.RealPath && e.Program == other.Program &&
-		e.Interpreter == other.Interpreter && slices.EqualFunc(e.Files, other.Files, func(a, b fingerprint.File) bool {
+		e.Interpreter == other.Interpreter && slices.EqualFunc(e.Files, other.Files, func(a, b File) bool {
 		return a.Path == b.Path && a.SHA256 == b.SHA256
 	})
 }
@@ -59,7 +53,7 @@ const (
 )
 
 // Open reads the list, which may be missing. An unusable list makes every Find fail.
-func Open(file string) List {
+func OpenList(file string) List {
 	l := List{file: file}
 	if file != "" {
 		l.entries, l.err = read(file)
@@ -104,7 +98,7 @@ func (l List) Remove(name string) (had bool, err error) {
 }
 
 // Renew replaces the files of an entry, unless the user has changed the entry since it was read.
-func (l List) Renew(e Entry, files []fingerprint.File) error {
+func (l List) Renew(e Entry, files []File) error {
 	return l.change(func(entries []Entry) []Entry {
 		for i, now := range entries {
 			if now.Name == e.Name && !now.Denied && now.At.Equal(e.At) {

@@ -1,4 +1,4 @@
-package recording_test
+package stream_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 
 	"omniagent/internal/agents/claude"
 	"omniagent/internal/core/event"
+	"omniagent/internal/host/stream"
 	"omniagent/internal/kit/setting"
-	"omniagent/internal/launch/recording"
 	"omniagent/internal/talk/conversation"
 	"omniagent/internal/talk/session"
 )
@@ -23,7 +23,7 @@ func record(t *testing.T, said string, cut int) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := recording.New(conversation.Record(journal, t.Errorf), claude.New().Decode(setting.StreamJSON))
+	g := stream.Record(conversation.Record(journal, t.Errorf), claude.New().Decode(setting.StreamJSON))
 	for line := range strings.SplitAfterSeq(said, "\n") {
 		if host, is := strings.CutPrefix(line, ">"); is {
 			g.Host([]byte(host))

@@ -1,4 +1,4 @@
-package admission_test
+package allow_test
 
 import (
 	"errors"
@@ -10,16 +10,15 @@ import (
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/launch/admission"
-	"omniagent/internal/launch/allowlist"
+	"omniagent/internal/launch/allow"
 	"omniagent/internal/sys/audit"
 )
 
 // scene is an agent as npm installs it, a gate with a list, and the entries that the gate has recorded.
 type scene struct {
 	dir     string
-	gate    admission.Gate
-	request admission.Request
+	gate    allow.Gate
+	request allow.Request
 	entries []audit.Entry
 }
 
@@ -37,15 +36,15 @@ func newScene(t *testing.T) *scene {
 	if err := os.Symlink(in.RealPath, in.Path); err != nil {
 		t.Fatal(err)
 	}
-	s.request = admission.Request{
+	s.request = allow.Request{
 		Driver: driver("x"), Install: in, Env: []string{
 			"PATH=" + dir + "/bin:" + dir + "/tools",
 			"HOME=" + dir + "/home",
 		},
 		Dirs: []string{dir},
 	}
-	s.gate = admission.Gate{
-		Closed: true, List: allowlist.Open(dir + "/state/agents.json"),
+	s.gate = allow.Gate{
+		Closed: true, List: allow.OpenList(dir + "/state/agents.json"),
 		Record: func(e audit.Entry) error { s.entries = append(s.entries, e); return nil },
 	}
 	return s
@@ -65,7 +64,7 @@ func (s *scene) allow(t *testing.T) {
 
 // admit asks the gate with the list as it is on disk now.
 func (s *scene) admit() error {
-	s.gate.List = allowlist.Open(s.gate.List.File())
+	s.gate.List = allow.OpenList(s.gate.List.File())
 	_, err := s.gate.Admit(s.request)
 	return err
 }
@@ -104,7 +103,7 @@ func TestDefaultIsToDeny(t *testing.T) {
 	if err := open.admit(); err != nil {
 		t.Error(err)
 	}
-	if err := open.gate.List.Put(allowlist.Entry{Name: "x", Denied: true, At: time.Now()}, nil); err != nil {
+	if err := open.gate.List.Put(allow.Entry{Name: "x", Denied: true, At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, open.gate.Closed = range []bool{false, true} {
@@ -209,7 +208,7 @@ func chmod(t *testing.T, path string, mode os.FileMode) {
 func TestSameContentIsAllowed(t *testing.T) {
 	s := newScene(t)
 	s.allow(t)
-	before, _, _ := allowlist.Open(s.gate.List.File()).Find("x")
+	before, _, _ := allow.OpenList(s.gate.List.File()).Find("x")
 	if err := os.Remove(s.dir + "/lib/agent/agent.js"); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +216,7 @@ func TestSameContentIsAllowed(t *testing.T) {
 	if err := s.admit(); err != nil {
 		t.Fatal(err)
 	}
-	after, _, err := allowlist.Open(s.gate.List.File()).Find("x")
+	after, _, err := allow.OpenList(s.gate.List.File()).Find("x")
 	if err != nil || !before.Allows(after) || before.Files[0] == after.Files[0] {
 		t.Errorf("%+v, %v", after, err)
 	}
@@ -293,8 +292,8 @@ func BenchmarkAdmit(b *testing.B) {
 	if err := os.WriteFile(path, make([]byte, 100<<20), 0o755); err != nil {
 		b.Fatal(err)
 	}
-	g := admission.Gate{Closed: true, List: allowlist.Open(filepath.Join(dir, "agents.json"))}
-	r := admission.Request{Driver: driver("x"), Install: agent.Install{Path: path, RealPath: path}}
+	g := allow.Gate{Closed: true, List: allow.OpenList(filepath.Join(dir, "agents.json"))}
+	r := allow.Request{Driver: driver("x"), Install: agent.Install{Path: path, RealPath: path}}
 	e, err := g.Facts(r)
 	if err == nil {
 		err = g.List.Put(e, nil)
@@ -303,7 +302,7 @@ func BenchmarkAdmit(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		g.List = allowlist.Open(g.List.File())
+		g.List = allow.OpenList(g.List.File())
 		if _, err := g.Admit(r); err != nil {
 			b.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package fingerprint
+package allow
 
 import (
 	"os"
@@ -101,15 +101,15 @@ func TestOfPackage(t *testing.T) {
 	dir := t.TempDir()
 	script := put(t, filepath.Join(dir, "agent", "bin", "agent.js"), "#!/usr/bin/env node\n")
 	manifest := put(t, filepath.Join(dir, "agent", "package.json"), `{"name":"agent","version":"1"}`)
-	files, err := Of(script)
+	files, err := Fingerprint(script)
 	if err != nil || len(files) != 2 || files[0].Path != script || files[1].Path != manifest {
 		t.Fatalf("%+v, %v", files, err)
 	}
-	if !Same(files, script) || Same(files, manifest) || Same(nil, script) {
+	if !SameFiles(files, script) || SameFiles(files, manifest) || SameFiles(nil, script) {
 		t.Error("the same program is another one")
 	}
 	put(t, manifest, `{"name":"agent","version":"2"}`)
-	if Same(files, script) {
+	if SameFiles(files, script) {
 		t.Error("another version is the same program")
 	}
 }

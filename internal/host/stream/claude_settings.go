@@ -1,10 +1,4 @@
-// Package claudehost reads what a host of Claude Code requests before a conversation begins: in flags, in settings
-// files and in its initialize request.
-//
-// Each source is read into a Delta with its changes, and With merges them into the request to open a conversation. A
-// limit is enforced or refused by name, and no source allows what another has forbidden. The package does not open or
-// start anything.
-package claudehost
+package stream
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package allowlist
+package allow
 
 import (
 	"errors"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/launch/fingerprint"
 )
 
 // The test binary is also the process that changes the list.
@@ -19,7 +18,7 @@ func TestMain(m *testing.M) {
 	if file := os.Getenv("ALLOWLIST_TEST_FILE"); file != "" {
 		for n := range 10 {
 			name := fmt.Sprintf("%s-%d", os.Getenv("ALLOWLIST_TEST_NAME"), n)
-			if err := Open(file).Put(Entry{Name: name, At: time.Now()}, nil); err != nil {
+			if err := OpenList(file).Put(Entry{Name: name, At: time.Now()}, nil); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}
@@ -46,7 +45,7 @@ func TestProcessesChangeTheListAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	l := Open(file)
+	l := OpenList(file)
 	for p := range 6 {
 		for n := range 10 {
 			if _, ok, err := l.Find(fmt.Sprintf("%d-%d", p, n)); !ok || err != nil {
@@ -61,47 +60,47 @@ func TestProcessesChangeTheListAtOnce(t *testing.T) {
 
 func TestEntries(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agents.json")
-	if _, ok, err := Open(file).Find("x"); ok || err != nil {
+	if _, ok, err := OpenList(file).Find("x"); ok || err != nil {
 		t.Errorf("no file: %v", err)
 	}
 	if err := (List{}).Put(Entry{Name: "x"}, nil); !errors.Is(err, fault.NoHome) {
 		t.Errorf("no place: %v", err)
 	}
-	e := Entry{Name: "x", At: time.Now(), RealPath: "/x", Files: []fingerprint.File{{Path: "/x", SHA256: "1"}}}
-	if err := Open(file).Put(e, nil); err != nil {
+	e := Entry{Name: "x", At: time.Now(), RealPath: "/x", Files: []File{{Path: "/x", SHA256: "1"}}}
+	if err := OpenList(file).Put(e, nil); err != nil {
 		t.Fatal(err)
 	}
-	l := Open(file)
+	l := OpenList(file)
 	was, ok, err := l.Find("x")
 	if !ok || err != nil || !was.Allows(e) {
 		t.Fatalf("%+v, %v", was, err)
 	}
 	other := e
-	other.Files = []fingerprint.File{{Path: "/x", SHA256: "2"}}
+	other.Files = []File{{Path: "/x", SHA256: "2"}}
 	if was.Allows(other) {
 		t.Error("another content is allowed")
 	}
-	touched := []fingerprint.File{{Path: "/x", SHA256: "1", Changed: 7}}
+	touched := []File{{Path: "/x", SHA256: "1", Changed: 7}}
 	if err := l.Renew(was, touched); err != nil {
 		t.Fatal(err)
 	}
-	if now, _, _ := Open(file).Find("x"); now.Files[0].Changed != 7 {
+	if now, _, _ := OpenList(file).Find("x"); now.Files[0].Changed != 7 {
 		t.Errorf("%+v", now)
 	}
 	// What the user has decided since is not undone.
-	if err := Open(file).Put(Entry{Name: "x", Denied: true, At: time.Now()}, nil); err != nil {
+	if err := OpenList(file).Put(Entry{Name: "x", Denied: true, At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Renew(was, touched); err != nil {
 		t.Fatal(err)
 	}
-	if now, _, _ := Open(file).Find("x"); !now.Denied || len(now.Files) != 0 || now.Allows(e) {
+	if now, _, _ := OpenList(file).Find("x"); !now.Denied || len(now.Files) != 0 || now.Allows(e) {
 		t.Errorf("%+v", now)
 	}
 	if had, err := l.Remove("x"); !had || err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, _ := Open(file).Find("x"); ok {
+	if _, ok, _ := OpenList(file).Find("x"); ok {
 		t.Error("it is still there")
 	}
 }
@@ -110,16 +109,16 @@ func TestEntries(t *testing.T) {
 // read.
 func TestTwoDecideTheSame(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agents.json")
-	first, second := Open(file), Open(file)
+	first, second := OpenList(file), OpenList(file)
 	if err := first.Put(Entry{Name: "x", Denied: true}, nil); err != nil {
 		t.Fatal(err)
 	}
 	seen := false
 	err := second.Put(Entry{Name: "x"}, func(old Entry, had bool) bool { seen = had && old.Denied; return seen })
-	if now, _, _ := Open(file).Find("x"); err != nil || !seen || !now.Denied {
+	if now, _, _ := OpenList(file).Find("x"); err != nil || !seen || !now.Denied {
 		t.Errorf("%v, seen %v, then %+v", err, seen, now)
 	}
-	second = Open(file)
+	second = OpenList(file)
 	if had, err := first.Remove("x"); !had || err != nil {
 		t.Errorf("%v, %v", had, err)
 	}
@@ -137,7 +136,7 @@ func TestUnusableList(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		l := Open(file)
+		l := OpenList(file)
 		if _, _, err := l.Find("x"); !errors.Is(err, fault.Unsafe) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -152,13 +151,13 @@ func TestUnusableList(t *testing.T) {
 		return
 	}
 	file := filepath.Join(t.TempDir(), "agents.json")
-	if err := Open(file).Put(Entry{Name: "x"}, nil); err != nil {
+	if err := OpenList(file).Put(Entry{Name: "x"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(file, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Open(file).Find("x"); !errors.Is(err, fault.Unsafe) {
+	if _, _, err := OpenList(file).Find("x"); !errors.Is(err, fault.Unsafe) {
 		t.Errorf("others may write it: %v", err)
 	}
 }

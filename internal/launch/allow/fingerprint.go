@@ -1,9 +1,4 @@
-// Package fingerprint says which files an installed program consists of, and whether they are still the same.
-//
-// It promises that a file is hashed again only if its device, inode, size, or one of its times differs, so that asking
-// costs a few system calls. It refuses to follow a script into what it loads: of an npm package it covers package.json,
-// the script, and the large files, which hold the real program.
-package fingerprint
+package allow
 
 import (
 	"bytes"
@@ -33,8 +28,8 @@ type File struct {
 	Status  int64  `json:"status_changed" doc:"nanoseconds since 1970"`
 }
 
-// Of returns the files of a program and their hashes.
-func Of(real string) ([]File, error) {
+// Fingerprint returns the files of a program and their hashes.
+func Fingerprint(real string) ([]File, error) {
 	list := []File{}
 	for _, path := range files(real) {
 		f, err := Digest(path)
@@ -46,8 +41,8 @@ func Of(real string) ([]File, error) {
 	return list, nil
 }
 
-// Same reports whether the program at the path has the content that it had.
-func Same(was []File, real string) bool {
+// SameFiles reports whether the program at the path has the content that it had.
+func SameFiles(was []File, real string) bool {
 	return len(was) > 0 && was[0].Path == real && !slices.ContainsFunc(was, func(f File) bool {
 		_, same := f.Again()
 		return !same

@@ -1,4 +1,4 @@
-package claudehost_test
+package stream_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"omniagent/internal/core/agent"
-	"omniagent/internal/host/claudehost"
+	"omniagent/internal/host/stream"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/launch"
 	"omniagent/internal/native/tool"
@@ -18,7 +18,7 @@ import (
 // settings reads settings that a host handed over.
 func settings(t *testing.T, data string) claude.Delta {
 	t.Helper()
-	d, err := claudehost.Handed("--settings", []byte(data))
+	d, err := stream.Handed("--settings", []byte(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,9 +29,9 @@ func settings(t *testing.T, data string) claude.Delta {
 func TestSettingsOpenNothing(t *testing.T) {
 	d := settings(t, `{"sandbox":{"enabled":true,"network":{"allowedDomains":["a.example"]}}}`)
 	for flag, want := range map[string]string{"off": "off", "": "a.example"} {
-		r, _, err := claudehost.With(
+		r, _, err := stream.With(
 			launch.Request{Spec: agent.Spec{Terms: agent.Terms{Network: flag}}},
-			claudehost.Say{},
+			stream.Say{},
 			d,
 		)
 		if err != nil || r.Spec.Terms.Network != want || r.Spec.Shared.Sandbox.Value != setting.WorkspaceWrite {
@@ -49,8 +49,8 @@ func TestSources(t *testing.T) {
 		"/bad/.claude/settings.json":  `{"permissions":{"limit":7}}`,
 		"/shut/.claude/settings.json": "",
 	}
-	at := func(dir string) claudehost.Files {
-		return claudehost.Files{Config: "/home/.claude", Dir: dir, Read: func(path string) ([]byte, error) {
+	at := func(dir string) stream.Files {
+		return stream.Files{Config: "/home/.claude", Dir: dir, Read: func(path string) ([]byte, error) {
 			if data, found := files[path]; data != "" {
 				return []byte(data), nil
 			} else if found {
@@ -61,14 +61,14 @@ func TestSources(t *testing.T) {
 	}
 	var all []claude.Delta
 	for _, name := range []string{"user", "project", "local"} {
-		d, err := claudehost.Source(name, at("/w"))
+		d, err := stream.Source(name, at("/w"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, d)
 	}
 	may := launch.Request{Spec: agent.Spec{Terms: agent.Terms{Bypass: true}}}
-	r, _, err := claudehost.With(may, claudehost.Say{}, all...)
+	r, _, err := stream.With(may, stream.Say{}, all...)
 	if err != nil || r.Spec.Terms.Allow != nil || !slices.Equal(r.Spec.Terms.Deny, []string{"WebFetch"}) ||
 		!slices.Equal(r.Ask, []string{"Write"}) ||
 		r.Spec.Terms.Bypass ||
@@ -77,12 +77,12 @@ func TestSources(t *testing.T) {
 		strings.Join(all[0].Notes(), "") != "--setting-sources user: theme is ignored: it changes nothing here" {
 		t.Errorf("%+v, %v, %v", r, all[0].Notes(), err)
 	}
-	if _, _, err := claudehost.With(launch.Request{Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Yolo}}},
-		claudehost.Say{}, all...); err == nil {
+	if _, _, err := stream.With(launch.Request{Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Yolo}}},
+		stream.Say{}, all...); err == nil {
 		t.Error("a mode that is forbidden was chosen")
 	}
 	for dir, want := range map[string]string{"/bad": "may be a limit", "/shut": "cannot be read"} {
-		if _, err := claudehost.Source("project", at(dir)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := stream.Source("project", at(dir)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
@@ -116,7 +116,7 @@ func TestModes(t *testing.T) {
 			Spec: agent.Spec{Terms: agent.Terms{Bypass: true}},
 		}, deltas: []claude.Delta{never}},
 	} {
-		r, say, err := claudehost.With(c.begin, claudehost.Say{}, c.deltas...)
+		r, say, err := stream.With(c.begin, stream.Say{}, c.deltas...)
 		got := string(r.Spec.Terms.Mode)
 		if err != nil {
 			got = "refused"
@@ -142,13 +142,13 @@ func TestInitialize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := claudehost.Files{Dir: "/w", Read: func(path string) ([]byte, error) {
+	files := stream.Files{Dir: "/w", Read: func(path string) ([]byte, error) {
 		if path != "/w/s.json" {
 			return nil, errors.New(path)
 		}
 		return []byte(`{"permissions":{"additionalDirectories":["more"]}}`), nil
 	}}
-	deltas, err := claudehost.Initialize(*init, files)
+	deltas, err := stream.Initialize(*init, files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestInitialize(t *testing.T) {
 			},
 		},
 	}
-	r, _, err := claudehost.With(begin, claudehost.Say{}, deltas...)
+	r, _, err := stream.With(begin, stream.Say{}, deltas...)
 	terms := r.Spec.Terms
 	if err != nil || string(terms.Servers) != `{"in":{"name":"in","type":"sdk"},"out":{"command":"x"}}` ||
 		terms.Append != "be kind" ||
@@ -172,14 +172,14 @@ func TestInitialize(t *testing.T) {
 		begin.Spec.Terms.Dirs[:1][0] != "" {
 		t.Errorf("%+v, %v", terms, err)
 	}
-	if _, err := claudehost.Initialize(claude.Initialize{Refused: errors.New("a limit")}, files); err == nil {
+	if _, err := stream.Initialize(claude.Initialize{Refused: errors.New("a limit")}, files); err == nil {
 		t.Error("what is refused begins")
 	}
 }
 
 // TestNative: tools have the native agent's names, and those that are only Claude Code's are not there.
 func TestNative(t *testing.T) {
-	r, notes := claudehost.Native(launch.Request{
+	r, notes := stream.Native(launch.Request{
 		Spec: agent.Spec{
 			Terms: agent.Terms{
 				Allow: []string{"Agent(x)", "Workflow"},

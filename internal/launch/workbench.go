@@ -1,11 +1,4 @@
-// Package workbench has the files and the commands of a workspace, for what a person types in a conversation and for
-// what an agent asks of its client over the Agent Client Protocol. Commands run behind the walls of the native agent.
-//
-//	bench, err := workbench.Open(workbench.Options{Root: dir, Env: env, Private: temp, Walls: &wanted})
-//	defer bench.Close()
-//	out, err := bench.FS().RunCommand(ctx, fsapi.Command{Line: "make test"})
-//	result, err := bench.Serve(ctx, acp.ReadFile, params)
-package workbench
+package launch
 
 import (
 	"os"
@@ -21,7 +14,7 @@ import (
 )
 
 // Options are the terms of a Bench.
-type Options struct {
+type BenchOptions struct {
 	Root    string         // the workspace, absolute
 	Env     []string       // the complete environment of commands
 	Private string         // an existing directory that only the user may enter
@@ -39,7 +32,7 @@ type Bench struct {
 }
 
 // Open returns the files and commands of a workspace. The caller has to call Close.
-func Open(o Options) (*Bench, error) {
+func OpenBench(o BenchOptions) (*Bench, error) {
 	b := &Bench{terminals: map[string]*terminal{}}
 	s := shell.Options{Root: o.Root, Private: o.Private, Env: o.Env}
 	if o.Walls != nil {

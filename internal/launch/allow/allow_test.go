@@ -1,4 +1,4 @@
-package admission_test
+package allow_test
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/agents/codex"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/launch/admission"
+	"omniagent/internal/launch/allow"
 	"omniagent/internal/sys/audit"
 	"omniagent/internal/testkit/hermetic"
 )
@@ -72,8 +72,8 @@ func TestWhoMayBeStarted(t *testing.T) {
 		{"x", []string{"y", "x"}, false, true},
 	} {
 		var entry audit.Entry
-		g := admission.Gate{Allow: tt.allow, Record: func(e audit.Entry) error { entry = e; return nil }}
-		_, err := g.Admit(admission.Request{Driver: driver(tt.name), Custom: tt.custom, Install: fine})
+		g := allow.Gate{Allow: tt.allow, Record: func(e audit.Entry) error { entry = e; return nil }}
+		_, err := g.Admit(allow.Request{Driver: driver(tt.name), Custom: tt.custom, Install: fine})
 		if (err == nil) != tt.want || (entry.ErrorCode == "") != tt.want {
 			t.Errorf("%+v: %v, %+v", tt, err, entry)
 		}
@@ -82,8 +82,8 @@ func TestWhoMayBeStarted(t *testing.T) {
 			t.Error(got)
 		}
 	}
-	full := admission.Gate{Record: func(audit.Entry) error { return errors.New("full") }}
-	if _, err := full.Admit(admission.Request{Driver: driver("x"), Install: fine}); err == nil {
+	full := allow.Gate{Record: func(audit.Entry) error { return errors.New("full") }}
+	if _, err := full.Admit(allow.Request{Driver: driver("x"), Install: fine}); err == nil {
 		t.Error("what cannot be recorded is started")
 	}
 }
@@ -118,8 +118,8 @@ func TestProgramsThatOthersMayChange(t *testing.T) {
 		{"a script for a program of the workspace", hands(script, work+"/tools/c"), false},
 		{"that is not there", agent.Install{Path: dir + "/none", RealPath: dir + "/none"}, false},
 	} {
-		g := admission.Gate{Roots: []string{work}}
-		if _, err := g.Admit(admission.Request{
+		g := allow.Gate{Roots: []string{work}}
+		if _, err := g.Admit(allow.Request{
 			Driver: driver("x"), Install: tt.install, Env: env,
 		}); (err == nil) != tt.want {
 			t.Errorf("%s: %v", tt.name, err)
@@ -135,7 +135,7 @@ func TestEnvironment(t *testing.T) {
 		"VENDOR_KEY=secret", "NODE_OPTIONS=--require /x",
 		"LD_PRELOAD=/x", "EXTRA=1", "PYTHONPATH=/x", "BASH_ENV=/x", "LC_ALL=C", "OWN_NODE=1", "GITHUB_TOKEN=t",
 	}
-	got := admission.Environment(base, []string{"OWN_*", "OTHER_KEY", "LD_*"},
+	got := allow.Environment(base, []string{"OWN_*", "OTHER_KEY", "LD_*"},
 		[]string{"EXTRA", "NODE_OPTIONS", "BASH_ENV"}, nil)
 	want := []string{"PATH=/bin", "HOME=/h", base[2], "OTHER_KEY=k", "EXTRA=1", "LC_ALL=C", "OWN_NODE=1"}
 	if !slices.Equal(got, want) {
@@ -158,7 +158,7 @@ func TestClouds(t *testing.T) {
 		{claude.New(), "CLAUDE_CODE_USE_VERTEX=1", cloud[2:]},
 		{codex.New(), "CLAUDE_CODE_USE_BEDROCK=1", nil},
 	} {
-		env, err := (admission.Gate{}).Admit(admission.Request{
+		env, err := (allow.Gate{}).Admit(allow.Request{
 			Driver: c.driver, Install: fine, Env: append([]string{c.chosen}, cloud...),
 		})
 		got := slices.DeleteFunc(env, func(entry string) bool { return !slices.Contains(cloud, entry) })

@@ -1,4 +1,4 @@
-package admission
+package allow
 
 import (
 	"cmp"
@@ -11,29 +11,27 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
-	"omniagent/internal/launch/allowlist"
-	"omniagent/internal/launch/fingerprint"
 	"omniagent/internal/sys/process"
 )
 
 // Facts returns what the user allows with this program: its paths, its interpreter, and the content of its files. It
 // refuses a program that the gate would refuse.
-func (g Gate) Facts(r Request) (allowlist.Entry, error) {
-	e := allowlist.Entry{Name: r.Driver.Name(), At: time.Now(), Path: r.Install.Path, RealPath: r.Install.RealPath}
+func (g Gate) Facts(r Request) (Entry, error) {
+	e := Entry{Name: r.Driver.Name(), At: time.Now(), Path: r.Install.Path, RealPath: r.Install.RealPath}
 	env := g.environment(r)
 	var err error
 	if e.Interpreter, err = g.safe(r, env); err != nil {
 		return e, err
 	}
 	e.Program = r.Install.Program
-	if e.Files, err = fingerprint.Of(e.RealPath); err != nil {
+	if e.Files, err = Fingerprint(e.RealPath); err != nil {
 		return e, unreadable(e.Name, e.RealPath, err)
 	}
 	for _, path := range []string{e.Program, e.Interpreter} {
-		if path == "" || slices.ContainsFunc(e.Files, func(f fingerprint.File) bool { return f.Path == path }) {
+		if path == "" || slices.ContainsFunc(e.Files, func(f File) bool { return f.Path == path }) {
 			continue
 		}
-		f, err := fingerprint.Digest(path)
+		f, err := Digest(path)
 		if err != nil {
 			return e, unreadable(e.Name, path, err)
 		}
@@ -55,7 +53,7 @@ func (g Gate) Listed(r Request) error {
 }
 
 // looked returns the entry of a program that is the one that the user allowed, and its files with their present times.
-func (g Gate) looked(r Request) (e allowlist.Entry, files []fingerprint.File, err error) {
+func (g Gate) looked(r Request) (e Entry, files []File, err error) {
 	name, env := r.Driver.Name(), g.environment(r)
 	e, ok, err := g.entry(name, env)
 	if err != nil {
@@ -83,7 +81,7 @@ func (g Gate) looked(r Request) (e allowlist.Entry, files []fingerprint.File, er
 }
 
 // entry returns what the user decided about an agent. A denial is an error, and so is a list of the workspace.
-func (g Gate) entry(name string, env []string) (e allowlist.Entry, ok bool, err error) {
+func (g Gate) entry(name string, env []string) (e Entry, ok bool, err error) {
 	switch e, ok, err = g.List.Find(name); {
 	case err != nil || !ok:
 	case e.Denied:
@@ -96,7 +94,7 @@ func (g Gate) entry(name string, env []string) (e allowlist.Entry, ok bool, err 
 }
 
 // unchanged compares the files of an entry with what is there now.
-func unchanged(e allowlist.Entry) ([]fingerprint.File, error) {
+func unchanged(e Entry) ([]File, error) {
 	files := slices.Clone(e.Files)
 	for i, f := range e.Files {
 		now, same := f.Again()

@@ -1,4 +1,4 @@
-package workbench
+package launch
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func open(t *testing.T) (*Bench, string) {
 	if err := os.WriteFile(filepath.Join(dir, "lines.txt"), []byte("one\ntwo\nthree\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(Options{Root: dir, Private: t.TempDir()})
+	b, err := OpenBench(BenchOptions{Root: dir, Private: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

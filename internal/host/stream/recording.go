@@ -1,8 +1,4 @@
-// Package recording records what a host and an agent exchange in Claude Code's lines, while the lines pass unchanged.
-//
-// The lines do not wait for it while it keeps up, and unreadable lines do not stop it: the record has what could be
-// read. It gets copies, and cannot change a line.
-package recording
+package stream
 
 import (
 	"bytes"
@@ -34,7 +30,7 @@ type said struct {
 const longestQueue = 256
 
 // New begins a record. The decoder reads the agent's lines.
-func New(r *conversation.Recorder, d agent.Decoder) *Recording {
+func Record(r *conversation.Recorder, d agent.Decoder) *Recording {
 	g := &Recording{recorder: r, decoder: d, queue: make(chan said, longestQueue), done: make(chan struct{})}
 	go g.run()
 	return g

@@ -1,15 +1,16 @@
-// Package admission is the gate before every conversation with an installed agent that a program opens through us:
-// `start --agent`, an editor, another agent, a run. Calls without a command only ask whether the program comes with the
-// workspace.
+// Package allow decides which installed agents programs may start through us: `start --agent`, an editor, another
+// agent, a run. Calls without a command only ask whether the program comes with the workspace.
 //
-// An agent is started only if the user's configuration allows it; the program that is started is the one that was
-// checked: not one that others may write, nor one that comes with the workspace, nor a script for such an interpreter;
-// it gets only listed variables of our environment, and only its own credentials; and the audit log has a line before
-// anything runs.
+// An agent is started only if the user's list and configuration allow it. The program that is started is the one that
+// was checked: its files are those that were allowed, no other user may write them, and it comes neither with the
+// workspace nor as a script for an interpreter that does. It gets only listed variables of our environment, and only
+// its own credentials; and the audit log has a line before anything runs. A file is hashed again only if its device,
+// inode, size or one of its times differs.
 //
-// It does not guess: an agent that is not listed, or a program with unknown write permissions, is not started. It is
-// not a sandbox: it does not restrict the program that it lets through.
-package admission
+// It does not guess: an agent that is not listed, a list that cannot be read, or a program with unknown write
+// permissions, is not started. It is not a sandbox: it does not restrict the program that it lets through, and it does
+// not follow a script into what it loads.
+package allow
 
 import (
 	"errors"
@@ -21,8 +22,6 @@ import (
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/launch/allowlist"
-	"omniagent/internal/launch/fingerprint"
 	"omniagent/internal/sys/audit"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/walls/shell"
@@ -34,10 +33,10 @@ type Gate struct {
 	More  []string // names of additional variables for agents
 	Roots []string // the workspace and its repository, absolute
 
-	List      allowlist.List // what `omniagent agents allow` and `agents deny` recorded
-	Closed    bool           // only agents that List allows are started, and only as they were allowed
-	Within    []string       // directories in which the agent may work, absolute; nil: any
-	DenyFlags []string       // flags that are refused in Request.Passthrough; see docs/agents-in-conversation.md
+	List      List     // what `omniagent agents allow` and `agents deny` recorded
+	Closed    bool     // only agents that List allows are started, and only as they were allowed
+	Within    []string // directories in which the agent may work, absolute; nil: any
+	DenyFlags []string // flags that are refused in Request.Passthrough; see docs/agents-in-conversation.md
 
 	// Record writes an entry with Args and ErrorCode set by the gate; nil: there is no log.
 	Record func(audit.Entry) error
@@ -63,8 +62,8 @@ func (g Gate) Admit(r Request) (env []string, err error) {
 		err = g.listed(name)
 	}
 	if err == nil && (g.Closed || r.Custom && len(g.Allow) == 0) {
-		var e allowlist.Entry
-		var files []fingerprint.File
+		var e Entry
+		var files []File
 		if e, files, err = g.looked(r); err == nil && !slices.Equal(files, e.Files) {
 			_ = g.List.Renew(e, files) // or the files are hashed again at the next start
 		}

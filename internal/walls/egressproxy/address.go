@@ -1,9 +1,4 @@
-// Package address judges addresses of the internet.
-//
-// Everything in this program that connects to where a model or a page points asks it whether an address is public, and
-// if not, why. An IPv4 address inside an IPv6 address is judged as itself. It looks nothing up: only the address that
-// is dialled can be judged, never a name.
-package address
+package egressproxy
 
 import (
 	"fmt"
