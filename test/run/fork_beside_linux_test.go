@@ -148,3 +148,36 @@ echo agent >a.txt; echo agent >b.txt; echo agent >c.txt; rm gone1.txt; echo agen
 		t.Errorf("status: %q; a.txt: %q; link: %s, %v; %q", got, p.read("a.txt"), to, err, p.read("lines.txt"))
 	}
 }
+
+// TestACheckInTheWay: what the run left comes home also where its check put a link in place of a directory. Where that
+// cannot be told, nothing does.
+func TestACheckInTheWay(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).agent("scribe", `cat >/dev/null; mkdir -p d; echo agent >d/a.txt; echo agent >b.txt; echo said`)
+	p.put("../else/a.txt", "a person's\n")
+	p.put("b.txt", "before\n")
+	p.git("init", "-q")
+	check := "echo check >b.txt; rm -r d; ln -s " + filepath.Join(filepath.Dir(p.work), "else") + " d"
+	a := p.run("scribe", "--yolo", "--fork", "--check-outside", "--check", check)
+	a.is(t, 0, "succeeded", "done")
+	p.fork(0, "runs", "apply", a.Data.ID)
+	if p.read("d/a.txt") != "agent\n" || p.read("b.txt") != "agent\n" {
+		t.Errorf("%q, %q", p.read("d/a.txt"), p.read("b.txt"))
+	}
+	p.fork(0, "undo")
+	of := filepath.Join(p.home, ".local/state/omniagent/runs", a.Data.ID)
+	if err := os.RemoveAll(filepath.Join(of, "aside")); err != nil {
+		t.Fatal(err)
+	}
+	p.fork(6, "runs", "apply", a.Data.ID)
+
+	p.put("b.txt", "before\n")
+	if out, err := p.command("run", "--agent", "scribe", "--yolo", "--fork", "-p", "go", "--check-outside", "--check",
+		"echo check >b.txt; kill -9 $PPID").CombinedOutput(); err == nil {
+		t.Fatalf("%s", out)
+	}
+	p.fork(6, "runs", "apply", p.newest())
+	if got := p.read("b.txt"); got != "before\n" {
+		t.Errorf("%q", got)
+	}
+}

@@ -164,7 +164,10 @@ func (f *Fork) lost(low, up string, all map[string]string) {
 // Real returns the file that programs of the fork see at a path of the workspace or its repository, or "".
 func (f *Fork) Real(path string) string {
 	if f.Tier != Overlay {
-		return f.Place(path)
+		if path = f.Place(path); f.leadsOn(path) {
+			return ""
+		}
+		return path
 	}
 	for at := path; ; at = filepath.Dir(at) {
 		up := f.upper(at)
@@ -173,6 +176,8 @@ func (f *Fork) Real(path string) string {
 		}
 		info, err := os.Lstat(up)
 		switch {
+		case err == nil && at == path && f.leadsOn(up):
+			return ""
 		case err == nil && at == path && !isWhiteout(info):
 			return up
 		case err == nil && (isWhiteout(info) || !info.IsDir() || at != path && isOpaque(up)):
@@ -182,6 +187,16 @@ func (f *Fork) Real(path string) string {
 			return path
 		}
 	}
+}
+
+// leadsOn reports whether a path among the fork's own files leads out of them, through a link.
+func (f *Fork) leadsOn(path string) bool {
+	for dir := filepath.Dir(path); dir != f.dir && pathname.Within(f.dir, dir); dir = filepath.Dir(dir) {
+		if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+			return true
+		}
+	}
+	return false
 }
 
 // Changes returns the differences between the fork and its base, sorted by path.

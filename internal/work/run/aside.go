@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"omniagent/internal/kit/fault"
 	"omniagent/internal/repo/fork"
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
@@ -21,6 +22,7 @@ type aside struct {
 
 const (
 	asideFile = "aside.json"
+	checkFile = "checking" // it is there while the check works, and stays where nobody saw its end
 	asideDir  = "aside"
 	asideSize = 1 << 30 // of the file
 )
@@ -30,7 +32,11 @@ func (o *Owner) checked(ctx context.Context, v Verdict) Verdict {
 	if o.Run.sight.fork == nil || o.Run.sight.last == nil {
 		return o.check(ctx, v)
 	}
-	wrote := o.Run.sight.fork()
+	wrote, at := o.Run.sight.fork(), filepath.Join(o.Run.Path(), checkFile)
+	if err := os.WriteFile(at, nil, 0o600); err != nil {
+		o.Log("nothing says that a check is under way: %v", err)
+	}
+	defer os.Remove(at) //nolint:errcheck // then the run comes home with fork apply alone
 	v = o.check(ctx, v)
 	if err := o.Run.setAside(context.WithoutCancel(ctx), wrote); err != nil {
 		o.Log("what the check has changed comes home too: %v", err)
@@ -107,12 +113,21 @@ func (s Store) Aside(runs []Record) (map[string]fork.Version, error) {
 		if errBefore == nil && errAfter == nil {
 			snapshot.Each(before, after, func(name string, _, _ *snapshot.File) { delete(all, name) })
 		}
+		if _, err := os.Lstat(filepath.Join(s.Path(r.ID), checkFile)); err == nil {
+			return nil, fault.New(fault.Conflicting, "the check of %s has not ended, or was killed: nobody can tell what "+
+				"in %s the run left, and what its check made", r.ID, r.Fork).With("run_id", r.ID).
+				Hint("omniagent fork apply %s", r.Fork)
+		}
 		var list []aside
 		err := workspace.ReadJSON(filepath.Join(s.Path(r.ID), asideFile), asideSize, &list)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // without it, what the check made would come home
 			return nil, err
 		}
 		for _, a := range list {
+			if _, errKept := os.Lstat(a.Kept); a.Kept != "" && errKept != nil { // else it would count as removed
+				return nil, fault.New(fault.Conflicting, "%s lacks %s as the run left it", r.ID, a.Path).
+					With("run_id", r.ID).Because(errKept).Hint("omniagent fork apply %s", r.Fork)
+			}
 			if first, again := all[a.Path]; again { // what the run found there, an earlier check had left
 				a.Kept, a.Lost = first.Kept, first.Lost
 			}
