@@ -114,8 +114,8 @@ func (s Store) Aside(runs []Record) (map[string]fork.Version, error) {
 			snapshot.Each(before, after, func(name string, _, _ *snapshot.File) { delete(all, name) })
 		}
 		if _, err := os.Lstat(filepath.Join(s.Path(r.ID), checkFile)); err == nil {
-			return nil, fault.New(fault.Conflicting, "the check of %s has not ended, or was killed: nobody can tell what "+
-				"in %s the run left, and what its check made", r.ID, r.Fork).With("run_id", r.ID).
+			return nil, fault.New(fault.Conflicting, "the check of %s has not ended, or was killed: nobody can tell "+
+				"what in %s the run left, and what its check made", r.ID, r.Fork).With("run_id", r.ID).
 				Hint("omniagent fork apply %s", r.Fork)
 		}
 		var list []aside
