@@ -116,8 +116,15 @@ func TestWhatIsSaidBeforeAQuestion(t *testing.T) {
 	p.put("../script.json", `[{"say":"Blue is calm, red is loud."},{"ask":"Which colour?"},{"say":"painted"}]`)
 	shown, code := p.atTerminal([][2]string{{"\n> ", "1\r"}},
 		"run", "--rehearse", "--script", "../script.json", "-p", "x")
+	if code != 0 {
+		t.Errorf("%d: %s", code, shown)
+	}
+	out, code := p.atTerminal(nil, "runs", "diff", p.newest())
+	if code != 0 || !strings.Contains(out, "no file differs") {
+		t.Errorf("runs diff of a run that changed nothing: %d: %s", code, out)
+	}
 	before, _, asked := strings.Cut(shown, "? Which colour?")
-	if code != 0 || !asked || strings.Count(before, "Blue is calm, red is loud.") != 1 {
+	if !asked || strings.Count(before, "Blue is calm, red is loud.") != 1 {
 		t.Errorf("%d: %s", code, shown)
 	}
 	p.nothing()

@@ -140,7 +140,7 @@ func TestDeletionAsks(t *testing.T) {
 func TestUndoAsksAboutEachFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "claude")
-	w.link(w.program("../agent", "#!/bin/sh\necho agent >a; echo agent >b; echo agent >c\nprintf done\n"), "claude")
+	w.link(w.program("../agent", "#!/bin/sh\nfor f in a b c d; do echo agent >$f; done\nprintf done\n"), "claude")
 	w.env = []string{"PATH=" + w.bin + ":/usr/bin:/bin"}
 	for _, name := range []string{"a", "b", "c"} {
 		w.file(name, "before\n")
@@ -150,6 +150,7 @@ func TestUndoAsksAboutEachFile(t *testing.T) {
 	}
 	w.file("a", "mine\n")
 	w.file("b", "mine\n")
+	w.file("d", "mine\n")
 	v := openWindow(t, w)
 	v.types("$omniagent undo; echo code $?\n")
 	v.sees("a: it is not certain that the turn changed it: nothing saw who wrote it; restore it all the same? [y/N] ")
@@ -164,10 +165,12 @@ func TestUndoAsksAboutEachFile(t *testing.T) {
 	v.types("y\n")
 	v.sees("b: it was changed after the turn; restore it all the same? [y/N] ")
 	v.types("\n")
+	v.sees("d: it was changed after the turn; remove it all the same? [y/N] ")
+	v.types("\n")
 	v.sees("Restored 2 paths:")
 	v.sees("Kept unchanged:")
 	v.sees("code 3")
-	for name, want := range map[string]string{"a": "before\n", "b": "mine\n", "c": "before\n"} {
+	for name, want := range map[string]string{"a": "before\n", "b": "mine\n", "c": "before\n", "d": "mine\n"} {
 		if text, err := os.ReadFile(filepath.Join(w.root, name)); err != nil || string(text) != want {
 			t.Errorf("%s is %q, %v", name, text, err)
 		}

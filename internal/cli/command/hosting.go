@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -111,9 +110,9 @@ func logLine(c *contract.Call, format string, args ...any) {
 	writeLine(c, "omniagent: ", fmt.Sprintf(format, args...))
 }
 
-// writeLine writes one line to standard error, whatever the words are.
+// writeLine writes one line to standard error, whatever the words are. On a terminal it is broken between words.
 func writeLine(c *contract.Call, prefix, words string) {
-	_, _ = io.WriteString(c.Host.Stderr, prefix+text.Flat(words)+"\n")
+	c.Say(prefix + text.Flat(words))
 }
 
 func fromFlag[T comparable](v T) setting.Chosen[T] {

@@ -10,7 +10,7 @@ import (
 // TestLines: what is said of one line, and how it begins.
 func TestLines(t *testing.T) {
 	var b bytes.Buffer
-	c := &contract.Call{Host: contract.Host{Stderr: &b}}
+	c := &contract.Call{Host: contract.Host{Stderr: &b, Lookup: func(string) (string, bool) { return "", false }}}
 	tell := keptFrom(c)
 	for _, host := range []string{"a:443", "a:443", "b:443", "a:443"} {
 		tell(host, "no\x1b[31m")

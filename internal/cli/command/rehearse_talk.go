@@ -28,7 +28,7 @@ const rehearsalScript = `[
 const runScript = `[
 	{"write": {"path": "greeting.txt", "content": "Hello!\n"}},
 	{"ask": "Shall the greeting stay?"},
-	{"say": "I wrote greeting.txt. This was a rehearsal: a script answered, not a model."}
+	{"say": "This was a rehearsal: a script answered, not a model."}
 ]`
 
 // reviewScript is a review without a model, which finds nothing.

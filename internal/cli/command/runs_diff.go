@@ -33,12 +33,18 @@ func runsDiff() *contract.Command {
 			{Code: contract.NotFound, When: "no such run or fork, or it is not over"},
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs diff run-1a2b3c4d"}},
-		Serve: func(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, error) {
+		Serve: func(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (code int, err error) {
 			store, err := runStore(c)
 			if err != nil {
 				return 0, err
 			}
-			out := printer{c.Host.Stdout}
+			counted := &counter{to: c.Host.Stdout}
+			out := printer{counted}
+			defer func() {
+				if err == nil && counted.n == 0 && c.Host.StdoutTerminal {
+					logLine(c, "no file differs")
+				}
+			}()
 			if c.Given("other") {
 				return 0, printBetween(ctx, c, store, out)
 			}
@@ -55,6 +61,18 @@ func runsDiff() *contract.Command {
 			return 0, err
 		},
 	}
+}
+
+// counter counts what is written.
+type counter struct {
+	to io.Writer
+	n  int
+}
+
+func (w *counter) Write(b []byte) (n int, err error) {
+	n, err = w.to.Write(b)
+	w.n += n
+	return n, err
 }
 
 // tellDoubts names beside the output what a run has perhaps changed, which is not in it.

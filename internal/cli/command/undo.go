@@ -481,7 +481,11 @@ func askAbout(ctx context.Context, c *contract.Call, store undo.Store, q undo.Re
 		return nil, nil // Undo says it, or completes what was decided before
 	}
 	for _, k := range slices.DeleteFunc(out.Kept, func(k undo.Kept) bool { return !k.ByHand() && !k.Doubted() }) {
-		yes, err := c.Agree(ctx, text.Visible(k.Path)+": "+text.Visible(k.Reason)+"; restore it all the same")
+		do := "restore"
+		if k.Removes {
+			do = "remove"
+		}
+		yes, err := c.Agree(ctx, text.Visible(k.Path)+": "+text.Visible(k.Reason)+"; "+do+" it all the same")
 		if err != nil {
 			return nil, err
 		}

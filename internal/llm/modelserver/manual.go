@@ -46,5 +46,7 @@ To a step may be added:
 without tools play the script too.
 
 Where the agent offers no such tool, the answer says so and goes on. After the last step the model says Done., and an
-empty script says ok. Some agents try again for long after an error: give --timeout too.
+empty script says ok. The script begins anew with each message of a chat. What a model would say in one answer comes in
+one: of says without a call between them, "slow" of the first counts. Some agents try again for long after an error:
+give --timeout too.
 `

@@ -132,7 +132,7 @@ func (c *comparison) keepElsewhere(e *elsewhere) {
 	if c.keptPaths[e.dir] {
 		return
 	}
-	c.kept = append(c.kept, Kept{e.dir, foreign + ", " + e.top})
+	c.kept = append(c.kept, Kept{Path: e.dir, Reason: foreign + ", " + e.top})
 	for _, name := range append(e.refs, e.dir) {
 		c.keptPaths[name] = true
 	}

@@ -18,6 +18,8 @@ import (
 type Kept struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
+
+	Removes bool `json:"-"` // it was not there before the turn
 }
 
 // ByHand reports whether the path was kept because it was changed after the turn, or may have been.
@@ -167,7 +169,7 @@ func (c *comparison) consider(a action, left *snapshot.File) {
 	}
 	if reason != "" {
 		c.keptPaths[a.path] = true
-		c.kept = append(c.kept, Kept{a.path, reason})
+		c.kept = append(c.kept, Kept{Path: a.path, Reason: reason, Removes: a.was == nil})
 		return
 	}
 	c.actions = append(c.actions, a)
@@ -270,7 +272,7 @@ func (c *comparison) considerState(dir string, actions []action) {
 	}
 	if reason != "" {
 		c.keptPaths[dir], c.keptState = true, append(c.keptState, dir)
-		c.kept = append(c.kept, Kept{dir, reason})
+		c.kept = append(c.kept, Kept{Path: dir, Reason: reason})
 		return
 	}
 	c.actions, c.objects = append(c.actions, actions...), append(c.objects, found...)
@@ -302,7 +304,7 @@ func (c *comparison) considerDirs() {
 		}
 		if made[dir] && !c.keptPaths[dir] {
 			c.keptPaths[dir] = true
-			c.kept = append(c.kept, Kept{dir, notEmpty})
+			c.kept = append(c.kept, Kept{Path: dir, Reason: notEmpty})
 		}
 	})
 	c.actions = slices.DeleteFunc(c.actions, func(a action) bool {
@@ -329,7 +331,7 @@ func (c *comparison) considerObjects(dir string) {
 	lacking, err := c.lacking(dir, nil)
 	if err != nil {
 		c.keptPaths[dir] = true
-		c.kept = append(c.kept, Kept{dir, fault.Bare(err).Error()})
+		c.kept = append(c.kept, Kept{Path: dir, Reason: fault.Bare(err).Error()})
 		return
 	}
 	lacking.alone = true

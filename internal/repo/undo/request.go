@@ -357,7 +357,7 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 		atRoot := func(x *snapshot.Index) bool { return x.Root == root }
 		at := slices.IndexFunc(is.indexes, atRoot)
 		if at < 0 {
-			out.Kept = append(out.Kept, Kept{root, "the repository is not there any more"})
+			out.Kept = append(out.Kept, Kept{Path: root, Reason: "the repository is not there any more"})
 			continue
 		}
 		o := is.options
@@ -395,7 +395,7 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 			}
 		}
 		for _, k := range c.kept {
-			out.Kept = append(out.Kept, Kept{nameIn(i, out.Turn.Roots, k.Path), k.Reason})
+			out.Kept = append(out.Kept, Kept{nameIn(i, out.Turn.Roots, k.Path), k.Reason, k.Removes})
 		}
 	}
 	return plans

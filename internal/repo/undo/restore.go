@@ -47,7 +47,7 @@ func (p *place) carryOut(
 	c *plan, before *snapshot.Index, contents *snapshot.Contents, staging string,
 ) (restored []string) {
 	whole := func(err error) []string {
-		c.kept = append(c.kept, Kept{c.root, fault.Bare(err).Error()})
+		c.kept = append(c.kept, Kept{Path: c.root, Reason: fault.Bare(err).Error()})
 		c.keptState = append(c.keptState, "")
 		return nil
 	}
@@ -118,7 +118,7 @@ func (r *restorer) giveBack(o objects) {
 func (r *restorer) note(name string, err error) {
 	if err != nil && !r.failed[name] {
 		r.failed[name], r.keptPaths[name] = true, true
-		r.kept = append(r.kept, Kept{name, fault.Bare(err).Error()})
+		r.kept = append(r.kept, Kept{Path: name, Reason: fault.Bare(err).Error()})
 	}
 }
 
