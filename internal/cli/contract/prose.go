@@ -2,11 +2,13 @@ package contract
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/redact"
 	"omniagent/internal/term/cells"
@@ -43,7 +45,11 @@ type view struct {
 	now   time.Time
 	whole string // the column that is never cut
 	null  string // shown for null
+	home  string // shown as ~ in a directory
 }
+
+// placed is the column of a directory. It is cut in the middle, as directories differ at their ends.
+const placed = "cwd"
 
 // screenOf returns the screen of the person who reads the answer.
 func (c *Call) screenOf() view {
@@ -51,7 +57,7 @@ func (c *Call) screenOf() view {
 		return view{}
 	}
 	columns, _ := c.Host.size()
-	v := view{width: columns, now: time.Now()}
+	v := view{width: columns, now: time.Now(), home: c.Host.Home()}
 	if c.Bool("stable-output") {
 		v.now = time.Time{}
 	}
@@ -104,18 +110,23 @@ func ago(d time.Duration, at time.Time) string {
 // fit narrows columns until a row fits the screen: if that is enough, those whose name is wider than their values; else
 // the widest.
 func (v view) fit(widths, below []int, columns []string) {
-	const narrowest = 8
+	narrowest := func(i int) int {
+		if columns[i] == placed {
+			return 12
+		}
+		return 8
+	}
 	total, spare := 2*(len(widths)-1), 0
 	for i, w := range widths {
 		total += w
-		if least := max(below[i], narrowest); columns[i] != v.whole && w > least {
+		if least := max(below[i], narrowest(i)); columns[i] != v.whole && w > least {
 			spare += w - least
 		}
 	}
 	for names := total-spare <= v.width; v.width > 0 && total > v.width; {
 		widest := -1
 		for i, w := range widths {
-			if w > narrowest && (!names || w > below[i]) && columns[i] != v.whole &&
+			if w > narrowest(i) && (!names || w > below[i]) && columns[i] != v.whole &&
 				(widest < 0 || w > widths[widest]) {
 				widest = i
 			}
@@ -210,7 +221,11 @@ func writeTable(b *strings.Builder, rows []any, columns []string, screen view) {
 		line := []string{}
 		for _, name := range columns {
 			v, _ := o.get(name)
-			line = append(line, screen.cell(v))
+			shown := screen.cell(v)
+			if below, within := pathname.In(screen.home, shown); name == placed && within {
+				shown = filepath.Join("~", below)
+			}
+			line = append(line, shown)
 		}
 		table = append(table, line)
 	}
@@ -227,13 +242,28 @@ func writeTable(b *strings.Builder, rows []any, columns []string, screen view) {
 	for _, line := range table {
 		row := ""
 		for i, s := range line {
-			if cells.Width(s) > widths[i] {
+			switch {
+			case cells.Width(s) <= widths[i]:
+			case columns[i] == placed:
+				s = withoutMiddle(s, widths[i])
+			default:
 				s = cells.Cut(s, widths[i])
 			}
 			row += s + strings.Repeat(" ", widths[i]-cells.Width(s)+2)
 		}
 		fmt.Fprintln(b, strings.TrimRight(row, " "))
 	}
+}
+
+// withoutMiddle returns the beginning and the end of a path, with … between them.
+func withoutMiddle(path string, width int) string {
+	head := strings.TrimSuffix(cells.Cut(path, width/3), "…")
+	tail := path[len(head):]
+	for cells.Width(head)+1+cells.Width(tail) > width {
+		_, size := utf8.DecodeRuneInString(tail)
+		tail = tail[size:]
+	}
+	return head + "…" + tail
 }
 
 // flowing breaks the lines of a text for people where the screen ends. What follows is indented like what the line is

@@ -70,6 +70,23 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
+// TestDirectoriesInATable: directories are cut in the middle, and begin with ~ in the home directory.
+func TestDirectoriesInATable(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	rows := []any{
+		object{{"id", strings.Repeat("x", 20)}, {"cwd", "/home/dia/project/first"}, {"task", "add a test"}},
+		object{{"id", "y"}, {"cwd", "/home/dia/project/another"}, {"task", "add a test"}},
+		object{{"id", "z"}, {"cwd", "/home/dia"}, {"task", "add a test"}},
+	}
+	writeTable(&b, rows, nil, view{width: 44, whole: "id", home: "/home/dia"})
+	for _, want := range []string{"~/p…ct/first", "~/p…/another", "z                     ~    "} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
 // TestFlowing: what is broken is indented like the text behind the first columns.
 func TestFlowing(t *testing.T) {
 	t.Parallel()
