@@ -70,9 +70,9 @@ func (c *command) absolute(t *testing.T, e envelope) {
 // checkRowsInOrder looks at lists that have at least two rows. What they are sorted by is a matter of the declaration
 // alone.
 func checkRowsInOrder(t *testing.T, c *command) {
-	p := tree.Program()
-	i := slices.IndexFunc(p.Commands, func(d *contract.Command) bool { return d.Key() == c.key })
-	list := p.Commands[i].List
+	all := tree.Program().All()
+	i := slices.IndexFunc(all, func(d *contract.Command) bool { return d.Key() == c.key })
+	list := all[i].List
 	if list == nil || list.Order == "given" {
 		return
 	}

@@ -46,7 +46,7 @@ func checkPermissions() *contract.Command {
 			active := c.Config.List("scopes")
 			data := scopeData{Active: active, Commands: map[string]scopeOfOne{}}
 			found := false
-			for _, command := range c.Program.Commands {
+			for _, command := range c.Program.All() {
 				if c.Given("for") && command.Key() != c.String("for") && command.Path != c.String("for") {
 					continue
 				}

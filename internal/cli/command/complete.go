@@ -199,7 +199,7 @@ func runChoices(c *contract.Call) (list []contract.Choice) {
 
 // commandChoices returns the commands that are not named yet.
 func commandChoices(c *contract.Call, between string) (list []contract.Choice) {
-	for _, one := range c.Program.Commands {
+	for _, one := range c.Program.All() {
 		path := strings.ReplaceAll(one.Path, " ", between)
 		if between == " " && strings.Contains(path, " ") {
 			continue // help takes the words one by one

@@ -77,7 +77,7 @@ func commandsPage(t *testing.T, p *contract.Program) string {
 		"# Commands\n\nThe help of the program and of every command, as `--help` prints it. This page is made from " +
 			"it; do not edit it by hand.\n")
 	fmt.Fprintf(&b, "\n## omniagent\n\n```text\n%s```\n", helpOf(t, p))
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		fmt.Fprintf(&b, "\n## %s\n\n```text\n%s```\n", strings.ReplaceAll(c.Path, " ", "-"),
 			helpOf(t, p, strings.Fields(c.Path)...))
 	}
@@ -112,7 +112,7 @@ func agentsPage(t *testing.T, p *contract.Program) string {
 		t.Fatal("AGENTS.md has no place for the table of commands")
 	}
 	table := "| Command | Danger | What it does |\n|---|---|---|\n"
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		table += fmt.Sprintf("| `%s` | %s | %s |\n", c.Path, c.Danger, c.Summary)
 	}
 	return fmt.Sprintf("<!-- cli-version: %s -->\n%s<!-- generated:commands -->\n%s<!-- /generated -->%s", p.Version,

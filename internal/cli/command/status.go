@@ -113,7 +113,7 @@ func stateFiles(c *contract.Call) (files []stateFile) {
 
 // sideEffects collects what the commands declare, as absolute paths.
 func sideEffects(c *contract.Call) (list []sideEffect) {
-	for _, command := range c.Program.Commands {
+	for _, command := range c.Program.All() {
 		for _, f := range command.Files {
 			list = append(list, sideEffect{command.Path, expandPath(c, f.Path), f.Type, f.ClearableWith})
 		}

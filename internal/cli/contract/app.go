@@ -2,7 +2,9 @@ package contract
 
 import (
 	_ "embed" // the keys
+	"slices"
 	"strconv"
+	"sync"
 
 	"omniagent/internal/sys/config"
 )
@@ -14,7 +16,7 @@ type App struct {
 	Summary  string
 	Detail   string
 	Groups   map[string]string // summaries of groups of commands, such as "config"
-	Commands []*Command
+	Commands []Registered
 	Examples []Example      // of calls, for the help
 	Tasks    []Task         // the commands by what they are for; empty: in their order
 	Topics   []Topic        // further pages of the help
@@ -22,6 +24,12 @@ type App struct {
 	Direct   func() *Direct // what a call without a command does; nil: nothing
 	// Complete offers values of a parameter that no declaration lists, to the call that is being typed; nil: none
 	Complete func(*Call, Param) []Choice
+}
+
+// Registered is a command that is made when it is looked at: a call pays for one command and not for all.
+type Registered struct {
+	Path string // that of the command
+	Make func() *Command
 }
 
 // Direct describes a call that names no command. Other code parses it and carries it out.
@@ -57,6 +65,9 @@ type Variable struct {
 type Program struct {
 	App
 	keys []config.Key
+
+	mu   sync.Mutex
+	made []*Command // of Commands, those that were looked at
 }
 
 // prefix begins the names of the program's own variables.
@@ -101,12 +112,30 @@ func (p *Program) variables() []Variable {
 
 // Find returns the command with that path.
 func (p *Program) Find(path string) (*Command, bool) {
-	for _, c := range p.Commands {
-		if c.Path == path {
-			return c, true
-		}
+	i := slices.IndexFunc(p.Commands, func(r Registered) bool { return r.Path == path })
+	if i < 0 {
+		return nil, false
 	}
-	return nil, false
+	return p.at(i), true
+}
+
+// All returns all commands, in their order.
+func (p *Program) All() []*Command {
+	all := make([]*Command, len(p.Commands))
+	for i := range all {
+		all[i] = p.at(i)
+	}
+	return all
+}
+
+// at returns one of the commands. It is made once.
+func (p *Program) at(i int) *Command {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.made[i] == nil {
+		p.made[i] = p.Commands[i].Make()
+	}
+	return p.made[i]
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

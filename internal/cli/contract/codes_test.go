@@ -228,7 +228,7 @@ func TestExitTable(t *testing.T) {
 		}
 		for n := -1; n <= 256; n++ {
 			exits := []Exit{{Code: Success, When: "done"}, Specific(n, "OWN_CODE", "its own reason")}
-			_, err := New(App{Name: "oatest", Commands: []*Command{quick(Command{Path: "own", Exits: exits})}})
+			_, err := New(App{Name: "oatest", Commands: made(quick(Command{Path: "own", Exits: exits}))})
 			if (err == nil) != (n >= 79 && n <= 125) {
 				t.Errorf("%d as a code of its own: %v", n, err)
 			}
@@ -245,7 +245,7 @@ func TestExitTable(t *testing.T) {
 			"error.phase": "validation", "error.retryable": false,
 			"error.fix_required": "correct count",
 		})
-		for _, c := range misbehaving().Commands {
+		for _, c := range Open(misbehaving()).All() {
 			if e := c.exits()["2"]; e.SideEffects != None || e.Retryable || e.Name != "ARG_ERROR" {
 				t.Errorf("%s: %v", c.Path, e)
 			}

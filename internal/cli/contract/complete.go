@@ -81,7 +81,7 @@ func (p *Program) cobra(call *Call) *cobra.Command {
 		Use: p.Name, Short: p.Summary, SilenceErrors: true, SilenceUsage: true, Run: func(*cobra.Command, []string) {},
 	}
 	nodes := map[string]*cobra.Command{"": root}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		parent, words := "", strings.Fields(c.Path)
 		for i := range words {
 			path := strings.Join(words[:i+1], " ")
@@ -222,7 +222,7 @@ func (p *Program) manual() string {
 		}
 	}
 	b.WriteString(".SH COMMANDS\n")
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		fmt.Fprintf(&b, ".TP\n.BR %s\\-%s (1)\n%s\n", name, roff(strings.ReplaceAll(c.Path, " ", "-")), roff(c.Summary))
 	}
 	b.WriteString(".SH OPTIONS\n")
@@ -258,7 +258,7 @@ type Page struct{ Command, Name, Text string }
 // ManPages returns the manual: the program's page, then one for each command.
 func (p *Program) ManPages() []Page {
 	pages := []Page{{"", p.Name + ".1", p.manual()}}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		pages = append(pages, Page{c.Path, p.Name + "-" + strings.ReplaceAll(c.Path, " ", "-") + ".1", p.Man(c)})
 	}
 	return pages
@@ -270,7 +270,7 @@ func (p *Program) SkillPages() []Page {
 	fmt.Fprintf(&context, "---\nname: %s\ndescription: %s\nversion: %s\n---\n\n# %s\n\n%s\n\nCommands:\n\n", p.Name,
 		p.Summary, p.Version, p.Name, p.Detail)
 	pages := []Page{}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		name := "SKILL-" + strings.ReplaceAll(c.Path, " ", "-") + ".md"
 		fmt.Fprintf(&context, "- [`%s %s`](%s): %s\n", p.Name, c.Path, name, c.Summary)
 		pages = append(pages, Page{c.Path, name, p.Skill(c)})
@@ -281,7 +281,7 @@ func (p *Program) SkillPages() []Page {
 // SkillSchemas returns the same as data: the full description of each command.
 func (p *Program) SkillSchemas() []Page {
 	pages := []Page{}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		entry := append(p.entry(c, true), p.extension(c)...).set("version", p.Version)
 		pages = append(pages, Page{
 			c.Path, "SKILL-" + strings.ReplaceAll(c.Path, " ", "-") + ".json",

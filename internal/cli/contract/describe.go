@@ -40,7 +40,7 @@ func (p *Program) Manifest() (data any, etag string) {
 
 func (p *Program) manifest(whole bool) (object, string) {
 	commands := object{{p.Name, p.rootEntry(whole)}}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		commands = append(commands, member{c.Key(), p.entry(c, whole)})
 	}
 	for _, group := range slices.Sorted(maps.Keys(p.Groups)) {
@@ -65,7 +65,7 @@ func (p *Program) ManifestMeta() map[string]any {
 func (p *Program) wholeSchema() answer {
 	data, _ := p.manifest(true)
 	ext := object{}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		ext = append(ext, member{c.Key(), p.extension(c)})
 	}
 	return answer{pure: true, data: data, meta: object{
@@ -85,7 +85,7 @@ func (p *Program) rootEntry(whole bool) object {
 		flags = append(flags, member{param.Name, param.entry()})
 	}
 	children := []any{}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		first, _, _ := strings.Cut(c.Path, " ")
 		if !slices.Contains(children, any(first)) {
 			children = append(children, first)
@@ -164,7 +164,7 @@ func (p *Program) withDirect(exits object) object {
 
 func (p *Program) groupEntry(group string) object {
 	children := []any{}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		if strings.HasPrefix(c.Path, group+" ") {
 			children = append(children, c.Key())
 		}

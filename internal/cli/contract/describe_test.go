@@ -80,7 +80,7 @@ func TestSchema(t *testing.T) {
 		a.succeeded(t)
 		validManifest(t, a.at(t, "data"))
 		p, _ := tested()
-		for _, c := range p.Commands {
+		for _, c := range p.All() {
 			entry, _ := a.at(t, "data.commands").(map[string]any)[c.Key()].(map[string]any)
 			if entry == nil {
 				t.Fatalf("%s is not in the tree", c.Path)
@@ -228,7 +228,7 @@ func TestManifest(t *testing.T) {
 					t.Errorf("the key %q is not a dotted path", key)
 				}
 			}
-			for _, c := range program.Commands {
+			for _, c := range program.All() {
 				if _, there := commands[c.Key()]; !there {
 					t.Errorf("%s is missing", c.Path)
 				}
@@ -272,7 +272,7 @@ func TestManifest(t *testing.T) {
 		// An agent pays for every byte: 8 KiB for what is shared, 800 bytes a command and 110 a flag of its own, and 96
 		// KiB in all.
 		flags := 0
-		for _, c := range p.Commands {
+		for _, c := range p.All() {
 			flags += len(c.Params)
 		}
 		var printed strings.Builder
@@ -307,7 +307,7 @@ func TestManifest(t *testing.T) {
 	})
 	t.Run("truth", func(t *testing.T) {
 		t.Parallel()
-		for _, c := range p.Commands {
+		for _, c := range p.All() {
 			entry := commands[c.Key()].(map[string]any)
 			for n, exit := range c.exits() {
 				told, _ := entry["exit_codes"].(map[string]any)[n].(map[string]any)
@@ -352,7 +352,7 @@ func testManifestEtag(t *testing.T, p *Program) {
 	same(t, "with an old etag", old.at(t, "data.etag"), etag)
 	app := p.App
 	app.Commands = append(slices.Clone(app.Commands),
-		quick(Command{Path: "more", Examples: []Example{{"More", "omniagent more"}}}))
+		made(quick(Command{Path: "more", Examples: []Example{{"More", "omniagent more"}}}))...)
 	if _, other := Open(app).Manifest(); other == etag {
 		t.Error("another tree has the same etag")
 	}
@@ -364,7 +364,7 @@ func testManifestIsEnough(t *testing.T, p *Program, commands map[string]any) {
 	shared := commands[p.Name].(map[string]any)["flags"].(map[string]any)
 	place := regexp.MustCompile(`argument ([0-9]+)`)
 	examples := 0
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		for _, e := range c.Examples {
 			_, line, piped := strings.Cut(e.Command, "| ")
 			if !piped {

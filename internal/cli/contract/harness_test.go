@@ -227,12 +227,20 @@ func quick(c Command) *Command {
 	return &c
 }
 
+// made registers commands that there are already.
+func made(commands ...*Command) (all []Registered) {
+	for _, c := range commands {
+		all = append(all, Registered{Path: c.Path, Make: func() *Command { return c }})
+	}
+	return all
+}
+
 // misbehaving is the registry that the test binary runs.
 func misbehaving() App {
 	return App{
 		Name: "oatest", Version: "9.8.7", Summary: "commands that misbehave",
 		Groups: map[string]string{"group": "commands in a group"},
-		Commands: slices.Concat([]*Command{
+		Commands: made(slices.Concat([]*Command{
 			quick(Command{Path: "ok"}),
 			quick(Command{Path: "hang", Run: func(_ context.Context, c *Call) (Result, error) {
 				ready(c)
@@ -255,6 +263,6 @@ func misbehaving() App {
 			misbehavingArguments(),
 			misbehavingOutput(), stalling(),
 			misbehavingLifecycle(),
-		),
+		)...),
 	}
 }

@@ -141,7 +141,7 @@ func (p *Program) helpPage(words []string) (func(*helpPage), *fault.Fault) {
 // paths returns the names of all commands and groups.
 func (p *Program) paths() []string {
 	paths := []string{}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		paths = append(paths, c.Path)
 		if first, _, nested := strings.Cut(c.Path, " "); nested {
 			paths = append(paths, first)
@@ -315,7 +315,7 @@ func (p *Program) rootHelp(h *helpPage) {
 // taskList writes the commands by task, one line for each first word; what belongs to no task comes last.
 func (p *Program) taskList(h *helpPage) {
 	rest := []string{}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		if word, _, _ := strings.Cut(c.Path, " "); !slices.Contains(rest, word) {
 			rest = append(rest, word)
 		}
@@ -368,7 +368,7 @@ func (p *Program) groupHelp(h *helpPage, group string) {
 
 func (p *Program) groupList(h *helpPage, group string) {
 	rows := [][2]string{}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		if c.Path == group || strings.HasPrefix(c.Path, group+" ") {
 			rows = append(rows, [2]string{c.Path, c.Summary})
 		}

@@ -102,7 +102,7 @@ func TestHelp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range p.Commands {
+		for _, c := range p.All() {
 			if c.Class != Envelope {
 				continue
 			}
@@ -135,7 +135,7 @@ func TestHelp(t *testing.T) {
 				t.Errorf("%s is not in the help", v.Name)
 			}
 		}
-		for _, c := range p.Commands {
+		for _, c := range p.All() {
 			word, _, _ := strings.Cut(c.Path, " ")
 			if !regexp.MustCompile(`(?m)^  `+word+`\b`).MatchString(whole.stdout) ||
 				!strings.Contains(strings.ToLower(unbroken(topicText(t, p, word))), strings.ToLower(c.Summary)) {

@@ -476,7 +476,7 @@ func TestLifecycle(t *testing.T) {
 				see("once before validate")
 			}
 		})
-		app := App{Name: "oatest", Version: "1.0.0", Summary: "order", Commands: []*Command{command}}
+		app := App{Name: "oatest", Version: "1.0.0", Summary: "order", Commands: made(command)}
 		call := func(args ...string) (map[string]any, int) {
 			seen = nil
 			var out bytes.Buffer

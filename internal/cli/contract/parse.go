@@ -26,7 +26,7 @@ func (p *Program) split(args []string) (words, rest []string) {
 		}
 		if strings.HasPrefix(arg, "-") && arg != "-" {
 			rest = append(rest, arg)
-			if p.takesNext(arg) && i+1 < len(args) {
+			if p.takesNext(words, arg) && i+1 < len(args) {
 				i++
 				rest = append(rest, args[i])
 			}
@@ -43,15 +43,15 @@ func (p *Program) split(args []string) (words, rest []string) {
 
 // begins reports whether a command's path is, or starts with, these words.
 func (p *Program) begins(path string) bool {
-	return slices.ContainsFunc(p.Commands, func(c *Command) bool {
-		return c.Path == path ||
-			strings.HasPrefix(c.Path, path+" ")
+	return slices.ContainsFunc(p.Commands, func(r Registered) bool {
+		return r.Path == path || strings.HasPrefix(r.Path, path+" ")
 	})
 }
 
-// takesNext reports whether the flag in arg has its value in the next argument. Registration ensures that the answer is
-// the same for every command.
-func (p *Program) takesNext(arg string) bool {
+// takesNext reports whether the flag in arg, behind the words of a command, has its value in the next argument.
+// Registration ensures that the answer is the same for every command, so that the others are made only for a flag that
+// this one does not have.
+func (p *Program) takesNext(words []string, arg string) bool {
 	name := strings.TrimLeft(arg, "-")
 	if strings.Contains(name, "=") {
 		return false
@@ -61,18 +61,29 @@ func (p *Program) takesNext(arg string) bool {
 		return long && (param.Name == name || param.As == name) ||
 			!long && param.Short != "" && strings.HasSuffix(name, param.Short)
 	}
-	for _, c := range p.Commands {
+	in := func(c *Command) (known, value bool) {
 		for i := range c.Params {
 			for _, param := range c.Params[i].expand() {
 				if is(&param) {
-					return param.Kind != Bool
+					return true, param.Kind != Bool
 				}
 			}
+		}
+		return false, false
+	}
+	if c, ok := p.Find(strings.Join(words, " ")); ok {
+		if known, value := in(c); known {
+			return value
 		}
 	}
 	for _, shared := range sharedParams() {
 		if is(&shared.Param) {
 			return shared.Kind != Bool
+		}
+	}
+	for _, c := range p.All() {
+		if known, value := in(c); known {
+			return value
 		}
 	}
 	return false
@@ -125,7 +136,7 @@ func (p *Program) flags(call *Call, rest []string) (given map[string][]string, p
 				typed, _, _ := strings.Cut(arg, "=")
 				unknown = append(unknown, call.unknownFlag(strings.TrimLeft(typed, "-"), typed))
 				// It does in other commands.
-				if p.takesNext(arg) && i+1 < len(rest) && !strings.HasPrefix(rest[i+1], "-") {
+				if p.takesNext(nil, arg) && i+1 < len(rest) && !strings.HasPrefix(rest[i+1], "-") {
 					i++
 				}
 			case one.joined, one.Kind == Bool:
@@ -233,7 +244,7 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 		problem.Corrected = "--" + near
 	}
 	var others []string
-	for _, other := range c.Program.Commands {
+	for _, other := range c.Program.All() {
 		i := slices.IndexFunc(other.Params, func(p Param) bool {
 			return p.Name == name || p.Short == name && typed == "-"+name
 		})

@@ -71,7 +71,7 @@ func TestSharedFlags(t *testing.T) {
 		} {
 			c := quick(Command{Path: "base"})
 			row.field(c)
-			p, err := New(App{Name: "oatest", Version: "1.0.0", Commands: []*Command{c}})
+			p, err := New(App{Name: "oatest", Version: "1.0.0", Commands: made(c)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -400,7 +400,7 @@ func FuzzParse(f *testing.F) {
 	}
 	p, err := New(App{
 		Name: "oatest", Version: "1.0.0", Summary: "a program",
-		Groups: map[string]string{"group": "a group"}, Commands: misbehavingArguments(),
+		Groups: map[string]string{"group": "a group"}, Commands: made(misbehavingArguments()...),
 	})
 	if err != nil {
 		f.Fatal(err)

@@ -216,7 +216,7 @@ func moreBroken() []broken {
 
 func registered(c *Command) error {
 	switched := quick(Command{Path: "switched", Params: []Param{{Name: "on", Kind: Bool, Help: "a switch"}}})
-	_, err := New(App{Name: "oatest", Version: "1.0.0", Commands: []*Command{switched, c}})
+	_, err := New(App{Name: "oatest", Version: "1.0.0", Commands: made(switched, c)})
 	return err
 }
 
@@ -268,10 +268,10 @@ func TestRegistrationTellsAll(t *testing.T) {
 	t.Parallel()
 	c := quick(Command{Path: "base"})
 	c.Danger, c.Scopes, c.Run = "", nil, nil
-	app := App{Name: "oatest", Version: "1.0.0", Commands: []*Command{
+	app := App{Name: "oatest", Version: "1.0.0", Commands: made(
 		c, quick(Command{Path: "well"}),
 		quick(Command{Path: "well"}),
-	}}
+	)}
 	p, err := New(app)
 	if p != nil || err == nil {
 		t.Fatal("accepted")

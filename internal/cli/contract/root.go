@@ -92,7 +92,7 @@ func onlyShared(call *Call) bool {
 // summaries lists the commands with one line each.
 func (p *Program) summaries(below string) object {
 	list := []any{}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		if strings.HasPrefix(c.Path, below) {
 			list = append(list, object{{"command", c.Key()}, {"description", c.Summary}})
 		}
@@ -106,7 +106,7 @@ func (p *Program) firstWord(rest []string) (string, bool) {
 		switch {
 		case !strings.HasPrefix(rest[i], "-"):
 			return rest[i], true
-		case p.takesNext(rest[i]):
+		case p.takesNext(nil, rest[i]):
 			i++
 		}
 	}
@@ -193,14 +193,14 @@ func nearestPath(typed string, paths []string) string {
 func (p *Program) ending(typed string) (paths []string) {
 	last := func(path string) string { return path[strings.LastIndexByte(path, ' ')+1:] }
 	words := []string{}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		words = append(words, last(c.Path))
 	}
 	near := typed
 	if !slices.Contains(words, typed) {
 		near = text.Nearest(typed, words)
 	}
-	for _, c := range p.Commands {
+	for _, c := range p.All() {
 		if near != "" && last(c.Path) == near && strings.Contains(c.Path, " ") {
 			paths = append(paths, c.Path)
 		}

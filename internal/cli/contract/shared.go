@@ -97,7 +97,7 @@ func (s sharedParam) appliesTo(c *Command) bool {
 func (p *Program) sharedUsed() []Param {
 	var list []Param
 	for _, s := range sharedParams() {
-		if slices.ContainsFunc(p.Commands, s.appliesTo) {
+		if slices.ContainsFunc(p.All(), s.appliesTo) {
 			list = append(list, s.Param)
 		}
 	}
