@@ -102,3 +102,30 @@ func TestFurtherDirectories(t *testing.T) {
 		t.Errorf("%s", a)
 	}
 }
+
+// TestAFurtherDirectoryIsNotLookedAt: a report does not say that nothing has changed there, and what replaced such a
+// directory while the run waited is not opened to the agent.
+func TestAFurtherDirectoryIsNotLookedAt(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	more, made := filepath.Join(filepath.Dir(p.work), "more"), filepath.Join(filepath.Dir(p.work), "more/made.txt")
+	p.put("../more/there.txt", "it is there\n")
+	p.put("../other/there.txt", "it is there\n")
+	p.put("../script.json", `[{"write":{"path":"`+made+`","content":"x\n"}},{"ask":"Go on?"},{"write":{"path":"`+
+		filepath.Join(filepath.Dir(p.work), "other/made.txt")+`","content":"x\n"}},{"say":"done"}]`)
+	args := []string{"run", "--rehearse", "--script", "../script.json", "--yolo", "-p", "go", "--add-dir", "../more"}
+	out, err := p.command(append(args, "--output", "plain")...).CombinedOutput()
+	said := string(out)
+	if err == nil || strings.Contains(said, "No file has changed") || !strings.Contains(said, "Not looked at: "+more) {
+		t.Errorf("%v %s", err, said)
+	}
+	if os.RemoveAll(more) != nil || os.Symlink(filepath.Join(filepath.Dir(p.work), "other"), more) != nil {
+		t.Fatal("it is not replaced")
+	}
+	if a := p.call("answer", "yes"); a.Code == 0 || !strings.Contains(a.Error.Message, "leads elsewhere") {
+		t.Errorf("%s", a)
+	}
+	if got := p.read("../other/made.txt"); got != "" {
+		t.Errorf("%q", got)
+	}
+}

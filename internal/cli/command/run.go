@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/native"
@@ -270,7 +271,9 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 		Rehearse:     c.Bool("rehearse"), Script: c.Path("script"),
 	}
 	startedWith(c, &t)
-	t.Dirs = addedDirs(c)
+	for _, dir := range addedDirs(c) {
+		t.Dirs = append(t.Dirs, pathname.Real(dir))
+	}
 	approval, _, err := approvalOf(c)
 	if err != nil {
 		return t, err

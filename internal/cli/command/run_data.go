@@ -260,6 +260,13 @@ func (d runData) changes(b *strings.Builder) {
 	}
 	d.own(b)
 	d.perhaps(b)
+	for i, place := range d.Changed.Partial {
+		if i == mostFilesShown {
+			fmt.Fprintf(b, "  and %d more places\n", len(d.Changed.Partial)-i)
+			break
+		}
+		b.WriteString("Not looked at: " + text.Visible(place) + "\n")
+	}
 	if len(d.Changed.Later) > 0 {
 		b.WriteString(text.Visible(autorun.Sentence(d.Changed.Later)) + "\n")
 	}
@@ -268,7 +275,7 @@ func (d runData) changes(b *strings.Builder) {
 // own lists what the run has changed.
 func (d runData) own(b *strings.Builder) {
 	if d.Changed.Count == 0 {
-		if len(d.doubts) == 0 {
+		if len(d.doubts) == 0 && len(d.Changed.Partial) == 0 {
 			b.WriteString("No file has changed" + but(d.Changed.Ignored) + ".\n")
 		}
 		d.repository(b)

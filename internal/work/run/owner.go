@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/process"
@@ -209,6 +210,17 @@ func (o *Owner) prepare(ctx context.Context) preparation {
 	return ready
 }
 
+// led returns a fault if a further directory was replaced by a link since the run began: the agent, or another one, may
+// have done that while the run waited.
+func (r *Run) led() error {
+	for _, dir := range r.Dirs {
+		if to := pathname.Real(dir); to != dir {
+			return fault.New(fault.Unsafe, "%s leads elsewhere since the run began: to %s", dir, to).With("path", dir)
+		}
+	}
+	return nil
+}
+
 // attempt holds one conversation.
 func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready preparation) Ending {
 	r := o.Run
@@ -236,7 +248,11 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	if r.Model != "" {
 		spec.Shared.Model = setting.AsTyped(r.Model)
 	}
-	if err := o.before(ctx, name); err != nil {
+	err := r.led()
+	if err == nil {
+		err = o.before(ctx, name)
+	}
+	if err != nil {
 		return Ending{Err: err}
 	}
 	tap := r.tap()

@@ -117,6 +117,11 @@ func (r *Run) changed(ctx context.Context) *Changes {
 	for _, g := range found.Gaps {
 		out.Partial = append(out.Partial, g.Path+": "+g.Reason)
 	}
+	for _, dir := range r.Dirs {
+		if !pathname.Within(r.Dir, dir) {
+			out.Partial = append(out.Partial, dir+": it is of --add-dir; changes there are neither seen nor taken back")
+		}
+	}
 	return out
 }
 
