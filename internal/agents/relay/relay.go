@@ -61,6 +61,9 @@ const (
 	blocked = 3
 )
 
+// longestError is how much of a line of the agent's standard error is logged.
+const longestError = 16 << 10
+
 // Run relays until the agent has ended, and returns the exit code. The error says why it could not be started.
 func (r Relay) Run(ctx context.Context) (int, error) {
 	watch := NewWatch(r.Out)
@@ -72,10 +75,11 @@ func (r Relay) Run(ctx context.Context) (int, error) {
 		<-started
 		child.End(syscall.SIGTERM)
 	}
+	errs := &tail{log: r.Log, cuts: lines.Cutter{Most: longestError}}
 	depth, _ := process.Value(r.Launch.Env, agent.DepthVariable)
 	p := process.Plan{
 		Path: r.Launch.Path, Argv: append([]string{r.Name}, r.Launch.Args...), Dir: r.Launch.Dir, Env: r.Launch.Env,
-		Stdin: in, Stdout: watch, Stderr: tail{r.Log}, Grace: r.Grace, Register: r.Register, Note: depth,
+		Stdin: in, Stdout: watch, Stderr: errs, Grace: r.Grace, Register: r.Register, Note: depth,
 	}
 	var err error
 	if r.Around != nil {
@@ -117,6 +121,7 @@ func (r Relay) Run(ctx context.Context) (int, error) {
 	}()
 	end := child.Wait()
 	close(over)
+	errs.end()
 	_ = in.Close()
 	select {
 	case s := <-heard:
@@ -233,13 +238,27 @@ func wrong(line []byte) string {
 }
 
 // tail logs the lines of the agent's standard error.
-type tail struct{ log func(string, ...any) }
+type tail struct {
+	log  func(string, ...any)
+	cuts lines.Cutter
+}
 
-func (t tail) Write(p []byte) (int, error) {
-	for _, line := range bytes.Split(bytes.TrimRight(p, "\n"), []byte("\n")) {
-		t.log("%s", line)
+func (t *tail) Write(p []byte) (int, error) {
+	for rest := p; ; {
+		line, more, ok := t.cuts.Cut(rest)
+		if !ok {
+			return len(p), nil
+		}
+		t.log("%s", line.Text)
+		rest = more
 	}
-	return len(p), nil
+}
+
+// end logs a last line that has no end.
+func (t *tail) end() {
+	if line, ok := t.cuts.Last(); ok {
+		t.log("%s", line.Text)
+	}
 }
 
 // Result holds the fields of a result line that determine the exit code.

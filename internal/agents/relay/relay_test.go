@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/lines"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/testkit/hermetic"
 )
@@ -123,6 +125,24 @@ func TestLines(t *testing.T) {
 	}
 	if _, out, _ = run(t, "good", `{"type":"keep_alive"}`, nil); !strings.HasPrefix(out, `{"type":"keep_alive"}`+"\n") {
 		t.Errorf("a last line without an end: %q", out)
+	}
+}
+
+// TestErrorsAreLoggedInLines: what the agent writes to standard error is logged in its lines, wherever it was cut.
+func TestErrorsAreLoggedInLines(t *testing.T) {
+	var logged []string
+	errs := tail{
+		log:  func(f string, a ...any) { logged = append(logged, fmt.Sprintf(f, a...)) },
+		cuts: lines.Cutter{Most: longestError},
+	}
+	for _, piece := range []string{"one li", "ne\ntwo\nthe", "", " last"} {
+		if n, err := errs.Write([]byte(piece)); n != len(piece) || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	}
+	errs.end()
+	if want := []string{"one line", "two", "the last"}; !slices.Equal(logged, want) {
+		t.Errorf("%q", logged)
 	}
 }
 
