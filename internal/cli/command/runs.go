@@ -310,9 +310,9 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 	if err != nil {
 		return contract.Result{}, err
 	}
-	asked := c.String("question")
-	if open := record.Open(); asked == "" && len(open) == 1 {
-		asked = open[0].ID // and no later one
+	asked, err := record.Meant(c.String("question"))
+	if err != nil {
+		return contract.Result{}, err
 	}
 	if a.Secret {
 		defer func() { p.tellKeeper(ctx, c, store, record.ID) }()

@@ -166,6 +166,19 @@ func (r *Record) Question(id string) (*Question, error) {
 		Hint("omniagent runs show %s", r.ID)
 }
 
+// Meant returns the question that an answer is for, which names it or means the only open one: that one, and no later
+// one that the run asks while the answer waits. Of several it is "".
+func (r *Record) Meant(id string) (string, error) {
+	switch open := r.Open(); {
+	case id != "" || len(open) > 1:
+		return id, nil
+	case len(open) == 1:
+		return open[0].ID, nil
+	}
+	_, err := r.Question("")
+	return "", r.Late("", err)
+}
+
 // Takes returns the open question that an answer is for. It fails if no open question fits the answer.
 func (r *Record) Takes(id string, a Answer) (*Question, error) {
 	q, err := r.Question(id)

@@ -2,11 +2,29 @@ package run
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"omniagent/internal/core/event"
 )
+
+// TestAnAnswerWaitsForNoQuestion: one that names none is for the question that is open, and where that was answered a
+// moment ago it is for no later one.
+func TestAnAnswerWaitsForNoQuestion(t *testing.T) {
+	r := &Record{ID: "run-a", State: NeedsInput, Questions: []Question{{ID: "q1", Text: "Which?"}}}
+	if id, err := r.Meant(""); id != "q1" || err != nil {
+		t.Errorf("%q %v", id, err)
+	}
+	r.Questions[0].Answer = &Answer{Text: "red", At: time.Now(), By: 1}
+	if id, err := r.Meant(""); err == nil || !strings.Contains(err.Error(), "was answered") {
+		t.Errorf("%q %v", id, err)
+	}
+	r.Questions = append(r.Questions, Question{ID: "q2"}, Question{ID: "q3"})
+	if id, err := r.Meant(""); id != "" || err != nil {
+		t.Errorf("%q %v", id, err)
+	}
+}
 
 // TestQuestionNamesTheCall: the words of a question about a call have what it does, whatever its title says.
 func TestQuestionNamesTheCall(t *testing.T) {
