@@ -172,6 +172,28 @@ func TestAPathThatIsNotText(t *testing.T) {
 	p.nothing()
 }
 
+// TestAnAnswerToAFork that names no run is asked about as that to any run of another directory.
+func TestAnAnswerToAFork(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.put("script.json", `[{"ask":"Which colour?"},{"say":"painted"}]`)
+	p.put("far/a.txt", "a\n")
+	a := p.call("run", "--fork", "--rehearse", "--script", p.work+"/script.json", "-p", "paint",
+		"--cwd", p.work+"/far")
+	if a.Data.Status != "needs_input" {
+		t.Fatalf("%s", a)
+	}
+	shown, code := p.atTerminal([][2]string{{"Answer it? [y/N] ", "n\r"}}, "answer", "blue")
+	if code != 2 || !strings.Contains(shown, "/far asks: Which colour?") ||
+		!strings.Contains(shown, "nothing was answered") {
+		t.Errorf("%d %s", code, shown)
+	}
+	shown, code = p.atTerminal([][2]string{{"Answer it? [y/N] ", "y\r"}}, "answer", "blue")
+	if code != 0 || !strings.Contains(shown, "painted") {
+		t.Errorf("%d %s", code, shown)
+	}
+}
+
 // TestWhatStaysInAFork: apply says that commits of another repository are in the fork alone, and a run knows its diff
 // also when the fork is gone.
 func TestWhatStaysInAFork(t *testing.T) {

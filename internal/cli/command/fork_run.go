@@ -135,15 +135,12 @@ type work struct {
 	limit   time.Duration    // 0: none
 	standby *process.Standby // nil: none was prepared
 	fresh   bool             // the fork was just made, and its name is told
-	dir     string           // where a copy is worked in if the call comes from outside of the workspace
+	dir     string           // where the run of the call works; empty: where the call is
 }
 
 func (w work) carryOut(ctx context.Context, argv []string) (ending process.Ending, err error) {
 	c, f := w.call, w.fork
-	dir := c.Dir()
-	if place := f.Place(dir); place == dir && f.Tier != fork.Overlay {
-		dir = cmp.Or(w.dir, dir)
-	}
+	dir := cmp.Or(w.dir, c.Dir())
 	plan := process.Plan{
 		Argv: argv, Path: argv[0], Dir: dir, Env: os.Environ(), Stdin: os.Stdin, Standby: w.standby,
 	}
@@ -304,6 +301,11 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	f, err := forkOf(c, r)
 	if err != nil || leaves(c, r) {
 		return 0, false, err
+	}
+	if c.Command.Path == "answer" && r.Dir != c.Dir() { // in the fork it is at home
+		if err := tellMeant(ctx, c, r); err != nil {
+			return 0, false, err
+		}
 	}
 	startedWith(c, &r.Task) // the fork reaches its model
 	n, err := networkIn(c, f, cmp.Or(r.Network, internet))

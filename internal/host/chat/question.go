@@ -236,14 +236,10 @@ func (c *Chat) form(q *event.Ask, send func(context.Context, event.Reply) error)
 				c.ask(step(i + 1))
 				return nil
 			}
-			r := event.Reply{Option: event.Allow}
 			if filled {
-				r.Input = event.Filled(q.Tool.Input, answers)
+				return send(ctx, event.Reply{Option: event.Allow, Input: event.Filled(q.Tool.Input, answers)})
 			}
-			if len(answers) == 1 {
-				r.Text = answers[ask.Question]
-			}
-			return send(ctx, r)
+			return send(ctx, event.Reply{Option: event.Allow, Text: answers[ask.Question]})
 		}
 		return one
 	}
