@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -321,6 +322,10 @@ func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 		o.replied(*e.Reply, desk.answerer(e.Reply.Question))
 	case event.Withdrawn:
 		o.withdrawn(e.Ask.ID)
+	case event.Notice:
+		if e.Synthetic && strings.HasPrefix(e.Text, cli.NotByACP) { // so nobody is asked
+			o.Log("%s", e.Text)
+		}
 	}
 	o.tell(Progress{Event: &e})
 }

@@ -1,0 +1,22 @@
+package run
+
+import (
+	"fmt"
+	"testing"
+
+	"omniagent/internal/agents/cli"
+	"omniagent/internal/core/event"
+)
+
+// TestNotByACP: that an agent is read as a stream, so that nobody is asked, is said where the run is started.
+func TestNotByACP(t *testing.T) {
+	t.Parallel()
+	var said []string
+	o := Owner{Run: &Run{}, Log: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
+	words := cli.NotByACP + "the agent did not answer; what it would ask about is denied"
+	o.see(&Attempt{}, event.Event{Kind: event.Notice, Text: "another"}, nil)
+	o.see(&Attempt{}, event.Event{Kind: event.Notice, Synthetic: true, Text: words}, nil)
+	if len(said) != 1 || said[0] != words {
+		t.Errorf("%q", said)
+	}
+}
