@@ -213,12 +213,15 @@ func undoFor(c *contract.Call) func(ctx context.Context, dir, session string, re
 func keptHint(out undo.Outcome, takeOld, takeAll bool, why string) string {
 	again := "omniagent undo " + out.Turn.ID + " --take-old restores them "
 	way := why
+	kept := func(causes ...undo.Cause) bool {
+		return slices.ContainsFunc(out.Kept, func(k undo.Kept) bool { return slices.Contains(causes, k.Cause) })
+	}
 	switch {
-	case !takeAll && slices.ContainsFunc(out.Kept, undo.Kept.Doubted):
+	case !takeAll && kept(undo.Doubted):
 		way = "omniagent undo " + out.Turn.ID + " --take-all takes back also what others may have changed"
-	case !takeOld && slices.ContainsFunc(out.Kept, undo.Kept.ByHand):
+	case !takeOld && kept(undo.ByHand):
 		way = again + "too"
-	case slices.ContainsFunc(out.Kept, undo.Kept.Passing):
+	case kept(undo.Passing, undo.ByHand, undo.Doubted):
 		way = again + "once the reasons are gone"
 	}
 	switch {
@@ -480,7 +483,10 @@ func askAbout(ctx context.Context, c *contract.Call, store undo.Store, q undo.Re
 	if err != nil || out.Resumed {
 		return nil, nil // Undo says it, or completes what was decided before
 	}
-	for _, k := range slices.DeleteFunc(out.Kept, func(k undo.Kept) bool { return !k.ByHand() && !k.Doubted() }) {
+	for _, k := range out.Kept {
+		if k.Cause != undo.ByHand && k.Cause != undo.Doubted {
+			continue
+		}
 		do := "restore"
 		if k.Removes {
 			do = "remove"

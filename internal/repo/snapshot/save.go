@@ -135,9 +135,7 @@ func LoadFile(path string) (*Index, error) {
 	if err != nil {
 		return nil, fault.New(fault.FileMissing, "%s cannot be read: %s", path, fault.Bare(err)).Because(err)
 	}
-	var x *Index
-	WithRoom(func() { x, err = Parse(text) })
-	return x, err
+	return Parse(text)
 }
 
 type encoder struct{ text []byte }

@@ -210,12 +210,7 @@ func Nothing(root string) *Index {
 
 // Take makes the index of a directory. It returns an error if root cannot be read at all, or if ctx ends; anything less
 // is a gap.
-func Take(ctx context.Context, root string, o Options) (x *Index, err error) {
-	WithRoom(func() { x, err = take(ctx, root, o) })
-	return x, err
-}
-
-func take(ctx context.Context, root string, o Options) (*Index, error) {
+func Take(ctx context.Context, root string, o Options) (*Index, error) {
 	o = o.withDefaults()
 	dir, err := workspace.OpenDir(root)
 	if err != nil {

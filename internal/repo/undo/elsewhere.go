@@ -132,21 +132,21 @@ func (c *comparison) keepElsewhere(e *elsewhere) {
 	if c.keptPaths[e.dir] {
 		return
 	}
-	c.kept = append(c.kept, Kept{Path: e.dir, Reason: foreign + ", " + e.top})
-	for _, name := range append(e.refs, e.dir) {
+	c.keep(e.dir, foreign.at(e.top))
+	for _, name := range e.refs {
 		c.keptPaths[name] = true
 	}
 }
 
-// mixed returns why what other working trees have cannot be told from what is to be restored, or "".
-func (c *comparison) mixed(dir string, actions []action) string {
+// mixed returns why what other working trees have cannot be told from what is to be restored, or nil.
+func (c *comparison) mixed(dir string, actions []action) error {
 	for _, e := range c.elsewhereOf(dir) {
 		for _, a := range actions {
 			rel := strings.TrimPrefix(strings.TrimPrefix(a.path, dir), "/")
 			if e.packed != "" && rel == "packed-refs" || strings.HasPrefix(rel, "reftable/") {
-				return "its refs are in one file with those of another working tree that was worked in, " + e.top
+				return reason{Lasting, "its refs are in one file with those of another working tree that was worked in, " + e.top}
 			}
 		}
 	}
-	return ""
+	return nil
 }

@@ -7,44 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"omniagent/internal/kit/fault"
 	"omniagent/internal/repo/git"
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/touch"
 	"omniagent/internal/sys/workspace"
-)
-
-// Kept is a path that was not restored.
-type Kept struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-
-	Removes bool `json:"-"` // it was not there before the turn
-}
-
-// ByHand reports whether the path was kept because it was changed after the turn, or may have been.
-func (k Kept) ByHand() bool {
-	return strings.HasPrefix(k.Reason, changedSince) || strings.HasPrefix(k.Reason, leftHidden)
-}
-
-// Passing reports whether the reason may pass, as that of a full disk does.
-func (k Kept) Passing() bool {
-	return !slices.ContainsFunc([]string{notHeld, special, foreign}, func(reason string) bool {
-		return strings.HasPrefix(k.Reason, reason)
-	})
-}
-
-// The reasons.
-const (
-	changedSince = "it was changed after the turn"
-	leftHidden   = "what the turn left there could not be read, so it may have been changed after the turn"
-	notHeld      = "no copy of its content was saved"
-	notSaved     = "what is there now could not be brought back"
-	special      = "it is neither a file, a directory nor a link"
-	unreadable   = "it cannot be read"
-	notEmpty     = "it contains files that the turn did not create"
-	foreign      = "it belongs to another working tree that was worked in"
-	gitAtWork    = "git is at work there, or has left a lock"
 )
 
 // action is what makes one path what it was.
@@ -144,44 +110,44 @@ func compare(before, after, now *snapshot.Index, o options, contents *snapshot.C
 
 // consider plans for one path outside of .git. left is what the turn left there.
 func (c *comparison) consider(a action, left *snapshot.File) {
-	reason := ""
+	why := reason{}
 	doubt, foreign := c.doubted(a.path)
 	switch {
 	case foreign:
 		return
 	case c.unread(a.path):
-		reason = unreadable
+		why = unreadable
 	case snapshot.SameFile(a.is, a.was):
 		return
-	case doubt != "":
-		reason = doubt
+	case doubt.text != "":
+		why = doubt
 	case a.was != nil && !restorable(a.was):
-		reason = special
+		why = special
 	case a.was != nil && !a.was.Held() && !sameContent(a.was, a.is):
-		reason = notHeld
+		why = notHeld
 	case c.unfinished(a):
 	case a.hidden && !c.overwrites(a.path):
-		reason = leftHidden
+		why = leftHidden
 	case c.changed(a, left):
-		reason = changedSince
+		why = changedSince
 	case !c.saved(a):
-		reason = c.notSaved(a.path)
+		why = c.notSaved(a.path)
 	}
-	if reason != "" {
-		c.keptPaths[a.path] = true
-		c.kept = append(c.kept, Kept{Path: a.path, Reason: reason, Removes: a.was == nil})
+	if why.text != "" {
+		c.keep(a.path, why)
+		c.kept[len(c.kept)-1].Removes = a.was == nil
 		return
 	}
 	c.actions = append(c.actions, a)
 }
 
-// doubted returns the reason for a path that the turn has perhaps not changed, or "".
-func (c *comparison) doubted(path string) (reason string, foreign bool) {
+// doubted returns the reason for a path that the turn has perhaps not changed, or none.
+func (c *comparison) doubted(path string) (doubt reason, foreign bool) {
 	why, foreign := c.doubt(path)
 	if why == "" || c.takeAll || slices.Contains(c.overwrite, c.name(path)) {
-		return "", foreign
+		return reason{}, foreign
 	}
-	return uncertain + why, foreign
+	return uncertain.at(why), foreign
 }
 
 // unfinished reports whether a path is as a restore that was killed may have left it: a file was removed to make room
@@ -213,8 +179,8 @@ func (c *comparison) saved(a action) bool {
 }
 
 // notSaved returns the reason for a path that is not saved.
-func (c *comparison) notSaved(path string) string {
-	return notSaved + ": " + cmp.Or(c.now.Gap(path), "it is too large for a snapshot")
+func (c *comparison) notSaved(path string) reason {
+	return notSaved.at(cmp.Or(c.now.Gap(path), "it is too large for a snapshot"))
 }
 
 func restorable(f *snapshot.File) bool {
@@ -260,19 +226,19 @@ func isDir(x *snapshot.Index, name string) bool {
 func (c *comparison) considerState(dir string, actions []action) {
 	restored := c.gitDir || isDir(c.before, dir)
 	var found []objects
-	reason := cmp.Or(c.obstacle(dir, actions), c.mixed(dir, actions))
-	if reason == "" && restored {
+	why := cmp.Or(c.obstacle(dir, actions), c.mixed(dir, actions))
+	if why == nil && restored {
 		for _, repository := range repositoriesIn(dir, actions) {
 			lacking, err := c.lacking(repository, actions)
 			if err != nil {
-				reason = fault.Bare(err).Error()
+				why = err
 			}
 			found = append(found, lacking)
 		}
 	}
-	if reason != "" {
-		c.keptPaths[dir], c.keptState = true, append(c.keptState, dir)
-		c.kept = append(c.kept, Kept{Path: dir, Reason: reason})
+	if why != nil {
+		c.keep(dir, why)
+		c.keptState = append(c.keptState, dir)
 		return
 	}
 	c.actions, c.objects = append(c.actions, actions...), append(c.objects, found...)
@@ -303,8 +269,7 @@ func (c *comparison) considerDirs() {
 			dir = path.Dir(dir)
 		}
 		if made[dir] && !c.keptPaths[dir] {
-			c.keptPaths[dir] = true
-			c.kept = append(c.kept, Kept{Path: dir, Reason: notEmpty})
+			c.keep(dir, notEmpty)
 		}
 	})
 	c.actions = slices.DeleteFunc(c.actions, func(a action) bool {
@@ -330,39 +295,38 @@ func (c *comparison) considerObjects(dir string) {
 	}
 	lacking, err := c.lacking(dir, nil)
 	if err != nil {
-		c.keptPaths[dir] = true
-		c.kept = append(c.kept, Kept{Path: dir, Reason: fault.Bare(err).Error()})
+		c.keep(dir, err)
 		return
 	}
 	lacking.alone = true
 	c.objects = append(c.objects, lacking)
 }
 
-// obstacle returns why the state of a repository is kept, or "".
-func (c *comparison) obstacle(dir string, actions []action) string {
+// obstacle returns why the state of a repository is kept, or nil.
+func (c *comparison) obstacle(dir string, actions []action) error {
 	for _, a := range actions {
 		doubt, foreign := c.doubted(a.path)
 		if foreign {
-			doubt = uncertain + touch.Both
+			doubt = uncertain.at(touch.Both)
 		}
 		switch {
-		case doubt != "" && !slices.Contains(c.overwrite, c.name(dir)):
-			return doubt + ": " + a.path
+		case doubt.text != "" && !slices.Contains(c.overwrite, c.name(dir)):
+			return doubt.at(a.path)
 		case c.unread(a.path):
-			return unreadable + ": " + a.path
+			return unreadable.at(a.path)
 		case a.was != nil && (!a.was.Held() || !restorable(a.was)):
-			return notHeld + ": " + a.path
+			return notHeld.at(a.path)
 		case !c.saved(a):
-			return c.notSaved(a.path) + ": " + a.path
+			return c.notSaved(a.path).at(a.path)
 		case a.hidden && !c.overwrites(dir):
-			return leftHidden + ": " + a.path
+			return leftHidden.at(a.path)
 		}
 		if path.Base(a.path) == "index" && c.locked(a.path) {
-			return gitAtWork + ": " + a.path + ".lock"
+			return gitAtWork.at(a.path + ".lock")
 		}
 	}
 	if index := path.Join(dir, "index"); c.locked(index) {
-		return gitAtWork + ": " + index + ".lock"
+		return gitAtWork.at(index + ".lock")
 	}
 	left := c.after
 	if c.overwrites(dir) {
@@ -370,10 +334,10 @@ func (c *comparison) obstacle(dir string, actions []action) string {
 	}
 	if left != nil {
 		if name := c.touched(dir, left); name != "" {
-			return changedSince + ": " + name
+			return changedSince.at(name)
 		}
 	}
-	return ""
+	return nil
 }
 
 // locked reports whether git has locked an index, unless it is a lock that the turn left behind.

@@ -395,7 +395,8 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 			}
 		}
 		for _, k := range c.kept {
-			out.Kept = append(out.Kept, Kept{nameIn(i, out.Turn.Roots, k.Path), k.Reason, k.Removes})
+			k.Path = nameIn(i, out.Turn.Roots, k.Path)
+			out.Kept = append(out.Kept, k)
 		}
 	}
 	return plans

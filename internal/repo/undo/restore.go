@@ -18,9 +18,6 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// errChanged is why a path is kept that changed after the plan was made.
-var errChanged = errors.New(changedSince)
-
 // restorer carries out a plan.
 type restorer struct {
 	*plan
@@ -47,7 +44,7 @@ func (p *place) carryOut(
 	c *plan, before *snapshot.Index, contents *snapshot.Contents, staging string,
 ) (restored []string) {
 	whole := func(err error) []string {
-		c.kept = append(c.kept, Kept{Path: c.root, Reason: fault.Bare(err).Error()})
+		c.keep(c.root, err)
 		c.keptState = append(c.keptState, "")
 		return nil
 	}
@@ -117,8 +114,8 @@ func (r *restorer) giveBack(o objects) {
 // note adds a path that could not be restored to what is kept.
 func (r *restorer) note(name string, err error) {
 	if err != nil && !r.failed[name] {
-		r.failed[name], r.keptPaths[name] = true, true
-		r.kept = append(r.kept, Kept{Path: name, Reason: fault.Bare(err).Error()})
+		r.failed[name] = true
+		r.keep(name, err)
 	}
 }
 
@@ -172,7 +169,7 @@ func (r *restorer) clear(a action) error {
 		r.left[a.path] = true // what is kept in it is listed
 		return nil
 	case errors.Is(err, fs.ErrExist):
-		return errors.New(notEmpty)
+		return notEmpty
 	}
 	return err
 }
@@ -185,11 +182,11 @@ func (r *restorer) unchanged(a action) error {
 	case errors.Is(err, fs.ErrNotExist) && nothing:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return errChanged
+		return changedSince
 	case err != nil:
 		return err
 	case nothing, a.is.Mode.Type() != info.Mode().Type():
-		return errChanged
+		return changedSince
 	case a.is.Mode.IsDir():
 		return nil
 	}
@@ -198,7 +195,7 @@ func (r *restorer) unchanged(a action) error {
 		is.Changed, is.Inode, is.Device = was.Changed, was.Inode, was.Device
 	}
 	if is != was {
-		return errChanged
+		return changedSince
 	}
 	return nil
 }
@@ -229,7 +226,7 @@ func (r *restorer) dropState(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case errors.Is(err, fs.ErrExist):
-		return errors.New(notEmpty)
+		return notEmpty
 	}
 	return err
 }
@@ -245,7 +242,7 @@ func (r *restorer) dropObjects(gitDir string) error {
 	}
 	for _, name := range git.ObjectsIn(common) {
 		if !exists(filepath.Join(pinned, "objects", filepath.FromSlash(name))) {
-			return errChanged
+			return changedSince
 		}
 	}
 	return r.root.RemoveAll(filepath.Join(at, "objects"))

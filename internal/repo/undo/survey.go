@@ -26,7 +26,7 @@ func (p *place) survey(ctx context.Context, roots []string, since []*snapshot.In
 ) {
 	ctx, cancel := context.WithTimeout(ctx, walkTime)
 	defer cancel()
-	snapshot.WithRoom(func() { all, err = p.surveyAll(ctx, roots, since, contents) })
+	all, err = p.surveyAll(ctx, roots, since, contents)
 	return all, err
 }
 

@@ -4,15 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/touch"
 	"omniagent/internal/sys/workspace"
 )
-
-// uncertain begins the reason for a path that the turn has perhaps not changed. See Request.TakeAll.
-const uncertain = "it is not certain that the turn changed it: "
 
 // doubtsFile lists the paths of a turn that the agent has perhaps not changed, by their quoted names, with the reasons.
 const doubtsFile = "doubts.json"
@@ -151,6 +147,3 @@ func within(a, b Record) bool { return !a.Began.Before(b.Began) && !a.Ended.Afte
 func overlap(a, b Record) bool {
 	return !a.Ended.IsZero() && !b.Ended.IsZero() && a.Began.Before(b.Ended) && b.Began.Before(a.Ended)
 }
-
-// Doubted reports whether the path was kept because the turn has perhaps not changed it.
-func (k Kept) Doubted() bool { return strings.HasPrefix(k.Reason, uncertain) }
