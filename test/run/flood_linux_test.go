@@ -83,8 +83,19 @@ func TestDeluge(t *testing.T) {
 			for d.unread && slices.ContainsFunc(p.left(), isFlood) {
 				time.Sleep(20 * time.Millisecond) // the clock of the run ends it, or its own
 			}
-			_, err = io.Copy(io.Discard, out)
-			_ = cmd.Wait()
+			if d.unread { // it does not wait for the reader when its time is over
+				unread := time.AfterFunc(time.Minute, func() {
+					t.Error("it waits for a reader after its time limit")
+					_, _ = io.Copy(io.Discard, out)
+				})
+				if err := cmd.Wait(); unread.Stop() && cmd.ProcessState.ExitCode() != 10 {
+					t.Error(err)
+				}
+			}
+			if !d.unread {
+				_, err = io.Copy(io.Discard, out)
+				_ = cmd.Wait()
+			}
 			if n := peak(); n > mostMemory {
 				t.Errorf("it took %d MiB", n>>20)
 			}

@@ -37,13 +37,13 @@ func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
 	if n := len(r.Attempts); n > 0 {
 		row.Agent, row.Session = r.Attempts[n-1].Agent, r.Attempts[n-1].Session
 	}
-	if line, err := text.Line(row); err == nil {
-		c.Emit(append(line, '\n'))
-	}
 	asked := now.State == run.NeedsInput && c.Attended() && !r.Detached // the question itself is on the screen
 	limited := now.State == run.Queued && !r.Until.IsZero()             // for a time that looks like a hang
 	if (c.Host.StderrTerminal || limited) && !c.Bool("quiet") && !asked {
 		logLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
+	}
+	if line, err := text.Line(row); err == nil {
+		c.Emit(append(line, '\n')) // last: from here on, r may be used meanwhile
 	}
 }
 

@@ -83,7 +83,7 @@ func runsList() *contract.Command {
 				}
 				d := runDataOf(r)
 				row := runsRow{
-					r.ID, d.Status, d.Reason, d.Agent, age(time.Since(r.Created)), r.Created, r.Dir, nil,
+					r.ID, d.Status, d.Reason, d.Agent, ago(c, r.Created), r.Created, r.Dir, nil,
 					d.Summary.Why.Value, text.OneLine(asks(r), 300),
 				}
 				if d.Changed != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"strings"
-	"time"
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
@@ -46,10 +45,10 @@ type kept struct {
 	archive agent.Archive
 }
 
-func (k kept) row(now time.Time) sessionRow {
+func (k kept) row(c *contract.Call) sessionRow {
 	r := sessionRow{
 		ID: k.ID, Title: k.Title, Agent: k.name, Cwd: k.Dir, Created: k.Created, Updated: k.Updated,
-		Age: age(now.Sub(k.Updated)), Bytes: k.Size, Keeper: k.name, Resume: resumeWith(k.name, k.ID, k.Dir),
+		Age: ago(c, k.Updated), Bytes: k.Size, Keeper: k.name, Resume: resumeWith(k.name, k.ID, k.Dir),
 	}
 	if k.Messages >= 0 {
 		r.Messages = &k.Messages
@@ -108,7 +107,7 @@ func (p Parts) searchElsewhere(
 		return nil, err
 	}
 	for _, one := range all {
-		hit, number := sessionHit{sessionRow: one.row(time.Now())}, int64(0)
+		hit, number := sessionHit{sessionRow: one.row(c)}, int64(0)
 		err := one.archive.Read(ctx, one.Past, func(s agent.Said) bool {
 			number++
 			at := strings.Index(strings.ToLower(s.Text), wanted)

@@ -35,7 +35,7 @@ type sessionRow struct {
 
 // sessionRows returns what describes sessions. One that began in a fork goes on there, as long as there is that fork.
 func sessionRows(c *contract.Call) func(i session.Info) sessionRow {
-	forks, now := map[string]string{}, time.Now()
+	forks := map[string]string{}
 	if c.Paths.State != "" {
 		all, _ := forksOf(c.Paths, c.Host.Lookup).List()
 		for _, f := range all {
@@ -43,7 +43,7 @@ func sessionRows(c *contract.Call) func(i session.Info) sessionRow {
 		}
 	}
 	return func(i session.Info) sessionRow {
-		row := sessionRowOf(i, now)
+		row := sessionRowOf(c, i)
 		if name, there := forks[i.Begin.InFork]; there && row.Resume != "" {
 			row.Resume = inFork(name, internet, row.Resume)
 		}
@@ -51,14 +51,14 @@ func sessionRows(c *contract.Call) func(i session.Info) sessionRow {
 	}
 }
 
-func sessionRowOf(i session.Info, now time.Time) sessionRow {
+func sessionRowOf(c *contract.Call, i session.Info) sessionRow {
 	resume := resumeWith(i.Begin.AgentName(), i.Begin.ID, i.Begin.Cwd)
 	if i.Begin.Rehearsed {
 		resume = ""
 	}
 	return sessionRow{
 		i.Begin.ID, i.Title, i.Begin.AgentName(), i.Provider, i.Model, i.Begin.Cwd, i.Begin.Created, i.Updated,
-		age(now.Sub(i.Updated)), &i.Messages, i.Turns,
+		ago(c, i.Updated), &i.Messages, i.Turns,
 		costOf(i.Total), i.Size, keeper, resume,
 	}
 }
@@ -69,6 +69,14 @@ func costOf(t session.Total) *float64 {
 		return nil
 	}
 	return &t.Cost
+}
+
+// ago returns how long ago something was, or nothing with --stable-output: the moment itself stands beside it.
+func ago(c *contract.Call, then time.Time) string {
+	if c.Bool("stable-output") {
+		return ""
+	}
+	return age(time.Since(then))
 }
 
 // age formats a duration in its largest unit.
@@ -201,7 +209,7 @@ func (p Parts) sessionList() *contract.Command {
 					return contract.Result{}, err
 				}
 				for _, one := range theirs {
-					all = append(all, one.row(time.Now()))
+					all = append(all, one.row(c))
 				}
 				slices.SortStableFunc(all, func(a, b sessionRow) int { return b.Updated.Compare(a.Updated) })
 			}

@@ -50,6 +50,9 @@ type Owner struct {
 	// Tell gets each state of the run, and each event of its conversations. It may be nil.
 	Tell func(Progress)
 	Log  func(format string, args ...any)
+
+	over   <-chan struct{} // closed once the run has to end; nil before it began
+	unread bool            // nobody reads what Tell reports
 }
 
 // Progress is a report of an owner about its run.
@@ -76,6 +79,7 @@ func (o *Owner) Work(ctx context.Context) error {
 			defer stop()
 		}
 	}
+	o.over = ctx.Done()
 	desk, err := listen(r, cancel)
 	if err != nil {
 		return err
@@ -473,8 +477,28 @@ func (o *Owner) save() {
 	}
 }
 
+// lastWord is how long a reader that has stopped may hold up a run that is over.
+const lastWord = time.Second
+
+// tell reports progress, and waits for who reads it. Once the run's time is over or it is cancelled, a reader that has
+// stopped gets a moment, and then nothing more.
 func (o *Owner) tell(p Progress) {
-	if o.Tell != nil {
+	if o.Tell == nil || o.unread {
+		return
+	}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
 		o.Tell(p)
+	}()
+	select {
+	case <-told:
+		return
+	case <-o.over:
+	}
+	select {
+	case <-told:
+	case <-time.After(lastWord):
+		o.unread = true
 	}
 }
