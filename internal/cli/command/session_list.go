@@ -71,7 +71,7 @@ func costOf(t session.Total) *float64 {
 	return &t.Cost
 }
 
-// ago returns how long ago something was, or nothing with --stable-output: the moment itself stands beside it.
+// ago returns how long ago something was, or nothing with --stable-output, where the moment itself is enough.
 func ago(c *contract.Call, then time.Time) string {
 	if c.Bool("stable-output") {
 		return ""

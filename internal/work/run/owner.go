@@ -480,7 +480,7 @@ func (o *Owner) save() {
 // lastWord is how long a reader that has stopped may hold up a run that is over.
 const lastWord = time.Second
 
-// tell reports progress, and waits for who reads it. Once the run's time is over or it is cancelled, a reader that has
+// tell reports progress, and waits until it is read. Once the run's time is over or it is cancelled, a reader that has
 // stopped gets a moment, and then nothing more.
 func (o *Owner) tell(p Progress) {
 	if o.Tell == nil || o.unread {
