@@ -144,7 +144,7 @@ func (c *comparison) mixed(dir string, actions []action) error {
 		for _, a := range actions {
 			rel := strings.TrimPrefix(strings.TrimPrefix(a.path, dir), "/")
 			if e.packed != "" && rel == "packed-refs" || strings.HasPrefix(rel, "reftable/") {
-				return reason{Lasting, "its refs are in one file with those of another working tree that was worked in, " + e.top}
+				return shared.at(e.top)
 			}
 		}
 	}

@@ -62,6 +62,7 @@ var (
 	unreadable = reason{Passing, "it cannot be read"}
 	notEmpty   = reason{Passing, "it contains files that the turn did not create"}
 	foreign    = reason{Lasting, "it belongs to another working tree that was worked in"}
+	shared     = reason{Lasting, "its refs are in one file with those of another working tree that was worked in"}
 	gitAtWork  = reason{Passing, "git is at work there, or has left a lock"}
 	uncertain  = reason{Doubted, "it is not certain that the turn changed it"}
 )

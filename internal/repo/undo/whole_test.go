@@ -95,7 +95,8 @@ func TestTheStateOfGitStaysWithoutRoom(t *testing.T) {
 			left := sh(t, root, is)
 			out := back(t, s, undo.Request{Dir: root})
 			kept := keeps(out)
-			if !slices.Contains(kept, c.kept) || !slices.ContainsFunc(out.Kept, func(k undo.Kept) bool { return k.Cause == undo.Passing }) {
+			passes := func(k undo.Kept) bool { return k.Cause == undo.Passing }
+			if !slices.Contains(kept, c.kept) || !slices.ContainsFunc(out.Kept, passes) {
 				t.Errorf("kept are %v", out.Kept)
 			}
 			if slices.Contains(kept, ".git") {
