@@ -29,3 +29,13 @@ func TestNextStepOfARunOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestBranchesAreNamed: a report says which branches an agent made or moved, such as by a commit.
+func TestBranchesAreNamed(t *testing.T) {
+	var d runData
+	var b strings.Builder
+	d.Changed = &runChanges{Git: []string{".git/HEAD", ".git/refs/heads/feat/x", "sub/.git/refs/heads/main"}}
+	if d.repository(&b); !strings.HasPrefix(b.String(), "Commits were made or branches moved: feat/x, main\n") {
+		t.Errorf("%s", b.String())
+	}
+}
