@@ -171,6 +171,12 @@ func TestACheckInTheWay(t *testing.T) {
 	}
 	p.fork(6, "runs", "apply", a.Data.ID)
 
+	out, err := p.command("run", "--agent", "scribe", "--yolo", "--fork", "-p", "go", "--check-outside", "--check",
+		"git add b.txt; git -c user.name=a -c user.email=a@b commit -qm check").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "the check committed to ") {
+		t.Errorf("%v %s", err, out)
+	}
+
 	p.put("b.txt", "before\n")
 	if out, err := p.command("run", "--agent", "scribe", "--yolo", "--fork", "-p", "go", "--check-outside", "--check",
 		"echo check >b.txt; kill -9 $PPID").CombinedOutput(); err == nil {

@@ -1,12 +1,14 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/repo/fork"
@@ -38,34 +40,44 @@ func (o *Owner) checked(ctx context.Context, v Verdict) Verdict {
 	}
 	defer os.Remove(at) //nolint:errcheck // then the run comes home with fork apply alone
 	v = o.check(ctx, v)
-	if err := o.Run.setAside(context.WithoutCancel(ctx), wrote); err != nil {
+	moved, err := o.Run.setAside(context.WithoutCancel(ctx), wrote)
+	if err != nil {
 		o.Log("what the check has changed comes home too: %v", err)
+	}
+	if len(moved) > 0 {
+		o.Log("the check committed to %s, or moved it: that comes home too", strings.Join(moved, ", "))
 	}
 	return v
 }
 
 // setAside records what the check has changed in the fork of the run, and keeps what the run had left there. wrote
-// reports whether the fork has written a path, before the check or since.
-func (r *Run) setAside(ctx context.Context, wrote func(path string) bool) error {
+// reports whether the fork has written a path, before the check or since. It returns the branches that the check moved,
+// which are not kept apart.
+func (r *Run) setAside(ctx context.Context, wrote func(path string) bool) (moved []string, err error) {
 	start, err := snapshot.LoadFile(filepath.Join(r.Path(), startFile))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o := snapshot.Options{Since: r.sight.last, Except: snapshot.Except(r.Dir, r.store.Ours)}
 	is, err := snapshot.Take(ctx, r.Dir, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	contents := snapshot.OpenContents(r.store.contents(r.ID), func(dir string) string { return dir })
 	defer contents.Close()
 	dir := filepath.Join(r.Path(), asideDir)
 	if err := workspace.MkdirAll(dir); err != nil {
-		return err
+		return nil, err
 	}
 	all := []aside{}
 	snapshot.Each(r.sight.last, is, func(name string, was, now *snapshot.File) {
-		if was != nil && was.OfGit() || now != nil && now.OfGit() ||
-			!wrote(filepath.Join(r.Dir, filepath.FromSlash(name))) {
+		if !wrote(filepath.Join(r.Dir, filepath.FromSlash(name))) {
+			return
+		}
+		if was != nil && was.OfGit() || now != nil && now.OfGit() {
+			if _, branch, ok := strings.Cut(name, "/refs/heads/"); ok && !cmp.Or(now, was).Mode.IsDir() {
+				moved = append(moved, branch)
+			}
 			return
 		}
 		a := aside{Path: name, Version: fork.Version{Left: fork.Left{Gone: now == nil}}}
@@ -83,7 +95,7 @@ func (r *Run) setAside(ctx context.Context, wrote func(path string) bool) error 
 		}
 		all = append(all, a)
 	})
-	return workspace.WriteJSON(filepath.Join(r.Path(), asideFile), all, workspace.WriteDerived)
+	return moved, workspace.WriteJSON(filepath.Join(r.Path(), asideFile), all, workspace.WriteDerived)
 }
 
 // keep makes a copy of a file that an index has.
