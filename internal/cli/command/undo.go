@@ -428,7 +428,8 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	gone := q.Dir == "" // it was removed, perhaps by the turn: the shell still knows its name
 	if gone {
 		if q.Dir, _ = c.Host.Lookup("PWD"); q.Dir == "" {
-			return contract.Result{}, contract.Gone()
+			return contract.Result{}, contract.Gone().
+				Hint("mkdir -p DIRECTORY && omniagent undo --cwd DIRECTORY, with the name that it had")
 		}
 	}
 	if c.Bool("list") {
