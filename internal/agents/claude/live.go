@@ -22,7 +22,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 		Launch:    d.live,
 		Proto: func(s agent.Spec, _ agent.Launch) cli.Proto {
 			inside, _ := servers(s.Terms.Servers)
-			return newTalk(options{
+			return newTalk(talkOptions{
 				mode: cli.ModeOf(s), hooks: sv.Hook != nil, servers: inside, helpers: s.Terms.Helpers,
 				sandbox: s.Shared.Sandbox.Value == setting.WorkspaceWrite,
 				asks:    s.Shared.Sandbox.Value == setting.WorkspaceWrite && s.Shared.Sandbox.Asked(),

@@ -260,7 +260,7 @@ func TestLongRecordsAreSkipped(t *testing.T) {
 		p.write(p.transcript(), []byte(`{"type":"user","promptSource":"sdk","message":{"content":"`+strings.Repeat("x", n)+`"}}`+"\n"))
 	}
 	count := 0
-	if eachRecord(p.transcript(), 0, func(record) { count++ }); count != 1 {
+	if eachRecord(p.transcript(), 0, func(transcriptLine) { count++ }); count != 1 {
 		t.Errorf("%d records", count)
 	}
 }

@@ -28,7 +28,7 @@ import (
 // task.
 type talk struct {
 	*decoder
-	o    options
+	o    talkOptions
 	step cli.Step
 
 	ready      bool // messages do not wait for the answer to the greeting
@@ -46,7 +46,7 @@ type talk struct {
 	partial    *event.End // of a turn that continues because the CLI has yet to start a steer
 
 	sent      int
-	requests  map[string]request // our requests without a response
+	requests  map[string]ownRequest // our requests without a response
 	questions cli.Questions[question]
 	always    map[string]bool // calls that a person has allowed from now on, as named by exactly
 	needs     map[string]need // requests for the host, by id
@@ -58,8 +58,8 @@ type talk struct {
 	model  string
 }
 
-// options are the terms with which a conversation is opened.
-type options struct {
+// talkOptions are the terms with which a conversation is opened.
+type talkOptions struct {
 	mode    setting.Approval
 	hooks   bool
 	servers []string // those that live in the host
@@ -69,8 +69,8 @@ type options struct {
 	id      func() string // generates ids of messages
 }
 
-// request is a request of ours. Its response matters for the greeting and for changes.
-type request struct {
+// ownRequest is a ownRequest of ours. Its response matters for the greeting and for changes.
+type ownRequest struct {
 	greeting bool
 	change   *agent.Change // or part of one
 	token    int
@@ -95,12 +95,12 @@ type need struct {
 
 var _ cli.Proto = (*talk)(nil)
 
-func newTalk(o options) *talk {
+func newTalk(o talkOptions) *talk {
 	if o.id == nil {
 		o.id = ident.UUID
 	}
 	t := &talk{
-		decoder: newDecoder(), o: o, mode: o.mode, requests: map[string]request{}, needs: map[string]need{},
+		decoder: newDecoder(), o: o, mode: o.mode, requests: map[string]ownRequest{}, needs: map[string]need{},
 	}
 	t.decoder.talk = t
 	return t
@@ -130,7 +130,7 @@ func (t *talk) Begin() cli.Step {
 		}
 	}
 	t.ready = len(names) == 0 && len(t.o.servers) == 0 && len(t.o.helpers) == 0
-	t.say(t.control(request{greeting: true}, wire.Control{Subtype: "initialize", Greeting: greeting}))
+	t.say(t.control(ownRequest{greeting: true}, wire.Control{Subtype: "initialize", Greeting: greeting}))
 	return t.step.Take()
 }
 
@@ -139,7 +139,7 @@ func hookKeeps(m setting.Approval) bool { return m == setting.AskAll || m == set
 
 func (t *talk) say(line []byte) { t.step.Lines = append(t.step.Lines, append(line, '\n')) }
 
-func (t *talk) control(r request, what wire.Control) []byte {
+func (t *talk) control(r ownRequest, what wire.Control) []byte {
 	t.sent++
 	id := fmt.Sprintf("omniagent-%d", t.sent)
 	t.requests[id] = r
@@ -150,7 +150,7 @@ func (t *talk) respond(id string, response any) { t.say(wire.OK(id, response)) }
 
 func (t *talk) reject(id, why string) { t.say(wire.No(id, why)) }
 
-func (t *talk) interrupt() { t.say(t.control(request{}, wire.Control{Subtype: "interrupt"})) }
+func (t *talk) interrupt() { t.say(t.control(ownRequest{}, wire.Control{Subtype: "interrupt"})) }
 
 // Feed takes the next bytes.
 func (t *talk) Feed(data []byte) cli.Step {

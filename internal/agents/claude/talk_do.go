@@ -78,11 +78,11 @@ func (t *talk) change(c agent.Change, token int) error {
 	}
 	var model, first []byte
 	if c.Model != "" {
-		model = t.control(request{change: &c, token: token}, wire.Control{Subtype: "set_model", Model: c.Model})
+		model = t.control(ownRequest{change: &c, token: token}, wire.Control{Subtype: "set_model", Model: c.Model})
 		first = model
 	}
 	if c.Mode != "" {
-		r := request{change: &agent.Change{Mode: c.Mode}, token: token, next: model}
+		r := ownRequest{change: &agent.Change{Mode: c.Mode}, token: token, next: model}
 		first = t.control(r, wire.Control{Subtype: "set_permission_mode", Mode: mode})
 	}
 	if first == nil {

@@ -23,7 +23,7 @@ func FuzzTalk(f *testing.F) {
 	f.Add([]byte(
 		`{"type":"control_request","request_id":"h","request":{"subtype":"can_use_tool","tool_name":"AskUserQuestion","input":{"questions":[{},{}]}}}`+"\n"), 9)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
-		w := greeted(t, options{mode: setting.AskAll, hooks: true, servers: []string{"s"}})
+		w := greeted(t, talkOptions{mode: setting.AskAll, hooks: true, servers: []string{"s"}})
 		if len(data) > 0 {
 			cut = ((cut % len(data)) + len(data)) % len(data)
 		} else {
@@ -65,7 +65,7 @@ func FuzzTalk(f *testing.F) {
 // TestInput of a call is as it came on the wire, byte for byte.
 func TestInput(t *testing.T) {
 	const input = `{ "command" : "ls <é\u00e9>" ,"command":"x", "n": 1.0 }`
-	w := greeted(t, options{})
+	w := greeted(t, talkOptions{})
 	for _, said := range []string{
 		`{"type":"assistant","message":{"id":"a1","content":[{"type":"tool_use","id":"t1","name":"Bash","input":` +
 			input + `}]}}`,

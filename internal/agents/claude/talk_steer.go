@@ -40,7 +40,7 @@ func (t *talk) steer(blocks []event.Block, token int) error {
 // cancelSteers withdraws the steers that the model has not seen. Otherwise the CLI would begin a turn with them.
 func (t *talk) cancelSteers() {
 	for _, s := range t.steers {
-		t.say(t.control(request{}, wire.Control{Subtype: "cancel_async_message", MessageID: s.id}))
+		t.say(t.control(ownRequest{}, wire.Control{Subtype: "cancel_async_message", MessageID: s.id}))
 	}
 }
 

@@ -45,7 +45,7 @@ func captured(t testing.TB) (out, in []byte) {
 }
 
 // greeted is a wire whose greeting was answered and that was given a message.
-func greeted(t testing.TB, o options) *talk {
+func greeted(t testing.TB, o talkOptions) *talk {
 	t.Helper()
 	n := 0
 	o.id = func() string { n++; return "m" + string(rune('0'+n)) }
@@ -105,7 +105,7 @@ func divided(pieces [][]byte) (all [][]byte) {
 // TestTranslated: the capture is, in both dialects of hosts, a stream that keeps the rules.
 func TestTranslated(t *testing.T) {
 	out, _ := captured(t)
-	w := greeted(t, options{mode: setting.Prompt})
+	w := greeted(t, talkOptions{mode: setting.Prompt})
 	var events []event.Event
 	for _, p := range divided([][]byte{out}) {
 		for _, e := range w.Feed(p).Events {
@@ -124,7 +124,7 @@ func TestTranslated(t *testing.T) {
 func TestReplay(t *testing.T) {
 	out, _ := captured(t)
 	play := func(pieces ...[]byte) string {
-		w := greeted(t, options{mode: setting.Prompt})
+		w := greeted(t, talkOptions{mode: setting.Prompt})
 		var events []event.Event
 		for _, p := range divided(pieces) {
 			for _, e := range w.Feed(p).Events {
@@ -170,7 +170,7 @@ const askLine = `{"type":"control_request","request_id":"r1","request":{"subtype
 // TestAlwaysIsKept: a call that a person has always allowed is not asked about again, whatever words describe it;
 // another one is.
 func TestAlwaysIsKept(t *testing.T) {
-	w := greeted(t, options{mode: setting.Prompt})
+	w := greeted(t, talkOptions{mode: setting.Prompt})
 	w.Feed([]byte(askLine))
 	if _, err := w.Do(cli.Command{Answer: &event.Reply{Question: "r1", Option: event.Always}}); err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := greeted(t, options{mode: setting.Prompt})
+			w := greeted(t, talkOptions{mode: setting.Prompt})
 			if got := brief(w.Feed([]byte(askLine)).Events); got != "question=r1" {
 				t.Fatal(got)
 			}
@@ -269,7 +269,7 @@ func TestAnswers(t *testing.T) {
 
 // TestPlanDenies: in the mode plan a call that would change something is denied. A plan is still for a person to judge.
 func TestPlanDenies(t *testing.T) {
-	w := greeted(t, options{mode: setting.Plan})
+	w := greeted(t, talkOptions{mode: setting.Plan})
 	step := w.Feed([]byte(askLine))
 	if got := brief(step.Events); !strings.Contains(got, "denied") || len(step.Lines) != 1 ||
 		!strings.Contains(string(step.Lines[0]), `"behavior":"deny"`) {
@@ -287,7 +287,7 @@ func TestModeOfItsOwn(t *testing.T) {
 	status := func(mode string) []byte {
 		return fmt.Appendf(nil, `{"type":"system","subtype":"status","status":null,"permissionMode":%q}`+"\n", mode)
 	}
-	w := greeted(t, options{mode: setting.Plan})
+	w := greeted(t, talkOptions{mode: setting.Plan})
 	for _, s := range []struct {
 		says string
 		want setting.Approval
@@ -329,7 +329,7 @@ func TestModeOfItsOwn(t *testing.T) {
 		t.Errorf("%+v, %s", got, modeOf(w))
 	}
 	// A mode that our hook keeps stays, whatever the model makes the CLI change to.
-	w = greeted(t, options{mode: setting.AskAll})
+	w = greeted(t, talkOptions{mode: setting.AskAll})
 	for _, says := range []string{"plan", "default", "acceptEdits"} {
 		if w.Feed(status(says)); modeOf(w) != setting.AskAll {
 			t.Errorf("%s: %s", says, modeOf(w))
@@ -356,7 +356,7 @@ func TestSteering(t *testing.T) {
 	}
 	steered := func(t *testing.T, after ...string) *talk {
 		t.Helper()
-		w := greeted(t, options{})
+		w := greeted(t, talkOptions{})
 		steer := cli.Command{Steer: []event.Block{{Text: "more"}}, Token: 6}
 		if _, err := w.Do(steer); fault.Of(err).Code != fault.Unsupported {
 			t.Errorf("before the turn has begun: %v", err)
@@ -414,7 +414,7 @@ func TestSteering(t *testing.T) {
 	if out := w.End(agent.Exit{}); brief(out) != "end=success" || out[0].Synthetic {
 		t.Errorf("the CLI dies between two of its turns: %s", brief(out))
 	}
-	w = greeted(t, options{})
+	w = greeted(t, talkOptions{})
 	w.Feed([]byte(life("m1", "started")))
 	_, _ = w.Do(cli.Command{Steer: []event.Block{{Text: "more"}}, Token: 6})
 	if got := w.Feed([]byte(life("m2", "refused"))); len(got.Settled) != 1 || got.Settled[0].Err == nil {
@@ -424,7 +424,7 @@ func TestSteering(t *testing.T) {
 
 // TestWithdrawn: what the CLI does not want to know any more.
 func TestWithdrawn(t *testing.T) {
-	w := greeted(t, options{})
+	w := greeted(t, talkOptions{})
 	w.Feed([]byte(askLine))
 	if got := brief(w.Feed([]byte(`{"type":"control_cancel_request","request_id":"r1"}` +
 		"\n")).Events); got != "withdrawn=r1" {
@@ -453,7 +453,7 @@ func TestWoken(t *testing.T) {
 		life("started") + plain + woken:          "end=success; end=success!",
 		life("queued") + life("started") + plain: "end=success",
 	} {
-		w := greeted(t, options{})
+		w := greeted(t, talkOptions{})
 		var ends []event.Event
 		for _, e := range w.Feed([]byte(said)).Events {
 			if e.Kind == event.Ended {
@@ -468,7 +468,7 @@ func TestWoken(t *testing.T) {
 
 // TestShortened: the answer to /compact has no text, so that only this line tells that it did something.
 func TestShortened(t *testing.T) {
-	events := greeted(t, options{}).Feed([]byte(`{"type":"system","subtype":"compact_boundary",` +
+	events := greeted(t, talkOptions{}).Feed([]byte(`{"type":"system","subtype":"compact_boundary",` +
 		`"compact_metadata":{"trigger":"manual","pre_tokens":13650,"post_tokens":2547}}` + "\n")).Events
 	if len(events) != 1 || events[0].Kind != event.Compacted ||
 		*events[0].Compaction != (event.Compaction{Trigger: "manual", Before: 13650}) {
@@ -478,7 +478,7 @@ func TestShortened(t *testing.T) {
 
 // TestInterruptedEarly: an interruption that comes before the CLI has begun is said again when it begins.
 func TestInterruptedEarly(t *testing.T) {
-	w := greeted(t, options{})
+	w := greeted(t, talkOptions{})
 	if step, _ := w.Do(cli.Command{Interrupt: true}); len(step.Lines) != 1 {
 		t.Errorf("%s", step.Lines)
 	}
@@ -490,7 +490,7 @@ func TestInterruptedEarly(t *testing.T) {
 
 // TestUnwilling: a CLI that does not take what a conversation is opened with gets no message.
 func TestUnwilling(t *testing.T) {
-	w := newTalk(options{hooks: true})
+	w := newTalk(talkOptions{hooks: true})
 	w.Begin()
 	if _, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}}); err != nil {
 		t.Fatal(err)
@@ -510,7 +510,7 @@ func TestUnwilling(t *testing.T) {
 
 // TestPieces: what was told by pieces alone is not told again, and calls come behind the answer that they belong to.
 func TestPieces(t *testing.T) {
-	w := greeted(t, options{})
+	w := greeted(t, talkOptions{})
 	said := strings.Join([]string{
 		`{"type":"stream_event","event":{"type":"message_start","message":{"id":"a1","model":"m"}}}`,
 		`{"type":"stream_event","event":{"type":"content_block_start"}}`,

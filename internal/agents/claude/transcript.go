@@ -19,8 +19,8 @@ const (
 	tail    = 256 << 10 // bytes at the end of the earlier records that are searched for their cost
 )
 
-// record is one line of a transcript.
-type record struct {
+// transcriptLine is one line of a transcript.
+type transcriptLine struct {
 	Type      string          `json:"type"`
 	Time      string          `json:"timestamp"`
 	Message   wire.Message    `json:"message"`
@@ -74,7 +74,7 @@ func (c cost) since(then cost) *event.Usage {
 
 // read reads the records from an offset on. It skips records that are incomplete or too long.
 func (t *summary) read(path string, offset int64) bool {
-	return eachRecord(path, offset, func(r record) {
+	return eachRecord(path, offset, func(r transcriptLine) {
 		if t.ours(r) {
 			t.records++
 			t.take(r)
@@ -82,7 +82,7 @@ func (t *summary) read(path string, offset int64) bool {
 	})
 }
 
-func eachRecord(path string, offset int64, f func(record)) bool {
+func eachRecord(path string, offset int64, f func(transcriptLine)) bool {
 	return cli.EachLine(path, offset, longest, func(l lines.Line) bool {
 		if r, ok := parse(l.Text); ok && !l.Long && !l.Torn {
 			f(r)
@@ -92,7 +92,7 @@ func eachRecord(path string, offset int64, f func(record)) bool {
 }
 
 // ours reports whether a record belongs to this run, and is not a copy of an earlier one.
-func (t *summary) ours(r record) bool {
+func (t *summary) ours(r transcriptLine) bool {
 	if t.since.IsZero() {
 		return true
 	}
@@ -101,18 +101,18 @@ func (t *summary) ours(r record) bool {
 }
 
 // parse reads a record if it is of interest. Most are not, and searching for words is faster than parsing.
-func parse(line []byte) (record, bool) {
+func parse(line []byte) (transcriptLine, bool) {
 	if rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`)); ok && !oneOf(rest[:min(len(rest), 20)], `assistant"`,
 		`user"`, `cost-state"`, `attachment"`) {
-		return record{}, false
+		return transcriptLine{}, false
 	}
 	if !oneOf(line, `"type":"assistant"`, `"type":"tool_result"`, `"toolDenialKind"`, `"promptSource"`, `"[Request interrupted by user`,
 		`"type":"cost-state"`, `"type":"structured_output"`) {
-		return record{}, false
+		return transcriptLine{}, false
 	}
-	var r record
+	var r transcriptLine
 	if json.Unmarshal(line, &r) != nil {
-		return record{}, false
+		return transcriptLine{}, false
 	}
 	return r, true
 }
@@ -121,7 +121,7 @@ func oneOf(text []byte, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(text, []byte(word)) })
 }
 
-func (t *summary) take(r record) {
+func (t *summary) take(r transcriptLine) {
 	switch r.Type {
 	case "assistant":
 		t.assistant(r)
@@ -134,7 +134,7 @@ func (t *summary) take(r record) {
 	}
 }
 
-func (t *summary) assistant(r record) {
+func (t *summary) assistant(r transcriptLine) {
 	if r.APIError {
 		t.failed = &apiFailure{
 			Word: word(r.Error), Status: r.Status, Type: r.ErrorType, Detail: r.Details, Network: r.Network,
@@ -156,7 +156,7 @@ func (t *summary) assistant(r record) {
 	}
 }
 
-func (t *summary) user(r record) {
+func (t *summary) user(r transcriptLine) {
 	result := false
 	for _, b := range wire.Blocks(r.Message.Content) {
 		if b.Type != "tool_result" {
@@ -189,7 +189,7 @@ func (t *summary) user(r record) {
 
 // lastCost returns the last recorded cost, if it is near the end of a transcript of the given size.
 func lastCost(path string, size int64) (last cost) {
-	eachRecord(path, max(0, size-tail), func(r record) {
+	eachRecord(path, max(0, size-tail), func(r transcriptLine) {
 		if r.Type == "cost-state" {
 			last = r.cost
 		}

@@ -68,12 +68,12 @@ func (d driver) live(s agent.Spec, canAsk bool) (agent.Launch, error) {
 }
 
 // optionsOf returns the options of a conversation, or an error if Codex cannot keep its terms.
-func optionsOf(s agent.Spec, canAsk bool) (options, error) {
+func optionsOf(s agent.Spec, canAsk bool) (threadOptions, error) {
 	t := s.Terms
 	if t.Network != "" && t.Network != "on" && t.Network != "off" {
-		return options{}, fault.New(fault.Unsupported, "codex cannot restrict its commands to a list of hosts")
+		return threadOptions{}, fault.New(fault.Unsupported, "codex cannot restrict its commands to a list of hosts")
 	}
-	o := options{
+	o := threadOptions{
 		dir: s.Dir, mode: cli.ModeOf(s), canAsk: canAsk, network: t.Network, dirs: t.Dirs,
 		model: s.Shared.Model.Value, system: t.System, append: t.Append, schema: s.Schema, resume: s.Resume,
 		fork: t.Fork, last: t.Continue && s.Resume == "",
@@ -101,7 +101,7 @@ func optionsOf(s agent.Spec, canAsk bool) (options, error) {
 //	yolo       everything runs without a sandbox; with --sandbox workspace-write inside it
 //
 // Codex has no mode that asks about all calls, or denies all: calls that only read always run.
-func policies(m setting.Approval, o options) (approval string, sandbox map[string]any, err error) {
+func policies(m setting.Approval, o threadOptions) (approval string, sandbox map[string]any, err error) {
 	const typed = string(setting.WorkspaceWrite)
 	box := "readOnly"
 	switch m {

@@ -63,8 +63,8 @@ type failure struct {
 	Info    json.RawMessage `json:"codex_error_info"`
 }
 
-// record is one line of a transcript.
-type record struct {
+// transcriptLine is one line of a transcript.
+type transcriptLine struct {
 	Type    string `json:"type"`
 	Time    string `json:"timestamp"`
 	Payload struct {
@@ -89,7 +89,7 @@ func (r *rollout) line(data []byte) {
 	if !wanted(data) {
 		return
 	}
-	var rec record
+	var rec transcriptLine
 	if json.Unmarshal(data, &rec) != nil {
 		r.complete = false
 		return

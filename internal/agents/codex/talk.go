@@ -28,8 +28,8 @@ import (
 //	        ▲          │ refused                  │ questions: answers go back as responses
 //	        └── Ended ─┘                          └──┘
 type talk struct {
-	cli.RPC[request, question]
-	o       options
+	cli.RPC[ownRequest, question]
+	o       threadOptions
 	failed  *fault.Fault // why no thread could be opened
 	thread  string
 	message []any // waits for the thread
@@ -51,8 +51,8 @@ type talk struct {
 	from    int64             // where this turn begins in it
 }
 
-// options are the terms with which a conversation is opened.
-type options struct {
+// threadOptions are the terms with which a conversation is opened.
+type threadOptions struct {
 	dir        string
 	mode       setting.Approval
 	canAsk     bool
@@ -68,8 +68,8 @@ type options struct {
 	fork, last bool
 }
 
-// request is a request of ours.
-type request struct {
+// ownRequest is a ownRequest of ours.
+type ownRequest struct {
 	method string
 	token  int // if it is a steer
 }
@@ -85,7 +85,7 @@ type question struct {
 
 var _ cli.Proto = (*talk)(nil)
 
-func newTalk(o options) *talk {
+func newTalk(o threadOptions) *talk {
 	t := &talk{
 		o: o, mode: o.mode, model: o.model,
 		items: newItems(), threads: map[string]string{}, servers: map[string]string{},
@@ -106,7 +106,7 @@ func (t *talk) Begin() cli.Step {
 	return t.Step.Take()
 }
 
-func (t *talk) send(method string, params any) { t.Send(request{method: method}, method, params) }
+func (t *talk) send(method string, params any) { t.Send(ownRequest{method: method}, method, params) }
 
 func (t *talk) respond(id json.RawMessage, result any) { t.Say(jsonrpc.Result(id, result)) }
 
@@ -135,7 +135,7 @@ func (t *talk) Know(f *event.Facts) {
 }
 
 // answered handles a response to one of our requests.
-func (t *talk) answered(w request, m jsonrpc.Message) []event.Event {
+func (t *talk) answered(w ownRequest, m jsonrpc.Message) []event.Event {
 	if m.Error != nil {
 		switch w.method {
 		case "turn/interrupt", endCommand: // the turn or the command has ended meanwhile

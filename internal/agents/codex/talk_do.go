@@ -75,7 +75,7 @@ func (t *talk) steer(blocks []event.Block, token int) error {
 	if err != nil {
 		return err
 	}
-	t.Send(request{"turn/steer", token}, "turn/steer", map[string]any{
+	t.Send(ownRequest{"turn/steer", token}, "turn/steer", map[string]any{
 		"threadId": t.thread, "expectedTurnId": t.turn, "input": input,
 	})
 	return nil

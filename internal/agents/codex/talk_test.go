@@ -46,7 +46,7 @@ func capturedLive(t testing.TB) (out []byte) {
 	return out
 }
 
-func given(t testing.TB, o options) *talk {
+func given(t testing.TB, o threadOptions) *talk {
 	t.Helper()
 	w := newTalk(o)
 	if step := w.Begin(); len(step.Lines) != 3 || !bytes.Contains(step.Lines[0], []byte(`"initialize"`)) {
@@ -86,7 +86,7 @@ func brief(events []event.Event) string {
 
 // TestTranslated: the capture is, in both dialects of hosts, a stream that keeps the rules.
 func TestTranslated(t *testing.T) {
-	w := given(t, options{mode: setting.Prompt, dir: "/ws"})
+	w := given(t, threadOptions{mode: setting.Prompt, dir: "/ws"})
 	var events []event.Event
 	for p := range bytes.Lines(capturedLive(t)) {
 		for _, e := range w.Feed(p).Events {
@@ -105,7 +105,7 @@ func TestTranslated(t *testing.T) {
 func TestReplayLive(t *testing.T) {
 	out := capturedLive(t)
 	play := func(pieces ...[]byte) (told, said string) {
-		w := given(t, options{mode: setting.Prompt, dir: "/ws"})
+		w := given(t, threadOptions{mode: setting.Prompt, dir: "/ws"})
 		var events []event.Event
 		var lines []byte
 		take := func(step cli.Step) {
@@ -161,7 +161,7 @@ func TestReplayLive(t *testing.T) {
 }
 
 func TestGreeting(t *testing.T) {
-	w := newTalk(options{mode: setting.Yolo, dir: "/ws"})
+	w := newTalk(threadOptions{mode: setting.Yolo, dir: "/ws"})
 	lines := string(bytes.Join(w.Begin().Lines, nil))
 	for _, part := range []string{
 		`"method":"initialize"`, `"method":"initialized"`, `"method":"thread/start"`,
@@ -174,7 +174,7 @@ func TestGreeting(t *testing.T) {
 }
 
 // begun is a wire in the middle of a turn.
-func begun(t testing.TB, o options) *talk {
+func begun(t testing.TB, o threadOptions) *talk {
 	t.Helper()
 	w := given(t, o)
 	w.Feed([]byte(`{"id":1,"result":{}}` + "\n" + `{"id":2,"result":{"thread":{"id":"T"},"model":"m"}}` + "\n" +
@@ -228,7 +228,7 @@ func TestAnswersInItsWords(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := begun(t, options{mode: setting.Prompt})
+			w := begun(t, threadOptions{mode: setting.Prompt})
 			if got := brief(w.Feed([]byte(tt.request)).Events); got != "question=q7" {
 				t.Fatal(got)
 			}
@@ -242,7 +242,7 @@ func TestAnswersInItsWords(t *testing.T) {
 			}
 		})
 	}
-	w := begun(t, options{mode: setting.Prompt})
+	w := begun(t, threadOptions{mode: setting.Prompt})
 	q := w.Feed(
 		[]byte(`{"id":"x","method":"item/tool/requestUserInput","params":{"itemId":"i","questions":[{"id":"a","question":"A?","options":[{"label":"one"}]},{"id":"b","question":"B?"}]}}` + "\n"))
 	if got := brief(q.Events); got != `question=q"x"; question=q"x"/1` {
@@ -267,7 +267,7 @@ func TestAnswersInItsWords(t *testing.T) {
 func errorsIs(err error, code fault.Code) bool { return err != nil && fault.Of(err).Code == code }
 
 func TestTurnsOfOthers(t *testing.T) {
-	w := begun(t, options{mode: setting.Prompt})
+	w := begun(t, threadOptions{mode: setting.Prompt})
 	said := func(text string) string { return brief(w.Feed([]byte(text + "\n")).Events) }
 	if got := said(
 		`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"V","status":"completed"}}}`); got != "end=completed!" {
@@ -284,11 +284,11 @@ func TestTurnsOfOthers(t *testing.T) {
 	if out := w.End(agent.Exit{}); len(out) != 0 {
 		t.Error(brief(out))
 	}
-	w = begun(t, options{mode: setting.Prompt})
+	w = begun(t, threadOptions{mode: setting.Prompt})
 	if step, _ := w.Do(cli.Command{Interrupt: true}); !bytes.Contains(step.Lines[0], []byte(`"turnId":"U"`)) {
 		t.Errorf("%s", step.Lines)
 	}
-	w = given(t, options{mode: setting.Prompt})
+	w = given(t, threadOptions{mode: setting.Prompt})
 	if step, _ := w.Do(cli.Command{Interrupt: true}); brief(step.Events) != "end=cancelled" || len(step.Lines) != 0 {
 		t.Errorf("%s", step.Lines)
 	}
@@ -300,13 +300,13 @@ func TestChangesOfCodex(t *testing.T) {
 		w.Know(&f)
 		return f
 	}
-	w := begun(t, options{mode: setting.Yolo})
+	w := begun(t, threadOptions{mode: setting.Yolo})
 	change := agent.Change{Mode: setting.Prompt}
 	if _, err := w.Do(cli.Command{Change: &change}); !errors.Is(err, agent.ErrRestart) ||
 		facts(w).Mode != setting.Yolo {
 		t.Error(err)
 	}
-	w = begun(t, options{mode: setting.Prompt})
+	w = begun(t, threadOptions{mode: setting.Prompt})
 	w.Feed([]byte(`{"id":7,"method":"item/commandExecution/requestApproval",` +
 		`"params":{"itemId":"i","command":"ls","threadId":"T"}}` + "\n"))
 	reply := event.Reply{Question: "q7", Option: event.Allow, Mode: setting.AutoEdit}
@@ -323,14 +323,14 @@ func TestChangesOfCodex(t *testing.T) {
 // TestSteeringOfCodex: what is said during a turn is part of it when Codex says so.
 func TestSteeringOfCodex(t *testing.T) {
 	steer := cli.Command{Steer: []event.Block{{Text: "more"}}, Token: 6}
-	if _, err := given(t, options{mode: setting.Prompt}).Do(steer); !errorsIs(err, fault.Unsupported) {
+	if _, err := given(t, threadOptions{mode: setting.Prompt}).Do(steer); !errorsIs(err, fault.Unsupported) {
 		t.Errorf("before there is a turn: %v", err)
 	}
 	for answer, code := range map[string]fault.Code{
 		`{"id":4,"result":{"turnId":"U"}}`:                                     "",
 		`{"id":4,"error":{"code":-32600,"message":"no active turn to steer"}}`: fault.Interrupted,
 	} {
-		w := begun(t, options{mode: setting.Prompt})
+		w := begun(t, threadOptions{mode: setting.Prompt})
 		step, err := w.Do(steer)
 		if err != nil || len(step.Lines) != 1 || !bytes.Contains(step.Lines[0], []byte(`"turn/steer"`)) ||
 			!bytes.Contains(step.Lines[0], []byte(`"expectedTurnId":"U"`)) {
@@ -349,7 +349,7 @@ func TestSteeringOfCodex(t *testing.T) {
 // TestInterruptedCommand: Codex lets a command run on when its turn is interrupted, unless it is told to end it. One of
 // an earlier turn is left alone, and a Codex that does not know the request only misses it.
 func TestInterruptedCommand(t *testing.T) {
-	w := begun(t, options{mode: setting.Yolo})
+	w := begun(t, threadOptions{mode: setting.Yolo})
 	began := func(item, process string) string {
 		return `{"method":"item/started","params":{"threadId":"T","item":{"type":"commandExecution","id":"` + item +
 			`","command":"sleep 9","processId":"` + process + `"}}}` + "\n"
@@ -382,7 +382,7 @@ func TestInterruptedCommand(t *testing.T) {
 // TestInputs of calls are on the wire of Codex byte for byte.
 func TestInputs(t *testing.T) {
 	const command = `"printf \"<é\\u00e9>\" \u0026\u0026 ls"`
-	w := begun(t, options{mode: setting.Prompt})
+	w := begun(t, threadOptions{mode: setting.Prompt})
 	begins := func(item string) *event.Call {
 		return w.Feed([]byte(`{"method":"item/started","params":{"threadId":"T","item":` + item + `}}` +
 			"\n")).Events[0].Call
@@ -409,7 +409,7 @@ func FuzzTalk(f *testing.F) {
 	f.Add([]byte(`{"id":[],"method":"item/permissions/requestApproval","params":{"questions":[{}]}}`+"\n"), 3)
 	f.Add([]byte(`{"id":"a","method":"item/tool/requestUserInput","params":{"questions":[{},{"id":"x"}]}}`+"\n"), 3)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
-		w := begun(t, options{mode: setting.Prompt, schema: []byte("{}")})
+		w := begun(t, threadOptions{mode: setting.Prompt, schema: []byte("{}")})
 		if len(data) > 0 {
 			cut = ((cut % len(data)) + len(data)) % len(data)
 		} else {

@@ -77,12 +77,12 @@ func (d *reader) line(line []byte) []event.Event {
 func one(e event.Event) []event.Event { return []event.Event{e} }
 
 // notice returns the text of any other record, or its type.
-func notice(r record, text string) []event.Event {
+func notice(r logEvent, text string) []event.Event {
 	return one(event.Event{Kind: event.Notice, Text: cmp.Or(text, r.Type)})
 }
 
 // subagent reads a record of a sub-agent. Its calls count, but its text is not part of the answer.
-func (d *reader) subagent(r record) []event.Event {
+func (d *reader) subagent(r logEvent) []event.Event {
 	switch r.Type {
 	case "tool.execution_start":
 		return d.call(r)
@@ -92,7 +92,7 @@ func (d *reader) subagent(r record) []event.Event {
 	return notice(r, "")
 }
 
-func (d *reader) started(r record) []event.Event {
+func (d *reader) started(r logEvent) []event.Event {
 	var v struct {
 		Session  string `json:"sessionId"`
 		Model    string `json:"model"`
@@ -107,7 +107,7 @@ func (d *reader) started(r record) []event.Event {
 	return one(event.Event{Kind: event.Started, Session: v.Session, Model: v.Model})
 }
 
-func (d *reader) message(r record) []event.Event {
+func (d *reader) message(r logEvent) []event.Event {
 	d.retries, d.last = 0, failure{}
 	var m message
 	r.into(&m)
@@ -117,7 +117,7 @@ func (d *reader) message(r record) []event.Event {
 	return one(event.Event{Kind: event.Text, Text: m.Content, Model: m.Model})
 }
 
-func (d *reader) call(r record) []event.Event {
+func (d *reader) call(r logEvent) []event.Event {
 	var t toolStart
 	r.into(&t)
 	if d.tools == nil {
@@ -127,7 +127,7 @@ func (d *reader) call(r record) []event.Event {
 	return one(event.Event{Kind: event.ToolCall, Call: t.call()})
 }
 
-func (d *reader) result(r record) []event.Event {
+func (d *reader) result(r logEvent) []event.Event {
 	var t toolEnd
 	r.into(&t)
 	name := d.tools[t.ID]
@@ -149,7 +149,7 @@ func (d *reader) result(r record) []event.Event {
 	return events
 }
 
-func (d *reader) retry(r record) []event.Event {
+func (d *reader) retry(r logEvent) []event.Event {
 	var v struct {
 		Reason string `json:"reason"`
 	}
@@ -160,7 +160,7 @@ func (d *reader) retry(r record) []event.Event {
 	}})
 }
 
-func question(r record) []event.Event {
+func question(r logEvent) []event.Event {
 	var v struct {
 		ID       string   `json:"requestId"`
 		Question string   `json:"question"`
@@ -172,7 +172,7 @@ func question(r record) []event.Event {
 	return one(event.Event{Kind: event.Question, Ask: ask})
 }
 
-func (d *reader) ended(r record) []event.Event {
+func (d *reader) ended(r logEvent) []event.Event {
 	e := &event.End{}
 	if r.ExitCode != nil {
 		e.OK = *r.ExitCode == 0 && !d.aborted

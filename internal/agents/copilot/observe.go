@@ -200,7 +200,7 @@ func (t *summary) line(kind string, line []byte, whole bool) {
 	t.take(r)
 }
 
-func (t *summary) take(r record) {
+func (t *summary) take(r logEvent) {
 	switch r.Type {
 	case "session.start", "session.resume":
 		var v struct {
@@ -272,7 +272,7 @@ func (t *summary) deny(id, reason string) {
 	t.denials = append(t.denials, event.Denial{CallID: id, Tool: t.names[id], Reason: reason})
 }
 
-func (t *summary) spend(r record) {
+func (t *summary) spend(r logEvent) {
 	var v struct {
 		Usage usage `json:"usage"`
 	}

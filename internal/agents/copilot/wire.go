@@ -11,9 +11,9 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// record is one event of the CLI: a line of its JSON output, or of a session's log. Both have the same form, but the
+// logEvent is one event of the CLI: a line of its JSON output, or of a session's log. Both have the same form, but the
 // log has no ephemeral events, and the output has no permissions and usage.
-type record struct {
+type logEvent struct {
 	Type  string          `json:"type"`
 	Time  string          `json:"timestamp"`
 	Agent string          `json:"agentId"` // the sub-agent, if any
@@ -25,16 +25,16 @@ type record struct {
 }
 
 // parse reads a line. It rejects null and everything else that is not an object.
-func parse(line []byte) (record, bool) {
-	var r record
+func parse(line []byte) (logEvent, bool) {
+	var r logEvent
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &r) != nil || r.Type == "" {
-		return record{}, false
+		return logEvent{}, false
 	}
 	return r, true
 }
 
 // into reads the data. Members of an unexpected type keep their zero value, because a changed CLI must not stop us.
-func (r record) into(v any) { _ = json.Unmarshal(r.Data, v) }
+func (r logEvent) into(v any) { _ = json.Unmarshal(r.Data, v) }
 
 // typeOf returns the type of a record without reading the rest, which may be megabytes. If the type does not come
 // first, it returns "", and the whole record is read.

@@ -34,7 +34,7 @@ func (d driver) Observe(l agent.Launch) agent.Observer {
 // newest returns the session that --resume=latest resumed: its transcript is the only one that has grown.
 func (o *observer) newest() (id string) {
 	cli.EachLine(cli.Grown(o.before, o.all("session-*.jsonl")), 0, maxLine, func(l lines.Line) bool {
-		var first record
+		var first transcriptLine
 		if json.Unmarshal(l.Text, &first) == nil {
 			id = first.SessionID
 		}
@@ -147,8 +147,8 @@ type message struct {
 	calls   []event.Done
 }
 
-// record is one line of a transcript.
-type record struct {
+// transcriptLine is one line of a transcript.
+type transcriptLine struct {
 	SessionID string          `json:"sessionId"`
 	ID        string          `json:"id"`
 	Type      string          `json:"type"`
@@ -188,7 +188,7 @@ func (t *tally) read(path string, from int64, session string, fresh bool) bool {
 	ours, headed := subagent || fresh, subagent
 	if from > 0 && !subagent {
 		cli.EachLine(path, 0, maxLine, func(l lines.Line) bool {
-			var r record
+			var r transcriptLine
 			ours = json.Unmarshal(l.Text, &r) == nil && r.SessionID == session
 			headed = ours
 			return false
@@ -199,7 +199,7 @@ func (t *tally) read(path string, from int64, session string, fresh bool) bool {
 	}
 	added := false
 	cli.EachLine(path, from, maxLine, func(l lines.Line) bool {
-		var r record
+		var r transcriptLine
 		switch {
 		case l.Long && ours:
 			t.long(l.Text, subagent)
@@ -231,7 +231,7 @@ func (t *tally) long(data []byte, subagent bool) {
 	}
 }
 
-func (t *tally) add(r record, subagent bool) {
+func (t *tally) add(r transcriptLine, subagent bool) {
 	switch {
 	case r.Set != nil && r.Set.SessionID != "" && !subagent:
 		t.resumed++

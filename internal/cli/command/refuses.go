@@ -53,7 +53,7 @@ func (p Parts) refusesTalk(ctx context.Context, c *contract.Call) error {
 			return err
 		}
 	}
-	r := request{Request: launch.Request{Agent: c.String("agent")}}
+	r := openRequest{Request: launch.Request{Agent: c.String("agent")}}
 	if !p.passes(c) {
 		var err error
 		if r, err = p.requestOf(c, true); err != nil {

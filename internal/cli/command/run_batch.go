@@ -294,7 +294,7 @@ func (l *ledger) workOff(
 		return nil, fault.New(fault.Internal, "this program cannot be found").Because(err)
 	}
 	rows := make([]severalRow, len(tasks))
-	var entries []entry
+	var entries []oneRun
 	var at []int
 	for i, task := range tasks {
 		key := keys[i]
@@ -306,7 +306,7 @@ func (l *ledger) workOff(
 		if r, err := store.Load(ctx, l.Tasks[key].Run); err == nil && r.State == run.UnknownOutcome {
 			c.Warn("BATCH", "task %d is done again: nobody saw how %s ended, and it may have done the task", i+1, r.ID)
 		}
-		e := entry{name: fmt.Sprintf("task %d", i+1), task: task, begun: func(id string) {
+		e := oneRun{name: fmt.Sprintf("task %d", i+1), task: task, begun: func(id string) {
 			if err := l.book(key, booked{Run: id}); err != nil {
 				c.Warn("BATCH", "task %d will be done again: %v", i+1, err)
 			}

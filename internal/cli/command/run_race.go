@@ -41,7 +41,7 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 		return contract.Result{}, fault.New(fault.Internal, "this program cannot be found").Because(err)
 	}
 	began := time.Now()
-	var entries []entry
+	var entries []oneRun
 	for i, name := range task.Agents {
 		f, err := newFork(ctx, c, c.Dir())
 		if err != nil {
@@ -50,7 +50,7 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 			}
 			return contract.Result{}, err
 		}
-		entries = append(entries, entry{
+		entries = append(entries, oneRun{
 			name: fmt.Sprintf("%d %s", i+1, name), agent: name, task: task.Text, fork: f,
 		})
 	}

@@ -111,8 +111,8 @@ func (d handedOver) PlainText() string {
 	return b.String()
 }
 
-// entry is one of several runs: a task for an agent, in a process of its own.
-type entry struct {
+// oneRun is one of several runs: a task for an agent, in a process of its own.
+type oneRun struct {
 	name  string // for people
 	agent string // empty: the flags say who
 	task  string
@@ -170,7 +170,7 @@ func passedOn(c *contract.Call) (args []string) {
 }
 
 // carryOut returns when all are over. The others go on whatever becomes of one.
-func (s several) carryOut(ctx context.Context, entries []entry) []severalRow {
+func (s several) carryOut(ctx context.Context, entries []oneRun) []severalRow {
 	rows := make([]severalRow, len(entries))
 	free := make(chan struct{}, s.parallel)
 	var all sync.WaitGroup
@@ -197,7 +197,7 @@ func (s several) carryOut(ctx context.Context, entries []entry) []severalRow {
 }
 
 // one carries out an entry.
-func (s several) one(ctx context.Context, e entry) severalRow {
+func (s several) one(ctx context.Context, e oneRun) severalRow {
 	if e.make != nil {
 		var err error
 		if e.fork, err = e.make(); err != nil {
@@ -248,7 +248,7 @@ func (s several) one(ctx context.Context, e entry) severalRow {
 }
 
 // start starts the program and waits for its end. When the call ends, so does the program.
-func (s several) start(ctx context.Context, e entry, plan process.Plan) error {
+func (s several) start(ctx context.Context, e oneRun, plan process.Plan) error {
 	var child *process.Child
 	var wait func()
 	if e.fork == nil {
@@ -287,7 +287,7 @@ func (s several) start(ctx context.Context, e entry, plan process.Plan) error {
 }
 
 // row is what came of an entry, as its record says.
-func (s several) row(ctx context.Context, e entry, last spoken) severalRow {
+func (s several) row(ctx context.Context, e oneRun, last spoken) severalRow {
 	row := severalRow{Agent: cmp.Or(e.agent, last.Agent), Status: string(run.Failed)}
 	if e.fork != nil {
 		row.Fork = &e.fork.Name

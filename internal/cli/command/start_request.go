@@ -19,8 +19,8 @@ import (
 	"omniagent/internal/wire/claude"
 )
 
-// request is what a call of start or chat asks for.
-type request struct {
+// openRequest is what a call of start or chat asks for.
+type openRequest struct {
 	launch.Request
 	host  stream.Say
 	notes []string
@@ -36,7 +36,7 @@ func (p Parts) agentOf(c *contract.Call) string {
 }
 
 // requestOf reads the flags. stays reports whether the other side can send more than one message.
-func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
+func (p Parts) requestOf(c *contract.Call, stays bool) (r openRequest, err error) {
 	mode, chosen, err := approvalOf(c)
 	switch {
 	case err != nil:
@@ -110,7 +110,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r request, err error) {
 }
 
 // with returns the request with the changes of a Claude Code host's sources.
-func (r request) with(deltas []claude.Delta) (request, error) {
+func (r openRequest) with(deltas []claude.Delta) (openRequest, error) {
 	notes := slices.Clone(r.notes)
 	for _, d := range deltas {
 		notes = append(notes, d.Notes()...)
@@ -126,7 +126,7 @@ func (r request) with(deltas []claude.Delta) (request, error) {
 }
 
 // named checks that the names of sessions are consistent.
-func (r request) named() (request, error) {
+func (r openRequest) named() (openRequest, error) {
 	s := &r.Spec
 	if s.Resume != "" && s.Fresh == s.Resume { // a host may pass the id in both flags
 		s.Fresh = ""

@@ -112,8 +112,8 @@ func (p Parts) openerOf(c *contract.Call, log, detail func(string, ...any), note
 // greet reads what a host of Claude Code sends before the conversation, and lets the agent ask it. It returns false if
 // the host wants nothing at all.
 func greet(
-	ctx context.Context, c *contract.Call, host *stream.Host, d *stream.Claude, r request, signals <-chan os.Signal,
-) (_ request, open bool, err error) {
+	ctx context.Context, c *contract.Call, host *stream.Host, d *stream.Claude, r openRequest, signals <-chan os.Signal,
+) (_ openRequest, open bool, err error) {
 	d.Encoder.Limits = claude.Limits{Turns: r.Spec.Terms.MaxTurns, USD: r.Spec.Terms.MaxUSD}
 	if s := &r.Spec; s.Fresh == "" && (s.Resume == "" && !s.Terms.Continue || s.Terms.Fork) {
 		s.Fresh = ident.UUID()

@@ -164,8 +164,8 @@ func markOf(row any, id string) uint32 {
 	return h.Sum32()
 }
 
-// place is what a cursor says.
-type place struct {
+// pageCursor is what a cursor says.
+type pageCursor struct {
 	offset int
 	query  string
 	around [2]uint32
@@ -173,16 +173,16 @@ type place struct {
 
 const cursorMark = "c2."
 
-func writeCursor(p place) string {
+func writeCursor(p pageCursor) string {
 	return cursorMark + base64.RawURLEncoding.EncodeToString(
 		fmt.Appendf(nil, "%d %s %d %d", p.offset, p.query, p.around[0], p.around[1]))
 }
 
-func readCursor(cursor string) (p place, ok bool) {
+func readCursor(cursor string) (p pageCursor, ok bool) {
 	body, marked := strings.CutPrefix(cursor, cursorMark)
 	raw, err := base64.RawURLEncoding.DecodeString(body)
 	if !marked || err != nil {
-		return place{}, false
+		return pageCursor{}, false
 	}
 	_, err = fmt.Sscanf(string(raw), "%d %s %d %d", &p.offset, &p.query, &p.around[0], &p.around[1])
 	return p, err == nil && p.offset >= 0 && writeCursor(p) == cursor
@@ -195,7 +195,7 @@ func (pg *page) next() string {
 	if end >= pg.total || pg.returned == 0 {
 		return ""
 	}
-	p := place{offset: end, query: pg.query}
+	p := pageCursor{offset: end, query: pg.query}
 	copy(p.around[:], pg.marks[end-pg.from-1:])
 	return writeCursor(p)
 }

@@ -130,7 +130,7 @@ func badCursors(t *testing.T, w *world) {
 		{"numbered", "--cursor", good[:len(good)-2]},
 		{"numbered", "--cursor", good + "x"},
 		{"numbered", "--cursor", good[1:]},
-		{"numbered", "--cursor", writeCursor(place{offset: -1, query: "x"})},
+		{"numbered", "--cursor", writeCursor(pageCursor{offset: -1, query: "x"})},
 		{"numbered", "--cursor", good, "--count", "30"},
 		{"numbered", "--cursor", good, "word"},
 		{"few", "--cursor", good},

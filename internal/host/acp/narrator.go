@@ -34,17 +34,17 @@ type narrator struct {
 	cost    float64
 	costs   bool
 	number  int
-	message string           // the id of the current message
-	kind    event.Kind       // its kind: text or thinking
-	calls   map[string]*call // calls without a result
+	message string                   // the id of the current message
+	kind    event.Kind               // its kind: text or thinking
+	calls   map[string]*narratedCall // calls without a result
 }
 
-// call is a call without a result.
+// narratedCall is a narratedCall without a result.
 //
 //	pending ──── question ───▶ pending, with a question ── allowed ──▶ in_progress ── result ──▶ completed, failed
 //	   │                          └───────── denied ─────────▶ failed             ▲
 //	   └── patience runs out, without a question ──────────────────────────────────┘
-type call struct {
+type narratedCall struct {
 	event.Call
 	tool      wire.Tool
 	since     time.Time
@@ -58,7 +58,7 @@ func newNarrator(mark, dir string, mask func(string) string) narrator {
 	if mask == nil {
 		mask = func(s string) string { return s }
 	}
-	return narrator{mark: mark, dir: dir, mask: mask, calls: map[string]*call{}}
+	return narrator{mark: mark, dir: dir, mask: mask, calls: map[string]*narratedCall{}}
 }
 
 // boundary ends the current message.
@@ -150,7 +150,7 @@ func (n *narrator) newCall(e *event.Call, parent string) *wire.Tool {
 		ID: e.ID, New: true, Name: e.Name, Title: n.titleOf(e), Kind: kindOf(e.Kind), Status: wire.Pending,
 		Input: valid(e.Input), Parent: parent, Locations: n.places(e),
 	}
-	c := &call{Call: *e, since: time.Now()}
+	c := &narratedCall{Call: *e, since: time.Now()}
 	if e.Kind == event.Shell {
 		t.Terminal = &wire.Terminal{Command: e.Command, Dir: n.dir}
 	} else {
@@ -225,7 +225,7 @@ func (n *narrator) result(r *event.Result) []wire.Update {
 		t.Status = wire.FailedCall
 	}
 	if c == nil {
-		c = &call{Call: event.Call{ID: r.ID, Name: r.Name}}
+		c = &narratedCall{Call: event.Call{ID: r.ID, Name: r.Name}}
 		t.New, t.Title, t.Name = true, cmp.Or(r.Name, "A tool"), r.Name
 	}
 	output := clipped(r.Output)

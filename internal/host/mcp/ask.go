@@ -95,7 +95,7 @@ func (s *server) ask(ctx context.Context, raw json.RawMessage, progress func(str
 }
 
 // carryOut has the agent do it, for as long as the request allows.
-func (s *server) carryOut(ctx context.Context, r request, progress func(string)) answer {
+func (s *server) carryOut(ctx context.Context, r askInput, progress func(string)) answer {
 	limited, cancel := context.WithTimeoutCause(ctx, r.limit, fault.New(fault.TimedOut,
 		"%s did not end within %s; what it did until then is done", r.Agent, r.limit))
 	defer cancel()
@@ -121,7 +121,7 @@ func (s *server) carryOut(ctx context.Context, r request, progress func(string))
 }
 
 // spec returns what is asked of the agent.
-func (s *server) spec(r request) agent.Spec {
+func (s *server) spec(r askInput) agent.Spec {
 	mode := r.Mode.Approval(s.o.Reads)
 	shared := setting.Defaults()
 	shared.Approval = setting.AsTyped(mode)

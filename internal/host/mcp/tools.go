@@ -241,8 +241,8 @@ func (s *server) agents() ([]Agent, error) {
 	return all, nil
 }
 
-// request is the input of ask_agent.
-type request struct {
+// askInput is the input of ask_agent.
+type askInput struct {
 	Agent   string   `json:"agent"`
 	Prompt  string   `json:"prompt"`
 	Dir     string   `json:"dir"`
@@ -275,8 +275,8 @@ func strict(raw json.RawMessage, into any) error {
 }
 
 // check completes a request, or reports what is wrong with it.
-func (s *server) check(raw json.RawMessage) (request, error) {
-	r := request{}
+func (s *server) check(raw json.RawMessage) (askInput, error) {
+	r := askInput{}
 	if err := strict(raw, &r); err != nil {
 		return r, err
 	}
@@ -332,7 +332,7 @@ func (s *server) check(raw json.RawMessage) (request, error) {
 }
 
 // place determines where the agent works.
-func (s *server) place(r *request) error {
+func (s *server) place(r *askInput) error {
 	if r.Session != "" {
 		s.mu.Lock()
 		before, known := s.sessions[r.Session]

@@ -11,7 +11,7 @@ import (
 
 // admit refuses to start a program that comes with the workspace, unless a person asked for it: npx, npm run and direnv
 // put directories of a repository first in PATH. It checks the program that is really started, with its own PATH.
-func (c *call) admit(launch agent.Launch) error {
+func (c *shimCall) admit(launch agent.Launch) error {
 	if c.args.Workspace || c.driver.Describe().BuiltIn {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (c *call) admit(launch agent.Launch) error {
 }
 
 // elsewhere returns where the agent is installed outside the workspace.
-func (c *call) elsewhere(gate allow.Gate) string {
+func (c *shimCall) elsewhere(gate allow.Gate) string {
 	path := gate.Outside(c.host.Env)
 	install, err := c.driver.Locate(agent.Env{Dir: c.dir, Lookup: func(name string) (string, bool) {
 		if name == "PATH" {

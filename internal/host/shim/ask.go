@@ -15,7 +15,7 @@ import (
 )
 
 // person reports whether somebody at a terminal can be asked.
-func (c *call) person() bool {
+func (c *shimCall) person() bool {
 	for _, name := range []string{"CI", "GITHUB_ACTIONS", "JENKINS_URL"} {
 		if v, _ := c.host.lookup(name); v != "" {
 			return false
@@ -25,7 +25,7 @@ func (c *call) person() bool {
 }
 
 // asked prints a question and returns what is typed on the line.
-func (c *call) asked(question string) (string, error) {
+func (c *shimCall) asked(question string) (string, error) {
 	fmt.Fprint(c.host.Stderr, question)
 	line, err := terminal.ReadLine(interruptible{c.host.Stdin, c})
 	if err != nil {
@@ -39,7 +39,7 @@ func (c *call) asked(question string) (string, error) {
 
 // pick lets a person choose among the installed agents, and remembers the choice if they want that. It takes none for
 // an empty answer.
-func (c *call) pick(installed []string) (name string, err error) {
+func (c *shimCall) pick(installed []string) (name string, err error) {
 	if i := slices.IndexFunc(c.known(), func(d agent.Driver) bool { return d.Describe().BuiltIn }); i >= 0 {
 		installed = append(slices.Clip(installed), c.known()[i].Name()) // it needs nothing but a model
 	}
@@ -71,7 +71,7 @@ func (c *call) pick(installed []string) (name string, err error) {
 }
 
 // ways returns how to begin where no agent is installed.
-func (c *call) ways() []string {
+func (c *shimCall) ways() []string {
 	rows := [][2]string{{"omniagent demo", "a look at it, without a key"}}
 	for _, d := range c.shim.Drivers {
 		if about := d.Describe(); !about.BuiltIn && about.InstallCommand != "" {
@@ -93,7 +93,7 @@ func (c *call) ways() []string {
 
 // installedAgents lists the agents that are found on this machine, but for the built-in one: it is always here, and
 // whether it has a model is another question.
-func (c *call) installedAgents() []string {
+func (c *shimCall) installedAgents() []string {
 	var installed []string
 	for _, d := range c.known() {
 		if d.Describe().BuiltIn {

@@ -13,7 +13,7 @@ import (
 
 // chooseAgent chooses by --agent, OMNIAGENT_AGENT, the file in the agents directory, and the configuration, in this
 // order.
-func (c *call) chooseAgent() error {
+func (c *shimCall) chooseAgent() error {
 	c.custom = c.settings.Custom
 	configuredAgent, isSet := c.settings.Set.Lookup("agent")
 	fromEnvironment := isSet && strings.HasPrefix(configuredAgent.Source, "env:")
@@ -37,7 +37,7 @@ func (c *call) chooseAgent() error {
 
 // agentsFile reads the file of the agents directory. Its targets count only while its exact content is trusted. If the
 // agent is named, but not the directory, an unreadable repository file is only a warning.
-func (c *call) agentsFile(named bool) (*agentsfile.File, error) {
+func (c *shimCall) agentsFile(named bool) (*agentsfile.File, error) {
 	given := ""
 	if c.args.AgentsDir != nil {
 		given = strings.TrimSpace(*c.args.AgentsDir)
@@ -70,7 +70,7 @@ func (c *call) agentsFile(named bool) (*agentsfile.File, error) {
 }
 
 // takeDefault takes a repository's choice among the built-in agents, and says so.
-func (c *call) takeDefault(file *agentsfile.File) error {
+func (c *shimCall) takeDefault(file *agentsfile.File) error {
 	name := strings.ToLower(strings.TrimSpace(file.DefaultAgent))
 	place := c.relative(file.Path) + ":" + file.DefaultAgentPos.String()
 	if _, ok := agent.Find(c.known(), name); !ok {
@@ -80,14 +80,14 @@ func (c *call) takeDefault(file *agentsfile.File) error {
 	return c.take(name, place)
 }
 
-func (c *call) relative(path string) string {
+func (c *shimCall) relative(path string) string {
 	if rel, err := filepath.Rel(c.host.Dir, path); err == nil && !strings.HasPrefix(rel, "..") {
 		return rel
 	}
 	return path
 }
 
-func (c *call) take(name, from string) error {
+func (c *shimCall) take(name, from string) error {
 	name = strings.ToLower(strings.TrimSpace(name))
 	d, ok := agent.Find(c.known(), name)
 	if !ok {
@@ -98,9 +98,9 @@ func (c *call) take(name, from string) error {
 }
 
 // known returns all agents. The built-in ones are first: none of the configuration replaces one.
-func (c *call) known() []agent.Driver { return slices.Concat(c.shim.Drivers, c.custom) }
+func (c *shimCall) known() []agent.Driver { return slices.Concat(c.shim.Drivers, c.custom) }
 
-func (c *call) names() []string {
+func (c *shimCall) names() []string {
 	var names []string
 	for _, d := range c.known() {
 		names = append(names, d.Name())
@@ -108,7 +108,7 @@ func (c *call) names() []string {
 	return names
 }
 
-func (c *call) unknown(name, from string) *fault.Fault {
+func (c *shimCall) unknown(name, from string) *fault.Fault {
 	f := fault.New(fault.ArgError, "there is no agent %q (%s); there are %s", printable(name), from,
 		strings.Join(c.names(), ", "))
 	if near := text.Nearest(strings.ToLower(name), c.names()); near != "" {
@@ -119,7 +119,7 @@ func (c *call) unknown(name, from string) *fault.Fault {
 
 // nothingChosen asks a person at a terminal which agent they want. Otherwise it returns the fault that lists the
 // installed agents and how to choose one.
-func (c *call) nothingChosen() error {
+func (c *shimCall) nothingChosen() error {
 	installed := c.installedAgents()
 	if len(installed) == 0 {
 		f := fault.New(fault.MissingArgument, "no agent is chosen, and none is installed here")

@@ -12,7 +12,7 @@ import (
 
 // eventsAlone refuses what --output events cannot be combined with: the lines are those of the command start, which
 // knows nothing of it.
-func (c *call) eventsAlone() error {
+func (c *shimCall) eventsAlone() error {
 	a := c.args
 	if !a.Events {
 		return nil
@@ -38,7 +38,7 @@ func (c *call) eventsAlone() error {
 }
 
 // events runs start with the flags that ask for the same. It starts an installed agent as this call would without it.
-func (c *call) events() int {
+func (c *shimCall) events() int {
 	c.standby.Dismiss()
 	lacks, err := c.lacks()
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *call) events() int {
 }
 
 // lacks warns about flags that the agent does not support, and returns their features: start would refuse them.
-func (c *call) lacks() (features map[string]bool, err error) {
+func (c *shimCall) lacks() (features map[string]bool, err error) {
 	launch, warnings, err := c.driver.Command(c.spec())
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (c *call) lacks() (features map[string]bool, err error) {
 }
 
 // eventArgs returns the flags of start.
-func (c *call) eventArgs(lacks map[string]bool) []string {
+func (c *shimCall) eventArgs(lacks map[string]bool) []string {
 	a := c.args
 	args := []string{"--agent=" + c.driver.Name(), "--approval=" + string(c.shared.Approval.Value)}
 	add := func(flag, value string) {

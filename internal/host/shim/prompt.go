@@ -50,7 +50,7 @@ func (p *prompt) again() (io.Reader, error) {
 
 // readPrompt reads the prompt of a one-shot run and checks it against the agent's limit, so that no agent cuts it
 // silently.
-func (c *call) readPrompt() error {
+func (c *shimCall) readPrompt() error {
 	if c.mode != "one-shot" {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (c *call) readPrompt() error {
 const longestBoth = 64 << 20
 
 // bothPrompts appends standard input to the prompt of -p.
-func (c *call) bothPrompts(text string, limit agent.Limit) error {
+func (c *shimCall) bothPrompts(text string, limit agent.Limit) error {
 	if term.IsTerminal(int(c.host.Stdin.Fd())) {
 		return fault.New(fault.ArgError, "--with-stdin reads a pipe or a file, and standard input is a terminal").
 			Hint(`git diff | omniagent -p "review this" --with-stdin`)
@@ -99,7 +99,7 @@ func (c *call) bothPrompts(text string, limit agent.Limit) error {
 }
 
 // warnUnread says once that text waits in a pipe or a file which -p leaves unread.
-func (c *call) warnUnread() {
+func (c *shimCall) warnUnread() {
 	if c.unread || c.args.Prompt == nil || c.args.WithStdin || !waits(c.host.Stdin) {
 		return
 	}
@@ -123,7 +123,7 @@ func waits(f *os.File) bool {
 	return false
 }
 
-func (c *call) typedPrompt(text string, limit agent.Limit) error {
+func (c *shimCall) typedPrompt(text string, limit agent.Limit) error {
 	if strings.TrimSpace(text) == "" {
 		return fault.New(fault.ArgError, "the prompt is empty").Hint(`omniagent -p "what is to be done"`)
 	}
@@ -139,7 +139,7 @@ func emptyPrompt() error {
 }
 
 // promptFile counts a file as far as the agent's limit requires, and passes on the file itself.
-func (c *call) promptFile(limit agent.Limit) error {
+func (c *shimCall) promptFile(limit agent.Limit) error {
 	file := c.host.Stdin
 	begin, err := file.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -173,7 +173,7 @@ func limited(l agent.Limit) bool { return l.Characters > 0 || l.Bytes > 0 }
 
 // pipedPrompt reads the beginning, which may be all. Otherwise the prompt is relayed as it comes or, if the agent has a
 // limit or the prompt may be needed twice, first spooled to an unnamed file.
-func (c *call) pipedPrompt(limit agent.Limit) error {
+func (c *shimCall) pipedPrompt(limit agent.Limit) error {
 	relayed := !limited(limit) && c.args.Schema == nil
 	first, err := c.readFirst(relayed)
 	whole := errors.Is(err, io.EOF)
@@ -197,7 +197,7 @@ func (c *call) pipedPrompt(limit agent.Limit) error {
 }
 
 // spool copies the prompt to an unnamed file, counting.
-func (c *call) spool(first []byte, limit agent.Limit) error {
+func (c *shimCall) spool(first []byte, limit agent.Limit) error {
 	file, err := os.CreateTemp(c.settings.Temp, "omniagent-prompt-")
 	if err != nil {
 		return noPlace(err)
@@ -264,7 +264,7 @@ func unreadable(err error) error {
 
 // readFirst reads the first block, or less if the input ends. With words it continues while there is only white space,
 // up to a limit. A silent input is explained once.
-func (c *call) readFirst(words bool) ([]byte, error) {
+func (c *shimCall) readFirst(words bool) ([]byte, error) {
 	var read []byte
 	source, block := lines.Awaited(interruptible{c.host.Stdin, c}, "the prompt", "-p TEXT gives it directly",
 		func(words string) { c.note("%s", words) }), make([]byte, firstLook)
@@ -287,7 +287,7 @@ func (c *call) readFirst(words bool) ([]byte, error) {
 // only these reads watch for either.
 type interruptible struct {
 	from io.Reader
-	call *call
+	call *shimCall
 }
 
 func (r interruptible) Read(into []byte) (int, error) {
@@ -318,7 +318,7 @@ func (r interruptible) Read(into []byte) (int, error) {
 }
 
 // tooLong refuses a prompt that the agent would cut.
-func (c *call) tooLong(n counter) error {
+func (c *shimCall) tooLong(n counter) error {
 	title := c.driver.Describe().Title
 	var what string
 	switch l := n.limit; {

@@ -170,7 +170,7 @@ func TestSignalWhileThePromptIsAwaited(t *testing.T) {
 func TestSignalWhileAnArgumentIsAwaited(t *testing.T) {
 	w := newWorld(t)
 	zero := time.Duration(0)
-	c := &call{host: Host{Signals: w.signals}, driver: w.agent("alpha", nil), args: Arguments{Timeout: &zero}}
+	c := &shimCall{host: Host{Signals: w.signals}, driver: w.agent("alpha", nil), args: Arguments{Timeout: &zero}}
 	w.signals <- syscall.SIGTERM
 	err := c.promptArgument(&process.Plan{Argv: []string{"alpha"}}, agent.Launch{Prompt: agent.ByArgument},
 		w.held(1000))
@@ -204,7 +204,7 @@ func TestHugeFile(t *testing.T) {
 		t.Skip("this file system has no files of 200 GiB; set TMPDIR to another: ", err)
 	}
 	zero := time.Duration(0)
-	c := &call{host: Host{Stdin: file}, driver: w.agent("alpha", nil), args: Arguments{Timeout: &zero}}
+	c := &shimCall{host: Host{Stdin: file}, driver: w.agent("alpha", nil), args: Arguments{Timeout: &zero}}
 	if err := c.promptFile(agent.Limit{Note: "none"}); err != nil || c.prompt.length.bytes > firstLook {
 		t.Errorf("%v, %d bytes", err, c.prompt.length.bytes)
 	}

@@ -81,7 +81,7 @@ type reportWarning struct {
 
 // reportable checks before the run that the report can be written, and keeps its directory open, so that the agent
 // cannot redirect it.
-func (c *call) reportable() error {
+func (c *shimCall) reportable() error {
 	if c.args.Report == "" {
 		return nil
 	}
@@ -123,7 +123,7 @@ func notAFile(path string) error {
 
 // putReport replaces whatever has the report's name, even a link, with a file for the user alone. If the agent has
 // moved the directory and put another in its place, writing into the old one would be useless.
-func (c *call) putReport(data []byte) error {
+func (c *shimCall) putReport(data []byte) error {
 	dir, name := filepath.Split(c.args.Report)
 	held, err := c.reportDir.Stat(".")
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *call) putReport(data []byte) error {
 	return fault.Bare(workspace.PutIn(c.reportDir, name, data))
 }
 
-func (c *call) report(launch agent.Launch, warnings []agent.Warning, o outcome, code int) error {
+func (c *shimCall) report(launch agent.Launch, warnings []agent.Warning, o outcome, code int) error {
 	r := Report{
 		Schema: 1, Tool: c.shim.Version, Agent: c.driver.Name(), Version: optional(c.install.Version),
 		Path: launch.Path,
@@ -213,7 +213,7 @@ type translation struct {
 }
 
 // trace prints one line with a fixed beginning, for tools.
-func (c *call) trace(launch agent.Launch, warnings []agent.Warning) {
+func (c *shimCall) trace(launch agent.Launch, warnings []agent.Warning) {
 	t := translation{
 		Agent: c.driver.Name(), Version: optional(c.install.Version), Mode: string(c.mode), Command: launch.Path,
 		Args: redact.Args(launch.Args), ShimArgs: redact.Args(launch.Args[:launch.Translated]),

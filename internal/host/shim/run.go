@@ -28,7 +28,7 @@ import (
 
 // strictEnough refuses an approval that is stricter than prompt if this agent does not enforce it: weakening it would
 // be unsafe, even with a warning.
-func (c *call) strictEnough(launch agent.Launch) error {
+func (c *shimCall) strictEnough(launch agent.Launch) error {
 	wanted := c.shared.Approval.Value
 	if !wanted.Stricter() {
 		return nil
@@ -60,7 +60,7 @@ func (c *call) strictEnough(launch agent.Launch) error {
 }
 
 // start translates the call and runs the agent. An error is one before the agent has begun.
-func (c *call) start() (code int, err error) {
+func (c *shimCall) start() (code int, err error) {
 	if err := c.mayWork(); err != nil {
 		return 0, err
 	}
@@ -107,7 +107,7 @@ func (c *call) start() (code int, err error) {
 }
 
 // mayWork refuses what the walls would refuse, before a home for a rehearsal is made in the very workspace.
-func (c *call) mayWork() error {
+func (c *shimCall) mayWork() error {
 	walled := c.args.Walls
 	if c.driver.Describe().BuiltIn {
 		walled = c.args.Rehearse != nil && c.shared.Sandbox.Value != setting.Off
@@ -120,7 +120,7 @@ func (c *call) mayWork() error {
 }
 
 // tell prints what the agent does not do as it was asked. With --strict that is an error.
-func (c *call) tell(warnings []agent.Warning) error {
+func (c *shimCall) tell(warnings []agent.Warning) error {
 	for _, w := range warnings {
 		c.warn("%s: %s", c.driver.Name(), w.Message)
 	}
@@ -133,7 +133,7 @@ func (c *call) tell(warnings []agent.Warning) error {
 }
 
 // spec returns the spec for the driver.
-func (c *call) spec() agent.Spec {
+func (c *shimCall) spec() agent.Spec {
 	env := c.host.Env
 	switch {
 	case !c.driver.Describe().BuiltIn:
@@ -156,7 +156,7 @@ func (c *call) spec() agent.Spec {
 }
 
 // rehearsed returns the spec with the model of a rehearsal, if there is one.
-func (c *call) rehearsed() (agent.Spec, error) {
+func (c *shimCall) rehearsed() (agent.Spec, error) {
 	s := c.spec()
 	if c.args.Rehearse == nil {
 		return s, nil
@@ -188,7 +188,7 @@ type outcome struct {
 }
 
 // runOnce starts the agent, waits for its end and determines the outcome. The agent's stdout goes to out.
-func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
+func (c *shimCall) runOnce(launch agent.Launch, out io.Writer) outcome {
 	observer := c.driver.Observe(launch)
 	o := outcome{began: time.Now()}
 	tail := &process.Tail{}
@@ -243,7 +243,7 @@ func (c *call) runOnce(launch agent.Launch, out io.Writer) outcome {
 }
 
 // startAround starts the agent, behind walls if there are any.
-func (c *call) startAround(p process.Plan) (*process.Child, error) {
+func (c *shimCall) startAround(p process.Plan) (*process.Child, error) {
 	if c.walls != nil {
 		var err error
 		if p, err = c.walls.Plan(p); err != nil {
@@ -254,7 +254,7 @@ func (c *call) startAround(p process.Plan) (*process.Child, error) {
 }
 
 // allowMore adds a hint with the next freer setting, or else with the reason of the denial, if there is one.
-func (c *call) allowMore(f *fault.Fault, denials []event.Denial) {
+func (c *shimCall) allowMore(f *fault.Fault, denials []event.Denial) {
 	switch {
 	case c.driver.Describe().BuiltIn && c.shared.Approval.Value == setting.Prompt:
 		f.Hint("--approval default runs what can be contained and taken back, as chat, start and run do; " +
@@ -273,7 +273,7 @@ func (c *call) allowMore(f *fault.Fault, denials []event.Denial) {
 const longestReason = 500 // bytes
 
 // streams connects the agent's streams with ours. Its stderr is copied only where no person sees it directly.
-func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *process.Tail) error {
+func (c *shimCall) streams(plan *process.Plan, launch agent.Launch, tail *process.Tail) error {
 	if c.mode == setting.Interactive {
 		plan.Stdin, plan.Terminal, plan.Detach = c.host.Stdin, c.host.Stdin, true
 		return nil
@@ -299,7 +299,7 @@ func (c *call) streams(plan *process.Plan, launch agent.Launch, tail *process.Ta
 const longestArgument = 128<<10 - 1 // Linux's limit for one argument
 
 // promptArgument passes the prompt in the form that a user-defined agent wants.
-func (c *call) promptArgument(plan *process.Plan, launch agent.Launch, input io.Reader) error {
+func (c *shimCall) promptArgument(plan *process.Plan, launch agent.Launch, input io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(interruptible{input, c}, longestArgument+1))
 	if err != nil {
 		return unreadable(err)
@@ -331,7 +331,7 @@ func sameFile(a, b *os.File) bool {
 //	         ├─ another signal ───────▶ ending ─┬─ the agent ends ────────────▶ Exit, by us
 //	         │                                  └─ a second one, 500 ms later ─▶ killed ─▶ Exit, by us
 //	         └─ time limit ───────────▶ ending
-func (c *call) wait(child *process.Child) agent.Exit {
+func (c *shimCall) wait(child *process.Child) agent.Exit {
 	ended := make(chan process.Ending, 1)
 	go func() { ended <- child.Wait() }()
 	var over <-chan time.Time
@@ -379,7 +379,7 @@ const repeatWindow = 500 * time.Millisecond
 const forwardedInterrupt = "SIGINT"
 
 // conclude reports the outcome, writes the report and returns the exit code.
-func (c *call) conclude(launch agent.Launch, warnings []agent.Warning, o outcome) int {
+func (c *shimCall) conclude(launch agent.Launch, warnings []agent.Warning, o outcome) int {
 	code := exitCode(o.fault)
 	c.warnUnread() // a program before the pipe may have been slower than we were
 	c.snapshotAfter(cmp.Or(o.evidence.Session, launch.Session))
@@ -396,7 +396,7 @@ func (c *call) conclude(launch agent.Launch, warnings []agent.Warning, o outcome
 }
 
 // explainOutcome prints what the agent itself may not have said.
-func (c *call) explainOutcome(launch agent.Launch, o outcome) {
+func (c *shimCall) explainOutcome(launch agent.Launch, o outcome) {
 	f := o.fault
 	if f == nil {
 		return

@@ -27,7 +27,7 @@ func TestWordsAreWholeOnATerminal(t *testing.T) {
 		data, _ := io.ReadAll(master) // ends with an error when the other side is closed
 		said <- strings.ReplaceAll(string(data), "\r\n", "\n")
 	}()
-	c := call{shim: &Shim{Name: "omniagent"}, host: Host{Stderr: slave}}
+	c := shimCall{shim: &Shim{Name: "omniagent"}, host: Host{Stderr: slave}}
 	c.warn("this agent runs all commands unasked")
 	c.shim.explain(c.host, fault.New(fault.ArgError, "it is wrong").Hint("look at omniagent agents show claude"))
 	_ = slave.Close()

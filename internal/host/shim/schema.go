@@ -36,7 +36,7 @@ type schema struct {
 }
 
 // compileSchema reads --output-schema: a file, or the schema itself.
-func (c *call) compileSchema() error {
+func (c *shimCall) compileSchema() error {
 	if c.args.Schema == nil {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (s *schema) conforming(answer string) ([]byte, error) {
 }
 
 // retries returns how often an answer that fits is asked for again.
-func (c *call) retries() int {
+func (c *shimCall) retries() int {
 	if c.args.Retries != nil {
 		return *c.args.Retries
 	}
@@ -193,7 +193,7 @@ func (c *call) retries() int {
 }
 
 // runSchema asks until an answer fits, and prints only that. Once the agent has run, every outcome includes its report.
-func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
+func (c *shimCall) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 	retries := c.retries()
 	original := c.prompt
 	extra := ""
@@ -240,7 +240,7 @@ func (c *call) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 
 // again translates the call again, and adds the error to the prompt. It uses a new session id, because some agents
 // refuse a known one, and new private directories, because the agent may have left links in the old ones.
-func (c *call) again(answer string, wrong error) (agent.Launch, error) {
+func (c *shimCall) again(answer string, wrong error) (agent.Launch, error) {
 	spec := c.driverSpec
 	spec.Fresh, spec.Temp = ident.UUID(), c.temp.path(c.settings.Temp)
 	if spec.Rehearsal != nil {
@@ -270,7 +270,7 @@ type runAnswer struct {
 	structured json.RawMessage
 }
 
-func (c *call) fitting(a runAnswer) ([]byte, error) {
+func (c *shimCall) fitting(a runAnswer) ([]byte, error) {
 	if len(a.structured) > 0 {
 		return c.schema.conforming(string(a.structured))
 	}
@@ -278,7 +278,7 @@ func (c *call) fitting(a runAnswer) ([]byte, error) {
 }
 
 // ask runs the agent once and reads its answer from its stream, or from its text if it has no decoder.
-func (c *call) ask(launch agent.Launch) (runAnswer, outcome) {
+func (c *shimCall) ask(launch agent.Launch) (runAnswer, outcome) {
 	listener := &listener{decoder: c.driver.Decode(setting.StreamJSON)}
 	o := c.runOnce(launch, listener)
 	return listener.answer(o.exit), o
@@ -347,7 +347,7 @@ func (l *listener) answer(x agent.Exit) runAnswer {
 }
 
 // appendToPrompt appends our text to the user's prompt, unless that exceeds the agent's limit.
-func (c *call) appendToPrompt(launch agent.Launch, extra string) error {
+func (c *shimCall) appendToPrompt(launch agent.Launch, extra string) error {
 	length := c.prompt.length
 	length.partial = bytes.Clone(length.partial)
 	_, _ = length.Write([]byte(extra))

@@ -127,7 +127,7 @@ func (s *Shim) Main(h Host) int {
 	case len(h.Args) == 0 && hasNoInput(h.Stdin):
 		return s.Root(nil)
 	}
-	c := &call{shim: s, host: h, args: a}
+	c := &shimCall{shim: s, host: h, args: a}
 	return c.run()
 }
 
@@ -142,8 +142,8 @@ func hasNoInput(stdin *os.File) bool {
 	return err == nil && os.SameFile(info, null)
 }
 
-// call is one call in progress.
-type call struct {
+// shimCall is one shimCall in progress.
+type shimCall struct {
 	touched    *touch.Log // what the agent writes
 	shim       *Shim
 	host       Host
@@ -169,7 +169,7 @@ type call struct {
 	walls      Walls            // nil: there are none
 }
 
-func (c *call) run() int {
+func (c *shimCall) run() int {
 	c.temp = &temporary{}
 	defer c.temp.remove()
 	// Turn a lost reader into a write error, so that we do not die before the cleanup.
@@ -193,7 +193,7 @@ func (c *call) run() int {
 
 // resolve determines everything that can be known before something is started, the cheapest first. It has no side
 // effects.
-func (c *call) resolve() error {
+func (c *shimCall) resolve() error {
 	defer c.ineffective()
 	c.mode = setting.Interactive
 	if c.args.Prompt != nil || !term.IsTerminal(int(c.host.Stdin.Fd())) {
@@ -213,7 +213,7 @@ func (c *call) resolve() error {
 	return nil
 }
 
-func (c *call) directory() error {
+func (c *shimCall) directory() error {
 	c.began = time.Now()
 	if c.host.Dir == "" && !filepath.IsAbs(c.args.Dir) {
 		return fault.New(fault.ArgError, "the working directory does not exist any more").Hint(
@@ -238,7 +238,7 @@ func (c *call) directory() error {
 	return nil
 }
 
-func (c *call) configure() error {
+func (c *shimCall) configure() error {
 	c.settings = c.shim.Settings(c.dir)
 	// TMPDIR may be relative, and the agent works elsewhere
 	c.settings.Temp = pathname.From(c.host.Dir, c.settings.Temp)
@@ -250,7 +250,7 @@ func (c *call) configure() error {
 
 // ineffective warns of configuration that does not count. The native agent is this program, and warns of untrusted
 // configuration itself.
-func (c *call) ineffective() {
+func (c *shimCall) ineffective() {
 	if c.settings.Set == nil {
 		return
 	}
@@ -263,7 +263,7 @@ func (c *call) ineffective() {
 }
 
 // defaults applies the configuration where the command line is silent.
-func (c *call) defaults() error {
+func (c *shimCall) defaults() error {
 	c.shared = c.args.Shared
 	set := c.settings.Set
 	configured(set, "shim.approval", &c.shared.Approval,
@@ -312,7 +312,7 @@ func Keys() []config.Key {
 	}
 }
 
-func (c *call) locate() error {
+func (c *shimCall) locate() error {
 	install, err := c.driver.Locate(agent.Env{Lookup: c.host.lookup, Dir: c.dir, Printed: c.settings.RecordedVersion})
 	if err != nil {
 		return err
@@ -321,7 +321,7 @@ func (c *call) locate() error {
 	return nil
 }
 
-func (c *call) machine() agent.Machine {
+func (c *shimCall) machine() agent.Machine {
 	return agent.Machine{
 		Root: os.Geteuid() == 0, OS: runtime.GOOS,
 		Has: func(program string) bool { return process.Find(program, c.host.lookup) != "" },
@@ -380,11 +380,11 @@ func joined(parts ...string) string {
 	return line
 }
 
-func (c *call) warn(format string, args ...any) {
+func (c *shimCall) warn(format string, args ...any) {
 	c.note("warning: "+format, args...)
 }
 
-func (c *call) note(format string, args ...any) {
+func (c *shimCall) note(format string, args ...any) {
 	c.host.say(c.shim.Name + ": " + text.Flat(fmt.Sprintf(format, args...)))
 }
 

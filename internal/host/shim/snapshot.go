@@ -32,7 +32,7 @@ type Undo struct {
 
 // snapshotBefore takes the snapshot before the run, unless it is not wanted. What it does not have is said before the
 // agent is started, as far as that is known by then.
-func (c *call) snapshotBefore() {
+func (c *shimCall) snapshotBefore() {
 	if c.settings.Undo == nil || c.snapshotsItself() || c.args.Undo == "off" ||
 		c.args.Undo == "" && c.settings.Set.String("undo.snapshots") == "off" {
 		return
@@ -59,10 +59,12 @@ func (c *call) snapshotBefore() {
 
 // snapshotsItself reports whether the agent takes the snapshots, around each turn. In a rehearsal it has a home of its
 // own, which is removed with all that it keeps.
-func (c *call) snapshotsItself() bool { return c.driver.Describe().BuiltIn && c.args.Rehearse == nil }
+func (c *shimCall) snapshotsItself() bool {
+	return c.driver.Describe().BuiltIn && c.args.Rehearse == nil
+}
 
 // notCovered says what the snapshot does not have.
-func (c *call) notCovered() {
+func (c *shimCall) notCovered() {
 	s := c.snapshot
 	text := ""
 	if s.err != nil {
@@ -77,7 +79,7 @@ func (c *call) notCovered() {
 }
 
 // snapshotAfter takes the snapshot after the run, once. A signal ends that: the next run or undo then makes up for it.
-func (c *call) snapshotAfter(session string) {
+func (c *shimCall) snapshotAfter(session string) {
 	s := c.snapshot
 	if s == nil || s.ended {
 		return

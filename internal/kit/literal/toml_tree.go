@@ -13,8 +13,8 @@ const (
 	arrayOfHeaders               // made by [[header]]
 )
 
-// entry is one key of a table while the document is being put together.
-type entry struct {
+// tomlKey is one key of a table while the document is being put together.
+type tomlKey struct {
 	origin origin
 	key    keyPart
 	value  node     // of a plainValue
@@ -23,20 +23,20 @@ type entry struct {
 }
 
 type table struct {
-	order []*entry
-	index map[string]*entry
+	order []*tomlKey
+	index map[string]*tomlKey
 }
 
-func newTable() *table { return &table{index: map[string]*entry{}} }
+func newTable() *table { return &table{index: map[string]*tomlKey{}} }
 
-func (t *table) add(e *entry) *entry {
+func (t *table) add(e *tomlKey) *tomlKey {
 	t.order = append(t.order, e)
 	t.index[e.key.name] = e
 	return e
 }
 
 // inside returns the table that keys below the entry go to; nil when it holds a value.
-func (e *entry) inside() *table {
+func (e *tomlKey) inside() *table {
 	if e.origin == arrayOfHeaders {
 		return e.tables[len(e.tables)-1]
 	}
@@ -69,7 +69,7 @@ func (b *tomlTree) fail(key keyPart, format string, args ...any) *SyntaxError {
 	return &SyntaxError{Pos: b.locate.pos(key.start), Message: fmt.Sprintf(format, args...)}
 }
 
-func (b *tomlTree) twice(key keyPart, what string, first *entry) *SyntaxError {
+func (b *tomlTree) twice(key keyPart, what string, first *tomlKey) *SyntaxError {
 	return b.fail(key, "%s %q is given twice, first at %v", what, shorten(key.name),
 		newLocator(b.locate.data).pos(first.key.start))
 }
@@ -83,7 +83,7 @@ func (b *tomlTree) header(root *table, st statement) *table {
 	for _, key := range st.keys[:len(st.keys)-1] {
 		e := t.index[key.name]
 		if e == nil {
-			e = t.add(&entry{origin: impliedTable, key: key, table: newTable()})
+			e = t.add(&tomlKey{origin: impliedTable, key: key, table: newTable()})
 		}
 		if t = e.inside(); t == nil {
 			panic(b.fail(key, "%q is a value and not a table", shorten(key.name)))
@@ -95,7 +95,7 @@ func (b *tomlTree) header(root *table, st statement) *table {
 	}
 	switch {
 	case e == nil:
-		e = t.add(&entry{origin: headerTable, key: last, table: newTable()})
+		e = t.add(&tomlKey{origin: headerTable, key: last, table: newTable()})
 	case e.origin == impliedTable:
 		e.origin = headerTable
 	case e.origin == plainValue:
@@ -106,10 +106,10 @@ func (b *tomlTree) header(root *table, st statement) *table {
 	return e.table
 }
 
-func (b *tomlTree) arrayHeader(t *table, last keyPart, e *entry) *table {
+func (b *tomlTree) arrayHeader(t *table, last keyPart, e *tomlKey) *table {
 	switch {
 	case e == nil:
-		e = t.add(&entry{origin: arrayOfHeaders, key: last})
+		e = t.add(&tomlKey{origin: arrayOfHeaders, key: last})
 	case e.origin != arrayOfHeaders:
 		panic(b.twice(last, "key", e))
 	}
@@ -125,7 +125,7 @@ func (b *tomlTree) pair(t *table, p pair) {
 	for _, key := range p.keys[:len(p.keys)-1] {
 		e := t.index[key.name]
 		if e == nil {
-			e = t.add(&entry{origin: dottedTable, key: key, table: newTable()})
+			e = t.add(&tomlKey{origin: dottedTable, key: key, table: newTable()})
 		}
 		if e.origin != dottedTable {
 			panic(b.twice(key, "key", e))
@@ -135,7 +135,7 @@ func (b *tomlTree) pair(t *table, p pair) {
 	if e := t.index[last.name]; e != nil {
 		panic(b.twice(last, "key", e))
 	}
-	t.add(&entry{origin: plainValue, key: last, value: p.value})
+	t.add(&tomlKey{origin: plainValue, key: last, value: p.value})
 }
 
 func (b *tomlTree) tableValue(t *table) Value {
@@ -161,7 +161,7 @@ func (b *tomlTree) tableValue(t *table) Value {
 	return v
 }
 
-func (b *tomlTree) tablesValue(e *entry) Value {
+func (b *tomlTree) tablesValue(e *tomlKey) Value {
 	v := Value{Kind: Array, Pos: b.locate.pos(e.key.start), End: e.key.end}
 	for _, t := range e.tables {
 		item := b.tableValue(t)

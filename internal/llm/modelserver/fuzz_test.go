@@ -21,7 +21,7 @@ func fuzz(f *testing.F, w Wire, recordings ...string) {
 	f.Add([]byte(
 		`{"tools":[{"name":"Bash","function":{"name":"Bash"},"input_schema":{"properties":{"command":null}}}],"messages":[{"content":[{}]}],"input":[{}],"contents":[{"parts":[{}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := w.parse(data, place{wire: w, model: "m", stream: len(data)%2 == 0, array: len(data)%3 == 0})
+		r, err := w.parse(data, target{wire: w, model: "m", stream: len(data)%2 == 0, array: len(data)%3 == 0})
 		if err != nil {
 			return
 		}

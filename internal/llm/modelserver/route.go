@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// call is the operation of a path.
-type call int
+// operation is the operation of a path.
+type operation int
 
 const (
-	unknown call = iota
+	unknown operation = iota
 	generate
 	count
 	models
 )
 
-// place is the meaning of a path.
-type place struct {
+// target is the meaning of a path.
+type target struct {
 	wire   Wire
-	call   call
+	call   operation
 	model  string // Gemini names it in the path
 	stream bool   // so does it this
 	array  bool   // a stream without alt=sse
@@ -29,14 +29,14 @@ type place struct {
 
 // route parses the path. An unknown one still gets the wire that the client most likely speaks, so that its error can
 // be read.
-func route(q *http.Request) place {
+func route(q *http.Request) target {
 	path := strings.Split(strings.Trim(q.URL.Path, "/"), "/")
 	// Each client adds parts of its own to the base address, some of them twice. They mean nothing.
 	prefixes := []string{"", "v1", "v1beta", "v1alpha", "api", "openai", "anthropic"}
 	for len(path) > 0 && slices.Contains(prefixes, path[0]) {
 		path = path[1:]
 	}
-	p := place{wire: likely(q)}
+	p := target{wire: likely(q)}
 	rest := strings.Join(path, "/")
 	if name, ok := strings.CutPrefix(rest, "models"); ok && (name == "" || name[0] == '/') {
 		return p.models(q, strings.TrimPrefix(name, "/"))
@@ -57,7 +57,7 @@ func route(q *http.Request) place {
 	return p
 }
 
-func (p place) models(q *http.Request, name string) place {
+func (p target) models(q *http.Request, name string) target {
 	id, method, called := strings.Cut(name, ":")
 	if !called {
 		if q.Method == http.MethodGet {
@@ -94,7 +94,7 @@ func likely(q *http.Request) Wire {
 	return Responses
 }
 
-func (w Wire) parse(body []byte, where place) (*Request, error) {
+func (w Wire) parse(body []byte, where target) (*Request, error) {
 	switch w {
 	case Messages:
 		return parseMessages(body)
@@ -148,7 +148,7 @@ func modelNames(w Wire) []string {
 	}
 }
 
-func listModels(w http.ResponseWriter, where place) {
+func listModels(w http.ResponseWriter, where target) {
 	names := modelNames(where.wire)
 	if where.id != "" {
 		names = []string{where.id}
@@ -179,7 +179,7 @@ func listModels(w http.ResponseWriter, where place) {
 	}
 }
 
-func countTokens(w http.ResponseWriter, where place, size int) {
+func countTokens(w http.ResponseWriter, where target, size int) {
 	name := "input_tokens"
 	if where.wire == Gemini {
 		name = "totalTokens"

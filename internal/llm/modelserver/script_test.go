@@ -63,7 +63,7 @@ func recorded(t testing.TB, name string) []*Request {
 		if err := json.Unmarshal(line, &row); err != nil {
 			t.Fatal(err)
 		}
-		where := place{wire: Responses}
+		where := target{wire: Responses}
 		switch {
 		case strings.HasSuffix(row.Path, "/messages"):
 			where.wire = Messages

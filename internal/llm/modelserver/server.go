@@ -167,7 +167,7 @@ func (s *Server) ask(ctx context.Context, r *Request, a *answer) (err error) {
 }
 
 // guard refuses clients that must not use this server, and unknown paths.
-func (s *Server) guard(q *http.Request, where place) *Failure {
+func (s *Server) guard(q *http.Request, where target) *Failure {
 	host := q.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h

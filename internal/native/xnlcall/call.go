@@ -15,8 +15,8 @@ import (
 // tag is the name of the nodes that are calls.
 const tag = "tool_call"
 
-// call is one call that a model wrote.
-type call struct {
+// writtenCall is one writtenCall that a model wrote.
+type writtenCall struct {
 	id      string
 	lang    string
 	code    string // its text, as it was written
@@ -30,7 +30,7 @@ type call struct {
 const resend = ". Please resend a valid XNL tool_call with " + unquoteStart + "/" + unquoteEnd +
 	" and JavaScript code that parses."
 
-func (c *call) reject(why string) { c.problem = why }
+func (c *writtenCall) reject(why string) { c.problem = why }
 
 // reason returns why a text is not XNL, without the place, which the model cannot see.
 func reason(err error) string {
@@ -42,8 +42,8 @@ func reason(err error) string {
 }
 
 // call reads a node of a block.
-func (n names) call(node *xnl.Node) *call {
-	c := &call{id: node.Metadata.String("id"), lang: node.Metadata.String("lang"), code: node.Text}
+func (n names) call(node *xnl.Node) *writtenCall {
+	c := &writtenCall{id: node.Metadata.String("id"), lang: node.Metadata.String("lang"), code: node.Text}
 	switch {
 	case node.Tag != tag:
 		c.reject(fmt.Sprintf("a block has nodes %s and nothing else, but came <%s>%s", tag, node.Tag, resend))
@@ -65,7 +65,7 @@ func (n names) call(node *xnl.Node) *call {
 }
 
 // evaluate reads the text of a call.
-func (n names) evaluate(c *call) {
+func (n names) evaluate(c *writtenCall) {
 	parsed, err := literal.ParseCall([]byte(c.code))
 	var syntax *literal.SyntaxError
 	if errors.As(err, &syntax) {

@@ -27,22 +27,22 @@ type reader struct {
 	text     strings.Builder // the last segment, while it is open
 	fresh    strings.Builder // what a person has not got yet
 
-	state   place
+	state   position
 	pending string // may be the beginning of a marker
 	begun   bool   // something but blanks stands on this line
 
 	raw    strings.Builder // the block
 	stream xnl.Stream
-	calls  []*call // of the block
-	wrong  string  // why the block does not run
-	last   *call   // of the block that has just been closed
+	calls  []*writtenCall // of the block
+	wrong  string         // why the block does not run
+	last   *writtenCall   // of the block that has just been closed
 }
 
-// place is where the reader is.
-type place uint8
+// position is where the reader is.
+type position uint8
 
 const (
-	prose place = iota
+	prose position = iota
 	quote
 	block
 )
@@ -50,7 +50,7 @@ const (
 // segment is a part of the answer: a text, or a call.
 type segment struct {
 	text string
-	call *call
+	call *writtenCall
 }
 
 func newReader(n names) *reader { return &reader{names: n} }
@@ -257,12 +257,12 @@ func (r *reader) close() {
 		r.add(r.stream.End())
 	}
 	r.state, r.begun = prose, true
-	var carrier *call
+	var carrier *writtenCall
 	if r.wrong == "" {
 		carrier = r.accept()
 	}
 	if carrier == nil {
-		carrier = &call{}
+		carrier = &writtenCall{}
 		carrier.reject(r.wrong + resend)
 		if r.wrong == "" {
 			carrier.reject("the block has no call that was not there before" + resend)
@@ -274,7 +274,7 @@ func (r *reader) close() {
 
 // accept adds the calls of the block to the answer, and returns the first. One with the id of an earlier call takes its
 // place.
-func (r *reader) accept() (first *call) {
+func (r *reader) accept() (first *writtenCall) {
 	for _, c := range r.calls {
 		if had := r.called(c.id); had != nil {
 			c.raw = had.raw
@@ -289,7 +289,7 @@ func (r *reader) accept() (first *call) {
 	return first
 }
 
-func (r *reader) called(id string) *call {
+func (r *reader) called(id string) *writtenCall {
 	for _, s := range r.segments {
 		if s.call != nil && s.call.id == id && id != "" {
 			return s.call

@@ -34,7 +34,7 @@ func ours() []event.ToolSpec {
 }
 
 // calls returns the calls of a reader.
-func (r *reader) found() (calls []*call) {
+func (r *reader) found() (calls []*writtenCall) {
 	for _, s := range r.segments {
 		if s.call != nil {
 			calls = append(calls, s.call)

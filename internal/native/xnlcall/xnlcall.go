@@ -205,7 +205,7 @@ func quotedIn(messages []model.Message) func(code string) bool {
 }
 
 // block returns the call as the engine gets it.
-func (c *call) block() model.Block {
+func (c *writtenCall) block() model.Block {
 	b := model.Block{Kind: model.Call, ID: c.id, Name: c.name, Input: c.input, Wire: wire}
 	b.Opaque, _ = json.Marshal(origin{c.id, c.raw}) // two strings
 	if c.problem != "" {

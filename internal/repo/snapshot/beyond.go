@@ -59,7 +59,7 @@ func (w *walk) beyond() (all []Gap) {
 }
 
 // ignoredTop returns the topmost ignored directory that a file is in, or the file.
-func (x *Index) ignoredTop(name string, e *entry) string {
+func (x *Index) ignoredTop(name string, e *fileEntry) string {
 	for at := 0; e.about&ignored != 0; {
 		slash := strings.IndexByte(name[at:], '/')
 		if slash < 0 {

@@ -14,7 +14,7 @@ import (
 // be undone too. git apply checks the names of both.
 func (r reader) writeBinary(out *bufio.Writer, c *Change, before, after []byte) {
 	repository := r.repository(c)
-	name := func(e *entry, content []byte) string {
+	name := func(e *fileEntry, content []byte) string {
 		if e == nil {
 			return strings.Repeat("0", len(repository.BlobName(nil)))
 		}
@@ -31,7 +31,7 @@ func (r reader) writeBinary(out *bufio.Writer, c *Change, before, after []byte) 
 
 // repository returns the repository of a file; nil: none, or it cannot be read.
 func (r reader) repository(c *Change) *git.Repository {
-	for _, e := range []*entry{c.before, c.after} {
+	for _, e := range []*fileEntry{c.before, c.after} {
 		if e != nil && e.content != nil && e.content.repository != nil {
 			if opened, err := r.open(e.content.repository.dir); err == nil {
 				return opened

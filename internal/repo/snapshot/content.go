@@ -37,7 +37,7 @@ const waiting = 256
 
 // task is a file whose content is not known.
 type task struct {
-	entry   *entry
+	entry   *fileEntry
 	folder  *folder
 	known   *tracked        // by the repository; nil without one
 	listed  *listed         // what it says of the folder
@@ -122,14 +122,14 @@ func (x *Index) files() map[string]*folder {
 }
 
 // all returns the entries. A nil folder has none.
-func (f *folder) all() []entry {
+func (f *folder) all() []fileEntry {
 	if f == nil {
 		return nil
 	}
 	return f.entries
 }
 
-func (f *folder) find(name string) *entry {
+func (f *folder) find(name string) *fileEntry {
 	if f == nil {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (r *reading) classifyAll(f, old *folder, known *tracked) {
 		if e.about&stateOfGit == 0 {
 			t.known = known
 		}
-		var was *entry
+		var was *fileEntry
 		if len(before) > 0 && before[0].name == e.name {
 			was = &before[0]
 		}
@@ -167,7 +167,7 @@ func (r *reading) classifyAll(f, old *folder, known *tracked) {
 
 // mustRead gives a file the content that it is known to have, or reports that it has to be read. old is the file as it
 // was, or nil.
-func (r *reading) mustRead(t *task, old *entry) bool {
+func (r *reading) mustRead(t *task, old *fileEntry) bool {
 	e := t.entry
 	same := old != nil && old.Status == e.Status && old.about&recent == 0
 	asBefore := same && t.known.asBefore() && e.about&ignored <= old.about&ignored
@@ -217,7 +217,7 @@ func (s *spare) take() *content {
 }
 
 // matches reports whether the status is the one that git vouches for.
-func (t *task) matches(e *entry) bool {
+func (t *task) matches(e *fileEntry) bool {
 	g := t.tracked
 	return g.Blob != git.ID{} && g.Size == uint32(e.Size) && //nolint:gosec // as git records them
 		g.Modified.Is(git.TimeOf(e.Modified)) &&

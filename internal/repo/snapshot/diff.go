@@ -30,7 +30,7 @@ type Change struct {
 	Added   *int `json:"added"`
 	Removed *int `json:"removed"`
 
-	before, after *entry
+	before, after *fileEntry
 }
 
 // Changes are the differences between two indexes.
@@ -53,7 +53,7 @@ func Diff(before, after *Index) *Changes {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Reason, b.Reason))
 	})
 	found.Gaps = slices.Compact(found.Gaps)
-	each(before, after, func(path string, old, is *entry) {
+	each(before, after, func(path string, old, is *fileEntry) {
 		status := c.status(path, old, is)
 		switch {
 		case status == "":
@@ -103,9 +103,9 @@ func within(all map[string]bool, path string) bool {
 }
 
 // each calls do for every path of two indexes, with nil for the side that does not have it.
-func each(before, after *Index, do func(path string, old, is *entry)) {
+func each(before, after *Index, do func(path string, old, is *fileEntry)) {
 	byPath := func(a, b *folder) int { return strings.Compare(a.path, b.path) }
-	byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }
+	byName := func(a, b fileEntry) int { return strings.Compare(a.name, b.name) }
 	none := &folder{}
 	if before.top != nil && (after.top != nil || after.Len() == 0) {
 		do(before.top.name, before.top, after.top)
@@ -119,7 +119,7 @@ func each(before, after *Index, do func(path string, old, is *entry)) {
 		if b != nil {
 			is, path = *b, *b
 		}
-		pairs(old.entries, is.entries, byName, func(a, b *entry) {
+		pairs(old.entries, is.entries, byName, func(a, b *fileEntry) {
 			name := a
 			if name == nil {
 				name = b
@@ -153,7 +153,7 @@ func pairs[T any](a, b []T, compare func(a, b T) int, do func(a, b *T)) {
 }
 
 // status compares a file, and returns "" if there is nothing to tell.
-func (c comparison) status(path string, old, is *entry) Status {
+func (c comparison) status(path string, old, is *fileEntry) Status {
 	switch {
 	case old == nil && within(c.lostBefore, path), is == nil && within(c.lostAfter, path):
 		return ""
@@ -174,7 +174,7 @@ func (c comparison) status(path string, old, is *entry) Status {
 
 // oneSided is the status of a path that is not there on one side, or is something else. What is in a directory is told
 // by itself.
-func (c comparison) oneSided(path string, old, is *entry) Status {
+func (c comparison) oneSided(path string, old, is *fileEntry) Status {
 	was := old != nil && (!old.Mode.IsDir() || c.before.empty(path))
 	now := is != nil && (!is.Mode.IsDir() || c.after.empty(path))
 	switch {
@@ -188,7 +188,7 @@ func (c comparison) oneSided(path string, old, is *entry) Status {
 	return ""
 }
 
-func ofGit(e *entry, otherwise Status) Status {
+func ofGit(e *fileEntry, otherwise Status) Status {
 	if e.about&stateOfGit != 0 {
 		return Git
 	}
@@ -213,7 +213,7 @@ func (x *Index) folder(path string) *folder {
 }
 
 // same reports whether two regular files have the same content, as far as is known.
-func same(old, is *entry) bool {
+func same(old, is *fileEntry) bool {
 	if old.Size != is.Size {
 		return false
 	}
@@ -232,7 +232,7 @@ func same(old, is *entry) bool {
 // What they have of git stays: it is judged as a whole.
 func Trim(before, after *Index) (*Index, *Index) {
 	c, keep := compare(before, after), map[string]bool{}
-	each(before, after, func(path string, old, is *entry) {
+	each(before, after, func(path string, old, is *fileEntry) {
 		if old == nil || is == nil || old.about&stateOfGit != 0 || c.status(path, old, is) != "" {
 			keep[path] = true
 		}

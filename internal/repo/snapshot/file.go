@@ -13,7 +13,7 @@ import (
 
 // File is what an index knows of one path.
 type File struct {
-	entry
+	fileEntry
 }
 
 // Target is where a link leads.
@@ -74,7 +74,7 @@ func SameFile(a, b *File) bool {
 	case a.Mode != b.Mode:
 		return false
 	}
-	return !a.Mode.IsRegular() || same(&a.entry, &b.entry)
+	return !a.Mode.IsRegular() || same(&a.fileEntry, &b.fileEntry)
 }
 
 // Same reports whether two indexes certainly say the same of the same files: it looks at nothing but their status.
@@ -111,7 +111,7 @@ func Same(a, b *Index) (certain bool, vague int) {
 // what Diff lists, and also directories, ignored files and the state of git. What is not known is left out.
 func Each(before, after *Index, do func(path string, old, is *File)) {
 	c := compare(before, after)
-	each(before, after, func(path string, old, is *entry) {
+	each(before, after, func(path string, old, is *fileEntry) {
 		unknown := old == nil && within(c.lostBefore, path) || is == nil && within(c.lostAfter, path)
 		if !unknown && (old == nil || is == nil || c.status(path, old, is) != "") {
 			do(path, fileOf(old), fileOf(is))
@@ -125,14 +125,14 @@ func EachHidden(before, after *Index, do func(path string, old *File)) {
 	if len(lost) == 0 {
 		return
 	}
-	each(before, after, func(path string, old, is *entry) {
+	each(before, after, func(path string, old, is *fileEntry) {
 		if is == nil && within(lost, path) {
 			do(path, fileOf(old))
 		}
 	})
 }
 
-func fileOf(e *entry) *File {
+func fileOf(e *fileEntry) *File {
 	if e == nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 
 // TestLargeFilesAreNotRead: neither to show their lines, nor for their rules.
 func TestLargeFilesAreNotRead(t *testing.T) {
-	large := &entry{Status: workspace.Status{Mode: 0o600, Size: readLimit + 1}, content: &content{}}
+	large := &fileEntry{Status: workspace.Status{Mode: 0o600, Size: readLimit + 1}, content: &content{}}
 	if _, ok := (&reader{}).content(large); ok {
 		t.Error("a file of more than 64 MiB is compared")
 	}

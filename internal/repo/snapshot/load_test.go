@@ -67,21 +67,21 @@ func TestEncode(t *testing.T) {
 		}
 	}
 	x := &Index{Root: "/r", Taken: time.Unix(7, 1), folders: []*folder{
-		{path: "", complete: true, entries: []entry{
+		{path: "", complete: true, entries: []fileEntry{
 			{name: "a", Status: status(0)},
 			{name: "b", Status: status(1), content: &content{blob: long, repository: r, inGit: true}},
 			{name: "c", Status: status(math.MaxInt64), content: &content{blob: short, repository: r, inGit: true}},
 			{name: "d", Status: status(math.MinInt64), about: ignored, content: &content{sum: [32]byte{1}, kept: true}},
 		}},
-		{path: "e", entries: []entry{
+		{path: "e", entries: []fileEntry{
 			{name: "f", Status: workspace.Status{Mode: fs.ModeSymlink, Inode: math.MaxUint64}, target: "a"},
 		}},
-	}, top: &entry{name: ".", Status: status(9)}}
+	}, top: &fileEntry{name: ".", Status: status(9)}}
 	again, err := Parse(x.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := cmp.AllowUnexported(Index{}, folder{}, entry{}, content{}, repository{})
+	inside := cmp.AllowUnexported(Index{}, folder{}, fileEntry{}, content{}, repository{})
 	if diff := cmp.Diff(x, again, inside); diff != "" {
 		t.Error(diff)
 	}

@@ -46,7 +46,7 @@ func (c *Changes) Keep(ctx context.Context, store *Store) error {
 	defer r.Close()
 	defer store.Close()
 	for _, change := range c.Files {
-		for _, e := range []*entry{change.before, change.after} {
+		for _, e := range []*fileEntry{change.before, change.after} {
 			if err := ended(ctx); err != nil {
 				return err
 			}
@@ -121,7 +121,7 @@ func (r reader) both(c *Change) (before, after []byte, ok bool) {
 	return before, after, ok
 }
 
-func (r reader) content(e *entry) (data []byte, ok bool) {
+func (r reader) content(e *fileEntry) (data []byte, ok bool) {
 	switch {
 	case e == nil, e.Mode.IsDir():
 		return nil, true
@@ -183,7 +183,7 @@ func (r reader) write(out *bufio.Writer, c *Change) {
 }
 
 // gitMode returns the mode as git records it, and "" for what it does not record.
-func gitMode(e *entry) string {
+func gitMode(e *fileEntry) string {
 	switch {
 	case e == nil:
 	case isLink(e.Mode):

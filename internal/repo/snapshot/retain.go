@@ -18,7 +18,7 @@ func (s *Store) Retain(keep func(sum [sha256.Size]byte) bool) error {
 	if err := s.look(); err != nil {
 		return err
 	}
-	wanted, dropped := map[string][]record{}, map[string]bool{}
+	wanted, dropped := map[string][]contentAt{}, map[string]bool{}
 	for sum, r := range s.held {
 		if keep(sum) {
 			wanted[r.pack] = append(wanted[r.pack], r)
@@ -39,7 +39,7 @@ func (s *Store) Retain(keep func(sum [sha256.Size]byte) bool) error {
 }
 
 // rewrite copies some records of a pack to a new one.
-func (s *Store) rewrite(pack string, wanted []record) error {
+func (s *Store) rewrite(pack string, wanted []contentAt) error {
 	if len(wanted) == 0 {
 		return nil
 	}

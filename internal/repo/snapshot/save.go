@@ -69,8 +69,8 @@ func (x *Index) parts() [][]byte {
 
 // before is what the first entry of a folder is compared with. Neighbours are like each other, so an entry says how it
 // differs from the one before.
-func (x *Index) before() *entry {
-	return &entry{Status: workspace.Status{Modified: x.Taken.UnixNano()}}
+func (x *Index) before() *fileEntry {
+	return &fileEntry{Status: workspace.Status{Modified: x.Taken.UnixNano()}}
 }
 
 // encodeFolders returns the text of all folders in parts, which are made at the same time.
@@ -156,7 +156,7 @@ func (e *encoder) bool(b bool) {
 	e.number(n)
 }
 
-func (e *encoder) entry(is, before *entry, repos map[*repository]int) {
+func (e *encoder) entry(is, before *fileEntry, repos map[*repository]int) {
 	e.string(is.name)
 	e.number(uint64(is.Mode))
 	e.signed(is.Size)
@@ -240,13 +240,13 @@ func parse(body []byte) (*Index, error) {
 		f := &folder{path: d.string()}
 		n := d.count()
 		f.complete = d.number() != 0
-		f.entries = make([]entry, 0, min(n, len(d.rest)/smallestEntry))
+		f.entries = make([]fileEntry, 0, min(n, len(d.rest)/smallestEntry))
 		before := x.before()
 		for range n {
 			f.entries = append(f.entries, d.entry(before, repos))
 			before = &f.entries[len(f.entries)-1]
 		}
-		if !slices.IsSortedFunc(f.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) }) {
+		if !slices.IsSortedFunc(f.entries, func(a, b fileEntry) int { return strings.Compare(a.name, b.name) }) {
 			d.broken = true
 		}
 		x.folders = append(x.folders, f)
@@ -318,8 +318,8 @@ func (d *decoder) string() string {
 	return d.names[at : at+len(d.bytes(n))]
 }
 
-func (d *decoder) entry(before *entry, repos []*repository) entry {
-	is := entry{name: d.string(), Status: workspace.Status{Mode: fs.FileMode(d.number()), Size: d.signed()}}
+func (d *decoder) entry(before *fileEntry, repos []*repository) fileEntry {
+	is := fileEntry{name: d.string(), Status: workspace.Status{Mode: fs.FileMode(d.number()), Size: d.signed()}}
 	is.Modified = before.Modified - d.signed()
 	is.Changed = is.Modified - d.signed()
 	is.Inode = before.Inode + uint64(d.signed())   //nolint:gosec // it wraps, as it did

@@ -108,7 +108,7 @@ type Index struct {
 
 	folders []*folder // sorted by path
 	// top is the root itself, whose path is "."; nil: it is a .git, or not there.
-	top *entry
+	top *fileEntry
 }
 
 // Gap is something that an index does not have.
@@ -131,15 +131,15 @@ func (x *Index) Len() int {
 
 // folder is a directory of an index.
 type folder struct {
-	path       string  // "" for the root
-	entries    []entry // sorted by name
+	path       string      // "" for the root
+	entries    []fileEntry // sorted by name
 	repository *repository
 	complete   bool // it had no other names
 	ofGit      bool // it is a part of the state of git; known only of an index that was just taken
 }
 
-// entry is a file in a folder.
-type entry struct {
+// fileEntry is a file in a folder.
+type fileEntry struct {
 	name string
 	workspace.Status
 	target  string // of a link
@@ -228,7 +228,7 @@ func Take(ctx context.Context, root string, o Options) (*Index, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.index.top = &entry{name: ".", Status: workspace.StatusOf(info)}
+		w.index.top = &fileEntry{name: ".", Status: workspace.StatusOf(info)}
 	}
 	if err := w.readContents(ctx); err != nil {
 		return nil, err

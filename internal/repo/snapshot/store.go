@@ -30,13 +30,13 @@ type Store struct {
 	parts sync.Pool
 
 	mu   sync.Mutex
-	held map[[sha256.Size]byte]record // nil: the packs were not looked at
-	pack *os.File                     // ours; nil: none is open
-	end  int64                        // of pack
+	held map[[sha256.Size]byte]contentAt // nil: the packs were not looked at
+	pack *os.File                        // ours; nil: none is open
+	end  int64                           // of pack
 }
 
-// record is where a content is.
-type record struct {
+// contentAt is where a content is.
+type contentAt struct {
 	pack   string
 	at     int64
 	size   int64 // in the pack
@@ -69,7 +69,7 @@ func (s *Store) look() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	s.held = map[[sha256.Size]byte]record{}
+	s.held = map[[sha256.Size]byte]contentAt{}
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), packSuffix) {
 			continue
@@ -97,7 +97,7 @@ func (s *Store) lookAt(path string) error {
 		if _, err := f.ReadAt(header[:], at); err != nil {
 			return err
 		}
-		r := record{
+		r := contentAt{
 			pack: path, at: at + headerSize, size: int64(binary.BigEndian.Uint32(header[sha256.Size:])),
 			packed: header[headerSize-1],
 		}
@@ -151,7 +151,9 @@ func (s *Store) put(sum [sha256.Size]byte, data []byte) (added bool, err error) 
 		}
 		at += int64(p.out.Len())
 	}
-	s.held[sum] = record{s.pack.Name(), s.end + headerSize, at - s.end - headerSize, parts[0].out.Bytes()[headerSize-1]}
+	s.held[sum] = contentAt{
+		s.pack.Name(), s.end + headerSize, at - s.end - headerSize, parts[0].out.Bytes()[headerSize-1],
+	}
 	s.end = at
 	return true, nil
 }
@@ -239,7 +241,7 @@ func (s *Store) settle() {
 }
 
 // where returns where a content is. Another process may have kept it since the packs were looked at.
-func (s *Store) where(sum [sha256.Size]byte) (r record, there bool, err error) {
+func (s *Store) where(sum [sha256.Size]byte) (r contentAt, there bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range 2 {

@@ -22,8 +22,8 @@ func (x *Index) Union(other *Index) *Index {
 		default:
 			one := **a
 			one.entries, one.complete = nil, false
-			byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }
-			pairs((*a).entries, (*b).entries, byName, func(a, b *entry) {
+			byName := func(a, b fileEntry) int { return strings.Compare(a.name, b.name) }
+			pairs((*a).entries, (*b).entries, byName, func(a, b *fileEntry) {
 				if b != nil {
 					a = b
 				}

@@ -26,8 +26,8 @@ const (
 	coarseTick = 2 * time.Second
 )
 
-// place is what a directory inherits.
-type place struct {
+// inherited is what a directory inherits.
+type inherited struct {
 	scope      *ignore.Scope
 	repository *repository
 	about      about
@@ -55,7 +55,7 @@ func (w *walk) run(ctx context.Context) error {
 		return fault.New(fault.PermissionDenied, "%s cannot be read", w.index.Root)
 	}
 	for _, f := range w.index.folders {
-		byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }
+		byName := func(a, b fileEntry) int { return strings.Compare(a.name, b.name) }
 		if !f.complete && !slices.IsSortedFunc(f.entries, byName) { // it was read in several parts
 			slices.SortFunc(f.entries, byName)
 		}
@@ -72,8 +72,8 @@ func (w *walk) miss(path string, err error) {
 
 // fromAbove reads the rules above the root, and finds the repository that the root is a part of. Rules that exclude
 // the root itself do not apply: somebody chose to work there.
-func (w *walk) fromAbove() *place {
-	p := &place{}
+func (w *walk) fromAbove() *inherited {
+	p := &inherited{}
 	if w.options.GitDir {
 		p.about = stateOfGit
 	}
@@ -126,7 +126,7 @@ type drawer interface {
 
 // rules reads the rules in a directory, and notes what its attributes mean for the repository. The root is treated as a
 // repository even without one: its .gitignore is meant so.
-func (w *walk) rules(d drawer, p *place) ignore.Files {
+func (w *walk) rules(d drawer, p *inherited) ignore.Files {
 	read := func(name string, there bool) []byte {
 		if !there && !d.Has(name) {
 			return nil
@@ -160,7 +160,7 @@ func (w *walk) rules(d drawer, p *place) ignore.Files {
 
 // enter records a directory, or some of a large one.
 func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
-	p := f.State.(*place)
+	p := f.State.(*inherited)
 	if f.First() {
 		p = w.begin(f, p)
 		f.State = p
@@ -182,7 +182,7 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 			w.miss(f.Join(e.Name), err)
 			continue
 		}
-		is := entry{name: e.Name, Status: status, about: p.about, linked: links > 1 && status.Mode.IsRegular()}
+		is := fileEntry{name: e.Name, Status: status, about: p.about, linked: links > 1 && status.Mode.IsRegular()}
 		if is.linked {
 			w.note(status, links)
 		}
@@ -213,7 +213,7 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 			if is.about&stateOfGit != 0 && !w.isState(f, e.Name, p.about) {
 				continue
 			}
-			f.Descend(e.Name, &place{
+			f.Descend(e.Name, &inherited{
 				scope: p.scope, repository: p.repository, about: is.about &^ recent, old: p.old, device: status.Device,
 				asBefore: len(before) > 0 && before[0].name == e.Name && before[0].Status == status &&
 					before[0].about&recent == 0,
@@ -243,8 +243,8 @@ func (w *walk) isState(f *workspace.Folder, name string, parent about) bool {
 }
 
 // begin makes the folder of a directory, with the rules that apply there.
-func (w *walk) begin(f *workspace.Folder, p *place) *place {
-	p = &place{scope: p.scope, repository: p.repository, about: p.about, old: w.before(f, p)}
+func (w *walk) begin(f *workspace.Folder, p *inherited) *inherited {
+	p = &inherited{scope: p.scope, repository: p.repository, about: p.about, old: w.before(f, p)}
 	if p.about&(ignored|stateOfGit) == 0 {
 		if f.Has(".git") {
 			p.repository = w.repository(filepath.Join(w.index.Root, filepath.FromSlash(f.Path)), f.Path)
@@ -266,7 +266,7 @@ func (w *walk) begin(f *workspace.Folder, p *place) *place {
 }
 
 // before returns the directory in Since, if the rules there and above are as they were. p is what it inherits.
-func (w *walk) before(f *workspace.Folder, p *place) *folder {
+func (w *walk) before(f *workspace.Folder, p *inherited) *folder {
 	old := w.since[f.Path]
 	switch {
 	case old == nil:
@@ -310,7 +310,7 @@ func (w *walk) isRecent(changed int64) bool {
 
 // known returns the names of a directory whose status is the one in Since: they have not changed.
 func (w *walk) known(f *workspace.Folder) []workspace.Entry {
-	p := f.State.(*place)
+	p := f.State.(*inherited)
 	old := w.since[f.Path]
 	if !p.asBefore || old == nil || !old.complete || !w.keepsTime(f, p.device) {
 		return nil

@@ -39,8 +39,8 @@ func (p *plan) keepsStateOf(path string) bool {
 	})
 }
 
-// options say what may be restored.
-type options struct {
+// restoreOptions say what may be restored.
+type restoreOptions struct {
 	gitDir  bool // the root is itself a directory .git
 	takeOld bool // also what was changed after the turn
 	takeAll bool // also what the turn has perhaps not changed
@@ -65,14 +65,14 @@ type options struct {
 type comparison struct {
 	before, after, now *snapshot.Index
 	contents           *snapshot.Contents
-	options
+	restoreOptions
 	*plan
 	others map[string][]*elsewhere // by directory .git, once they are known
 	unread func(path string) bool  // now
 }
 
 // compare makes the plan for a root. before and after are the snapshots of the turn; now is the present one.
-func compare(before, after, now *snapshot.Index, o options, contents *snapshot.Contents) *plan {
+func compare(before, after, now *snapshot.Index, o restoreOptions, contents *snapshot.Contents) *plan {
 	p := &plan{root: now.Root, keptPaths: map[string]bool{}}
 	c := &comparison{before, after, now, contents, o, p, map[string][]*elsewhere{}, now.Unread()}
 	states := map[string][]action{}

@@ -188,11 +188,11 @@ type found struct {
 // rehearse says what Undo would do. It writes nothing.
 func (p *place) rehearse(ctx context.Context, q Request, f found) (out Outcome, err error) {
 	out.Turn = f.turn
-	o := options{
+	o := restoreOptions{
 		takeOld: q.TakeOld, takeAll: q.TakeAll, overwrite: q.Overwrite, dryRun: true,
 		limit: cmp.Or(p.store.FileLimit, fileLimit),
 	}
-	is := now{options: o}
+	is := now{restoreOptions: o}
 	if f.journal != nil {
 		is = f.journal.now(nil)
 		out.Resumed, is.dryRun, is.limit, is.resumed = true, o.dryRun, o.limit, true
@@ -254,7 +254,7 @@ func (p *place) settle(ctx context.Context) {
 
 // now is what is there when a restore begins.
 type now struct {
-	options
+	restoreOptions
 	indexes []*snapshot.Index
 	starts  []*snapshot.Index // when the restore began whose process has died
 }
@@ -360,7 +360,7 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 			out.Kept = append(out.Kept, Kept{Path: root, Reason: "the repository is not there any more"})
 			continue
 		}
-		o := is.options
+		o := is.restoreOptions
 		o.workspace = out.Turn.Roots[0]
 		o.doubt = func(path string) (why string, foreign bool) {
 			if err != nil {

@@ -47,7 +47,10 @@ func (p *place) interrupted() (j journal, there bool, err error) {
 
 // now returns the options of the request, with the indexes with which the restore begins.
 func (j journal) now(indexes []*snapshot.Index) now {
-	return now{options: options{takeOld: j.TakeOld, takeAll: j.TakeAll, overwrite: j.Overwrite}, indexes: indexes}
+	return now{
+		restoreOptions: restoreOptions{takeOld: j.TakeOld, takeAll: j.TakeAll, overwrite: j.Overwrite},
+		indexes:        indexes,
+	}
 }
 
 // resume completes a restore whose process has died.

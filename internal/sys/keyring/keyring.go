@@ -58,14 +58,14 @@ type system interface {
 	remove(ctx context.Context, name string) error
 }
 
-type entry struct {
+type storedKey struct {
 	Entry
 	Key string `json:"key,omitempty"` // in the place File
 }
 
 type content struct {
-	Version int     `json:"version"`
-	Keys    []entry `json:"keys"`
+	Version int         `json:"version"`
+	Keys    []storedKey `json:"keys"`
 }
 
 // Open returns the store of a user's configuration directory, which may be empty: then nothing is kept. by finds and
@@ -101,8 +101,8 @@ func (s Store) Has(name string) bool {
 	return err == nil && find(all, name) >= 0
 }
 
-func find(all []entry, name string) int {
-	return slices.IndexFunc(all, func(e entry) bool { return e.Name == name })
+func find(all []storedKey, name string) int {
+	return slices.IndexFunc(all, func(e storedKey) bool { return e.Name == name })
 }
 
 // Get returns the key of a name, and where it is, for people. It returns "" if there is none.
@@ -130,9 +130,9 @@ func (s Store) Get(name string) (key, from string, err error) {
 // Set stores a key, in place of one of that name. why says why it is not in the system's keyring; was is the Place of
 // the replaced key, or empty.
 func (s Store) Set(ctx context.Context, name, key string) (place Place, why string, was Place, err error) {
-	err = s.change(ctx, func(all []entry) ([]entry, error) {
+	err = s.change(ctx, func(all []storedKey) ([]storedKey, error) {
 		place, why = s.keep(ctx, name, key)
-		e := entry{Entry: Entry{Name: name, Place: place, Stored: time.Now().UTC().Truncate(time.Second)}}
+		e := storedKey{Entry: Entry{Name: name, Place: place, Stored: time.Now().UTC().Truncate(time.Second)}}
 		if place == File {
 			e.Key = key
 		}
@@ -170,7 +170,7 @@ func (s Store) Remove(ctx context.Context, name string) (from Place, err error) 
 		_, err := s.read()
 		return "", err
 	}
-	err = s.change(ctx, func(all []entry) ([]entry, error) {
+	err = s.change(ctx, func(all []storedKey) ([]storedKey, error) {
 		i := find(all, name)
 		if i < 0 {
 			return all, nil
@@ -192,7 +192,7 @@ func (s Store) Remove(ctx context.Context, name string) (from Place, err error) 
 }
 
 // change reads the file under its lock, and writes it.
-func (s Store) change(ctx context.Context, edit func([]entry) ([]entry, error)) error {
+func (s Store) change(ctx context.Context, edit func([]storedKey) ([]storedKey, error)) error {
 	if s.file == "" {
 		return fault.New(fault.NoHome, "there is no place for keys: no home directory is known").FixBy("Set HOME.", "")
 	}
@@ -219,7 +219,7 @@ func (s Store) change(ctx context.Context, edit func([]entry) ([]entry, error)) 
 }
 
 // read returns the entries. The words of a failure never hold what the file says.
-func (s Store) read() ([]entry, error) {
+func (s Store) read() ([]storedKey, error) {
 	if s.file == "" {
 		return nil, nil
 	}

@@ -13,13 +13,13 @@ import (
 func TestLongRegister(t *testing.T) {
 	var data bytes.Buffer
 	out := json.NewEncoder(&data)
-	write := func(e entry) {
+	write := func(e registerLine) {
 		if err := out.Encode(e); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range 7000 {
-		one := entry{PID: i + 2, Argv0: "sh", Identity: "boot 1"}
+		one := registerLine{PID: i + 2, Argv0: "sh", Identity: "boot 1"}
 		write(one)
 		one.Ended = true
 		write(one)
@@ -27,8 +27,8 @@ func TestLongRegister(t *testing.T) {
 	if data.Len() < 1<<20 {
 		t.Fatalf("%d bytes are few", data.Len())
 	}
-	write(entry{PID: 70_000, Argv0: strings.Repeat("x", longestEntry)})
-	write(entry{PID: 70_001, Argv0: "sleep"})
+	write(registerLine{PID: 70_000, Argv0: strings.Repeat("x", longestEntry)})
+	write(registerLine{PID: 70_001, Argv0: "sleep"})
 	path := filepath.Join(t.TempDir(), "register")
 	if err := os.WriteFile(path, data.Bytes(), 0o600); err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func Orphans(dir string) ([]Orphan, error) {
 }
 
 // left returns the processes of an entry that still run.
-func (e entry) left() []int {
+func (e registerLine) left() []int {
 	var pids []int
 	if e.alive() {
 		pids = append(pids, e.PID)
@@ -77,7 +77,7 @@ func (o Orphan) End() error {
 
 // killOrphan kills the child of an entry. On Linux the second check makes sure that the handle is for that very
 // process.
-func killOrphan(e entry) {
+func killOrphan(e registerLine) {
 	p, err := os.FindProcess(e.PID)
 	if err != nil {
 		return

@@ -38,11 +38,11 @@ type Registered struct {
 	Argv0   string    //
 	Started time.Time //
 	Alive   bool      // it runs; another process with its number does not count
-	entry   entry
+	entry   registerLine
 }
 
-// entry is one line of a register. A child that has ended has a second line, with Ended.
-type entry struct {
+// registerLine is one line of a register. A child that has ended has a second line, with Ended.
+type registerLine struct {
 	PID      int       `json:"pid"`
 	Argv0    string    `json:"argv0"`
 	Started  time.Time `json:"started"`
@@ -81,7 +81,7 @@ func Registers(dir string) ([]Registered, error) {
 }
 
 // alive reports whether the very process of the entry runs.
-func (e entry) alive() bool { return e.PID != os.Getpid() && is(e.PID, e.Identity) }
+func (e registerLine) alive() bool { return e.PID != os.Getpid() && is(e.PID, e.Identity) }
 
 // is reports whether the process with this number is the one with that identity.
 func is(pid int, id string) bool {
@@ -95,7 +95,7 @@ func is(pid int, id string) bool {
 // registration is the entry of one child in a register. A nil registration does nothing.
 type registration struct {
 	of    *Register
-	child entry
+	child registerLine
 }
 
 // reserve fails if a child could not be listed, before it is started.
@@ -119,7 +119,7 @@ func (s *registration) take(c *Child) error {
 	}
 	id, _ := identity(c.pid) // empty: it has exited already
 	ours, _ := identity(os.Getpid())
-	s.child = entry{
+	s.child = registerLine{
 		PID: c.pid, Argv0: c.plan.Argv[0], Started: time.Now().UTC(), Identity: id, Mark: c.mark,
 		Owner: os.Getpid(), OwnerIs: ours, Space: numberSpace("self"), Note: c.plan.Note,
 		Leaves: c.plan.Leaves,
@@ -183,7 +183,7 @@ func RemoveEmpty(paths []string) {
 }
 
 // write adds a line. The lock is held. nil only checks that the file can be written.
-func (r *Register) write(e *entry) error {
+func (r *Register) write(e *registerLine) error {
 	f, err := os.OpenFile(r.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err == nil && e != nil {
 		line, _ := json.Marshal(e)
@@ -204,19 +204,19 @@ func (r *Register) write(e *entry) error {
 
 // readEntries returns the entries that have not ended. It ignores lines that are not entries, such as a truncated last
 // line.
-func readEntries(path string) []entry {
+func readEntries(path string) []registerLine {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	var entries []entry
+	var entries []registerLine
 	for in := lines.NewReader(f, longestEntry); in.Next(); {
-		var e entry
+		var e registerLine
 		if json.Unmarshal(in.Text, &e) != nil || e.PID == 0 {
 			continue
 		}
-		same := func(o entry) bool { return o.PID == e.PID && o.Started.Equal(e.Started) }
+		same := func(o registerLine) bool { return o.PID == e.PID && o.Started.Equal(e.Started) }
 		entries = slices.DeleteFunc(entries, same)
 		if !e.Ended {
 			entries = append(entries, e)

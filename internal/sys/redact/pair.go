@@ -44,11 +44,11 @@ func pair(s string, low, i int) (span, bool) {
 	if !header && !Name(name) && !(inQuery && secretParameter(name)) {
 		return span{}, false
 	}
-	return value(s, i, start, place{quoted: quoted, q: q, spaced: spaced, header: header, inQuery: inQuery})
+	return value(s, i, start, nameContext{quoted: quoted, q: q, spaced: spaced, header: header, inQuery: inQuery})
 }
 
-// place is what is known of a name before its value is read.
-type place struct {
+// nameContext is what is known of a name before its value is read.
+type nameContext struct {
 	quoted  bool
 	q       quote
 	spaced  bool // there is space before the sign
@@ -57,7 +57,7 @@ type place struct {
 }
 
 // value finds the value after the sign at i.
-func value(s string, i, nameStart int, p place) (span, bool) {
+func value(s string, i, nameStart int, p nameContext) (span, bool) {
 	k := i + 1
 	for k < len(s) && (s[k] == ' ' || s[k] == '\t') {
 		k++

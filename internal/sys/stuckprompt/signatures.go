@@ -10,18 +10,18 @@ import (
 type signature struct {
 	id    string
 	kind  Kind
-	where place
+	where matchPlace
 	sure  certainty
 	match *regexp.Regexp
 }
 
-// place is what a signature is compared with.
-type place int
+// matchPlace is what a signature is compared with.
+type matchPlace int
 
 const (
-	onLine   place = iota // the last line, which has no end
-	onMenu                // the question and the choices of the menu that ends the screen
-	onNotice              // the last lines, which may have an end: the program says by itself that it waits
+	onLine   matchPlace = iota // the last line, which has no end
+	onMenu                     // the question and the choices of the menu that ends the screen
+	onNotice                   // the last lines, which may have an end: the program says by itself that it waits
 )
 
 type certainty int

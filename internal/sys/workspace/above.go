@@ -9,7 +9,7 @@ import (
 type Above struct {
 	Path string // absolute
 
-	place  place
+	place  openDir
 	opened bool
 }
 
@@ -43,7 +43,7 @@ func (d *Dir) Above(name string, visit func(*Above)) (full string) {
 	}
 	p, err := startAt(d, ".")
 	for part := range strings.SplitSeq(rel, "/") {
-		var next place
+		var next openDir
 		failed := err
 		if err == nil {
 			next, failed = p.enter(part)
@@ -57,7 +57,7 @@ func (d *Dir) Above(name string, visit func(*Above)) (full string) {
 	return full
 }
 
-func visitParent(path string, p place, err error, visit func(*Above)) {
+func visitParent(path string, p openDir, err error, visit func(*Above)) {
 	visit(&Above{Path: path, place: p, opened: err == nil})
 	if err == nil {
 		p.close()

@@ -31,12 +31,12 @@ func (f *Folder) Status(name string) (s Status, err error) {
 
 // StatusAndLinks returns the status, and the number of the file's names.
 func (f *Folder) StatusAndLinks(name string) (s Status, links uint64, err error) {
-	err = f.with(func(p place) error { s, links, err = p.status(name); return err })
+	err = f.with(func(p openDir) error { s, links, err = p.status(name); return err })
 	return s, links, err
 }
 
 // Target returns the target of a link in the directory, as it is written.
 func (f *Folder) Target(name string) (target string, err error) {
-	err = f.with(func(p place) error { target, err = p.target(name); return err })
+	err = f.with(func(p openDir) error { target, err = p.target(name); return err })
 	return target, err
 }

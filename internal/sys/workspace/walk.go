@@ -65,7 +65,7 @@ type Folder struct {
 	batches  int
 	entries  []Entry // for Enter
 	whole    bool    // entries has all entries
-	place    place
+	place    openDir
 	holders  atomic.Int32 // number of items that need the open directory
 	descends []item
 	files    []string
@@ -109,7 +109,7 @@ func (f *Folder) Whole() bool { return f.whole }
 // KeepsTime reports whether the file system is known to change the status of a directory whenever a name in it appears,
 // disappears or is replaced.
 func (f *Folder) KeepsTime() (keeps bool) {
-	_ = f.with(func(p place) error { keeps = p.keepsTime(); return nil })
+	_ = f.with(func(p openDir) error { keeps = p.keepsTime(); return nil })
 	return keeps
 }
 
@@ -119,29 +119,29 @@ func (f *Folder) Has(name string) bool {
 		return slices.ContainsFunc(f.entries, func(e Entry) bool { return e.Name == name })
 	}
 	var found bool
-	_ = f.with(func(p place) error { found = p.has(name); return nil })
+	_ = f.with(func(p openDir) error { found = p.has(name); return nil })
 	return found
 }
 
 // Open opens a regular file in the directory, not through a link.
 func (f *Folder) Open(name string) (file io.ReadCloser, err error) {
-	err = f.with(func(p place) error { file, err = p.file(name); return err })
+	err = f.with(func(p openDir) error { file, err = p.file(name); return err })
 	return file, err
 }
 
 // ReadFile reads a regular file of up to limit bytes in or below the directory. No element of its name may be a link.
 func (f *Folder) ReadFile(name string, limit int64) (data []byte, err error) {
-	err = f.with(func(p place) error { data, err = p.readFile(name, limit); return err })
+	err = f.with(func(p openDir) error { data, err = p.readFile(name, limit); return err })
 	return data, err
 }
 
 // readFile reads a regular file, not through a link.
-func (p place) readFile(name string, limit int64) (data []byte, err error) {
+func (p openDir) readFile(name string, limit int64) (data []byte, err error) {
 	dir, base := "", name
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		dir, base = name[:i], name[i+1:]
 	}
-	err = p.down(dir, func(p place) error {
+	err = p.down(dir, func(p openDir) error {
 		file, err := p.file(base)
 		if err != nil {
 			return err
@@ -158,12 +158,12 @@ func (p place) readFile(name string, limit int64) (data []byte, err error) {
 
 // Modified returns when a regular file was last written. ok is false for anything else.
 func (f *Folder) Modified(name string) (at time.Time, ok bool) {
-	_ = f.with(func(p place) error { at, ok = p.modified(name); return nil })
+	_ = f.with(func(p openDir) error { at, ok = p.modified(name); return nil })
 	return at, ok
 }
 
 // down opens the directory path, one name after the other, and calls do with it.
-func (p place) down(path string, do func(place) error) error {
+func (p openDir) down(path string, do func(openDir) error) error {
 	at := p
 	for path != "" {
 		var name string
@@ -184,7 +184,7 @@ func (p place) down(path string, do func(place) error) error {
 }
 
 // with calls do with the open directory. It reopens the directory if necessary.
-func (f *Folder) with(do func(place) error) error {
+func (f *Folder) with(do func(openDir) error) error {
 	if f.opened {
 		return do(f.place)
 	}
@@ -195,7 +195,7 @@ func (f *Folder) with(do func(place) error) error {
 type surveyRun struct {
 	Survey
 	ctx     context.Context
-	start   place
+	start   openDir
 	dir     *Dir
 	at      string // the start, relative to the root of dir
 	beneath bool   // the start is below the root
@@ -325,7 +325,7 @@ func (t *surveyRun) miss(path string, err error) {
 
 func (t *surveyRun) enter(next item) (*Folder, error) {
 	folder := &Folder{Path: next.folder.Join(next.name), State: next.state, tour: t, opened: true}
-	err := next.folder.with(func(p place) (err error) { folder.place, err = p.enter(next.name); return err })
+	err := next.folder.with(func(p openDir) (err error) { folder.place, err = p.enter(next.name); return err })
 	if err != nil {
 		return nil, err
 	}

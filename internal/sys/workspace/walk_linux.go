@@ -15,37 +15,37 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// place is an open directory.
-type place struct{ fd int }
+// openDir is an open directory.
+type openDir struct{ fd int }
 
 const openFolder = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-func startAt(d *Dir, name string) (place, error) {
+func startAt(d *Dir, name string) (openDir, error) {
 	f, err := in(d, name, func(r *os.Root, name string) (*os.File, error) {
 		return r.OpenFile(name, os.O_RDONLY|openWithoutBlocking, 0)
 	})
 	if err != nil {
-		return place{}, err
+		return openDir{}, err
 	}
 	defer f.Close()
 	conn, err := f.SyscallConn()
 	if err != nil {
-		return place{}, err
+		return openDir{}, err
 	}
-	var p place
+	var p openDir
 	var failed error
-	err = conn.Control(func(fd uintptr) { p, failed = place{int(fd)}.enter(".") })
+	err = conn.Control(func(fd uintptr) { p, failed = openDir{int(fd)}.enter(".") })
 	return p, errors.Join(err, failed)
 }
 
 // actual returns the path of the directory, as the kernel knows it.
-func (p place) actual() (string, error) { return pathOf(p.fd) }
+func (p openDir) actual() (string, error) { return pathOf(p.fd) }
 
-func (p place) close() { _ = unix.Close(p.fd) }
+func (p openDir) close() { _ = unix.Close(p.fd) }
 
-func (p place) enter(name string) (place, error) {
+func (p openDir) enter(name string) (openDir, error) {
 	fd, err := openat(p.fd, name, openFolder)
-	return place{fd}, err
+	return openDir{fd}, err
 }
 
 func openat(dir int, name string, flags int) (int, error) {
@@ -57,17 +57,17 @@ func openat(dir int, name string, flags int) (int, error) {
 	}
 }
 
-func (p place) has(name string) bool {
+func (p openDir) has(name string) bool {
 	var stat unix.Stat_t
 	return unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
 // placeAt opens a directory by its path. Links are only followed in its parents.
-func placeAt(path string) (place, error) { return place{unix.AT_FDCWD}.enter(path) }
+func placeAt(path string) (openDir, error) { return openDir{unix.AT_FDCWD}.enter(path) }
 
 // file opens a regular file. It refuses anything that has replaced the file since the directory was read, because
 // searching a FIFO with a writer would never end.
-func (p place) file(name string) (io.ReadCloser, error) {
+func (p openDir) file(name string) (io.ReadCloser, error) {
 	fd, err := openat(p.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (p place) file(name string) (io.ReadCloser, error) {
 }
 
 // keepsTime lists file systems that do, because some do not, and network file systems may do it late.
-func (p place) keepsTime() bool {
+func (p openDir) keepsTime() bool {
 	var s unix.Statfs_t
 	if unix.Fstatfs(p.fd, &s) != nil {
 		return false
@@ -97,7 +97,7 @@ func (p place) keepsTime() bool {
 	return false
 }
 
-func (p place) modified(name string) (time.Time, bool) {
+func (p openDir) modified(name string) (time.Time, bool) {
 	var stat unix.Stat_t
 	if err := unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil ||
 		stat.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -106,7 +106,7 @@ func (p place) modified(name string) (time.Time, bool) {
 	return time.Unix(stat.Mtim.Unix()), true
 }
 
-func (p place) status(name string) (Status, uint64, error) {
+func (p openDir) status(name string) (Status, uint64, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstatat(p.fd, name, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return Status{}, 0, err
@@ -116,7 +116,7 @@ func (p place) status(name string) (Status, uint64, error) {
 	}, uint64(stat.Nlink), nil //nolint:unconvert // it is smaller on some systems
 }
 
-func (p place) target(name string) (string, error) {
+func (p openDir) target(name string) (string, error) {
 	for size := 256; ; size *= 4 {
 		buffer := make([]byte, size)
 		if n, err := unix.Readlinkat(p.fd, name, buffer); err != nil || n < size {
@@ -153,7 +153,7 @@ type lister struct {
 func newLister() *lister { return &lister{buffer: make([]byte, 64<<10)} }
 
 // read returns at least most further entries, or all remaining ones. They are valid until the next call.
-func (l *lister) read(p *place, most int) (entries []Entry, done bool, err error) {
+func (l *lister) read(p *openDir, most int) (entries []Entry, done bool, err error) {
 	entries = l.entries[:0]
 	defer func() { l.entries = entries }()
 	for len(entries) < most {
@@ -173,7 +173,7 @@ func (l *lister) read(p *place, most int) (entries []Entry, done bool, err error
 
 // parse parses the kernel's buffer. Each entry has the inode and the offset of the next one (8 bytes each), the length
 // of the record (2), the type (1) and the name with a terminating zero. All names of a buffer share one string.
-func (p *place) parse(entries []Entry, raw []byte) []Entry {
+func (p *openDir) parse(entries []Entry, raw []byte) []Entry {
 	const lengthAt, typeAt, nameAt = 16, 18, 19
 	text := string(raw)
 	for at := 0; at+nameAt < len(raw); {
@@ -193,7 +193,7 @@ func (p *place) parse(entries []Entry, raw []byte) []Entry {
 	return entries
 }
 
-func (p *place) typeOf(kind byte, name string) EntryType {
+func (p *openDir) typeOf(kind byte, name string) EntryType {
 	switch kind {
 	case unix.DT_REG:
 		return FileEntry

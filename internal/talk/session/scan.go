@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// place is the position of a record in its file, with the data in its head.
-type place struct {
+// recordAt is the position of a record in its file, with the data in its head.
+type recordAt struct {
 	number, parent int64
 	at             int64 // of the line
 	size           int   // without its newline
@@ -24,9 +24,9 @@ type place struct {
 type journal struct {
 	file           io.ReaderAt
 	blobs          blobs
-	places         []place // records of the tree, by number, which is the order in the file
-	marks          []place // records of kindMark that were read when the file was opened
-	latest         place   // the last record of any kind
+	places         []recordAt // records of the tree, by number, which is the order in the file
+	marks          []recordAt // records of kindMark that were read when the file was opened
+	latest         recordAt   // the last record of any kind
 	order          order
 	end            int64          // after the last complete line
 	size           int64          // bytes read; if it exceeds end, the last line is torn
@@ -56,7 +56,7 @@ func readJournal(file io.ReaderAt, blobs blobs) (*journal, error) {
 	buffer := make([]byte, chunk)
 	if f, ok := file.(interface{ Stat() (os.FileInfo, error) }); ok {
 		if info, err := f.Stat(); err == nil {
-			j.places = make([]place, 0, 8+min(info.Size()/usualLine, 1<<20))
+			j.places = make([]recordAt, 0, 8+min(info.Size()/usualLine, 1<<20))
 		}
 	}
 	held := 0 // bytes of an unfinished line at the start of the buffer
@@ -141,7 +141,7 @@ func (j *journal) leaveHalf() {
 }
 
 // decode reads the record at a place.
-func (j *journal) decode(p place) (Entry, error) {
+func (j *journal) decode(p recordAt) (Entry, error) {
 	line, err := j.raw(p)
 	if err != nil {
 		return Entry{}, err
@@ -156,7 +156,7 @@ func (j *journal) line(line []byte) {
 	if h, ok := parseHead(line); ok && h.number == j.order.last+1 && h.data < len(line) && line[len(line)-1] == '}' {
 		if unsure := h.kind == kindLogged && h.sum != nil; unsure || h.holds(line) {
 			j.order.last, j.order.lost, j.unverified = h.number, false, unsure
-			j.add(place{h.number, h.parent, j.end, len(line), h.kind})
+			j.add(recordAt{h.number, h.parent, j.end, len(line), h.kind})
 			return
 		}
 	}
@@ -180,7 +180,7 @@ func (j *journal) take(line []byte, start int64) {
 			j.note(Damaged{at, 0, gap})
 			fallthrough
 		case ok:
-			j.add(place{p.head.number, p.head.parent, at, p.size, p.head.kind})
+			j.add(recordAt{p.head.number, p.head.parent, at, p.size, p.head.kind})
 		default:
 			j.noteDamage(at, p.size, repeated)
 		}
@@ -196,7 +196,7 @@ func (j *journal) lookAgain() {
 	}
 	at := j.latest.at
 	j.order = order{last: j.latest.number - 1}
-	j.latest = place{}
+	j.latest = recordAt{}
 	if len(j.places) > 0 {
 		j.latest = j.places[len(j.places)-1]
 	}
@@ -216,7 +216,7 @@ func (j *journal) note(d Damaged) {
 }
 
 // add adds a record.
-func (j *journal) add(p place) {
+func (j *journal) add(p recordAt) {
 	if j.latest = p; p.kind.inTree() {
 		j.places = append(j.places, p)
 	} else if p.kind == kindMark {
@@ -261,7 +261,7 @@ func (j *journal) path(number int64) []int {
 }
 
 // raw returns the line of a record.
-func (j *journal) raw(p place) ([]byte, error) {
+func (j *journal) raw(p recordAt) ([]byte, error) {
 	line := make([]byte, p.size)
 	if _, err := j.file.ReadAt(line, p.at); err != nil {
 		return nil, fmt.Errorf("record %d cannot be read: %w", p.number, err)
@@ -282,7 +282,7 @@ func (j *journal) entry(i int) (Entry, error) {
 }
 
 // time returns when a record was written. It only reads the head of a large record.
-func (j *journal) time(p place) time.Time {
+func (j *journal) time(p recordAt) time.Time {
 	start := make([]byte, min(p.size, peek))
 	if _, err := j.file.ReadAt(start, p.at); err != nil {
 		return time.Time{}

@@ -231,7 +231,7 @@ func (s *Session) write(entries []Entry) error {
 		line := text[:sizes[i]-1]
 		j := s.journal
 		j.order.next(e.Number)
-		j.add(place{e.Number, e.Parent, j.end, len(line), e.Record.kind()})
+		j.add(recordAt{e.Number, e.Parent, j.end, len(line), e.Record.kind()})
 		j.marks = nil // only needed while a journal is opened
 		s.recent.add(e.Number, j.end, line)
 		j.end += int64(sizes[i])

@@ -29,8 +29,8 @@ const (
 	lockWait    = 200 * time.Millisecond
 )
 
-// entry is a line of the file.
-type entry struct {
+// historyLine is a line of the file.
+type historyLine struct {
 	Text string `json:"text"`
 }
 
@@ -52,7 +52,7 @@ func OpenHistory(path string, mask func(string) string) (*History, error) {
 func parse(data []byte) []string {
 	var list []string
 	for line := range bytes.Lines(data) {
-		var e entry
+		var e historyLine
 		if json.Unmarshal(line, &e) == nil && e.Text != "" {
 			list = append(list, e.Text)
 		}
@@ -83,7 +83,7 @@ func (h *History) Add(text string) {
 
 // append writes an entry, and shortens the file if it is too long. Other conversations write too, so it holds a lock.
 func (h *History) append(text string) error {
-	line, err := json.Marshal(entry{text})
+	line, err := json.Marshal(historyLine{text})
 	if err != nil {
 		return err
 	}

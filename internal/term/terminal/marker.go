@@ -15,8 +15,8 @@ type marker struct {
 	path string // empty: there is none
 }
 
-// record is what stands in it.
-type record struct {
+// markerLine is what stands in it.
+type markerLine struct {
 	PID    int    `json:"pid"`
 	Born   string `json:"born"` // tells the process from a later one with its number
 	Before []byte `json:"before"`
@@ -45,13 +45,13 @@ func (m *marker) write(d *device) {
 		return
 	}
 	before, raw := d.states()
-	data, err := json.Marshal(record{os.Getpid(), born(os.Getpid()), before, raw})
+	data, err := json.Marshal(markerLine{os.Getpid(), born(os.Getpid()), before, raw})
 	if err == nil && workspace.MkdirAll(filepath.Dir(m.path)) == nil {
 		_ = workspace.WriteDerived(m.path, data, 0o600)
 	}
 }
 
-func (m *marker) read() (r record, ok bool) {
+func (m *marker) read() (r markerLine, ok bool) {
 	return r, workspace.ReadJSON(m.path, mostRecord, &r) == nil
 }
 

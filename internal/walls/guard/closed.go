@@ -98,7 +98,7 @@ type invocation struct {
 }
 
 // fits says why the arguments are not in the grammar.
-func (in *invocation) fits(g entry) string {
+func (in *invocation) fits(g tableEntry) string {
 	if why := in.split(g); why != "" {
 		return why
 	}
@@ -260,7 +260,7 @@ func hiddenPattern(p string) bool {
 }
 
 // split separates flags from operands.
-func (in *invocation) split(g entry) string {
+func (in *invocation) split(g tableEntry) string {
 	known := g.kinds()
 	for i := 0; i < len(in.args); i++ {
 		a := in.args[i]

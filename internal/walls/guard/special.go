@@ -35,7 +35,7 @@ func special(name string) func(*invocation) string {
 }
 
 // exactly approves the argument lists of the grammar only, written with single spaces.
-func (in *invocation) exactly(g entry) string {
+func (in *invocation) exactly(g tableEntry) string {
 	texts := make([]string, len(in.args))
 	for i, a := range in.args {
 		if !a.literal() || strings.ContainsAny(a.text, " \t\n") || a.text == "" {

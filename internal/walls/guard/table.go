@@ -10,26 +10,26 @@ import (
 //go:embed grammars.txt
 var grammars string
 
-// entry is what a table says of a program, or of what has two words, such as "find expression". The comment at the
+// tableEntry is what a table says of a program, or of what has two words, such as "find expression". The comment at the
 // beginning of each table tells what its words mean.
-type entry struct {
+type tableEntry struct {
 	name  string              // "": it is not there
 	words map[string][]string // of its line, each with the values behind =
 	lines []string            // the indented ones below
 }
 
-func (e entry) is(word string) bool { return e.words[word] != nil }
+func (e tableEntry) is(word string) bool { return e.words[word] != nil }
 
 // number returns the value of a word, or 0.
-func (e entry) number(word string) int {
+func (e tableEntry) number(word string) int {
 	n, _ := strconv.Atoi(strings.Join(e.words[word], ""))
 	return n
 }
 
-func grammarOf(name string) entry { return lookUp(grammars, name) }
+func grammarOf(name string) tableEntry { return lookUp(grammars, name) }
 
 // lookUp finds a program in a table.
-func lookUp(table, name string) (e entry) {
+func lookUp(table, name string) (e tableEntry) {
 	for line := range strings.Lines(table) {
 		switch below := line[0] == ' ' || line[0] == '\t'; {
 		case below && e.name != "":
@@ -52,7 +52,7 @@ func lookUp(table, name string) (e entry) {
 }
 
 // kinds returns the flags, each with the letter for its value, or 0 if it takes none.
-func (e entry) kinds() map[string]byte {
+func (e tableEntry) kinds() map[string]byte {
 	known := map[string]byte{}
 	for _, line := range e.lines {
 		for f := range strings.FieldsSeq(line) {

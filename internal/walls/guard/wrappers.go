@@ -11,7 +11,7 @@ var wrappers string
 
 // wrapper is a program that starts another, with its flags that have a value and those that have none.
 type wrapper struct {
-	entry
+	tableEntry
 	valued, bare []string
 }
 
@@ -269,8 +269,8 @@ func shellText(name string, argv []word) (string, reading) {
 	return "", noText
 }
 
-// options are the options of a shell, as it reads them.
-type options struct {
+// shellOptions are the shellOptions of a shell, as it reads them.
+type shellOptions struct {
 	known       bool // false: the rest is not
 	text, input bool // -c and -s
 	help        bool
@@ -279,7 +279,7 @@ type options struct {
 
 // optionsOf reads the options of a shell: the words that begin with - or +, and one more for each -o, +o, -O and +O. It
 // knows only letters that mean the same to each shell of that name.
-func optionsOf(name string, argv []word) (o options) {
+func optionsOf(name string, argv []word) (o shellOptions) {
 	letters := "abcefhiklmnopqrstuvxBCDEHIOPTV"
 	switch name {
 	case "zsh", "ksh", "mksh":
@@ -330,7 +330,7 @@ func optionsOf(name string, argv []word) (o options) {
 }
 
 // given returns the text that a shell is given by -c.
-func (o options) given() (string, reading) {
+func (o shellOptions) given() (string, reading) {
 	switch {
 	case !o.known:
 		return "", unknownText

@@ -78,7 +78,7 @@ func moded(dir int32, path, flags, to uint64) change {
 	mode := uint32(to) & 0o7777
 	return change{
 		act: marks, dirs: [2]int32{dir}, paths: [2]uint64{path}, flags: flags | toMode, mode: mode,
-		apply: func(_ *request, fd int) error { return unix.Chmod(own(fd), mode) },
+		apply: func(_ *pathCall, fd int) error { return unix.Chmod(own(fd), mode) },
 	}
 }
 
@@ -89,14 +89,14 @@ func (d change) triesModes(file *unix.Stat_t) bool {
 }
 
 func owner(user, group uint64) applying {
-	return func(_ *request, fd int) error {
+	return func(_ *pathCall, fd int) error {
 		return unix.Fchownat(fd, "", int(int32(user)), int(int32(group)), unix.AT_EMPTY_PATH)
 	}
 }
 
 // times sets those at an address: seconds and, if each pair takes 16 bytes, parts of them, in so many nanoseconds.
 func times(address uint64, size int, part int64) applying {
-	return func(r *request, fd int) error {
+	return func(r *pathCall, fd int) error {
 		if address == 0 {
 			return unix.UtimesNanoAt(unix.AT_FDCWD, own(fd), nil, 0)
 		}
@@ -125,7 +125,7 @@ func times(address uint64, size int, part int64) applying {
 const longestAttribute = 65536
 
 func extended(name, value, size, flags uint64) applying {
-	return func(r *request, fd int) error {
+	return func(r *pathCall, fd int) error {
 		key, err := r.text(name)
 		switch {
 		case err != nil:
@@ -142,7 +142,7 @@ func extended(name, value, size, flags uint64) applying {
 }
 
 func noExtended(name uint64) applying {
-	return func(r *request, fd int) error {
+	return func(r *pathCall, fd int) error {
 		key, err := r.text(name)
 		if err != nil {
 			return unix.EFAULT
@@ -152,7 +152,7 @@ func noExtended(name uint64) applying {
 }
 
 // bytes reads memory of the caller.
-func (r *request) bytes(at uint64, size int) ([]byte, error) {
+func (r *pathCall) bytes(at uint64, size int) ([]byte, error) {
 	data := make([]byte, size)
 	for got := 0; got < size; {
 		local := []unix.Iovec{{Base: &data[got], Len: uint64(size - got)}}
@@ -167,7 +167,7 @@ func (r *request) bytes(at uint64, size int) ([]byte, error) {
 }
 
 // mark changes an attribute. What the kernel would decide alone is refused, since Landlock decides nothing there.
-func (r *request) mark(d change) error {
+func (r *pathCall) mark(d change) error {
 	fd, path, err := r.marked(d)
 	switch {
 	case errors.Is(err, errGoOn) && d.flags&itself != 0:
@@ -205,7 +205,7 @@ func (r *request) mark(d change) error {
 }
 
 // seeMark enters in the ledger that the kernel is about to change a mode.
-func (r *request) seeMark(d change) {
+func (r *pathCall) seeMark(d change) {
 	fd, path, err := r.marked(d)
 	if err != nil {
 		return
@@ -227,7 +227,7 @@ func bpfModes(calls map[uint32][]unix.SockFilter) {
 }
 
 // marked opens what a call that changes attributes means, without rights.
-func (r *request) marked(d change) (fd int, path string, err error) {
+func (r *pathCall) marked(d change) (fd int, path string, err error) {
 	if d.flags&itself != 0 {
 		return r.opened(int(d.dirs[0]))
 	}

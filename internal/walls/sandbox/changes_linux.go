@@ -36,13 +36,13 @@ type change struct {
 }
 
 // applying changes an attribute of an open file, which may be open without rights.
-type applying func(r *request, fd int) error
+type applying func(r *pathCall, fd int) error
 
 // here is the working directory, for calls that take no other one.
 const here = int32(unix.AT_FDCWD)
 
 // do does what is asked for. It returns errGoOn for what is the kernel's alone.
-func (r *request) do(d change) error {
+func (r *pathCall) do(d change) error {
 	if d.act == moves {
 		r.moves.Lock()
 		defer r.moves.Unlock()
@@ -108,14 +108,14 @@ func (r *request) do(d change) error {
 }
 
 // fresh reports whether a name is not there yet and commands cannot make it, see autorun.Policy.
-func (r *request) fresh(s resolved) bool { return r.names.isFresh(s.path) && s.kind() == 0 }
+func (r *pathCall) fresh(s resolved) bool { return r.names.isFresh(s.path) && s.kind() == 0 }
 
 // bringsFresh reports whether a move would make such a name, or bring names that a directory has.
-func (r *request) bringsFresh(from, to resolved) bool {
+func (r *pathCall) bringsFresh(from, to resolved) bool {
 	return r.fresh(to) || from.kind() == unix.S_IFDIR && r.names.isFreshTree(to.path)
 }
 
-func (r *request) remove(s resolved, flags int) error {
+func (r *pathCall) remove(s resolved, flags int) error {
 	switch {
 	case r.names.lock(s.path) && !r.names.protects(s.path):
 		return r.entered(s, func() error { return r.removeLock(s) })
@@ -128,7 +128,7 @@ func (r *request) remove(s resolved, flags int) error {
 }
 
 // mayMake returns why a name cannot be made that does not stand for a directory.
-func (r *request) mayMake(s resolved) error {
+func (r *pathCall) mayMake(s resolved) error {
 	if !r.names.mayMove(s.path) || r.fresh(s) {
 		return s.refusal(true)
 	}
@@ -173,7 +173,7 @@ func (s resolved) refusal(makes bool) error {
 }
 
 // kernels refuses what the kernel would do without a look by Landlock.
-func (r *request) kernels(err error, truncates bool) error {
+func (r *pathCall) kernels(err error, truncates bool) error {
 	if truncates && r.blunt && errors.Is(err, errGoOn) {
 		return unix.EACCES
 	}
@@ -197,7 +197,7 @@ func dotted(d change) error {
 // writing are the flags of a call that a filter holds.
 const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 
-func (r *request) open(d change) error {
+func (r *pathCall) open(d change) error {
 	flags := int(d.flags)
 	if flags&unix.O_PATH != 0 {
 		return errGoOn
@@ -272,7 +272,7 @@ func (r *request) open(d change) error {
 
 // follows says whether an open follows the last element. Few files that are written are links, so that is found out by
 // opening them.
-func (r *request) follows(flags int, path string) following {
+func (r *pathCall) follows(flags int, path string) following {
 	switch {
 	case strings.HasSuffix(path, "/"):
 		return always
@@ -288,7 +288,7 @@ func (r *request) follows(flags int, path string) following {
 const ours = unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
 
 // give hands over a file that was opened without waiting.
-func (r *request) give(fd, flags int) error {
+func (r *pathCall) give(fd, flags int) error {
 	if flags&unix.O_NONBLOCK == 0 {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&(unix.O_APPEND|unix.O_DIRECT|unix.O_NOATIME|
 			unix.O_ASYNC)); err != nil {
@@ -300,7 +300,7 @@ func (r *request) give(fd, flags int) error {
 }
 
 // reopen opens what a descriptor of the caller is once more, as for /dev/stdout.
-func (r *request) reopen(number, flags int) error {
+func (r *pathCall) reopen(number, flags int) error {
 	fd, path, err := r.held(number)
 	if err != nil {
 		return err
@@ -318,7 +318,7 @@ func (r *request) reopen(number, flags int) error {
 	return r.give(again, flags)
 }
 
-func (r *request) truncate(s resolved, size int64) error {
+func (r *pathCall) truncate(s resolved, size int64) error {
 	if s.slash {
 		return s.file()
 	}
@@ -337,7 +337,7 @@ func (r *request) truncate(s resolved, size int64) error {
 }
 
 // second follows the new path of a call that has two.
-func (r *request) second(d change) (resolved, error) {
+func (r *pathCall) second(d change) (resolved, error) {
 	path, err := r.text(d.paths[1])
 	if err != nil {
 		return resolved{}, err
@@ -349,7 +349,7 @@ func (r *request) second(d change) (resolved, error) {
 	return s, err
 }
 
-func (r *request) symlink(d change) error {
+func (r *pathCall) symlink(d change) error {
 	target, err := r.text(d.paths[0])
 	if err != nil {
 		return err
@@ -372,7 +372,7 @@ func (r *request) symlink(d change) error {
 }
 
 // link gives a file a second name. That of a protected file would be a way to change it.
-func (r *request) link(d change) error {
+func (r *pathCall) link(d change) error {
 	to, err := r.second(d)
 	if err != nil {
 		return err // Landlock refuses a new name outside for a file inside
@@ -432,7 +432,7 @@ func elsewhere(err error) error {
 	return err
 }
 
-func (r *request) move(d change) error {
+func (r *pathCall) move(d change) error {
 	path, err := r.text(d.paths[0])
 	if err != nil {
 		return err
@@ -485,7 +485,7 @@ func (r *request) move(d change) error {
 }
 
 // there reports whether a path of the caller that leads out of the workspace leads to something.
-func there(r *request, dir int32, path string) bool {
+func there(r *pathCall, dir int32, path string) bool {
 	at, err := unix.AT_FDCWD, error(nil)
 	if path != "" && path[0] != '/' {
 		if at, err = r.base(dir); err != nil {

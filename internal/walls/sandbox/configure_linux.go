@@ -18,7 +18,7 @@ const copyPrefix = ".omniagent-config-"
 // configure does what git does at the end of a change of its configuration: it moves config.lock to config, if the
 // change is one that a command may make. A command may still have the lock open, so what is judged is what was read,
 // and that is written to a file which no command can open.
-func (r *request) configure(from, to resolved) error {
+func (r *pathCall) configure(from, to resolved) error {
 	if !r.ownLock(from) {
 		return refusedName
 	}

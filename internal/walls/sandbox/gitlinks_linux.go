@@ -16,22 +16,22 @@ import (
 const probing = `^t[A-Za-z0-9]{6}$`
 
 // mayMakeLink reports whether a command may make a link.
-func (r *request) mayMakeLink(s resolved, target string) bool {
+func (r *pathCall) mayMakeLink(s resolved, target string) bool {
 	return !r.names.inGit(s.path) || target == "testing" && regexp.MustCompile(probing).MatchString(s.name)
 }
 
 // brings reports whether what is at a spot would bring a link into a git directory under another path.
-func (r *request) brings(from resolved, to string) bool {
+func (r *pathCall) brings(from resolved, to string) bool {
 	return r.names.inGit(to) && r.couldBring(from.kind(), from.path)
 }
 
-func (r *request) couldBring(kind uint32, from string) bool {
+func (r *pathCall) couldBring(kind uint32, from string) bool {
 	return kind == unix.S_IFLNK || kind == unix.S_IFDIR && !r.names.inGit(from)
 }
 
 // frees reports whether a move would take a directory out of git's own files, where names that a rule protects may be
 // made, or would move a directory that has such a name in it. Either could take the place of a protected file.
-func (r *request) frees(from resolved, to string) bool {
+func (r *pathCall) frees(from resolved, to string) bool {
 	if len(r.names.named) == 0 || from.kind() != unix.S_IFDIR || r.names.inGit(from.path) && r.names.inGit(to) {
 		return false
 	}
@@ -55,7 +55,7 @@ func (g *guarded) holdsNamed(dir string) (holds bool) {
 
 // rename moves a name within the workspace, but for a link that would come into a git directory or HEAD that would go
 // from there. It is looked at once more afterwards: another command has another supervisor.
-func (r *request) rename(from, to resolved, flags uint) error {
+func (r *pathCall) rename(from, to resolved, flags uint) error {
 	exchange := flags&unix.RENAME_EXCHANGE != 0
 	switch {
 	case r.names.isHead(from.path), r.names.isHead(to.path) && (from.path != to.path+".lock" || flags != 0):
@@ -76,7 +76,7 @@ func (r *request) rename(from, to resolved, flags uint) error {
 }
 
 // secondName gives what is open a further name.
-func (r *request) secondName(fd int, to resolved) error {
+func (r *pathCall) secondName(fd int, to resolved) error {
 	var there unix.Stat_t
 	if err := unix.Fstat(fd, &there); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 )
 
 // openOnly opens a file if it is not a protected one under a second name. It is emptied when that is known.
-func (r *request) openOnly(dir int, name string, flags int, mode uint32) (int, error) {
+func (r *pathCall) openOnly(dir int, name string, flags int, mode uint32) (int, error) {
 	access := flags & (unix.O_WRONLY | unix.O_RDWR)
 	empties := flags&unix.O_TRUNC != 0
 	later := empties && (access == unix.O_WRONLY || access == unix.O_RDWR)
@@ -38,7 +38,7 @@ func (r *request) openOnly(dir int, name string, flags int, mode uint32) (int, e
 // isTwin reports whether what is at a spot is a protected file under a second name, by a hard link that was there
 // before. Few files have more than one name, so that this hardly ever looks at more than that. Then it looks at all
 // that is protected, however much that is: what it left out could be written.
-func (r *request) isTwin(s resolved) bool {
+func (r *pathCall) isTwin(s resolved) bool {
 	var there unix.Stat_t
 	if unix.Fstatat(s.dir, s.name, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false

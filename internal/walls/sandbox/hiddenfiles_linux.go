@@ -190,7 +190,7 @@ func (v *hiddenFiles) serve(listeners <-chan int, begun chan<- bool) {
 }
 
 // hides reports whether a look finds nothing.
-func (v *hiddenFiles) hides(r *request, n *notification) bool {
+func (v *hiddenFiles) hides(r *pathCall, n *notification) bool {
 	if d, known := deedOf(n.number, n.args); known && d.act != opensFile {
 		return false // it changes a name or a mode, and is held for the ledger alone
 	}
@@ -232,7 +232,7 @@ func (v *hiddenFiles) hasName(text string) bool {
 }
 
 // lookedFrom returns the directory at which a relative path begins.
-func (r *request) lookedFrom(dir int32) (string, error) {
+func (r *pathCall) lookedFrom(dir int32) (string, error) {
 	proc, err := r.proc()
 	if err != nil {
 		return "", err
@@ -308,7 +308,7 @@ func (v *hiddenFiles) isReviewed(path string) bool {
 // reads reports whether the caller is the agent's own program. What was found in PATH may be a script or a shim that
 // executes the program proper, which no look at files tells. So what the processes execute that were started to be the
 // agent counts too.
-func (v *hiddenFiles) reads(r *request) bool {
+func (v *hiddenFiles) reads(r *pathCall) bool {
 	proc, err := r.proc()
 	if err != nil {
 		return true

@@ -86,7 +86,7 @@ func statusFrom(text []byte) workspace.Status {
 }
 
 // look returns the status of a spot for the ledger, or zero if nothing is there.
-func (r *request) look(s resolved) (is unix.Stat_t) {
+func (r *pathCall) look(s resolved) (is unix.Stat_t) {
 	if r.ledger != nil && unix.Fstatat(s.dir, s.name, &is, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		is = unix.Stat_t{}
 	}
@@ -94,7 +94,7 @@ func (r *request) look(s resolved) (is unix.Stat_t) {
 }
 
 // entered changes a spot by act, and enters that in the ledger.
-func (r *request) entered(s resolved, act func() error) error {
+func (r *pathCall) entered(s resolved, act func() error) error {
 	was := r.look(s)
 	err := act()
 	if err == nil {
@@ -104,7 +104,7 @@ func (r *request) entered(s resolved, act func() error) error {
 }
 
 // enteredMove moves one spot to another by act, and enters that in the ledger.
-func (r *request) enteredMove(from, to resolved, act func() error) error {
+func (r *pathCall) enteredMove(from, to resolved, act func() error) error {
 	is, was := r.look(from), r.look(to)
 	err := act()
 	if err == nil {
@@ -214,15 +214,15 @@ func (l *readLedger) take(text []byte) {
 	l.rest = append(l.rest[:0:0], text...)
 }
 
-// entry is one of a ledger.
-type entry struct {
+// ledgerEntry is one of a ledger.
+type ledgerEntry struct {
 	kind     byte
 	began    time.Time // zero: the kernel makes the call afterwards
 	path, to string
 	was, is  workspace.Status
 }
 
-func parseEntry(text []byte) (e entry, size int, ok bool) {
+func parseEntry(text []byte) (e ledgerEntry, size int, ok bool) {
 	if len(text) < entryHead {
 		return e, 0, false
 	}
@@ -259,7 +259,7 @@ func (l *readLedger) close() {
 
 // enter enters in the ledger a call that the kernel is about to make for a program whose writes are only observed. It
 // leaves out calls that will fail because of what is there.
-func (r *request) enter(n *notification) {
+func (r *pathCall) enter(n *notification) {
 	d, known := deedOf(n.number, n.args)
 	if n.number == unix.SYS_OPENAT2 {
 		d, known = r.opening2(n.args)
@@ -323,7 +323,7 @@ func (r *request) enter(n *notification) {
 }
 
 // firstSpot follows the first path of a call.
-func (r *request) firstSpot(d change, follow following) (resolved, error) {
+func (r *pathCall) firstSpot(d change, follow following) (resolved, error) {
 	path, err := r.text(d.paths[0])
 	if err != nil {
 		return resolved{}, err
@@ -341,7 +341,7 @@ func (r *request) firstSpot(d change, follow following) (resolved, error) {
 }
 
 // writes enters a spot, unless the call fails because something is there, or because nothing is.
-func (r *request) writes(s resolved, needsNone, needsSome bool) {
+func (r *pathCall) writes(s resolved, needsNone, needsSome bool) {
 	was := r.look(s)
 	if s.name == "." || was.Mode != 0 && needsNone || was.Mode == 0 && needsSome {
 		return
@@ -350,7 +350,7 @@ func (r *request) writes(s resolved, needsNone, needsSome bool) {
 }
 
 // opening2 returns what a call of openat2 asks for.
-func (r *request) opening2(a [6]uint64) (change, bool) {
+func (r *pathCall) opening2(a [6]uint64) (change, bool) {
 	raw, err := r.bytes(a[2], 8)
 	if err != nil {
 		return change{}, false

@@ -129,7 +129,7 @@ func TestManyLocks(t *testing.T) {
 	must(t, err)
 	defer func() { _ = unix.Close(at) }()
 	// There is no caller who could be handed a lock: that fails when it has been made.
-	r := &request{supervisor: &supervisor{listener: -1, locks: map[inode]int{}}}
+	r := &pathCall{supervisor: &supervisor{listener: -1, locks: map[inode]int{}}}
 	defer func() {
 		for _, held := range r.locks {
 			_ = unix.Close(held)

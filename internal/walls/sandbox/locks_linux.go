@@ -15,7 +15,7 @@ import (
 const mostLocks = 64
 
 // makeLock makes a lock for the caller, and remembers it. An open descriptor keeps its number from being used again.
-func (r *request) makeLock(s resolved, d change) error {
+func (r *pathCall) makeLock(s resolved, d change) error {
 	if d.flags&unix.O_CREAT == 0 {
 		return s.refusal(false)
 	}
@@ -87,7 +87,7 @@ func (s *supervisor) isOwnLock(there *unix.Stat_t) bool {
 }
 
 // removeLock removes the caller's lock.
-func (r *request) removeLock(s resolved) error {
+func (r *pathCall) removeLock(s resolved) error {
 	if !r.ownLock(s) {
 		return s.refusal(false)
 	}

@@ -17,7 +17,7 @@ import (
 
 // waiting is a file that is to be opened when it can be.
 type waiting struct {
-	request *request
+	request *pathCall
 	dir     int
 	name    string
 	flags   int
@@ -29,7 +29,7 @@ const (
 )
 
 // wait has a file opened later.
-func (r *request) wait(s resolved, flags int) error {
+func (r *pathCall) wait(s resolved, flags int) error {
 	dir, err := unix.FcntlInt(uintptr(s.dir), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (w waiting) open() bool {
 }
 
 // signalled reports whether the caller has a signal to handle, for which it would not wait any longer.
-func (r *request) signalled() bool {
+func (r *pathCall) signalled() bool {
 	proc, err := r.proc()
 	if err != nil {
 		return false

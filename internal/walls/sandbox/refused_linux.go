@@ -18,7 +18,7 @@ type toldPaths struct {
 }
 
 // tellRefused tells the caller of the walls which path of a call was refused, as the command gave it.
-func (r *request) tellRefused(d change) {
+func (r *pathCall) tellRefused(d change) {
 	if r.told == nil {
 		return
 	}

@@ -41,7 +41,7 @@ func followed(yes bool) following {
 
 // spot follows a path of the caller, and the last element too if it says so. It fails with errGoOn if the path leads
 // out of the workspace.
-func (r *request) spot(dir int32, path string, follow following) (resolved, error) {
+func (r *pathCall) spot(dir int32, path string, follow following) (resolved, error) {
 	s, err := r.anywhere(dir, path, follow)
 	if err != nil || s.own >= 0 {
 		return s, err
@@ -58,7 +58,7 @@ func (r *request) spot(dir int32, path string, follow following) (resolved, erro
 }
 
 // anywhere is spot for paths that may lead out of the workspace.
-func (r *request) anywhere(dir int32, path string, follow following) (resolved, error) {
+func (r *pathCall) anywhere(dir int32, path string, follow following) (resolved, error) {
 	at, owned := unix.AT_FDCWD, false
 	drop := func() {
 		if owned {
@@ -115,7 +115,7 @@ func (r *request) anywhere(dir int32, path string, follow following) (resolved, 
 
 // step finds the directory of the last element of a path. If that is a link which is to be followed, it returns where
 // it leads.
-func (r *request) step(at int, path string, follow following) (s resolved, target string, err error) {
+func (r *pathCall) step(at int, path string, follow following) (s resolved, target string, err error) {
 	s = resolved{dir: -1, own: -1}
 	trimmed := strings.TrimRight(path, "/")
 	s.slash = len(trimmed) < len(path)
@@ -160,7 +160,7 @@ func (r *request) step(at int, path string, follow following) (s resolved, targe
 
 // pathOfDir returns the path of an open directory, as the kernel knows it. To go there and ask takes a fifth of
 // the time that /proc takes.
-func (r *request) pathOfDir(fd int) (string, error) {
+func (r *pathCall) pathOfDir(fd int) (string, error) {
 	if r.top >= 0 && unix.Fchdir(fd) == nil {
 		n, err := unix.Getcwd(r.block[:])
 		_ = unix.Fchdir(r.top) // a working directory keeps its file system from being unmounted
@@ -172,7 +172,7 @@ func (r *request) pathOfDir(fd int) (string, error) {
 }
 
 // pathOf returns the path of an open file, as the kernel knows it.
-func (r *request) pathOf(fd int) (string, error) {
+func (r *pathCall) pathOf(fd int) (string, error) {
 	n, err := unix.Readlink(own(fd), r.block[:])
 	if errors.Is(err, unix.ENAMETOOLONG) {
 		return r.deepPath(fd)
@@ -185,7 +185,7 @@ func (r *request) pathOf(fd int) (string, error) {
 
 // deepPath returns a path for a directory that has none because it would be too long: that of one above it, and a name
 // which no file has. No protected name lies so deep, but for those beneath one.
-func (r *request) deepPath(fd int) (string, error) {
+func (r *pathCall) deepPath(fd int) (string, error) {
 	at, err := unix.Openat(fd, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	for err == nil {
 		n, errPath := unix.Readlink(own(at), r.block[:])
@@ -241,7 +241,7 @@ func beginning(dir int32, path string) (int32, string) {
 }
 
 // base opens the directory from which a relative path begins.
-func (r *request) base(dir int32) (int, error) {
+func (r *pathCall) base(dir int32) (int, error) {
 	name := "cwd"
 	if dir != unix.AT_FDCWD {
 		name = "fd/" + strconv.Itoa(int(dir))
@@ -257,7 +257,7 @@ func (r *request) base(dir int32) (int, error) {
 }
 
 // held opens what a descriptor of the caller is, without rights.
-func (r *request) held(number int) (fd int, path string, err error) {
+func (r *pathCall) held(number int) (fd int, path string, err error) {
 	if fd, path, err = r.opened(number); err == nil && !r.inside(path) {
 		_ = unix.Close(fd)
 		return -1, "", errGoOn
@@ -266,7 +266,7 @@ func (r *request) held(number int) (fd int, path string, err error) {
 }
 
 // opened is held for what may lie elsewhere.
-func (r *request) opened(number int) (fd int, path string, err error) {
+func (r *pathCall) opened(number int) (fd int, path string, err error) {
 	fd, err = r.ofCaller("fd/"+strconv.Itoa(number), 0)
 	if err != nil {
 		return -1, "", errGoOn
@@ -279,7 +279,7 @@ func (r *request) opened(number int) (fd int, path string, err error) {
 }
 
 // inside reports whether a path is or lies in a directory where the supervisor acts.
-func (r *request) inside(path string) bool {
+func (r *pathCall) inside(path string) bool {
 	for _, root := range r.roots { // both are as the kernel says them, so nothing has to be cleaned
 		if rest, found := strings.CutPrefix(path, root); found && (rest == "" || rest[0] == '/' || root == "/") {
 			return true

@@ -170,7 +170,7 @@ func (s *supervisor) serve(begun chan<- error) {
 	}
 }
 
-func (r *request) handle(n *notification) {
+func (r *pathCall) handle(n *notification) {
 	r.id, r.pid, r.began = n.id, int(n.pid), time.Now()
 	d, known := deedOf(n.number, n.args)
 	err := errGoOn
@@ -204,8 +204,8 @@ func (s *supervisor) send(a *answer) {
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlAnswer, uintptr(unsafe.Pointer(a)))
 }
 
-// request is one call that waits for its answer.
-type request struct {
+// pathCall is one call that waits for its answer.
+type pathCall struct {
 	*supervisor
 	id  uint64
 	pid int // of the thread that calls, in our numbers
@@ -224,8 +224,8 @@ type request struct {
 	remote [1]unix.RemoteIovec
 }
 
-func (s *supervisor) newRequest() *request {
-	r := &request{supervisor: s, known: known{living: -1}, top: -1}
+func (s *supervisor) newRequest() *pathCall {
+	r := &pathCall{supervisor: s, known: known{living: -1}, top: -1}
 	for i := range r.lives {
 		r.lives[i].dir = -1
 	}
@@ -233,14 +233,14 @@ func (s *supervisor) newRequest() *request {
 }
 
 // valid reports whether the caller still waits, so that what was read belongs to it.
-func (r *request) valid() bool {
+func (r *pathCall) valid() bool {
 	id := r.id
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(r.listener), ioctlValid, uintptr(unsafe.Pointer(&id)))
 	return errno == 0
 }
 
 // text reads a string of the caller, page by page.
-func (r *request) text(at uint64) (string, error) {
+func (r *pathCall) text(at uint64) (string, error) {
 	text := r.block[:]
 	for got := 0; got < len(text); {
 		size := min(len(text)-got, int(4096-(at+uint64(got))%4096), max(256, got))
@@ -261,7 +261,7 @@ func (r *request) text(at uint64) (string, error) {
 }
 
 // proc returns the directory of the caller in /proc.
-func (r *request) proc() (string, error) {
+func (r *pathCall) proc() (string, error) {
 	if !r.strange {
 		return "/proc/" + strconv.Itoa(r.pid), nil
 	}
@@ -285,7 +285,7 @@ func (r *request) proc() (string, error) {
 type life struct{ pid, dir int }
 
 // ofCaller opens what has a name in the caller's directory in /proc, without rights.
-func (r *request) ofCaller(name string, flags int) (int, error) {
+func (r *pathCall) ofCaller(name string, flags int) (int, error) {
 	l := &r.lives[r.pid%len(r.lives)]
 	if l.dir >= 0 && l.pid == r.pid {
 		fd, err := unix.Openat(l.dir, name, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
@@ -318,7 +318,7 @@ type known struct {
 }
 
 // mask returns the umask of the caller.
-func (r *request) mask() uint32 {
+func (r *pathCall) mask() uint32 {
 	changes := r.unmask.Load()
 	if changes == 0 {
 		return r.umask
@@ -363,7 +363,7 @@ func (r *request) mask() uint32 {
 }
 
 // mayHave sets our umask. Only the kernel knows whether it counts where a file is made.
-func (r *request) mayHave(umask uint32) {
+func (r *pathCall) mayHave(umask uint32) {
 	if umask != r.mine {
 		unix.Umask(int(umask))
 		r.mine = umask
@@ -372,7 +372,7 @@ func (r *request) mayHave(umask uint32) {
 
 // hand gives a descriptor to the caller, and closes ours before the caller goes on: a program that it has just written
 // could not be started while somebody else has it open.
-func (r *request) hand(fd int, flags int) error {
+func (r *pathCall) hand(fd int, flags int) error {
 	h := handing{id: r.id, from: uint32(fd), toFlags: uint32(flags & unix.O_CLOEXEC)}
 	theirs, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(r.listener), ioctlHand, uintptr(unsafe.Pointer(&h)))
 	_ = unix.Close(fd)

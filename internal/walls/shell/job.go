@@ -28,7 +28,7 @@ type Job struct {
 // job is the internal state of a Job.
 type job struct {
 	id      string
-	record  *record
+	record  *commandOutput
 	stop    context.CancelFunc
 	ended   chan struct{}
 	outcome Outcome // set when ended is closed
@@ -193,7 +193,7 @@ func (j *job) unread(filter *regexp.Regexp, ended bool) (out, err string) {
 	r := j.record
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var both record
+	var both commandOutput
 	for _, each := range []struct {
 		from, to *stream
 		read     *int64

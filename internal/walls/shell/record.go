@@ -14,17 +14,17 @@ const (
 	maxSpill   = 100 << 20    // bytes of a stream in a file
 )
 
-// record is the output of a command: two streams, each with its beginning, its end, and a file with all of it once it
-// is too long to show.
-type record struct {
+// commandOutput is the output of a command: two streams, each with its beginning, its end, and a file with all of it
+// once it is too long to show.
+type commandOutput struct {
 	spills *spills
 
 	mu       sync.Mutex
 	out, err stream
 }
 
-func newRecord(s *spills) *record {
-	return &record{
+func newRecord(s *spills) *commandOutput {
+	return &commandOutput{
 		spills: s,
 		out:    stream{name: "stdout", mask: s.secrets.Stream()}, err: stream{name: "stderr", mask: s.secrets.Stream()},
 	}
@@ -32,11 +32,11 @@ func newRecord(s *spills) *record {
 
 // input is a stream as the writer for package process.
 type input struct {
-	r *record
+	r *commandOutput
 	s *stream
 }
 
-func (r *record) to(s *stream) io.Writer { return &input{r, s} }
+func (r *commandOutput) to(s *stream) io.Writer { return &input{r, s} }
 
 // Write never fails: a command does not end because its output cannot be stored.
 func (w *input) Write(p []byte) (int, error) {
@@ -46,7 +46,7 @@ func (w *input) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (r *record) write(s *stream, p []byte) {
+func (r *commandOutput) write(s *stream, p []byte) {
 	if end := bytes.LastIndexByte(p, '\n') + 1; end > 0 {
 		chunk := string(append(s.pending, p[:end]...))
 		s.pending, p = s.pending[:0], p[end:]
@@ -66,7 +66,7 @@ func (r *record) write(s *stream, p []byte) {
 }
 
 // take takes the available part of an unfinished line.
-func (r *record) take(s *stream) {
+func (r *commandOutput) take(s *stream) {
 	cut := cleanCut(s.pending)
 	if cut == 0 && len(s.pending) > maxPending {
 		cut = len(s.pending)
@@ -78,10 +78,10 @@ func (r *record) take(s *stream) {
 }
 
 // add appends text to a stream, without secrets: what may be the beginning of a secret waits for the rest.
-func (r *record) add(s *stream, text string) { r.append(s, s.mask.Feed(text)) }
+func (r *commandOutput) add(s *stream, text string) { r.append(s, s.mask.Feed(text)) }
 
 // append appends cleaned text. Once it is too long to show, it goes to a file too.
-func (r *record) append(s *stream, text string) {
+func (r *commandOutput) append(s *stream, text string) {
 	if text == "" {
 		return
 	}
@@ -96,7 +96,7 @@ func (r *record) append(s *stream, text string) {
 }
 
 // finish takes an unfinished last line.
-func (r *record) finish() {
+func (r *commandOutput) finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range []*stream{&r.out, &r.err} {
@@ -107,7 +107,7 @@ func (r *record) finish() {
 }
 
 // text returns the text of both streams, at most MaxShown characters.
-func (r *record) text() (out, err string) {
+func (r *commandOutput) text() (out, err string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ours, theirs := r.out.characters(), r.err.characters()
@@ -119,14 +119,14 @@ func (r *record) text() (out, err string) {
 }
 
 // masked returns how many secrets were removed.
-func (r *record) masked() int {
+func (r *commandOutput) masked() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.out.mask.Masked() + r.err.mask.Masked()
 }
 
 // discard drops the record, and removes the files that were never mentioned.
-func (r *record) discard() {
+func (r *commandOutput) discard() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range []*stream{&r.out, &r.err} {

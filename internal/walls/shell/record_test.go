@@ -240,7 +240,7 @@ func TestRoomIsMadeOfWhatNobodyNeeds(t *testing.T) {
 	t.Parallel()
 	s := &spills{given: t.TempDir()}
 	long := strings.Repeat("x", MaxShown+1)
-	var records []*record
+	var records []*commandOutput
 	for range 6 {
 		r := newRecord(s)
 		r.write(&r.out, []byte(long+"\n"))

@@ -71,7 +71,7 @@ type runningLine struct {
 }
 
 // begin starts a line in the directory of the conversation.
-func (s *Shell) begin(c Command, r *record) (*runningLine, error) {
+func (s *Shell) begin(c Command, r *commandOutput) (*runningLine, error) {
 	line := c.Line
 	if strings.TrimSpace(line) == "" {
 		return nil, fault.New(fault.MissingArgument, "the command is empty")

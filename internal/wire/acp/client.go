@@ -219,10 +219,10 @@ func ReadPermission(params json.RawMessage) (p Permission, ok bool) {
 	var r struct {
 		Title       string
 		Description string
-		ToolCall    *call
+		ToolCall    *toolCall
 		Subject     struct {
 			Type, Command, ToolCallID string
-			ToolCall                  *call
+			ToolCall                  *toolCall
 		}
 		Options []struct{ OptionID, Name, Kind string }
 	}

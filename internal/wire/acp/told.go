@@ -60,7 +60,7 @@ func ReadUpdate(params json.RawMessage) (session string, u Update, raw json.RawM
 	case "agent_thought_chunk", "agent_thought":
 		u.Kind, u.Text, u.Whole = Thinking, textIn(m.Content), kind == "agent_thought"
 	case "tool_call", "tool_call_update":
-		var c call
+		var c toolCall
 		_ = json.Unmarshal(p.Update, &c)
 		u.Kind, u.Tool = ToolCall, c.tool()
 		u.Tool.New = kind == "tool_call"
@@ -118,8 +118,8 @@ func (m updateParams) terminal(more bool) *Tool {
 
 type step struct{ Content, Status string }
 
-// call is a tool call, or a change of one, on the wire.
-type call struct {
+// toolCall is a tool toolCall, or a change of one, on the wire.
+type toolCall struct {
 	ToolCallID, Name, Title, Kind, Status string
 	Content                               json.RawMessage
 	Locations                             []struct{ Path string }
@@ -135,7 +135,7 @@ type call struct {
 	} `json:"_meta"`
 }
 
-func (c call) tool() *Tool {
+func (c toolCall) tool() *Tool {
 	t := &Tool{
 		ID: c.ToolCallID, Name: c.Name, Title: c.Title, Kind: c.Kind, Status: c.Status,
 		Content: contentsIn(c.Content), Parent: c.Meta.Omniagent.ParentToolCallID,

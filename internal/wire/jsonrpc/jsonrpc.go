@@ -131,8 +131,8 @@ func Read(line []byte) (m Message, ok bool) {
 	return m, true
 }
 
-// call is a request, or a notification if it has no id.
-type call struct {
+// outgoing is a request, or a notification if it has no id.
+type outgoing struct {
 	Version string `json:"jsonrpc"`
 	ID      int64  `json:"id,omitempty"`
 	Method  string `json:"method"`
@@ -141,11 +141,13 @@ type call struct {
 
 // Request returns the line of a request. id must not be 0.
 func Request(id int64, method string, params any) []byte {
-	return encode(call{"2.0", id, method, params})
+	return encode(outgoing{"2.0", id, method, params})
 }
 
 // Notification returns the line of a notification. params may be nil.
-func Notification(method string, params any) []byte { return encode(call{"2.0", 0, method, params}) }
+func Notification(method string, params any) []byte {
+	return encode(outgoing{"2.0", 0, method, params})
+}
 
 // Result returns the line that answers a request.
 func Result(id json.RawMessage, result any) []byte {

@@ -393,10 +393,10 @@ func TestReadEvents(t *testing.T) {
 	t.Parallel()
 	var log logged
 	c := &Conn{
-		server: Server{Name: "test"}, options: Options{Log: log.add}, pending: map[int64]*call{},
+		server: Server{Name: "test"}, options: Options{Log: log.add}, pending: map[int64]*pendingCall{},
 		life: t.Context(),
 	}
-	one := &call{answer: make(chan jsonrpc.Message, 1), failed: make(chan error, 1)}
+	one := &pendingCall{answer: make(chan jsonrpc.Message, 1), failed: make(chan error, 1)}
 	c.pending[1] = one
 	r := &remote{conn: c}
 	text := "\ufeffid: 7\nretry: 5\nretry: x\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\ndata: " +

@@ -31,12 +31,12 @@ func TestWhatAServerSaysIsShort(t *testing.T) {
 	if len(r.Images) != maxImages {
 		t.Errorf("%d images", len(r.Images))
 	}
-	one := &call{progress: make(chan string, 1)}
+	one := &pendingCall{progress: make(chan string, 1)}
 	params, err := json.Marshal(map[string]any{"progressToken": 1, "message": long})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Conn{pending: map[int64]*call{1: one}, life: t.Context(), busy: maxAnswers}
+	c := &Conn{pending: map[int64]*pendingCall{1: one}, life: t.Context(), busy: maxAnswers}
 	c.notification(jsonrpc.Message{Method: "notifications/progress", Params: params})
 	if said := <-one.progress; len(said) > maxProgress+10 {
 		t.Errorf("progress of %d bytes", len(said))

@@ -87,7 +87,7 @@ type Conn struct {
 
 	mu      sync.Mutex
 	next    int64
-	pending map[int64]*call
+	pending map[int64]*pendingCall
 	dead    error // why there will be no more responses
 	logged  int
 	busy    int // number of background tasks
@@ -107,7 +107,7 @@ type transport interface {
 // Open connects to a server and lists its tools.
 func Open(ctx context.Context, s Server, o Options) (*Conn, error) {
 	o.Open, o.Rest, s.Call = cmp.Or(o.Open, openTakes), cmp.Or(o.Rest, closeTakes), cmp.Or(s.Call, callTakes)
-	c := &Conn{server: s, options: o, pending: map[int64]*call{}}
+	c := &Conn{server: s, options: o, pending: map[int64]*pendingCall{}}
 	c.life, c.end = context.WithCancel(context.Background())
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Open,
 		slow{"did not say within " + o.Open.String() + " what tools it has"})

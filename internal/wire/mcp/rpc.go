@@ -21,8 +21,8 @@ type slow struct{ what string }
 
 func (s slow) Error() string { return s.what }
 
-// call is a pending request.
-type call struct {
+// pendingCall is a pending request.
+type pendingCall struct {
 	answer   chan jsonrpc.Message // receives one message
 	failed   chan error           // receives one error, instead of the message
 	progress chan string
@@ -34,7 +34,9 @@ func (c *Conn) call(ctx context.Context, method string, params, into any) error 
 }
 
 func (c *Conn) callWith(ctx context.Context, method string, params, into any, progress func(string)) error {
-	one := &call{answer: make(chan jsonrpc.Message, 1), failed: make(chan error, 1), progress: make(chan string, 16)}
+	one := &pendingCall{
+		answer: make(chan jsonrpc.Message, 1), failed: make(chan error, 1), progress: make(chan string, 16),
+	}
 	c.mu.Lock()
 	if c.dead != nil {
 		defer c.mu.Unlock()
@@ -140,7 +142,7 @@ func (c *Conn) fail(err error) {
 	}
 }
 
-func (o *call) fail(err error) {
+func (o *pendingCall) fail(err error) {
 	select {
 	case o.failed <- err:
 	default:

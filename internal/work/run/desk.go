@@ -18,8 +18,8 @@ import (
 	"omniagent/internal/talk/conversation"
 )
 
-// call is a request of another process to an owner: a line of JSON. The response is a line that may have a fault.
-type call struct {
+// ownerCall is a request of another process to an owner: a line of JSON. The response is a line that may have a fault.
+type ownerCall struct {
 	Do    string       `json:"do"` // answer, cancel
 	Reply *event.Reply `json:"reply,omitempty"`
 	By    int          `json:"by,omitempty"`   // the answering process
@@ -136,7 +136,7 @@ func (d *desk) handle(c net.Conn) {
 	if !in.Next() || in.Long {
 		return
 	}
-	var q call
+	var q ownerCall
 	var answer said
 	err := json.Unmarshal(in.Text, &q)
 	switch {
@@ -156,7 +156,7 @@ func (d *desk) handle(c net.Conn) {
 	_, _ = c.Write(append(line, '\n'))
 }
 
-func (d *desk) answer(q call) error {
+func (d *desk) answer(q ownerCall) error {
 	r := *q.Reply
 	d.mu.Lock()
 	talk := d.talk
@@ -193,7 +193,7 @@ func (s Store) Tell(ctx context.Context, r Record, id string, a Answer) error {
 		return err
 	}
 	reply := q.reply(a)
-	c := call{Do: "answer", Reply: &reply, By: a.By}
+	c := ownerCall{Do: "answer", Reply: &reply, By: a.By}
 	if a.Secret {
 		c.Hide = a.Text
 	}
@@ -211,7 +211,7 @@ func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err er
 			own.soFar(ctx))
 		return own.Record, true, err
 	}
-	if err := (call{Do: "cancel"}).send(ctx, r); err != nil {
+	if err := (ownerCall{Do: "cancel"}).send(ctx, r); err != nil {
 		if again, look := s.Load(ctx, id); look == nil && again.State.Terminal() { // it has ended by itself
 			return again, false, nil
 		}
@@ -242,7 +242,7 @@ func (s Store) Await(ctx context.Context, id string, enough func(Record) bool) (
 	}
 }
 
-func (q call) send(ctx context.Context, r Record) error {
+func (q ownerCall) send(ctx context.Context, r Record) error {
 	lost := func(err error) error {
 		return fault.New(fault.Down, "the process that carries out %s cannot be reached", r.ID).
 			With("run_id", r.ID).Because(err)

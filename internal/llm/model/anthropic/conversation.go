@@ -31,11 +31,11 @@ func conversation(all []model.Message) []message {
 type order struct {
 	out     []message
 	used    map[string]bool // ids of calls
-	waiting []call          // calls of the last message
+	waiting []openCall      // calls of the last message
 }
 
-// call is a call that waits for its result.
-type call struct{ given, id string }
+// openCall is a openCall that waits for its result.
+type openCall struct{ given, id string }
 
 func (c *order) assistant(m model.Message, last bool) {
 	found := map[string]bool{} // the API's own searches that have a result
@@ -53,7 +53,7 @@ func (c *order) assistant(m model.Message, last bool) {
 		}
 		if s.Type == "tool_use" {
 			s.ID = c.unique(b.ID)
-			c.waiting = append(c.waiting, call{b.ID, s.ID})
+			c.waiting = append(c.waiting, openCall{b.ID, s.ID})
 		}
 		content = append(content, s)
 	}

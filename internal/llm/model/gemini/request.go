@@ -30,15 +30,15 @@ type content struct {
 }
 
 type part struct {
-	Text      *string   `json:"text,omitempty"`
-	Thought   bool      `json:"thought,omitempty"`
-	Call      *call     `json:"functionCall,omitempty"`
-	Response  *response `json:"functionResponse,omitempty"`
-	Inline    *inline   `json:"inlineData,omitempty"`
-	Signature string    `json:"thoughtSignature,omitempty"`
+	Text      *string       `json:"text,omitempty"`
+	Thought   bool          `json:"thought,omitempty"`
+	Call      *functionCall `json:"functionCall,omitempty"`
+	Response  *response     `json:"functionResponse,omitempty"`
+	Inline    *inline       `json:"inlineData,omitempty"`
+	Signature string        `json:"thoughtSignature,omitempty"`
 }
 
-type call struct {
+type functionCall struct {
 	ID   string          `json:"id,omitempty"`
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args"`
@@ -206,7 +206,7 @@ func (c *client) assistant(m model.Message) []any {
 			p.Thought, p.Signature = true, own.Signature
 			parts = append(parts, p)
 		case b.Kind == model.Call:
-			p := part{Call: &call{b.ID, b.Name, args(b)}, Signature: own.Signature}
+			p := part{Call: &functionCall{b.ID, b.Name, args(b)}, Signature: own.Signature}
 			if first && p.Signature == "" && c.generation() >= 3 {
 				p.Signature = unmarked
 			}
