@@ -6,7 +6,7 @@
 // kills as well.
 //
 //	go run ./bench/mutate                   # those of mutations.txt
-//	go run ./bench/mutate -limits engine    # the limits of one room, and of the rooms beneath it
+//	go run ./bench/mutate -limits engine    # the limits of one room, and of the rooms below it
 package main
 
 import (

@@ -195,7 +195,7 @@ func first(d agent.Driver, dir string, n int) error {
 		return err
 	}
 	defer server.Close()
-	// codex makes no home beneath the system's temporary directory
+	// codex makes no home below the system's temporary directory
 	base, err := os.MkdirTemp("/var/tmp", "omniagent-relay-")
 	if err != nil {
 		return err

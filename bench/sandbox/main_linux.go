@@ -5,7 +5,7 @@
 //	go run ./bench/sandbox [-n 100]
 //	go run ./bench/sandbox -work DIR [-n 5]
 //
-// With -work it measures commands that read and write many files in a directory beneath DIR: a tmpfs shows what each
+// With -work it measures commands that read and write many files in a directory below DIR: a tmpfs shows what each
 // call costs, a disk what is noticed of it.
 package main
 

@@ -96,7 +96,7 @@ func plant(dir string) error {
 	return nil
 }
 
-// work measures jobs in a new directory beneath base, alone and behind walls in turn.
+// work measures jobs in a new directory below base, alone and behind walls in turn.
 func work(base string, rounds int) error {
 	dir, err := os.MkdirTemp(base, "work-")
 	if err != nil {

@@ -64,7 +64,7 @@ type Env struct {
 	Owns  []string // further directories of the home directory that installed agents may change
 	// Veiled are the names in a workspace that any agent obeys: see the function Veiled
 	Veiled []string
-	// Reviewed returns the files beneath directories that a person has reviewed: see config.Trust.Beneath
+	// Reviewed returns the files below directories that a person has reviewed: see config.Trust.Beneath
 	Reviewed func(dirs []string) map[string]string
 	Fork     []string    // the directories of the fork in which all of it happens; none: in no fork
 	ForkID   string      // the id of that fork

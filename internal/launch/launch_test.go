@@ -54,7 +54,7 @@ func place(t *testing.T) (e Env, root string) {
 	}, root
 }
 
-// files are the names of all that lies beneath a directory.
+// files are the names of all that lies below a directory.
 func files(t *testing.T, root string) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {

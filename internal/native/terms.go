@@ -123,7 +123,7 @@ func (o *Options) rules(t *terms) error {
 }
 
 // toolsExist refuses a name in Terms.Tools that no tool has: a misspelt one would take the tool away. Names of Claude
-// Code's tools that are not here are passed over.
+// Code's tools that are not here are ignored.
 func (o Options) toolsExist() error {
 	all := o.Tools.Specs()
 	var names []string

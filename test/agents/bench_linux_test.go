@@ -85,7 +85,7 @@ func (b *bench) script(text string) string {
 	return "--rehearse=" + file
 }
 
-// put writes a file, beneath the workspace unless the path is absolute, and returns its path.
+// put writes a file, below the workspace unless the path is absolute, and returns its path.
 func (b *bench) put(path, text string) string {
 	b.t.Helper()
 	if !filepath.IsAbs(path) {

@@ -60,7 +60,7 @@ func copilotSees(s *screen, text string) {
 	s.t.Fatalf("no %q in\n%s", text, tail(s.letters()))
 }
 
-// copilotEnters presses the key until a text appears: while a screen is drawn anew the key may be lost. Once more does
+// copilotEnters presses the key until a text appears: while a screen is drawn again the key may be lost. Once more does
 // no harm.
 func copilotEnters(s *screen, text string) {
 	s.t.Helper()
@@ -287,7 +287,7 @@ func copilotScreenSession(b *bench) {
 // copilotSuspend: the CLI handles the key itself, and stops its whole group.
 func copilotSuspend(b *bench) {
 	s := b.shell()
-	// Without the size of the window, which is changed below to have the CLI draw itself anew.
+	// Without the size of the window, which is changed below to have the CLI draw itself again.
 	s.types("stty -g > before.txt; omniagent --agent copilot " + b.script(`[{"say":"heard ${input}"}]`) +
 		"; echo ended\n")
 	copilotReady(s)

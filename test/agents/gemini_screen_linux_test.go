@@ -33,7 +33,7 @@ func geminiScreens() []scenario {
 
 const geminiReady = "Type your message"
 
-// geminiProcesses are those of the CLI beneath another process, or that itself. What is about to become another program
+// geminiProcesses are those of the CLI below another process, or that itself. What is about to become another program
 // looks like one for a moment, so they have to be the same three times.
 func geminiProcesses(root int) []int {
 	found := geminiProcessesNow(root)
@@ -271,7 +271,7 @@ func geminiScreenSuspend(b *bench) {
 	}
 }
 
-// geminiScreenTrust: after the answer the CLI ends to be started anew, which is done by us.
+// geminiScreenTrust: after the answer the CLI ends to be started again, which is done by us.
 func geminiScreenTrust(b *bench) {
 	geminiSettle(b, `[]`, "")
 	s := b.sit(program, "--agent", "gemini")

@@ -37,7 +37,7 @@ func (s *screen) opencodeLeaves() {
 	}
 }
 
-// opencodeReady waits for the line beneath the input, which names the agent and the model, and returns the command line
+// opencodeReady waits for the line below the input, which names the agent and the model, and returns the command line
 // and the permission that the CLI was started with.
 func (s *screen) opencodeReady(footer string) (command, permission string) {
 	s.t.Helper()

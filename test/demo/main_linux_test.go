@@ -100,7 +100,7 @@ func newRoom(t *testing.T, set ...string) room {
 	return r
 }
 
-// place is a directory that does not lie beneath /tmp, of which commands behind walls have one of their own.
+// place is a directory that does not lie below /tmp, of which commands behind walls have one of their own.
 func place(t *testing.T) string {
 	t.Helper()
 	here, err := os.Getwd()
@@ -145,7 +145,7 @@ func (r room) run(t *testing.T, name string, args ...string) (stdout, stderr str
 	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
 }
 
-// tree is everything beneath a directory, with times and contents.
+// tree is everything below a directory, with times and contents.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -173,7 +173,7 @@ func tree(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// alive are the processes that have this home, or run beneath it.
+// alive are the processes that have this home, or run below it.
 func (r room) alive(t *testing.T) []string {
 	t.Helper()
 	var found []string

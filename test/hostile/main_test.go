@@ -145,7 +145,7 @@ func (g *ground) files() map[string]string {
 	return files
 }
 
-// lay writes the files beneath dir.
+// lay writes the files below dir.
 func (g *ground) lay(t *testing.T, dir string) {
 	t.Helper()
 	for name, content := range g.files() {

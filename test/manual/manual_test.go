@@ -112,7 +112,7 @@ func TestRehearsals(t *testing.T) {
 	}
 }
 
-// answers types the commands of a block one by one, and wants what is shown beneath each.
+// answers types the commands of a block one by one, and wants what is shown below each.
 func answers(t *testing.T, r reader, page string, b block) {
 	t.Helper()
 	for _, part := range strings.Split("\n"+b.text, "\n$ ")[1:] {
@@ -145,7 +145,7 @@ func standing(t *testing.T, r reader) {
 }
 
 // firstRun types the first run and its undo, where one question is answered, and wants what the page shows. Only
-// times, sizes and names that each run has anew may differ.
+// times, sizes and names that each run has again may differ.
 func firstRun(t *testing.T, b block) {
 	t.Helper()
 	r := newReader(t)

@@ -192,7 +192,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// tree are the files beneath a directory.
+// tree are the files below a directory.
 func tree(t *testing.T, dir string) []string {
 	t.Helper()
 	names := []string{}

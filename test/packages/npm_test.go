@@ -225,7 +225,7 @@ func TestNpmRegistry(t *testing.T) {
 	})
 }
 
-// platforms are the packages of systems that lie beneath a directory.
+// platforms are the packages of systems that lie below a directory.
 func platforms(t *testing.T, dir string) []string {
 	t.Helper()
 	found := []string{}

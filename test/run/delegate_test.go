@@ -316,7 +316,7 @@ func TestDelegateDepth(t *testing.T) {
 	}
 }
 
-// TestDelegateDepthIsKnown: an agent that clears the variable does not begin to count anew.
+// TestDelegateDepthIsKnown: an agent that clears the variable does not begin to count again.
 func TestDelegateDepthIsKnown(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("what is above a process is looked up on Linux alone")

@@ -277,7 +277,7 @@ func (p *place) wrote(id string, size int) {
 	}
 }
 
-// TestAnotherBoot: all died, and the machine was started anew: its boot has another id, and its clock begins at
+// TestAnotherBoot: all died, and the machine was started again: its boot has another id, and its clock begins at
 // another time. The first command knows what is true, and a question is still open.
 func TestAnotherBoot(t *testing.T) {
 	t.Parallel()

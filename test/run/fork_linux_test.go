@@ -529,7 +529,7 @@ func (p *place) forgetForks() {
 	}
 }
 
-// TestWhatARepositoryLost removes what git needs and no index of a run has. Packed anew, objects are not lost.
+// TestWhatARepositoryLost removes what git needs and no index of a run has. Packed again, objects are not lost.
 func TestWhatARepositoryLost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

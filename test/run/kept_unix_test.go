@@ -14,7 +14,7 @@ import (
 )
 
 // TestARunGoesOnAsItWasStarted: an answer and a retry ask the model that the run was started with, by its flags, and
-// what keeps a rehearsed run a rehearsal begins its script anew, without the question that was answered.
+// what keeps a rehearsed run a rehearsal begins its script again, without the question that was answered.
 func TestARunGoesOnAsItWasStarted(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -99,7 +99,7 @@ func TestProgramsOfAPerson(t *testing.T) {
 	}
 }
 
-// program is an executable file, beneath the workspace unless its name leads out.
+// program is an executable file, below the workspace unless its name leads out.
 func (w *world) program(name, text string) string {
 	w.t.Helper()
 	path := w.file(name, text)

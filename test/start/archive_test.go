@@ -82,7 +82,7 @@ func TestConversationsOfAgents(t *testing.T) {
 		t.Errorf("what nobody said is found: %+v", l)
 	}
 
-	// What is damaged is passed over, and does not hide the rest.
+	// What is damaged is ignored, and does not hide the rest.
 	for name, content := range map[string]string{
 		".claude/projects/-x/00000000-0000-4000-8000-000000000000.jsonl": "{\"type\":\"user\",\"message\":{\"content\":\n\x00\n",
 		".claude/projects/-x/11111111-0000-4000-8000-000000000000.jsonl": "",

@@ -27,7 +27,7 @@ func (p place) call(t *testing.T, env []string, args ...string) (out, log string
 	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
-// nowhere checks that no file beneath the home but that one has the key, and that those of the audit are there.
+// nowhere checks that no file below the home but that one has the key, and that those of the audit are there.
 func (p place) nowhere(t *testing.T, key, but string) {
 	t.Helper()
 	seen := 0

@@ -336,7 +336,7 @@ func controlRequest(id, body string) string {
 }
 
 // TestNestedAnswers: an answer may change the mode, but not to one that the process must not have; a question that
-// needs no answer any more is taken back, and an answer to it is passed over.
+// needs no answer any more is taken back, and an answer to it is ignored.
 func TestNestedAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -229,7 +229,7 @@ func changes(before, after map[string]string) []string {
 	return list
 }
 
-// without leaves out what lies at or beneath one of the places, and the directories that lead there.
+// without leaves out what lies at or below one of the places, and the directories that lead there.
 func without(list []string, places ...string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(path string) bool {
 		return slices.ContainsFunc(places, func(place string) bool {

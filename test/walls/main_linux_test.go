@@ -90,7 +90,7 @@ func canary() string { return "canary" + "-of-the-user-2718" }
 // is not known: what is not seen of that was not read.
 func variable() string { return "variable" + "-of-the-user-1618" }
 
-// ground is a home, a workspace, and a world outside of it. It is not beneath /tmp, which commands do not see.
+// ground is a home, a workspace, and a world outside of it. It is not below /tmp, which commands do not see.
 type ground struct {
 	base, home, work, out, temp string
 	env                         []string

@@ -252,7 +252,7 @@ func remove(dir string, names ...string) error {
 	return nil
 }
 
-// tree is all names beneath a directory with their content.
+// tree is all names below a directory with their content.
 func tree(t testing.TB, root string) string {
 	t.Helper()
 	var b strings.Builder

@@ -34,7 +34,7 @@ type Oracle struct {
 	bash   string
 }
 
-// New prepares a place beneath dir.
+// New prepares a place below dir.
 func New(dir string) (*Oracle, error) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

@@ -43,7 +43,7 @@ func TestOneProcess(t *testing.T) {
 	}
 }
 
-// TestDeaths: a process that ends takes its turn with it, truthfully, and the next message starts it anew with the
+// TestDeaths: a process that ends takes its turn with it, truthfully, and the next message starts it again with the
 // session it had.
 func TestDeaths(t *testing.T) {
 	for message, want := range map[string]string{"die": "SIGKILL", "exit": "exit code 7: last words"} {

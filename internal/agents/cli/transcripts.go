@@ -26,7 +26,7 @@ const (
 // Transcripts is an archive of files of JSON lines, one file a conversation.
 type Transcripts struct {
 	Dir     string // the agent's own directory, or empty if it has none
-	Pattern string // of the files beneath it, with slashes
+	Pattern string // of the files below it, with slashes
 	// Open returns a function that reads the lines of a file. It fills in p, and returns the message of a line, if any.
 	Open func(path string, p *agent.Past) func(line []byte) (agent.Said, bool)
 }

@@ -236,7 +236,7 @@ func TestEnviron(t *testing.T) {
 }
 
 // TestWorkingDirectoryInPath: the directory where the agent works is as good as ".", however it is written; what lies
-// beneath it is not.
+// below it is not.
 func TestWorkingDirectoryInPath(t *testing.T) {
 	root := tree{"repo/codex*": "", "repo/bin/codex*": "", "link": "->repo"}.grow(t)
 	find := func(path, dir string) string {

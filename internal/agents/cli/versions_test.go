@@ -66,7 +66,7 @@ func TestKeptVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(v.File, kept, 0o600); err != nil { // a cache without end begins anew
+	if err := os.WriteFile(v.File, kept, 0o600); err != nil { // a cache without end begins again
 		t.Fatal(err)
 	}
 	if got, err := v.Keep(program, "4.0.0"); got != "4.0.0" || err != nil || v.Of(program) != "4.0.0" {

@@ -369,7 +369,7 @@ func TestRefusedOutside(t *testing.T) {
 	}
 }
 
-// A rehearsal trusts no directory that brings settings, nor one beneath it in the same repository.
+// A rehearsal trusts no directory that brings settings, nor one below it in the same repository.
 func TestRehearsalOfRepository(t *testing.T) {
 	for _, c := range []struct {
 		name, config, git, work string

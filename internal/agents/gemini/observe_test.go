@@ -193,7 +193,7 @@ func TestTornTranscript(t *testing.T) {
 	}
 }
 
-// TestLongLines: what does not fit in memory is passed over, and what it could have told is not claimed.
+// TestLongLines: what does not fit in memory is ignored, and what it could have told is not claimed.
 func TestLongLines(t *testing.T) {
 	head := `{"sessionId":"c0ffee99-0000-4000-8000-000000000000","projectHash":"x","kind":"main"}` + "\n"
 	id := idOf([]byte(head))

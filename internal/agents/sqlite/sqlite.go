@@ -3,7 +3,7 @@
 // larger than the rest of this program.
 //
 // It promises that it takes no lock and writes nothing, and that its work and its memory are bounded. Pages that are
-// still in the write-ahead log are taken from there up to its last commit; should the log begin anew while we read,
+// still in the write-ahead log are taken from there up to its last commit; should the log begin again while we read,
 // Valid reports it.
 //
 // It refuses what does not fit the format, later versions of it, and text that is not UTF-8: an error, never a guess.

@@ -219,7 +219,7 @@ func nextRequest(ctx context.Context, c *contract.Call, first launch.Request, n 
 	return r, ctx.Err()
 }
 
-// keepRecord writes the record of a conversation beneath ~/.eidolon while it goes on.
+// keepRecord writes the record of a conversation below ~/.eidolon while it goes on.
 func keepRecord(
 	ctx context.Context, home string, with *conversation.Conversation, log func(string, ...any),
 ) (wait func()) {

@@ -116,7 +116,7 @@ func (o opener) gate(a launch.Agent, dir string) allow.Gate {
 	return gate
 }
 
-// startedDir is where the records of what runs are, beneath our state.
+// startedDir is where the records of what runs are, below our state.
 const startedDir = "sessions"
 
 // startedFile is the directory with the records of what runs.

@@ -98,7 +98,7 @@ func helpOf(t *testing.T, p *contract.Program, words ...string) string {
 	return page
 }
 
-// agentsPage returns AGENTS.md with the version and the table of commands generated anew.
+// agentsPage returns AGENTS.md with the version and the table of commands as it is now.
 func agentsPage(t *testing.T, p *contract.Program) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root, "AGENTS.md"))

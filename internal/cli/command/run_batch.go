@@ -44,7 +44,7 @@ func left(items []item) (tasks, keys []string) {
 	return tasks, keys
 }
 
-// listed are the tasks of a Markdown list, and which of them are ticked. What is indented beneath an item belongs to
+// listed are the tasks of a Markdown list, and which of them are ticked. What is indented below an item belongs to
 // it.
 func listed(text string) (tasks []item) {
 	begin := regexp.MustCompile(`^ ?(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+(?:\[([ xX])\](?:[ \t]+|$))?(.*))?$`)
@@ -338,7 +338,7 @@ func nothingLeft(whole run.Record, file string, n int) contract.Result {
 	return contract.Result{Data: d, Effect: contract.Noop}
 }
 
-// tick ticks the tasks of a file that are done, by their keys. It looks at the file anew, since a person may have
+// tick ticks the tasks of a file that are done, by their keys. It looks at the file again, since a person may have
 // edited it meanwhile: a task that is worded otherwise now is another one.
 func tick(file string, done map[string]bool) error {
 	list, err := workspace.ReadFile(file, maxTask)

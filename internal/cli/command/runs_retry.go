@@ -16,7 +16,7 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// runsRetry declares the command that begins the task of a run anew, or sends comments on what the run has changed.
+// runsRetry declares the command that begins the task of a run again, or sends comments on what the run has changed.
 func (p Parts) runsRetry() *contract.Command {
 	return p.runCommand(contract.Command{
 		Path: "runs retry", Summary: "do a run's task again, or send comments on its changes",

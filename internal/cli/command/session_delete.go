@@ -67,7 +67,7 @@ func sessionDelete() *contract.Command {
 	})
 }
 
-// chatRecord returns the files that a chat has written of a conversation beneath ~/.eidolon.
+// chatRecord returns the files that a chat has written of a conversation below ~/.eidolon.
 func chatRecord(c *contract.Call, store session.Store, id string) (files []session.File) {
 	home := c.Host.Home()
 	info, err := store.Info(id)

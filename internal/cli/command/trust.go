@@ -96,7 +96,7 @@ type trustData struct {
 // ForPeople makes the lines fit the screen.
 func (trustData) ForPeople() {}
 
-// PlainText names each file, and beneath it what the content changes.
+// PlainText names each file, and below it what the content changes.
 func (d trustData) PlainText() string {
 	var b strings.Builder
 	if d.dryRun {

@@ -19,7 +19,7 @@ import (
 // mostTrusted is how many files of a repository are trusted at once. More than that nobody looks at.
 const mostTrusted = 500
 
-// countable returns the files of a repository that can count, beneath each directory from the one that is named up to
+// countable returns the files of a repository that can count, below each directory from the one that is named up to
 // the root, and the records of trust there whose files are gone. It does not follow links.
 func (p Parts) countable(c *contract.Call, dir string) []string {
 	root, _ := config.ProjectRoot(dir)
@@ -47,7 +47,7 @@ func (p Parts) countable(c *contract.Call, dir string) []string {
 	return files
 }
 
-// walk calls add with the files beneath a path, or the path itself, that can count.
+// walk calls add with the files below a path, or the path itself, that can count.
 func (p Parts) walk(top string, add func(path string)) {
 	_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -61,7 +61,7 @@ func (p Parts) walk(top string, add func(path string)) {
 	})
 }
 
-// brought are the names in a repository, of files and of directories, beneath which something can count.
+// brought are the names in a repository, of files and of directories, below which something can count.
 func (p Parts) brought() []string {
 	names := []string{
 		".omniagent", ".eidolon", ".eidolon.json", "AGENTS.md", "CLAUDE.md", "claude.md", ".claude/CLAUDE.md", "skills",

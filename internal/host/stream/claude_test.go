@@ -52,7 +52,7 @@ func counter() func() string {
 	return func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("id", n) }
 }
 
-// stand is a dialect whose other side is in the test's hands. What that side wants of a conversation is passed over.
+// stand is a dialect whose other side is in the test's hands. What that side wants of a conversation is ignored.
 func stand(t *testing.T) (d *Claude, b *board, say func(string), hangUp func()) {
 	b = &board{}
 	d = NewClaude(claude.Encoder{UUID: counter()})

@@ -15,7 +15,7 @@ import (
 // Line is a line without its end. The text is valid until more bytes are cut.
 type Line struct {
 	Text []byte
-	Long bool // it is longer than the limit: Text is its beginning, and the rest is passed over
+	Long bool // it is longer than the limit: Text is its beginning, and the rest is ignored
 	Torn bool // it is the last one, and has no end
 }
 

@@ -27,7 +27,7 @@ func Typed(home, path string) string {
 	return home + below
 }
 
-// In returns the name of a file as it is seen from a directory, and whether it is that directory or beneath it. Both
+// In returns the name of a file as it is seen from a directory, and whether it is that directory or below it. Both
 // are absolute, or both are relative to the same directory. An empty name stands for no file.
 func In(dir, file string) (rel string, within bool) {
 	rel, err := filepath.Rel(dir, file)
@@ -37,7 +37,7 @@ func In(dir, file string) (rel string, within bool) {
 	return rel, true
 }
 
-// Within reports whether a file is a directory or beneath it.
+// Within reports whether a file is a directory or below it.
 func Within(dir, file string) bool {
 	_, within := In(dir, file)
 	return within

@@ -174,7 +174,7 @@ func (g Gate) permitted(r Request, env []string) error {
 	return nil
 }
 
-// within reports whether a directory is root or beneath it, after following all links. What does not exist is not.
+// within reports whether a directory is root or below it, after following all links. What does not exist is not.
 func within(dir, root string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	base, wrong := filepath.EvalSymlinks(root)

@@ -120,7 +120,7 @@ func (r *reader) commands(ctx context.Context, dir, below string, project bool) 
 	}, project)
 }
 
-// CommandName returns the name under which a Markdown file is a command, by its path beneath .eidolon: the directories
+// CommandName returns the name under which a Markdown file is a command, by its path below .eidolon: the directories
 // named commands do not count. It returns "" for any other file.
 func CommandName(file string) string {
 	if !strings.EqualFold(path.Ext(file), ".md") {
@@ -136,7 +136,7 @@ func CommandName(file string) string {
 	return strings.Join(parts, ":")
 }
 
-// walk hands over the Markdown files beneath a directory, with their names beneath dir and what their head says.
+// walk hands over the Markdown files below a directory, with their names below dir and what their head says.
 func (r *reader) walk(ctx context.Context, dir, below string, depth int, take func(Prompt, string, map[string]string),
 	project bool,
 ) {

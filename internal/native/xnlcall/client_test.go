@@ -281,7 +281,7 @@ func TestWithoutTools(t *testing.T) {
 }
 
 // TestBroken: of an answer that breaks off in a block, only the text before it stays, so that the model begins the
-// block anew.
+// block again.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	c, _ := clientOf(t, "anthropic", func(w modelserver.Writer) error {

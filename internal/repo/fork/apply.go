@@ -214,7 +214,7 @@ func (a *applying) plan() error {
 	return nil
 }
 
-// dropUnreachable leaves out what lies beneath a path that stays something else than the directory that it is in the
+// dropUnreachable leaves out what lies below a path that stays something else than the directory that it is in the
 // fork.
 func (a *applying) dropUnreachable() {
 	stays := map[string]bool{}

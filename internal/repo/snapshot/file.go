@@ -148,7 +148,7 @@ func (x *Index) Find(name string) *File {
 	return fileOf(x.folder(strings.TrimSuffix(dir, "/")).find(base))
 }
 
-// EachDir calls do for every directory beneath the root.
+// EachDir calls do for every directory below the root.
 func (x *Index) EachDir(do func(path string, f *File)) {
 	for _, f := range x.folders {
 		for i := range f.entries {

@@ -38,7 +38,7 @@ func (w *walk) largeIgnored() map[string]bool {
 // heaps finds the ignored files and directories that are in none.
 func (w *walk) heaps() []heap {
 	var heaps []heap
-	at := map[string]int{} // directory -> its heap, also of those beneath
+	at := map[string]int{} // directory -> its heap, also of those below
 	for _, f := range w.index.folders {
 		in, beneath := at[f.path]
 		if !beneath && f.path != "" {

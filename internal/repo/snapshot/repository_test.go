@@ -198,8 +198,8 @@ func TestConvertedFilesAreKept(t *testing.T) {
 	}
 }
 
-// TestAbsent: tracked files that are gone, in the repository of the root, in one beneath it, and where the root is
-// itself beneath the top of its repository.
+// TestAbsent: tracked files that are gone, in the repository of the root, in one below it, and where the root is
+// itself below the top of its repository.
 func TestAbsent(t *testing.T) {
 	needGit(t)
 	root := t.TempDir()

@@ -7,7 +7,7 @@
 //	err = changes.Count(ctx, store)    // lines added and removed
 //	err = changes.Patch(ctx, store, w) // a unified diff, as git apply takes it
 //
-// An Index has the status of every file beneath a root: size, times, inode, mode, and the target of a link. No program
+// An Index has the status of every file below a root: size, times, inode, mode, and the target of a link. No program
 // can change a file and keep its status, because the system sets the time of the last change. A file changed as
 // recently as the walk is the exception: a further change within the same tick of the clock leaves the same status.
 // Take hashes the content of these. A directory with the status that it had has the same names, and is not read again.
@@ -21,7 +21,7 @@
 //
 //   - a change of owner, access list or extended attribute by itself;
 //   - a change within a tick in a file that .gitignore excludes, or on a file system whose clock is another one;
-//   - a commit, if .git is not beneath the root;
+//   - a commit, if .git is not below the root;
 //   - what a repository says of itself wrongly: a blob is what its index names for a file of this status. With Whole,
 //     that is believed only without Since.
 package snapshot
@@ -92,7 +92,7 @@ func Except(root string, paths []string) func(dir, name string) bool {
 	return func(dir, name string) bool { return len(names) > 0 && names[path.Join(dir, name)] }
 }
 
-// Index is the state of all files beneath a root at one moment.
+// Index is the state of all files below a root at one moment.
 type Index struct {
 	Root  string    // absolute
 	Taken time.Time // when the walk began
@@ -115,7 +115,7 @@ type Index struct {
 type Gap struct {
 	Path   string `json:"path"` // relative to the root, with slashes
 	Reason string `json:"reason"`
-	// Unread means that nothing is known of the file, or of the directory and everything beneath it. Otherwise only the
+	// Unread means that nothing is known of the file, or of the directory and everything below it. Otherwise only the
 	// content was not kept.
 	Unread bool `json:"unread"`
 }
@@ -182,7 +182,7 @@ func (r *repository) path(folder string) string {
 	return path.Join(r.prefix, strings.TrimPrefix(strings.TrimPrefix(folder, r.top), "/"))
 }
 
-// folder is the inverse of path. It reports whether the folder is the root or beneath it.
+// folder is the inverse of path. It reports whether the folder is the root or below it.
 func (r *repository) folder(dir string) (at string, beneath bool) {
 	switch {
 	case r.prefix == "":

@@ -234,7 +234,7 @@ func (w *walk) isState(f *workspace.Folder, name string, parent about) bool {
 			path.Base(dir) != ".git" && (dir != "" || !w.options.GitDir) && !f.Has("HEAD") && !f.Has("refs")
 	}
 	if parent&stateOfGit == 0 || dir != ".git" && !strings.HasSuffix(dir, "/.git") {
-		return true // .git itself, or a file beneath a directory that was chosen
+		return true // .git itself, or a file below a directory that was chosen
 	}
 	return slices.Contains([]string{
 		"HEAD", "refs", "packed-refs", "config", "config.worktree", "hooks", "info",

@@ -16,7 +16,7 @@ type conversion struct {
 	settings   string // a script that makes them, in the home
 	attributes string // of the repository
 	file       string // a script that writes the file before it is committed
-	stays      bool   // the file is not written anew by git
+	stays      bool   // the file is not written again by git
 }
 
 func conversions() map[string]conversion {

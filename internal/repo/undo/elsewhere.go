@@ -13,7 +13,7 @@ import (
 // elsewhere is what a directory .git has of a working tree that is outside of the workspace, and in which somebody
 // worked since the turn began. It is left as it is: what is done there is not the turn's.
 type elsewhere struct {
-	dir  string   // beneath worktrees
+	dir  string   // below worktrees
 	top  string   // of the working tree
 	refs []string // the files of the branches that it has checked out, and their logs
 	// packed is a branch that is not in a file of its own now, or "".
@@ -56,7 +56,7 @@ func (c *comparison) elsewhereOf(dir string) []*elsewhere {
 	return all
 }
 
-// workedIn reports whether the working tree with this directory beneath worktrees is outside of the workspace and was
+// workedIn reports whether the working tree with this directory below worktrees is outside of the workspace and was
 // made since the turn began, or has another HEAD, index or branch. What is not there any more is restored.
 func (c *comparison) workedIn(dir, own string) (e *elsewhere, is bool) {
 	link := strings.TrimRight(c.text(c.now, own+"/gitdir"), "\r\n")

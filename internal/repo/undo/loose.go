@@ -17,7 +17,7 @@ import (
 // A loose object is pinned by a hard link, by which git's own format is read, because a repository may have thousands
 // of them and to make a file costs much more than to write one. What somebody writes into such a file reaches both
 // names. So its bytes are also kept, behind one another in a few files, and a pinned object that is damaged is made
-// anew from them before a turn is taken back.
+// again from them before a turn is taken back.
 
 // looseLimit is how large a loose object may be that is kept in this way. A larger one is copied as a file.
 const looseLimit = 16 << 20

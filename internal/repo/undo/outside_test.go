@@ -37,7 +37,7 @@ func TestARepositoryThatALinkLeadsToComesBack(t *testing.T) {
 	}
 }
 
-// TestAnotherRepositoryIsLeft: what an agent makes beneath the workspace makes no other repository a part of it.
+// TestAnotherRepositoryIsLeft: what an agent makes below the workspace makes no other repository a part of it.
 func TestAnotherRepositoryIsLeft(t *testing.T) {
 	for name, points := range map[string]string{
 		"a file":                   `echo "gitdir: $(realpath ..)/other/.git" > sub/.git`,

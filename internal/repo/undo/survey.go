@@ -80,7 +80,7 @@ func worthKeeping(old, is *snapshot.Index) bool {
 	return true
 }
 
-// outside returns the repositories that are not beneath the root of an index.
+// outside returns the repositories that are not below the root of an index.
 func outside(x *snapshot.Index) (dirs []string) {
 	x.EachRepository(func(dir, top string) {
 		if pathname.Within(x.Root, dir) || slices.Contains(dirs, dir) {

@@ -4,7 +4,7 @@
 // neither loses nor repeats an entry; that arguments are redacted and cut before they reach the disk; that a reader
 // copes with anything in the file: torn, foreign and endless lines; and that a line that is removed, moved or changed
 // is found, because each line carries a hash of itself and of the line before (see Verify). A hash has no secret: it
-// shows damage, not a log that the same user wrote anew.
+// shows damage, not a log that the same user wrote again.
 //
 // The log never stands in the way: if the lock or a rotation fails, the hash and the rotation are left out, not the
 // entry. It does not sync: an entry survives the process, not a crash of the machine.

@@ -200,7 +200,7 @@ func TestRemovedEndIsNoticed(t *testing.T) {
 	whole(t, other, 2)
 }
 
-// A last line that was written anew, with a hash that fits, is found by the head.
+// A last line that was written again, with a hash that fits, is found by the head.
 func TestRewrittenEndIsNoticed(t *testing.T) {
 	l := newLog(t, Options{})
 	mustWrite(t, l, entry(0), entry(1))

@@ -97,7 +97,7 @@ func (t *Trust) Trusted(path string, content []byte) bool {
 	return ok && entry.SHA256 == hashOf(content)
 }
 
-// Beneath returns the hashes of the trusted files beneath directories, by their paths without links.
+// Beneath returns the hashes of the trusted files below directories, by their paths without links.
 func (t *Trust) Beneath(dirs []string) map[string]string {
 	found := map[string]string{}
 	for _, entry := range t.List() {

@@ -1,5 +1,5 @@
 // Package fsapi is what the routes of seed 2, and commands that a person types in a conversation, reach of the system:
-// files beneath one root, and commands in it.
+// files below one root, and commands in it.
 //
 // It promises: a path that leads out of the root, by its name or through a link, is refused before anything is touched;
 // a command on the list of blocked ones is refused before anything runs; and an error has one of five codes. It is
@@ -121,7 +121,7 @@ func (l *Local) Resolve(path string) (string, error) {
 	return filepath.Join(l.files.Path(), filepath.FromSlash(name)), nil
 }
 
-// name returns the name of a path beneath the root.
+// name returns the name of a path below the root.
 func (l *Local) name(path string) (string, error) {
 	if strings.TrimSpace(path) == "" {
 		return "", &Error{Code: InvalidPath, Message: "Path is required"}

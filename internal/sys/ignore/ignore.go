@@ -18,11 +18,11 @@ type Verdict int8
 // The verdicts.
 const (
 	None     Verdict = iota // no rule matches
-	Ignored                 // leave it out, with everything beneath it
+	Ignored                 // leave it out, with everything below it
 	Included                // a rule with ! includes it, even if it is hidden
 )
 
-// Rules are the rules of one file. They apply in its directory and beneath. Nil has no rules.
+// Rules are the rules of one file. They apply in its directory and below. Nil has no rules.
 type Rules struct {
 	list  []rule
 	paths bool // a rule needs more than the last name

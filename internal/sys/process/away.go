@@ -203,7 +203,7 @@ func (r Roots) lead(value string, homes []string) bool {
 	})
 }
 
-// within reports whether a directory is root or beneath it, by its name or by its links.
+// within reports whether a directory is root or below it, by its name or by its links.
 func within(dir, root string) bool {
 	return pathname.Within(filepath.Clean(root), filepath.Clean(dir)) ||
 		pathname.Within(pathname.Real(root), pathname.Real(dir))

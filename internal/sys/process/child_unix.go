@@ -310,7 +310,7 @@ func keepDescriptors() {
 	}
 }
 
-// MayExecute asks the system rather than the mode bits: a file that only its owner may execute is passed over by the
+// MayExecute asks the system rather than the mode bits: a file that only its owner may execute is ignored by the
 // shells of others.
 func MayExecute(path string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) == nil

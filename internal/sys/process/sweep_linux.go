@@ -13,7 +13,7 @@ import (
 )
 
 // We adopt what a dead process leaves behind. So after the program has exited, each living descendant is a child of
-// ours, or beneath one: if all our children are processes that we started, nothing is left.
+// ours, or below one: if all our children are processes that we started, nothing is left.
 
 // betweenTakes is how long a process in the middle of an exec is awaited, to see whose it is.
 const betweenTakes = 100 * time.Millisecond

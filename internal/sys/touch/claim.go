@@ -31,7 +31,7 @@ type Claim struct {
 	From    string // what is moved there; "": nothing
 	Whole   bool   // what was there is replaced
 	Removes bool
-	Beneath bool // and everything beneath
+	Beneath bool // and everything below
 	Unsure  bool // it may not have come to that
 }
 
@@ -214,7 +214,7 @@ func moved(all []Claim, name string, before Moment, is workspace.Status) bool {
 }
 
 // replaces reports whether nothing is left of what was at a path, but its mode. Nobody knows whose a file is that is
-// moved there, nor which of those beneath a directory a call has replaced.
+// moved there, nor which of those below a directory a call has replaced.
 func (c *Claim) replaces(name string) bool { return c.Whole && c.From == "" && c.Path == name }
 
 // timely reports whether the last change of a path lies within a call that names it, and no earlier one is of others.

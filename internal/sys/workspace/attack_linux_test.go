@@ -21,7 +21,7 @@ import (
 	"omniagent/internal/testkit/hermetic"
 )
 
-// mount mounts beneath the workspace and takes it away in the end.
+// mount mounts below the workspace and takes it away in the end.
 func mount(t *testing.T, source, target, kind string, flags uintptr) {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -372,7 +372,7 @@ func (d *Dir) under(abs string) (string, bool) {
 	return filepath.ToSlash(rel), ok
 }
 
-// beneathPath returns p relative to base, if it is below base by its name. Both must be absolute and clean. /w-evil is
+// belowPath returns p relative to base, if it is below base by its name. Both must be absolute and clean. /w-evil is
 // not below /w.
 func beneathPath(base, p string, fold bool) (string, bool) {
 	same := func(a, b string) bool { return a == b || fold && strings.EqualFold(a, b) }

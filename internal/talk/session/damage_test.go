@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDamage: lines that are no records are passed over, and everything else is there.
+// TestDamage: lines that are no records are ignored, and everything else is there.
 func TestDamage(t *testing.T) {
 	prepare := func(t *testing.T) (Store, []string) {
 		s := store(t)

@@ -35,7 +35,7 @@ type historyLine struct {
 }
 
 // OpenHistory reads a history. The file need not exist; an empty path is a history that is not kept. mask removes
-// secrets from a text before it is written; nil: there are none. A line that cannot be read is passed over.
+// secrets from a text before it is written; nil: there are none. A line that cannot be read is ignored.
 func OpenHistory(path string, mask func(string) string) (*History, error) {
 	h := &History{path: path, mask: mask}
 	if path == "" {

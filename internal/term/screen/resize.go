@@ -37,7 +37,7 @@ func (r *resize) rests() {
 	r.restless = false
 }
 
-// Resize tells that the window may have another size. While the cursor is parked the region is painted anew at once:
+// Resize tells that the window may have another size. While the cursor is parked the region is painted again at once:
 // between a frame that met another window and one that fits, a second change could still go wrong. Otherwise it waits
 // until the size rests, and for the terminal to say where the cursor is.
 func (s *Screen) Resize() {
@@ -97,7 +97,7 @@ func (s *Screen) Position(row, column int) {
 }
 
 // above returns how many rows of the region now stand above the cursor, which is in a column that the terminal has
-// told; -1: it has not. The rows are one line to the terminal. If it breaks lines anew, the cursor is where its
+// told; -1: it has not. The rows are one line to the terminal. If it breaks lines again, the cursor is where its
 // character went; if not, it is where it was, or in the last column. Where that does not decide, the smaller number is
 // safe.
 func (s *Screen) above(columns, column int) int {

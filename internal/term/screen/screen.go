@@ -9,7 +9,7 @@
 //	Set ───▶ live region ────┴─▶ frame, at most every 33 ms and within the budget; at once when the input changed
 //	Resize ─▶ frame; where the cursor is in the input, not before the size rests
 //
-// A terminal breaks its lines anew when its width changes, and a frame that is on its way then meets rows that it does
+// A terminal breaks its lines again when its width changes, and a frame that is on its way then meets rows that it does
 // not know. The one thing that a terminal keeps in its place is the cursor. So while anything stands above the input,
 // which is while a turn runs, the real cursor is hidden and parked at the beginning of the region, where every frame
 // begins and ends, and a drawn one stands in the input: nothing that is above the region can be hit. Otherwise the

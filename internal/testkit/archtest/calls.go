@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// mayStart lists what may start programs by itself, packages and all beneath them: the product starts its children with
+// mayStart lists what may start programs by itself, packages and all below them: the product starts its children with
 // process, sandbox tries on a child of its own what the kernel can enforce, and the others only serve tests and
 // measurements.
 func mayStart() []string {
@@ -65,7 +65,7 @@ func (t *tree) checkCalls(p *pkg, f *file) {
 	})
 }
 
-// among reports whether a package is one of those, or lies beneath one.
+// among reports whether a package is one of those, or lies below one.
 func among(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return name == n || strings.HasPrefix(name, n+"/") })
 }

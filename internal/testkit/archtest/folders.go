@@ -15,12 +15,12 @@ func outside() []string { return []string{"internal/testkit", "bench", "test"} }
 
 // folder is a line of the map.
 type folder struct {
-	name string // beneath internal
+	name string // below internal
 	line string // place of the line
 }
 
 // readMap returns the lines of the map of a page, from the highest folder to the lowest: what stands in the first block
-// beneath the heading "## Map".
+// below the heading "## Map".
 func readMap(root, page string) (lines []string, first int, err error) {
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
 	if err != nil {

@@ -32,7 +32,7 @@ func (t *tree) linked() ([]string, error) {
 	return slices.Compact(modules), nil
 }
 
-// Update writes the list of linked modules anew.
+// Update writes the list of linked modules again.
 func Update(root string) error {
 	t, err := load(root)
 	if err != nil {

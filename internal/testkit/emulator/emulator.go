@@ -151,7 +151,7 @@ func Trim(lines []string) []string {
 	return lines
 }
 
-// Golden compares what was shown with a file of testdata that somebody has looked at. update: it is written anew.
+// Golden compares what was shown with a file of testdata that somebody has looked at. update: it is written again.
 func Golden(t *testing.T, update bool, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)

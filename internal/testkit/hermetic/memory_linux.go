@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inMemory is the variable with which a test binary starts itself anew.
+// inMemory is the variable with which a test binary starts itself again.
 const inMemory = "OMNIAGENT_TEST_IN_MEMORY"
 
-// InMemory starts the test binary anew with a /tmp of its own in memory, where the superuser runs it. A test that
+// InMemory starts the test binary again with a /tmp of its own in memory, where the superuser runs it. A test that
 // flushes what it writes, or makes and removes many small files, mostly waits for the disk otherwise, and the walk
 // through all commands takes three times as long. No test can take the power away, so none shows less. A side effect:
 // what lies in /tmp cannot change a result. Call it before the tests run, after the binary has played other programs.

@@ -1,5 +1,5 @@
 // Package measure builds programs as they are released and measures their start: time, work done by package
-// initialisation, size. The tests of the budgets and the programs beneath bench share it, so that both mean the same.
+// initialisation, size. The tests of the budgets and the programs below bench share it, so that both mean the same.
 //
 // It promises that programs to compare are run in turn (A B A B …), so that a change in the machine's load meets both,
 // that the builds have no race detector, cgo or debug information, and that a run which fails is an error and not a

@@ -34,7 +34,7 @@ var names string
 //go:embed harmless.txt
 var harmless string
 
-// Names returns the listed names, relative to any directory of a workspace. A directory stands for all beneath it.
+// Names returns the listed names, relative to any directory of a workspace. A directory stands for all below it.
 func Names() []string { return strings.Fields(names) }
 
 // Policy is the policy for one directory.
@@ -169,7 +169,7 @@ func (p Policy) all() []string {
 	return slices.Concat(Names(), p.Names)
 }
 
-// Named returns the name that a path in the workspace is or is beneath, at any depth, because a workspace may contain
+// Named returns the name that a path in the workspace is or is below, at any depth, because a workspace may contain
 // other repositories, or "".
 func (p Policy) Named(full string) string {
 	rel, err := filepath.Rel(p.Root, full)
@@ -314,7 +314,7 @@ func (p Policy) Once() Policy {
 	return p
 }
 
-// RunsLater reports whether a path beneath the root that has changed is run or obeyed later by itself. added: it was
+// RunsLater reports whether a path below the root that has changed is run or obeyed later by itself. added: it was
 // not there before. Unlike Why it needs no policy from before the change.
 func (p Policy) RunsLater(rel string, added bool) bool {
 	full := filepath.Join(p.Root, filepath.FromSlash(rel))
@@ -331,7 +331,7 @@ func Sentence(names []string) string {
 	return "Some changed files run by themselves later: " + shown
 }
 
-// Beneath returns a name that is protected and lies beneath a path, whether or not it is there, or "".
+// Beneath returns a name that is protected and lies below a path, whether or not it is there, or "".
 func (p Policy) Beneath(full string) string {
 	full = Fold(full)
 	for _, name := range p.all() {

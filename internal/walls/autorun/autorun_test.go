@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/walls/autorun"
 )
 
-// put makes files beneath a directory; a content that begins with -> is a link.
+// put makes files below a directory; a content that begins with -> is a link.
 func put(t *testing.T, root string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {

@@ -78,7 +78,7 @@ func (v *visit) tunnel(server net.Conn) {
 // writerOnly keeps io.Copy from bypassing Write.
 type writerOnly struct{ io.Writer }
 
-// forward forwards one plain request and its response. It writes the request anew from the parsed one: lengths, the
+// forward forwards one plain request and its response. It writes the request again from the parsed one: lengths, the
 // host and the end of each header are ours, so that the request cannot mean one thing here and another thing to the
 // server.
 func (v *visit) forward(r *http.Request, to host, server net.Conn) {

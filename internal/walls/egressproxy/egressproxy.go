@@ -28,7 +28,7 @@ const (
 
 // Options configure a Gate.
 type Options struct {
-	// Hosts are the allowed hosts: example.com, *.example.com (every host beneath it, not itself) or an address, each
+	// Hosts are the allowed hosts: example.com, *.example.com (every host below it, not itself) or an address, each
 	// with a port, such as example.com:8443 or [2001:db8::1]:443, or without one for 80 and 443. An address of this
 	// machine or of a private network needs its port.
 	Hosts []string

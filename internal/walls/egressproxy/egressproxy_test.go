@@ -170,7 +170,7 @@ func TestPlainRequest(t *testing.T) {
 	}
 }
 
-// TestNothingHides: a connection has one request, and its length is written anew.
+// TestNothingHides: a connection has one request, and its length is written again.
 func TestNothingHides(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int32

@@ -11,7 +11,7 @@ import (
 // rule is one entry of the list.
 type rule struct {
 	name    string     // empty: addr is set
-	beneath bool       // the hosts beneath the name, but not the name
+	beneath bool       // the hosts below the name, but not the name
 	addr    netip.Addr //
 	port    uint16     // 0: 80 and 443
 }

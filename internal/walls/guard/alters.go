@@ -12,7 +12,7 @@ type Alteration struct {
 	From    string // what is moved there; "": nothing
 	Whole   bool   // what was there is replaced
 	Removes bool
-	Beneath bool // and everything beneath
+	Beneath bool // and everything below
 	Sure    bool // it has run for certain, if the line succeeded
 	Edit    Edit // nil: what it makes is not known
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // TestAlters: which paths a line names as those that it changes, each with W for whole, R for removed and B for what is
-// beneath.
+// below.
 func TestAlters(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{

@@ -226,7 +226,7 @@ func (w *walker) reading(o word, at dirs) (paths []string, why string, worst Dec
 	return paths, why, worst
 }
 
-// leads returns where a path leads over links, as paths beneath the workspace where they lie in it.
+// leads returns where a path leads over links, as paths below the workspace where they lie in it.
 func (p Place) leads(path string) []string {
 	if p.Leads == nil {
 		return nil

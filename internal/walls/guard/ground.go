@@ -337,7 +337,7 @@ func texts(argv []word) []string {
 
 // change is how a command changes a file that it names.
 type change struct {
-	beneath bool // with everything beneath it
+	beneath bool // with everything below it
 	link    bool // if it is a link, the link itself and not its target
 }
 

@@ -73,7 +73,7 @@ type Verdict struct {
 type Place struct {
 	Root string   // the workspace
 	More []string // further directories of the workspace
-	Dir  string   // the working directory, Root or beneath it
+	Dir  string   // the working directory, Root or below it
 	Home string
 	// the agents whose programs, settings and logins are recognised
 	Agents Agents

@@ -242,7 +242,7 @@ func TestDirectories(t *testing.T) {
 			t.Errorf("%q: %s, want %s: %+v", command, v.Decision, want, v.Reasons)
 		}
 	}
-	// Credentials are found beneath a home that is the workspace or lies in it.
+	// Credentials are found below a home that is the workspace or lies in it.
 	home := Place{Root: "/w", Dir: "/w", Home: "/w/home", Agents: agents()}
 	home.Names = func(dir string) []string {
 		return map[string][]string{"/w/home": {"x", ".ssh"}, "/w/home/.ssh": {"id"}}[dir]

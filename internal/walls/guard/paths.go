@@ -14,7 +14,7 @@ type Agent struct {
 	Program  string   // its name, without extension
 	Package  string   // its name in a package registry; empty: none
 	Settings []string // names in a workspace that decide what it does
-	Private  []string // beneath the home directory: its logins and conversations
+	Private  []string // below the home directory: its logins and conversations
 }
 
 // Agents are the agents of this program.
@@ -24,7 +24,7 @@ type Agents []Agent
 var credentials string
 
 // Protected lists the names in a workspace that only a person may change: those of package autorun, and the settings of
-// agents. A directory stands for all beneath it.
+// agents. A directory stands for all below it.
 func (a Agents) Protected() []string { return append(autorun.Names(), a.settings()...) }
 
 func (a Agents) settings() (names []string) {
@@ -34,7 +34,7 @@ func (a Agents) settings() (names []string) {
 	return names
 }
 
-// Credentials lists the files and directories beneath home that no tool reads. A directory stands for everything in it.
+// Credentials lists the files and directories below home that no tool reads. A directory stands for everything in it.
 func (a Agents) Credentials(home string) []string {
 	if home == "" {
 		return nil
@@ -91,7 +91,7 @@ func alias(path string) bool {
 	})
 }
 
-// credential reports whether path is a credential or beneath one or, with whole, contains one.
+// credential reports whether path is a credential or below one or, with whole, contains one.
 func (p Place) credential(path string, whole bool) bool {
 	if !foldedWithin(p.Home, path) {
 		return whole && p.Home != "" && foldedWithin(path, p.Home)
@@ -151,7 +151,7 @@ func (p Place) later(full string, above bool) string {
 	return ""
 }
 
-// protectedName returns the protected name that a path in the workspace is or is beneath, or "".
+// protectedName returns the protected name that a path in the workspace is or is below, or "".
 func (a Agents) protectedName(full, root string) string {
 	return autorun.Policy{Root: root, Names: a.settings()}.Named(full)
 }

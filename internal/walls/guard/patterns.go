@@ -71,7 +71,7 @@ func (p Place) matches(path string, mode bash.Mode, wanted func(string) bool) (a
 	return all, true
 }
 
-// mayMeet reports whether a pattern may become a path or something beneath it.
+// mayMeet reports whether a pattern may become a path or something below it.
 func mayMeet(path, target string, mode bash.Mode) bool {
 	elements, names := strings.Split(filepath.ToSlash(path), "/"), strings.Split(filepath.ToSlash(target), "/")
 	for i, name := range names {

@@ -66,7 +66,7 @@ func (w *walker) ruinsFound(p *piece, argv []word, at dirs) {
 
 func recursive(args []string) bool { return short(args, "r", "R") || long(args, "--recursive") }
 
-// stops reports whether a command stops the machine or starts it anew.
+// stops reports whether a command stops the machine or starts it again.
 func stops(name string, args []string) bool {
 	words := []string{"poweroff", "reboot", "halt", "kexec", "soft-reboot"}
 	switch name {

@@ -62,8 +62,8 @@ func (r Rules) Reading(w Decision, p Place) func(path string) bool {
 
 // Barred is what deny rules forbid in a workspace, as far as walls can hold it without a look at the calls.
 type Barred struct {
-	Unread, Unchanged []string // paths, each with all beneath
-	// Names of files that nobody may read or change in any directory, and directories with all beneath. * and ? are
+	Unread, Unchanged []string // paths, each with all below
+	// Names of files that nobody may read or change in any directory, and directories with all below. * and ? are
 	// patterns, and case does not count.
 	UnreadNames, UnchangedNames []string
 }

@@ -137,7 +137,7 @@ func (w *walker) denied(p *piece, argv []word, at dirs) {
 }
 
 // sent returns where a command may work or start another: where a flag sends it and, since no table has every flag, in
-// each directory that it names, if credentials or what no snapshot has are beneath.
+// each directory that it names, if credentials or what no snapshot has are below.
 func (w *walker) sent(argv []word, at dirs) dirs {
 	all := at
 	for _, dir := range valuesOfFlags(argv[1:], []string{"-C", "--chdir", "--directory"}) {

@@ -220,7 +220,7 @@ func (w *walker) printed(c *syntax.CmdSubst, at dirs) []string {
 	return []string{anything}
 }
 
-// fixedPart returns the directory beneath which all matches of a pattern lie, or the path if it has no wildcard.
+// fixedPart returns the directory below which all matches of a pattern lie, or the path if it has no wildcard.
 func fixedPart(pattern string) string {
 	fixed := pattern
 	if i := strings.IndexAny(pattern, "*?"); i >= 0 {
@@ -229,7 +229,7 @@ func fixedPart(pattern string) string {
 	return fixed
 }
 
-// overlaps reports whether a pattern may match a path or what is beneath it or, with beneath, a directory in which the
+// overlaps reports whether a pattern may match a path or what is below it or, with below, a directory in which the
 // path is.
 func overlaps(pattern, path string, beneath bool) bool {
 	split := strings.Split(filepath.ToSlash(pattern), "/")

@@ -29,7 +29,7 @@ func TestAnotherHome(t *testing.T) {
 	}
 }
 
-// TestHomeIsNoWorkspace: neither a home directory nor what holds one is written, by whatever name; what lies beneath
+// TestHomeIsNoWorkspace: neither a home directory nor what holds one is written, by whatever name; what lies below
 // is.
 func TestHomeIsNoWorkspace(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())

@@ -17,7 +17,7 @@ import (
 //go:embed places.txt
 var placesText string
 
-// row is a place beneath any home directory.
+// row is a place below any home directory.
 type row struct {
 	sight     sandbox.Sight
 	path, why string
@@ -214,7 +214,7 @@ func (s *sight) listed() {
 }
 
 // list adds a place of the table. By its name it opens nothing; it may be a link to something that does. Only home
-// directories are made anew for commands, so what a variable moves elsewhere stays as it is, and is read-only.
+// directories are made again for commands, so what a variable moves elsewhere stays as it is, and is read-only.
 func (s *sight) list(place sandbox.Place) {
 	if !s.inside(place.Path) {
 		place.Sight = sandbox.Shown
@@ -247,7 +247,7 @@ func (s *sight) moved(path string, moved map[string]string) string {
 	return filepath.Join(s.homes[0], path)
 }
 
-// named returns a path beneath the home directory by the name of that directory without links.
+// named returns a path below the home directory by the name of that directory without links.
 func (s *sight) named(path string) string {
 	real, err := filepath.EvalSymlinks(s.w.Home)
 	if rel, within := pathname.In(s.w.Home, filepath.Clean(path)); err == nil && within {

@@ -27,7 +27,7 @@ type AgentPolicy struct {
 	// such as git.
 	Veiled      []string
 	OwnSettings []string // names below those that the agent creates, and sees
-	// Reviewed are files beneath those names that it finds all the same, while they have that SHA-256: by paths without
+	// Reviewed are files below those names that it finds all the same, while they have that SHA-256: by paths without
 	// links, in hexadecimal.
 	Reviewed map[string]string
 }

@@ -104,7 +104,7 @@ func InGitDir(path string) bool {
 	return false
 }
 
-// kept is a name beneath a writable directory that commands cannot change.
+// kept is a name below a writable directory that commands cannot change.
 type kept struct {
 	base, name string
 	config     bool // a configuration of git, of which git may change some keys

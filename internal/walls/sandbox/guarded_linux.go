@@ -12,7 +12,7 @@ import (
 // guarded decides which names commands may change. Paths are those that the kernel knows, so links are followed
 // already.
 type guarded struct {
-	kept   map[string]bool // protected, with all beneath
+	kept   map[string]bool // protected, with all below
 	folded map[string]bool // the same in lower case, for file systems that do not tell them apart
 	above  map[string]bool // directories on the way to what stays in its place, with a dot in lower case too
 	roots  []string
@@ -73,7 +73,7 @@ func (g *guarded) stays(path string) {
 	}
 }
 
-// protects reports whether a path is a protected or hidden name, or beneath one.
+// protects reports whether a path is a protected or hidden name, or below one.
 func (g *guarded) protects(path string) bool {
 	if path == "/" || path == "." {
 		return false

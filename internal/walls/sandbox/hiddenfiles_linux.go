@@ -19,7 +19,7 @@ import (
 
 // A repository can take over an agent by files that the agent reads as its own configuration. Their names do not exist
 // for the agent's program: seccomp holds each call that looks at a path, and a supervisor answers ENOENT where the path
-// is one of these names. The decision falls anew at each look, so that a file which appears in the middle counts too.
+// is one of these names. The decision falls again at each look, so that a file which appears in the middle counts too.
 //
 //	agent ── open, stat, readlink … ─▶ seccomp holds the call
 //	supervisor ◀─ notification ── path ─▶ one of the names? by the agent's own program? ─▶ ENOENT
@@ -278,14 +278,14 @@ func (v *hiddenFiles) inOwn(path string) (rest string, is bool) {
 	return "", false
 }
 
-// isMade reports whether elements are those of a name that the agent makes, or lead beneath one.
+// isMade reports whether elements are those of a name that the agent makes, or lead below one.
 func (v *hiddenFiles) isMade(elements []string) bool {
 	return slices.ContainsFunc(v.makes, func(name []string) bool {
 		return len(elements) >= len(name) && slices.Equal(elements[:len(name)], name)
 	})
 }
 
-// isReviewed reports whether a file has the content that a person has reviewed, or such a file lies beneath it.
+// isReviewed reports whether a file has the content that a person has reviewed, or such a file lies below it.
 func (v *hiddenFiles) isReviewed(path string) bool {
 	for file, sum := range v.reviewed {
 		if file != path {
@@ -326,7 +326,7 @@ func (v *hiddenFiles) isOwn(program string) bool {
 }
 
 // learn notes what the process that was started executes, what shells in its place have started, and the packages that
-// these run. proc is a process beneath them.
+// these run. proc is a process below them.
 func (v *hiddenFiles) learn(proc string) {
 	above := []string{proc}
 	for main := v.first.Load(); ; {

@@ -23,17 +23,17 @@ const (
 	Owned
 )
 
-// Place is a file or directory beneath one of Policy.Homes that commands see.
+// Place is a file or directory below one of Policy.Homes that commands see.
 type Place struct {
 	Path  string // absolute and clean; it need not exist
 	Sight Sight
 	Why   string // what it is for, as a phrase
-	Parts []Part // of a Copied place beneath an Owned one
+	Parts []Part // of a Copied place below an Owned one
 }
 
 // Part is what commands find of a Copied place where nothing can be mounted.
 type Part struct {
-	Path    string // beneath the place, with slashes; "*" is every name that does not begin with a dot
+	Path    string // below the place, with slashes; "*" is every name that does not begin with a dot
 	Changes bool   // programs write into such a file, so it is copied; else a link leads to it
 }
 

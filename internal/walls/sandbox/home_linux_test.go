@@ -84,7 +84,7 @@ func (h house) line(t *testing.T, w *Walls, line string) result {
 	return result{out.String(), e}
 }
 
-// TestBrought: where nothing can be mounted, a cache beneath a directory of the command's own has links to what is in
+// TestBrought: where nothing can be mounted, a cache below a directory of the command's own has links to what is in
 // the person's, and copies of what programs write into; the next conversation brings what is new and takes back links
 // to what is gone. A command that puts links in our way gains nothing.
 func TestBrought(t *testing.T) {

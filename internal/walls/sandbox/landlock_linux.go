@@ -132,7 +132,7 @@ func (o *order) temporary() []string {
 	return []string{o.Temp}
 }
 
-// allow grants rights to a path and everything beneath it. Only some of them apply to a file.
+// allow grants rights to a path and everything below it. Only some of them apply to a file.
 func (r rules) allow(path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -240,7 +240,7 @@ func (r rules) readable(o *order) error {
 	return nil
 }
 
-// around grants the right to read everything beneath top except what is hidden. Landlock can only grant, so on the way
+// around grants the right to read everything below top except what is hidden. Landlock can only grant, so on the way
 // to a hidden path it grants each sibling. Names can be listed everywhere.
 func (r rules) around(top string, hidden []string) error {
 	beneath := slices.ContainsFunc(hidden, func(path string) bool { return pathname.Within(top, path) })

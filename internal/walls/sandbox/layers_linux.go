@@ -21,7 +21,7 @@ func LayersAt(dir string) string {
 	return in
 }
 
-// MountsBeneath returns the directories beneath one at which something is mounted, and what the directory itself lies
+// MountsBeneath returns the directories below one at which something is mounted, and what the directory itself lies
 // in, as mount tables call it.
 func MountsBeneath(dir string) (at []string, in string) {
 	text, err := os.ReadFile("/proc/self/mountinfo")

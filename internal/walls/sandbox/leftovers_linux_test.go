@@ -316,7 +316,7 @@ func TestTheTemporaryDirectoryInTheWorkspace(t *testing.T) {
 	}
 }
 
-// TestRecordElsewhere: a directory for state that cannot be written is replaced by one beneath the temporary directory,
+// TestRecordElsewhere: a directory for state that cannot be written is replaced by one below the temporary directory,
 // always the same, which nobody else may have made or can write.
 func TestRecordElsewhere(t *testing.T) {
 	temp, file := t.TempDir(), filepath.Join(t.TempDir(), "file")

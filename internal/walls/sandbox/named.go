@@ -10,7 +10,7 @@ import (
 
 const hiddenName = "%s is hidden in every directory, if it is there when a command begins"
 
-// named returns the element of a path beneath dir that has one of the names, or "".
+// named returns the element of a path below dir that has one of the names, or "".
 func named(names []string, path, dir string) string {
 	for at := path; pathname.Within(dir, filepath.Dir(at)) && !inDotGit(at); at = filepath.Dir(at) {
 		if isNamed(names, at) {

@@ -25,7 +25,7 @@ const (
 	fewRepositories  = 12      // in which all names are protected
 )
 
-// Repositories returns the work trees beneath root that have a git directory of their own, and bare repositories,
+// Repositories returns the work trees below root that have a git directory of their own, and bare repositories,
 // without root itself. whole is false if there may be more than it looked at. It looks at each package that npm
 // installed, but not at what is in it.
 func Repositories(root string) (found []string, whole bool) {
@@ -61,7 +61,7 @@ func Repositories(root string) (found []string, whole bool) {
 	return found, whole
 }
 
-// packages returns the installed packages that have a git directory, also those beneath other packages.
+// packages returns the installed packages that have a git directory, also those below other packages.
 func packages(dir string) (found []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {
@@ -80,7 +80,7 @@ func packages(dir string) (found []string) {
 	return found
 }
 
-// Aliases returns the paths beneath root that only a person may change although their names do not say so: where .git
+// Aliases returns the paths below root that only a person may change although their names do not say so: where .git
 // leads, what the links in protected directories lead to, and what git's configuration there, or one of the user's,
 // names as hooks, configuration or programs; what protected files name, and where start-up places lead.
 func Aliases(root string, protected, user, started []string) (paths []string) {
@@ -130,7 +130,7 @@ func linksIn(dir string, levels int) (links []string) {
 // command begins. What does not exist there is not protected then.
 func (p Policy) many() bool { return len(p.Repositories) > fewRepositories }
 
-// nested returns the names that commands cannot change in a repository beneath a workspace: what git runs there, and
+// nested returns the names that commands cannot change in a repository below a workspace: what git runs there, and
 // the protected names.
 func (p Policy) nested(root, tree string) (all []kept) {
 	rel, within := pathname.In(root, tree)

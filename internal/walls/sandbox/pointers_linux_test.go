@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/testkit/hermetic"
 )
 
-// planted writes files beneath a directory and returns its name without links.
+// planted writes files below a directory and returns its name without links.
 func planted(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -72,7 +72,7 @@ func TestAliasesEnd(t *testing.T) {
 	}
 }
 
-// TestRepositories beneath a workspace are found, with a limit that is told.
+// TestRepositories below a workspace are found, with a limit that is told.
 func TestRepositories(t *testing.T) {
 	root := planted(t, map[string]string{
 		".git/HEAD": "", "app/.git/HEAD": "", "a/b/c/.git": "gitdir: x", "node_modules/p/.git/HEAD": "",

@@ -22,7 +22,7 @@ type Policy struct {
 
 	Roots []string // the directories in Write that are workspaces: Protected applies there too
 
-	// Protected are names beneath Root that commands cannot change or create: ".git/hooks", ".mcp.json". If a parent of
+	// Protected are names below Root that commands cannot change or create: ".git/hooks", ".mcp.json". If a parent of
 	// a name is absent, that parent stays absent. What a repository runs by itself (hooks, configuration) is protected
 	// in Root and in Write even if it is not listed.
 	Protected []string
@@ -33,7 +33,7 @@ type Policy struct {
 	// HiddenNames, and Seatbelt ignores both.
 	HiddenNames, KeptNames []string
 
-	Repositories []string         // work trees beneath Root and Roots whose git directories are protected too
+	Repositories []string         // work trees below Root and Roots whose git directories are protected too
 	Unseen       bool             // there may be more of them
 	GitConfig    []string         // the user's files of git's configuration, which may name files of the workspace
 	Started      []string         // paths in Root and Roots to which start-up places of the user lead, see autorun.Home

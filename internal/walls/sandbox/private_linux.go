@@ -246,7 +246,7 @@ func enter(o *order, signals chan os.Signal) int {
 	return notFound(o.Program, err)
 }
 
-// moveTo makes a directory that of the program, which takes the place of this process next. The name leads beneath the
+// moveTo makes a directory that of the program, which takes the place of this process next. The name leads below the
 // layers only now.
 func moveTo(dir string) error {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

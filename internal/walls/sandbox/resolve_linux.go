@@ -184,7 +184,7 @@ func (r *pathCall) pathOf(fd int) (string, error) {
 }
 
 // deepPath returns a path for a directory that has none because it would be too long: that of one above it, and a name
-// which no file has. No protected name lies so deep, but for those beneath one.
+// which no file has. No protected name lies so deep, but for those below one.
 func (r *pathCall) deepPath(fd int) (string, error) {
 	at, err := unix.Openat(fd, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	for err == nil {

@@ -79,7 +79,7 @@ func TestRunIsEmpty(t *testing.T) {
 	}
 }
 
-// TestTmpOfOthers: with Landlock alone a workspace beneath /tmp is where it was, and its neighbours cannot be read.
+// TestTmpOfOthers: with Landlock alone a workspace below /tmp is where it was, and its neighbours cannot be read.
 func TestTmpOfOthers(t *testing.T) {
 	tiers(t)
 	dir, err := os.MkdirTemp("/tmp", "omniagent-test-")

@@ -55,7 +55,7 @@ type Options struct {
 	Tier Tier
 
 	// State is the user's directory in which Open keeps on record what it makes. One that cannot be written is replaced
-	// by a directory of the user's beneath the temporary one.
+	// by a directory of the user's below the temporary one.
 	State string
 
 	// Refused is called, when a command has ended, with each path that it could not write because the path is

@@ -10,7 +10,7 @@ import (
 
 // A profile for macOS begins with (deny default). A profile that allows everything and denies what is known to be
 // dangerous would run more programs, but would leave every service of a new macOS open. What follows is known from
-// profiles that deny first, by Apple (beneath /System/Library/Sandbox/Profiles), Chromium and other agents; we have
+// profiles that deny first, by Apple (below /System/Library/Sandbox/Profiles), Chromium and other agents; we have
 // measured none of it:
 //   - of two rules that match, the later one counts; the exception is an allow with require-all, which beats a deny of
 //     a subpath before and after it, so none is used for what a profile is about;
@@ -21,14 +21,14 @@ import (
 //   - without file-map-executable no program starts; node wants to write one sysctl, Python's multiprocessing
 //     semaphores;
 //   - a rename needs file-write-unlink for the old name and file-write-create for the new one, and takes what is
-//     beneath along, so a name is only protected where the directories above it are;
+//     below along, so a name is only protected where the directories above it are;
 //   - hard links are an operation of their own, file-link, and are refused: through one, a file outside could be
 //     written inside;
 //   - local addresses say nothing of where a connection leads, so only (remote ip …) limits one; names are resolved
 //     over a Unix socket.
 
 // view is what programs in a Seatbelt sandbox see of the system. Links in paths are resolved, as far as they exist; a
-// relative path is beneath root.
+// relative path is below root.
 type view struct {
 	root      string   // the workspace, writable
 	write     []string // writable too

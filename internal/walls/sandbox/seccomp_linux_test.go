@@ -559,7 +559,7 @@ func TestEveryNumber(t *testing.T) {
 	}
 }
 
-// TestFarJumps: what a conditional jump cannot pass over is passed over all the same.
+// TestFarJumps: what a conditional jump cannot pass over is ignored all the same.
 func TestFarJumps(t *testing.T) {
 	long := func(ends uint32) []unix.SockFilter {
 		var code []unix.SockFilter

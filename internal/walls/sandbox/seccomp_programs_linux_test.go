@@ -91,7 +91,7 @@ func realRun(t *testing.T, dir, role string, p realProgram) (string, error) {
 	return string(out), err
 }
 
-// home is where a tool keeps what it would otherwise make anew in the home of the test.
+// home is where a tool keeps what it would otherwise make again in the home of the test.
 func home(variable string) string {
 	if value := os.Getenv(variable); value != "" {
 		return value

@@ -51,7 +51,7 @@ type supervisor struct {
 	told    *toldPaths    // nil: what is refused is not told
 }
 
-// mostAgain is how often a path is followed anew because it was changed.
+// mostAgain is how often a path is followed again because it was changed.
 const mostAgain = 16
 
 // supervisors returns how many threads answer. On a small machine more of them only wake each other.

@@ -323,7 +323,7 @@ func TestGitMakesRepositories(t *testing.T) {
 	})
 }
 
-// TestRepositoriesBeneath: what a repository beneath does not have yet stays absent, too.
+// TestRepositoriesBeneath: what a repository below does not have yet stays absent, too.
 func TestRepositoriesBeneath(t *testing.T) {
 	inEachTier(t, func(t *testing.T, tier Tier) {
 		g := newGround(t)

@@ -59,7 +59,7 @@ type order struct {
 	Seen     exact  // pairs: what is seen, and where
 	Own      exact  // pairs: a directory of the command's own, and where
 	Layers   exact  // threes: a directory, and those of an overlay over it
-	Copies   exact  // threes: the directory of a layer, what is seen beneath it, and where
+	Copies   exact  // threes: the directory of a layer, what is seen below it, and where
 	Identity exact  // the git configuration in the first, if any
 	Hold     bool   // nothing but home directories is to be made, see keeper
 	Lives    bool   // they stay writable, for an agent
@@ -132,7 +132,7 @@ func (w *Walls) open(r Report, o Options) error {
 }
 
 // recordDir is where the record is kept: in the user's directory for state, or where that cannot be written in a
-// directory of the user's beneath the temporary one, so that every process of the user still finds it.
+// directory of the user's below the temporary one, so that every process of the user still finds it.
 func recordDir(state string) (string, error) {
 	dirs := recordDirs(state)
 	dir, own := dirs[0], filepath.Dir(dirs[1])
@@ -149,7 +149,7 @@ func recordDir(state string) (string, error) {
 	return dirs[1], nil
 }
 
-// recordDirs are where the record may be: beneath our state, and where that cannot be used.
+// recordDirs are where the record may be: below our state, and where that cannot be used.
 func recordDirs(state string) [2]string {
 	own := filepath.Join(os.TempDir(), fmt.Sprintf("omniagent-state-%d", os.Geteuid()))
 	return [2]string{filepath.Join(state, "walls"), filepath.Join(own, "walls")}

@@ -18,7 +18,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// ground is a place with a workspace, a secret, and something outside that shall not change. It is not beneath /tmp,
+// ground is a place with a workspace, a secret, and something outside that shall not change. It is not below /tmp,
 // which commands do not see.
 type ground struct{ dir, root, outside, secret, temp, state, attacker string }
 

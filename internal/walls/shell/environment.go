@@ -15,7 +15,7 @@ const childMark = "OMNIAGENT_CHILD_MARK"
 // user adds. It drops all others. An environment collects things that nobody thinks of, so a list of forbidden
 // variables would always be too short.
 type Inheritance struct {
-	Roots []string // the workspace and its repository, absolute: directories beneath them are removed from PATH
+	Roots []string // the workspace and its repository, absolute: directories below them are removed from PATH
 	More  []string // further variables that the user allows
 	Opens bool     // the program may open windows: an MCP server that logs in with a browser
 }

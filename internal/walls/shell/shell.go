@@ -4,7 +4,7 @@
 // pagers exit by themselves); it ends within its time limit, at first by request and then by a kill; when Run returns,
 // nothing that it started is alive, after Close nothing at all is, and nothing outlives this process, however that
 // ends; output needs bounded memory and disk, is text without escape sequences, and a cut says what is missing and
-// where it is. The next command begins in the directory in which the last one ended, if that is beneath the root.
+// where it is. The next command begins in the directory in which the last one ended, if that is below the root.
 //
 // It does not judge commands. It never runs them without the guard of package process, and never passes on the secrets
 // of our environment. It is not a sandbox: a command can reach what the user can reach. A Starter adds the sandbox.
@@ -98,7 +98,7 @@ type Outcome struct {
 	Reason         Reason        //
 	Limit          time.Duration // its time limit
 	Masked         int           // how many secrets were removed; for a background command, since it began
-	// where it ended, if that is not a directory beneath the root, so that the next command begins in the root
+	// where it ended, if that is not a directory below the root, so that the next command begins in the root
 	Moved string
 	Kept  []string // what walls kept it, or one that ran at the same time, from
 }
@@ -242,7 +242,7 @@ func (s *Shell) move(to string) (refused string) {
 	return to
 }
 
-// beneath reports whether a directory exists, has no link in its path, and is the root or beneath it.
+// beneath reports whether a directory exists, has no link in its path, and is the root or below it.
 func (s *Shell) beneath(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || !filepath.IsAbs(real) || !isDirectory(real) {

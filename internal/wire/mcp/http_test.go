@@ -338,7 +338,7 @@ func TestHTTPUnasked(t *testing.T) {
 	refused(t, w)
 }
 
-// TestHTTPUnaskedOfAForgottenSession: who listens begins the session anew where nobody else does, and goes on
+// TestHTTPUnaskedOfAForgottenSession: who listens begins the session again where nobody else does, and goes on
 // listening.
 func TestHTTPUnaskedOfAForgottenSession(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ type File struct {
 	Lines map[int]string
 }
 
-// ParseDiff reads a diff. What is in no form that git writes is passed over, so a text without any file has none.
+// ParseDiff reads a diff. What is in no form that git writes is ignored, so a text without any file has none.
 func ParseDiff(text string) Diff {
 	d := Diff{Text: text, Files: map[string]*File{}}
 	var old string

@@ -70,7 +70,7 @@ The last line gives the number of findings, which may be 0:
 	return b.String()
 }
 
-// Read reads an answer. Empty lines and the fences of a block of code are passed over.
+// Read reads an answer. Empty lines and the fences of a block of code are ignored.
 func Read(text string) Answer {
 	a := Answer{Findings: []Finding{}, Unread: []string{}}
 	ended := false

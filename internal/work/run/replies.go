@@ -7,7 +7,7 @@ import (
 )
 
 // replies hold back the answers to questions until the run has seen that they were given: it makes its index of the
-// workspace anew then, and what the agent does with an answer must not be part of that.
+// workspace again then, and what the agent does with an answer must not be part of that.
 type replies struct {
 	mu     sync.Mutex
 	seen   map[string]chan struct{} // by question; closed when See has returned

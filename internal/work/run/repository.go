@@ -94,7 +94,7 @@ func (r *Run) gone() (all []Gone) {
 	return all
 }
 
-// lostObjects counts the loose objects and packs that are gone. Those that git has packed, or packed anew, are not.
+// lostObjects counts the loose objects and packs that are gone. Those that git has packed, or packed again, are not.
 func (h holding) lostObjects() (lost int) {
 	there := git.ObjectsIn(h.Common)
 	repacked := slices.ContainsFunc(there, func(name string) bool {

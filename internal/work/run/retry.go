@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// anew makes the next attempt begin a new session, with all answers, if the last one could not resume an earlier
+// again makes the next attempt begin a new session, with all answers, if the last one could not resume an earlier
 // session. It reports whether it did.
 func (r *Run) anew() bool {
 	last := r.Attempts[len(r.Attempts)-1]

@@ -56,7 +56,7 @@ func (r *Run) look() {
 	}
 }
 
-// goOn makes the index of the workspace anew for a run that waited: what others changed meanwhile does not count.
+// goOn makes the index of the workspace again for a run that waited: what others changed meanwhile does not count.
 func (r *Run) goOn(ctx context.Context, start *snapshot.Index) error {
 	path := filepath.Join(r.Path(), restFile)
 	rested, err := snapshot.LoadFile(path)

@@ -251,7 +251,7 @@ func TestKept(t *testing.T) {
 	c.end()
 }
 
-// TestSetBetweenTurns: a mode and a model hold from the next message on, also where the agent has to be started anew
+// TestSetBetweenTurns: a mode and a model hold from the next message on, also where the agent has to be started again
 // for it.
 func TestSetBetweenTurns(t *testing.T) {
 	t.Parallel()
@@ -345,7 +345,7 @@ func TestForkOfAnother(t *testing.T) {
 	c.end()
 }
 
-// TestSetRestarts: an agent that takes a mode only when it is started goes on anew with its own session.
+// TestSetRestarts: an agent that takes a mode only when it is started goes on again with its own session.
 func TestSetRestarts(t *testing.T) {
 	t.Parallel()
 	p := installed(t)

@@ -26,7 +26,7 @@ import (
 type places struct {
 	root       string // of the source
 	out        string
-	base       string // beneath which address the archives will be found
+	base       string // below which address the archives will be found
 	maintainer string
 	modules    string // GOMODCACHE
 	goRoot     string
