@@ -228,7 +228,7 @@ func wrong(line []byte) string {
 	switch l.Type {
 	case "user":
 		if l.Message == nil || l.Message.Role != "user" {
-			return "it is a message of nobody: message.role is not user"
+			return "message.role is not user"
 		}
 		return ""
 	case "control_request", "control_response", "control_cancel_request", "keep_alive":

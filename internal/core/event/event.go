@@ -149,7 +149,7 @@ type Walls struct {
 	Holes   []string `json:"holes"`   // what they do not stop
 }
 
-// Answer is one answer of the model, whose text was told before.
+// Answer ends one answer of the model. Its text came before, in events of their own.
 type Answer struct {
 	ID     string `json:"id,omitempty"`     // of the model's API
 	Reason string `json:"reason,omitempty"` // why it stopped: end_turn, tool_use, max_tokens, or the API's own word

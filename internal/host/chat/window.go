@@ -83,7 +83,7 @@ const (
 	mostBytes  = 1 << 20
 	// mostTasks of a list are shown.
 	mostTasks = 6
-	// settling is how long after a question letters still belong to what was being typed.
+	// settling is how long after a question appears typed letters still belong to the message before it.
 	settling = 300 * time.Millisecond
 	// reasons is how long a letter has to stand alone to be an answer, and not the beginning of a reason.
 	reasons = 700 * time.Millisecond

@@ -39,7 +39,7 @@ func (s *server) tools() []map[string]any {
 			"name": "ask_agent", "title": "Ask a coding agent",
 			"description": "Give another coding agent a task and wait for its answer. It starts without any " +
 				"knowledge of this conversation, so the prompt has to say all " +
-				"that it needs. It cannot ask back: a question of its comes as the result with status needs_input; " +
+				"that it needs. Its questions come back as a result with status needs_input; " +
 				"answer by asking again with the session. " +
 				"What it was not allowed to do is listed in denials.",
 			"inputSchema": object{

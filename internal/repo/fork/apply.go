@@ -51,7 +51,7 @@ const (
 	bothMarked  = "the workspace and the fork have changed the same lines; both stand in it, between marks"
 	removedHere = "the workspace has removed it, and the fork has changed it"
 	removedFork = "the fork has removed it, and the workspace has changed it"
-	justChanged = "it was changed while this was at work"
+	justChanged = "it was changed during this call"
 	staysInFork = "the fork's commits use a commit of this submodule that exists only in the fork; push it or fetch " +
 		"it before you delete the fork"
 	stillMarked = "the marks of an earlier call still stand in it"

@@ -130,8 +130,8 @@ func (f *Fork) visit(ctx context.Context, upper, lower string, all map[string]st
 	return nil
 }
 
-// isGitDir reports whether a name is that of a directory .git, also where upper and lower case are the same. There a
-// program of the fork may have changed the case.
+// isGitDir reports whether a name means .git. It ignores case, because a program in the fork may have changed the case
+// where the file system ignores it.
 func isGitDir(name string) bool { return strings.EqualFold(name, ".git") }
 
 func (f *Fork) rel(path string) string {

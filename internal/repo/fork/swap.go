@@ -94,7 +94,7 @@ func (m move) check(was string) error {
 	return nil
 }
 
-var errMoved = errors.New("the branch, or what is staged, has changed while this was at work")
+var errMoved = errors.New("the branch, or what is staged, has changed during this call")
 
 // lockWith makes the file with which git locks another one. It is a hard link to the staged file, so that a later
 // process knows that it is ours.

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A rule of Landlock is one for an inode, under whatever path it is reached, and for all below it, mounts included. A
+// A rule of Landlock holds for an inode, whatever path leads to it, and for everything below it, mounts included. A
 // directory can be reached by more than one path: over two mounts of it, or of one that holds it. So what is protected
 // is protected under all its paths, and no directory that is the workspace, holds it or lies in it gets a right to
 // write, whatever its path.

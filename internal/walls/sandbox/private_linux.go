@@ -57,7 +57,7 @@ func (v Private) Enter(p process.Plan) (*Entry, error) {
 	})
 }
 
-// mappings are those of a namespace in which everybody has the number that he has here, as far as we may map them.
+// mappings returns the identity mapping of user or group numbers for a new namespace, as far as we may map them.
 func mappings(kind string, own int) (list []syscall.SysProcIDMap) {
 	only := []syscall.SysProcIDMap{{ContainerID: own, HostID: own, Size: 1}}
 	if os.Geteuid() != 0 {
