@@ -43,10 +43,11 @@ type Chat struct {
 	World   World
 	Picks   bool // the person chooses an earlier conversation first
 
-	busy    atomic.Bool                        // something runs or was postponed
-	running atomic.Bool                        // something runs
-	command atomic.Pointer[context.CancelFunc] // ends the person's command that runs
-	beside  sync.WaitGroup                     // for that command
+	busy        atomic.Bool                        // something runs or was postponed
+	running     atomic.Bool                        // something runs
+	interrupted time.Time                          // the last interrupt of a turn
+	command     atomic.Pointer[context.CancelFunc] // ends the person's command that runs
+	beside      sync.WaitGroup                     // for that command
 
 	changed  chan struct{} // a question is shown, or nothing runs any more; handle waits for it
 	switched chan struct{} // the person is with another conversation now
@@ -185,7 +186,8 @@ func (c *Chat) unseen(ctx context.Context) (int, error) {
 	return 1, fault.New(fault.OutputFailed, "standard output cannot be written").Because(c.View.Err())
 }
 
-// interrupt ends what runs, or drops what was postponed, and reports whether there was anything.
+// interrupt ends what runs, or drops what was postponed, and reports whether there was anything. Twice in a short time
+// it drops what waits as well, so that no further turn begins.
 func (c *Chat) interrupt() bool {
 	if stop := c.command.Load(); stop != nil {
 		(*stop)()
@@ -193,7 +195,11 @@ func (c *Chat) interrupt() bool {
 	}
 	switch {
 	case c.running.Load():
-		c.Conversation().Interrupt(false)
+		drop := time.Since(c.interrupted) < twice
+		c.interrupted = time.Now()
+		if c.Conversation().Interrupt(drop); drop {
+			go c.drop() // without waiting for the screen
+		}
 	case c.busy.Load():
 		go c.drop() // without waiting for the screen
 	default:

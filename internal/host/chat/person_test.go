@@ -224,7 +224,7 @@ func TestCtrlCIsHeard(t *testing.T) {
 	}
 }
 
-// TestCtrlCTwice ends a turn that does not want to end, whose grace is an hour.
+// TestCtrlCTwice ends a turn that does not want to end, whose grace is an hour, and drops what waits for it.
 func TestCtrlCTwice(t *testing.T) {
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
@@ -233,7 +233,13 @@ func TestCtrlCTwice(t *testing.T) {
 	p := sit(t, c, ignore)
 	p.types("first\n")
 	p.await(t, "⏺ Look")
+	p.types("second\n")
+	p.await(t, "the message waits")
 	p.signals <- os.Interrupt
 	p.signals <- os.Interrupt
 	p.await(t, "interrupted\n> ")
+	_ = p.keys.Close()
+	if p.leaves(); strings.Contains(p.text.String(), "\nok") {
+		t.Errorf("what waited was sent:\n%s", p.text.String())
+	}
 }
