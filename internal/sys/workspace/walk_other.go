@@ -12,25 +12,25 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// place is an open directory.
-type place struct {
+// openDir is an open directory.
+type openDir struct {
 	root *os.Root
 	list *os.File // nil until the directory is read
 }
 
-func startAt(d *Dir, name string) (place, error) {
+func startAt(d *Dir, name string) (openDir, error) {
 	root, err := in(d, name, openRootIn)
-	return place{root: root}, err
+	return openDir{root: root}, err
 }
 
 // placeAt opens a directory by its path.
-func placeAt(path string) (place, error) {
+func placeAt(path string) (openDir, error) {
 	root, err := openRoot(path)
-	return place{root: root}, err
+	return openDir{root: root}, err
 }
 
 // actual returns the path of the directory, if the system reports it.
-func (p place) actual() (string, error) {
+func (p openDir) actual() (string, error) {
 	f, err := p.root.Open(".")
 	if err != nil {
 		return "", err
@@ -39,31 +39,31 @@ func (p place) actual() (string, error) {
 	return actualPath(f)
 }
 
-func (p place) close() {
+func (p openDir) close() {
 	_ = p.root.Close()
 	if p.list != nil {
 		_ = p.list.Close()
 	}
 }
 
-func (p place) enter(name string) (place, error) {
+func (p openDir) enter(name string) (openDir, error) {
 	info, err := p.root.Lstat(name)
 	if err == nil && !info.IsDir() {
 		err = fault.New(fault.Unsafe, "%s is a %s, not a directory", name, typeOf(info.Mode()))
 	}
 	if err != nil {
-		return place{}, err
+		return openDir{}, err
 	}
 	root, err := openSame(p.root, name, info)
-	return place{root: root}, err
+	return openDir{root: root}, err
 }
 
-func (p place) has(name string) bool {
+func (p openDir) has(name string) bool {
 	_, err := p.root.Lstat(name)
 	return err == nil
 }
 
-func (p place) file(name string) (io.ReadCloser, error) {
+func (p openDir) file(name string) (io.ReadCloser, error) {
 	info, err := p.root.Lstat(name)
 	if err == nil && !info.Mode().IsRegular() {
 		err = notRegularFile(name, info)
@@ -86,9 +86,9 @@ func (p place) file(name string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-func (place) keepsTime() bool { return false }
+func (openDir) keepsTime() bool { return false }
 
-func (p place) modified(name string) (time.Time, bool) {
+func (p openDir) modified(name string) (time.Time, bool) {
 	info, err := p.root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
 		return time.Time{}, false
@@ -96,7 +96,7 @@ func (p place) modified(name string) (time.Time, bool) {
 	return info.ModTime(), true
 }
 
-func (p place) status(name string) (Status, uint64, error) {
+func (p openDir) status(name string) (Status, uint64, error) {
 	info, err := p.root.Lstat(name)
 	if err != nil {
 		return Status{}, 0, err
@@ -104,7 +104,7 @@ func (p place) status(name string) (Status, uint64, error) {
 	return StatusOf(info), Links(info), nil
 }
 
-func (p place) target(name string) (string, error) { return p.root.Readlink(name) }
+func (p openDir) target(name string) (string, error) { return p.root.Readlink(name) }
 
 // lister reads directories.
 type lister struct{}
@@ -112,7 +112,7 @@ type lister struct{}
 func newLister() *lister { return &lister{} }
 
 // read returns at least most further entries, or all remaining ones.
-func (*lister) read(p *place, most int) (entries []Entry, done bool, err error) {
+func (*lister) read(p *openDir, most int) (entries []Entry, done bool, err error) {
 	if p.list == nil {
 		if p.list, err = p.root.Open("."); err != nil {
 			return nil, true, err
