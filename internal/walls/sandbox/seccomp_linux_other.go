@@ -17,11 +17,11 @@ func bpfModes(map[uint32][]unix.SockFilter) {}
 
 func bpfWriting(map[uint32][]unix.SockFilter) {}
 
-func (r *request) bytes(uint64, int) ([]byte, error) { return nil, unix.ENOSYS }
+func (r *pathCall) bytes(uint64, int) ([]byte, error) { return nil, unix.ENOSYS }
 
-func (r *request) mark(change) error { return unix.EPERM }
+func (r *pathCall) mark(change) error { return unix.EPERM }
 
-func (r *request) seeMark(change) {}
+func (r *pathCall) seeMark(change) {}
 
 func deedOf(uint32, [6]uint64) (change, bool) { return change{}, false }
 
