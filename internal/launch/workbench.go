@@ -21,7 +21,8 @@ type BenchOptions struct {
 	Walls   *policy.Wanted // around commands, but for Root and Temp; nil: none
 }
 
-// Bench has the files and commands of a workspace. Its methods may be called from several goroutines.
+// Bench has the files and commands of a workspace, for what a person types in a conversation and for what an agent asks
+// of its client over the Agent Client Protocol. Commands run behind the walls of the native agent. Its methods may be called from several goroutines.
 type Bench struct {
 	files *workspace.Dir
 	walls *policy.Enclosure
@@ -31,7 +32,7 @@ type Bench struct {
 	terminals map[string]*terminal
 }
 
-// Open returns the files and commands of a workspace. The caller has to call Close.
+// OpenBench returns the files and commands of a workspace. The caller has to call Close.
 func OpenBench(o BenchOptions) (*Bench, error) {
 	b := &Bench{terminals: map[string]*terminal{}}
 	s := shell.Options{Root: o.Root, Private: o.Private, Env: o.Env}

@@ -69,7 +69,7 @@ type talkOptions struct {
 	id      func() string // generates ids of messages
 }
 
-// ownRequest is a ownRequest of ours. Its response matters for the greeting and for changes.
+// ownRequest is a request that we sent. Its response matters for the greeting and for changes.
 type ownRequest struct {
 	greeting bool
 	change   *agent.Change // or part of one

@@ -252,9 +252,6 @@ func (m *greeting) now() agent.Mind {
 	return m.mind
 }
 
-// NotByACP begins the notice of a conversation that goes on as a stream.
-const NotByACP = "the Agent Client Protocol is not used, as "
-
 // Turn answers a message. If the agent did not accept the first one, it is sent again over the stream.
 func (m *greeting) Turn(ctx context.Context, message []event.Block) error {
 	late := time.AfterFunc(m.within, func() { m.leave("the agent did not answer within " + m.within.String()) })
@@ -267,8 +264,8 @@ func (m *greeting) Turn(ctx context.Context, message []event.Block) error {
 		return err
 	}
 	m.tell(event.Event{
-		Kind: event.Notice, Synthetic: true,
-		Text: NotByACP + why + "; what the agent prints is read as a stream, and " +
+		Kind: event.Notice, Synthetic: true, Denies: true,
+		Text: "the Agent Client Protocol is not used, as " + why + "; what the agent prints is read as a stream, and " +
 			"what it would ask about is denied",
 	})
 	_, _ = mind.Close(ctx)

@@ -68,7 +68,7 @@ type threadOptions struct {
 	fork, last bool
 }
 
-// ownRequest is a ownRequest of ours.
+// ownRequest is a request that we sent.
 type ownRequest struct {
 	method string
 	token  int // if it is a steer

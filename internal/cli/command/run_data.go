@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/text"
+	"omniagent/internal/repo/git"
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/walls/autorun"
 	"omniagent/internal/work/run"
@@ -310,7 +311,13 @@ func but(ignored int) string {
 
 // repository lists what the run has changed of the repository itself, and says what takes the run back.
 func (d runData) repository(b *strings.Builder) {
-	if moved := branchesOf(d.Changed.Git); len(moved) > 0 {
+	var moved []string
+	for _, name := range d.Changed.Git {
+		if branch, ok := git.BranchOf(name); ok {
+			moved = append(moved, branch)
+		}
+	}
+	if len(moved) > 0 {
 		fmt.Fprintf(b, "Commits were made or branches moved: %s\n", text.Visible(strings.Join(moved, ", ")))
 	}
 	if n := len(d.Changed.Git); n > 0 {
@@ -328,16 +335,6 @@ func (d runData) repository(b *strings.Builder) {
 	if d.undo != "" && d.Changed.Count+len(d.Changed.Git)+d.Changed.Ignored > 0 {
 		fmt.Fprintf(b, "Take back: %s\n", d.undo)
 	}
-}
-
-// branchesOf returns the branches whose files are among the changed paths of a repository.
-func branchesOf(changed []string) (names []string) {
-	for _, p := range changed {
-		if _, name, ok := strings.Cut(p, "/refs/heads/"); ok {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // mostOfGit is how many changed paths of a repository itself are named.

@@ -77,6 +77,8 @@ type Event struct {
 	Synthetic  bool         `json:"synthetic,omitempty"` // we concluded it, the agent did not say it
 	// with Ended: no message began this turn; something that the agent had left running woke it
 	Unasked bool `json:"unasked,omitempty"`
+	// with Notice: from here on, what the agent would ask about is denied
+	Denies bool `json:"denies,omitempty"`
 
 	Hash string `json:"raw,omitempty"` // of what it was read from: the first 32 hexadecimal digits of its SHA-256
 

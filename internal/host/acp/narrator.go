@@ -39,7 +39,7 @@ type narrator struct {
 	calls   map[string]*narratedCall // calls without a result
 }
 
-// narratedCall is a narratedCall without a result.
+// narratedCall is a call without a result.
 //
 //	pending ──── question ───▶ pending, with a question ── allowed ──▶ in_progress ── result ──▶ completed, failed
 //	   │                          └───────── denied ─────────▶ failed             ▲

@@ -142,7 +142,7 @@ func hasNoInput(stdin *os.File) bool {
 	return err == nil && os.SameFile(info, null)
 }
 
-// shimCall is one shimCall in progress.
+// shimCall is one call in progress.
 type shimCall struct {
 	touched    *touch.Log // what the agent writes
 	shim       *Shim

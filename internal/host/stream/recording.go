@@ -11,7 +11,9 @@ import (
 	"omniagent/internal/wire/claude"
 )
 
-// Recording is the record of one conversation. Host and Agent may be called concurrently.
+// Recording is the record of what a host and an agent exchange in Claude Code's lines. It gets copies, and cannot change
+// a line; the lines do not wait for it while it keeps up, and unreadable lines do not stop it. Host and Agent may be
+// called concurrently.
 type Recording struct {
 	recorder *conversation.Recorder
 	decoder  agent.Decoder
@@ -29,7 +31,7 @@ type said struct {
 // longestQueue is how many pieces are queued before the lines have to wait.
 const longestQueue = 256
 
-// New begins a record. The decoder reads the agent's lines.
+// Record begins a record. The decoder reads the agent's lines.
 func Record(r *conversation.Recorder, d agent.Decoder) *Recording {
 	g := &Recording{recorder: r, decoder: d, queue: make(chan said, longestQueue), done: make(chan struct{})}
 	go g.run()

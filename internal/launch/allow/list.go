@@ -34,7 +34,10 @@ func (e Entry) Allows(other Entry) bool {
 	})
 }
 
-// List is the list as it was read. The zero value is empty and cannot be changed.
+// List is the user's list of the agents that may be started, and of those that may not, as it was read. An entry names
+// the very files that were allowed; the list is changed under a lock, in one step. One that cannot be read, or that
+// others may write, is an error and not an empty list, because it may deny an agent. The zero value is empty and cannot
+// be changed.
 type List struct {
 	file    string
 	entries []Entry
@@ -52,7 +55,7 @@ const (
 	lockWait = 30 * time.Second
 )
 
-// Open reads the list, which may be missing. An unusable list makes every Find fail.
+// OpenList reads the list, which may be missing. An unusable list makes every Find fail.
 func OpenList(file string) List {
 	l := List{file: file}
 	if file != "" {

@@ -15,7 +15,7 @@ import (
 // tag is the name of the nodes that are calls.
 const tag = "tool_call"
 
-// writtenCall is one writtenCall that a model wrote.
+// writtenCall is one call that a model wrote.
 type writtenCall struct {
 	id      string
 	lang    string

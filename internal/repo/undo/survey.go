@@ -26,13 +26,6 @@ func (p *place) survey(ctx context.Context, roots []string, since []*snapshot.In
 ) {
 	ctx, cancel := context.WithTimeout(ctx, walkTime)
 	defer cancel()
-	all, err = p.surveyAll(ctx, roots, since, contents)
-	return all, err
-}
-
-func (p *place) surveyAll(ctx context.Context, roots []string, since []*snapshot.Index, contents *snapshot.Store) (
-	all []*snapshot.Index, err error,
-) {
 	for i := 0; i < len(roots); i++ {
 		root := roots[i]
 		latest := p.latest(root)

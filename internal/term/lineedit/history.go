@@ -29,7 +29,7 @@ const (
 	lockWait    = 200 * time.Millisecond
 )
 
-// historyLine is a line of the file.
+// historyLine is a line of the history file.
 type historyLine struct {
 	Text string `json:"text"`
 }

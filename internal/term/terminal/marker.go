@@ -15,7 +15,7 @@ type marker struct {
 	path string // empty: there is none
 }
 
-// markerLine is what stands in it.
+// markerLine is the content of the marker.
 type markerLine struct {
 	PID    int    `json:"pid"`
 	Born   string `json:"born"` // tells the process from a later one with its number

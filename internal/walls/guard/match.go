@@ -263,7 +263,7 @@ func (r Rule) patterns(p Place) (patterns []string, known bool) {
 	return patterns, true
 }
 
-// matchPath matches element by element: ** is any number of elements, * and ? stay within one. With below, everything
+// matchPath matches element by element: ** is any number of elements, * and ? stay within one. With beneath, everything
 // below a matching directory matches too.
 func matchPath(pattern, path string, beneath bool) bool {
 	return matchElements(strings.Split(pattern, "/"), strings.Split(path, "/"), beneath)

@@ -229,7 +229,7 @@ func fixedPart(pattern string) string {
 	return fixed
 }
 
-// overlaps reports whether a pattern may match a path or what is below it or, with below, a directory in which the
+// overlaps reports whether a pattern may match a path or what is below it or, with beneath, a directory in which the
 // path is.
 func overlaps(pattern, path string, beneath bool) bool {
 	split := strings.Split(filepath.ToSlash(pattern), "/")

@@ -269,7 +269,7 @@ func shellText(name string, argv []word) (string, reading) {
 	return "", noText
 }
 
-// shellOptions are the shellOptions of a shell, as it reads them.
+// shellOptions are the options of a shell, as it reads them.
 type shellOptions struct {
 	known       bool // false: the rest is not
 	text, input bool // -c and -s

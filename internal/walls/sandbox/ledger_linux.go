@@ -214,7 +214,7 @@ func (l *readLedger) take(text []byte) {
 	l.rest = append(l.rest[:0:0], text...)
 }
 
-// ledgerEntry is one of a ledger.
+// ledgerEntry is one entry of a ledger.
 type ledgerEntry struct {
 	kind     byte
 	began    time.Time // zero: the kernel makes the call afterwards

@@ -118,7 +118,7 @@ func (m updateParams) terminal(more bool) *Tool {
 
 type step struct{ Content, Status string }
 
-// toolCall is a tool toolCall, or a change of one, on the wire.
+// toolCall is a tool call, or a change of one, on the wire.
 type toolCall struct {
 	ToolCallID, Name, Title, Kind, Status string
 	Content                               json.RawMessage

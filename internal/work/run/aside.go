@@ -12,6 +12,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/repo/fork"
+	"omniagent/internal/repo/git"
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 )
@@ -75,7 +76,7 @@ func (r *Run) setAside(ctx context.Context, wrote func(path string) bool) (moved
 			return
 		}
 		if was != nil && was.OfGit() || now != nil && now.OfGit() {
-			if _, branch, ok := strings.Cut(name, "/refs/heads/"); ok && !cmp.Or(now, was).Mode.IsDir() {
+			if branch, ok := git.BranchOf(name); ok && !cmp.Or(now, was).Mode.IsDir() {
 				moved = append(moved, branch)
 			}
 			return

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/event"
 )
 
@@ -13,9 +12,9 @@ func TestNotByACP(t *testing.T) {
 	t.Parallel()
 	var said []string
 	o := Owner{Run: &Run{}, Log: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
-	words := cli.NotByACP + "the agent did not answer; what it would ask about is denied"
-	o.see(&Attempt{}, event.Event{Kind: event.Notice, Text: "another"}, nil)
-	o.see(&Attempt{}, event.Event{Kind: event.Notice, Synthetic: true, Text: words}, nil)
+	const words = "the Agent Client Protocol is not used; what the agent would ask about is denied"
+	o.see(&Attempt{}, event.Event{Kind: event.Notice, Synthetic: true, Text: "another"}, nil)
+	o.see(&Attempt{}, event.Event{Kind: event.Notice, Synthetic: true, Denies: true, Text: words}, nil)
 	if len(said) != 1 || said[0] != words {
 		t.Errorf("%q", said)
 	}

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -327,7 +326,7 @@ func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 	case event.Withdrawn:
 		o.withdrawn(e.Ask.ID)
 	case event.Notice:
-		if e.Synthetic && strings.HasPrefix(e.Text, cli.NotByACP) { // so nobody is asked
+		if e.Denies {
 			o.Log("%s", e.Text)
 		}
 	}

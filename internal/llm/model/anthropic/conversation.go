@@ -34,7 +34,7 @@ type order struct {
 	waiting []openCall      // calls of the last message
 }
 
-// openCall is a openCall that waits for its result.
+// openCall is a call that waits for its result.
 type openCall struct{ given, id string }
 
 func (c *order) assistant(m model.Message, last bool) {
