@@ -54,12 +54,6 @@ type Owner struct {
 	unread bool            // nobody reads what Tell reports
 }
 
-// Progress is a report of an owner about its run.
-type Progress struct {
-	State State        // the state that was entered; empty if Event is set
-	Event *event.Event // an event of the running attempt's conversation
-}
-
 // Work carries out the run. It returns when the run is over, or cannot continue without a person. The record then has
 // the Result.
 func (o *Owner) Work(ctx context.Context) error {
@@ -473,31 +467,5 @@ func (o *Owner) must(s State) {
 func (o *Owner) save() {
 	if err := o.Run.save(); err != nil {
 		o.Log("%v", err)
-	}
-}
-
-// lastWord is how long a reader that has stopped may hold up a run that is over.
-const lastWord = time.Second
-
-// tell reports progress, and waits until it is read. Once the run's time is over or it is cancelled, a reader that has
-// stopped gets a moment, and then nothing more.
-func (o *Owner) tell(p Progress) {
-	if o.Tell == nil || o.unread {
-		return
-	}
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		o.Tell(p)
-	}()
-	select {
-	case <-told:
-		return
-	case <-o.over:
-	}
-	select {
-	case <-told:
-	case <-time.After(lastWord):
-		o.unread = true
 	}
 }

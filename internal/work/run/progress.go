@@ -1,0 +1,39 @@
+package run
+
+import (
+	"time"
+
+	"omniagent/internal/core/event"
+)
+
+// Progress is a report of an owner about its run.
+type Progress struct {
+	State State        // the state that was entered; empty if Event is set
+	Event *event.Event // an event of the running attempt's conversation
+}
+
+// lastWord is how long a reader that has stopped may hold up a run that is over.
+const lastWord = time.Second
+
+// tell reports progress, and waits until it is read. Once the run's time is over or it is cancelled, a reader that has
+// stopped gets a moment, and then nothing more.
+func (o *Owner) tell(p Progress) {
+	if o.Tell == nil || o.unread {
+		return
+	}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		o.Tell(p)
+	}()
+	select {
+	case <-told:
+		return
+	case <-o.over:
+	}
+	select {
+	case <-told:
+	case <-time.After(lastWord):
+		o.unread = true
+	}
+}
