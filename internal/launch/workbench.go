@@ -21,8 +21,9 @@ type BenchOptions struct {
 	Walls   *policy.Wanted // around commands, but for Root and Temp; nil: none
 }
 
-// Bench has the files and commands of a workspace, for what a person types in a conversation and for what an agent asks
-// of its client over the Agent Client Protocol. Commands run behind the walls of the native agent. Its methods may be called from several goroutines.
+// Bench has the files and commands of a workspace, for what a person types in a conversation and for what an agent
+// asks of its client over the Agent Client Protocol. Commands run behind the walls of the native agent. Its methods
+// may be called from several goroutines.
 type Bench struct {
 	files *workspace.Dir
 	walls *policy.Enclosure

@@ -140,7 +140,8 @@ func TestPiecesOfTextHaveOneForm(t *testing.T) {
 				Draw(t, "delta"),
 			Synthetic: rapid.Bool().
 				Draw(t, "synthetic"),
-			Unasked: rapid.Bool().Draw(t, "unasked"), Hash: hostile().Draw(t, "hash"),
+			Unasked: rapid.Bool().Draw(t, "unasked"), Denies: rapid.Bool().Draw(t, "denies"),
+			Hash: hostile().Draw(t, "hash"),
 		}
 		sameForm(t, e)
 	})
@@ -181,6 +182,7 @@ func TestOtherEventsAreLeftToTheUsualForm(t *testing.T) {
 		"Delta":     true,
 		"Synthetic": true,
 		"Unasked":   true,
+		"Denies":    true,
 		"Hash":      true,
 		"Raw":       true,
 	}

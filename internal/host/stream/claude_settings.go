@@ -18,9 +18,9 @@ import (
 	"omniagent/internal/wire/claude"
 )
 
-// A host of Claude Code says what it wants in flags, in settings files and in its initialize request. Each source is read
-// into a Delta, and With merges them into the request to open a conversation: a limit is enforced or refused by name,
-// and no source allows what another has forbidden.
+// A host of Claude Code says what it wants in flags, in settings files and in its initialize request. Each source is
+// read into a Delta, and With merges them into the request to open a conversation: a limit is enforced or refused by
+// name, and no source allows what another has forbidden.
 
 // Say is what such a host decides beyond the request.
 type Say struct {

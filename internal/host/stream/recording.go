@@ -11,9 +11,9 @@ import (
 	"omniagent/internal/wire/claude"
 )
 
-// Recording is the record of what a host and an agent exchange in Claude Code's lines. It gets copies, and cannot change
-// a line; the lines do not wait for it while it keeps up, and unreadable lines do not stop it. Host and Agent may be
-// called concurrently.
+// Recording is the record of what a host and an agent exchange in Claude Code's lines. It gets copies, and cannot
+// change a line; the lines do not wait for it while it keeps up, and unreadable lines do not stop it. Host and Agent
+// may be called concurrently.
 type Recording struct {
 	recorder *conversation.Recorder
 	decoder  agent.Decoder

@@ -28,8 +28,8 @@ type File struct {
 	Status  int64  `json:"status_changed" doc:"nanoseconds since 1970"`
 }
 
-// Fingerprint returns the files of a program and their hashes. Of an npm package these are package.json, the script, and
-// the large files, which hold the real program.
+// Fingerprint returns the files of a program and their hashes. Of an npm package these are package.json, the script,
+// and the large files, which hold the real program.
 func Fingerprint(real string) ([]File, error) {
 	list := []File{}
 	for _, path := range files(real) {

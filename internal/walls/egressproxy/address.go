@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// NotPublic returns why an address does not belong to the public internet, or "". An IPv4 address inside an IPv6 address
-// is judged as itself. It looks nothing up: only the address that is dialled can be judged, never a name.
+// NotPublic returns why an address does not belong to the public internet, or "". An IPv4 address inside an IPv6
+// address is judged as itself. It looks nothing up: only the address that is dialled can be judged, never a name.
 func NotPublic(addr netip.Addr) (kind string) {
 	addr = addr.Unmap() // ::ffff:127.0.0.1
 	switch {
