@@ -167,7 +167,7 @@ func TestARunOfTwoTurns(t *testing.T) {
 		return string(out)
 	}
 	said := report(4, "run", "--rehearse", "--script", "../script.json", "--yolo", "-p", "paint")
-	back, twice := "Take back: omniagent undo --run "+p.newest()+"\n", "It worked in 2 turns: "
+	back, twice := "Take back: omniagent undo --run "+p.newest()+"\n", "The run had 2 turns: "
 	if !strings.Contains(said, back) || strings.Contains(said, twice) {
 		t.Errorf("the report of the question: %s", said)
 	}

@@ -148,7 +148,7 @@ func takesBack(c *contract.Call, r run.Record) string {
 		return t.Run != r.ID || t.Kind != undo.OfTurn || t.UndoneBy != ""
 	})
 	if n := len(turns); n > 1 {
-		line += fmt.Sprintf("\nIt worked in %d turns: that takes back the last one, and once more the one before.", n)
+		line += fmt.Sprintf("\nThe run had %d turns: this takes back the last one, and again the one before it.", n)
 	}
 	return line
 }

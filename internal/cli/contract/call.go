@@ -280,8 +280,7 @@ func (c *Call) say(lines string) {
 	lines = redact.String(clean)
 	width := c.Int("width")
 	if !c.Given("width") && c.Host.StderrTerminal && !c.Host.ci() &&
-		!strings.HasPrefix(lines, "hint: "+c.Program.Name) &&
-		!strings.HasPrefix(lines, " ") { // a command is typed as it is
+		!hasCommand(c.Program.Name, lines) && !strings.HasPrefix(lines, " ") {
 		width, _ = c.Host.size()
 	}
 	lines = wrap(lines, width)

@@ -41,11 +41,12 @@ func (c *Call) prose(a *answer) []byte {
 
 // view is the screen that a table has to fit. The zero value has no width, and shows times as they are.
 type view struct {
-	width int
-	now   time.Time
-	whole string // the column that is never cut
-	null  string // shown for null
-	home  string // shown as ~ in a directory
+	width   int
+	now     time.Time
+	whole   string // the column that is never cut
+	null    string // shown for null
+	home    string // shown as ~ in a directory
+	program string // begins the commands in a text
 }
 
 // placed is the column of a directory. It is cut in the middle, as directories differ at their ends.
@@ -57,7 +58,7 @@ func (c *Call) screenOf() view {
 		return view{}
 	}
 	columns, _ := c.Host.size()
-	v := view{width: columns, now: time.Now(), home: c.Host.Home()}
+	v := view{width: columns, now: time.Now(), home: c.Host.Home(), program: c.Program.Name}
 	if c.Bool("stable-output") {
 		v.now = time.Time{}
 	}
@@ -266,6 +267,12 @@ func withoutMiddle(path string, width int) string {
 	return head + "…" + tail
 }
 
+// hasCommand reports whether a line has a command to type. Such a line is not broken: pasted, its parts would be two
+// commands.
+func hasCommand(program, line string) bool {
+	return strings.Contains(line, program+" ") || strings.HasPrefix(strings.TrimSpace(line), "fix: ")
+}
+
 // flowing breaks the lines of a text for people where the screen ends. What follows is indented like what the line is
 // about: the text behind its first columns, if it has any.
 func (v view) flowing(human string) string {
@@ -275,8 +282,7 @@ func (v view) flowing(human string) string {
 	h := &helpPage{width: v.width}
 	for line := range strings.Lines(human) {
 		line = strings.TrimSuffix(line, "\n")
-		// a command is typed as it is
-		if cells.Width(line) <= v.width || strings.HasPrefix(strings.TrimSpace(line), "fix: ") {
+		if cells.Width(line) <= v.width || hasCommand(v.program, line) {
 			h.WriteString(line + "\n")
 			continue
 		}

@@ -94,7 +94,8 @@ func TestFlowing(t *testing.T) {
 		"more\nx\n"
 	want := "ok    name    what was found out about\n              it, in a long sentence\n" +
 		"  They do not stop: this and that and\n  more\nx\n"
-	if got := (view{width: 40}).flowing(text); got != want {
+	const command = "Take back: omniagent undo --run run-1 --cwd /a/long/path\n" // it is typed as it is
+	if got := (view{width: 40, program: "omniagent"}).flowing(text + command); got != want+command {
 		t.Errorf("%s", got)
 	}
 	if got := (view{}).flowing(text); got != text {
