@@ -148,7 +148,7 @@ func TestApplyWhileGitIsUsed(t *testing.T) {
 				t.Fatal(err)
 			}
 			out, err := f.Apply(t.Context(), g.snapshots, fork.Request{})
-			if !errors.Is(err, fault.Conflicting) || strings.Count(err.Error(), "has changed while") != 1 {
+			if !errors.Is(err, fault.Conflicting) || strings.Count(err.Error(), "has changed during this call") != 1 {
 				t.Errorf("%v %+v", err, out)
 			}
 			if err := os.Remove(filepath.Join(bin, "git")); err != nil {
