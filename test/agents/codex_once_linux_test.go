@@ -68,3 +68,20 @@ func TestCodexOnceGoesOn(t *testing.T) {
 		t.Errorf("%s", record)
 	}
 }
+
+// TestYoloInARun: our walls stand around the agent, and its own sandbox and questions, under which git cannot write and
+// a loop is asked about, do not; with --sandbox workspace-write they do.
+func TestYoloInARun(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	for _, subject := range []string{"claude", "codex"} {
+		t.Run(subject, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, subject)
+			r := b.hands(`[{"shell":"for i in 1 2; do echo $i >new; done; >.git/new"},{"say":"I am done."}]`, "--yolo")
+			if r.Data.Reason != "done" || !b.took(".git/new") {
+				t.Errorf("%s", r)
+			}
+		})
+	}
+}

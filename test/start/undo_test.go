@@ -235,7 +235,7 @@ func TestAPersonReadsSentences(t *testing.T) {
 	}
 	listed, _ := p.undo(t, "undo", "--list")
 	took := " (" + a0(listed) + ")."
-	kept := "Kept unchanged:\n  b.txt: it was changed after the turn\n"
+	kept := "Kept unchanged:\n  b.txt: it has changed since the turn left it\n"
 	unseen := ": it is not certain that the turn changed it: nothing saw who wrote it\n"
 	doubted := "  a.txt" + unseen + "  b.txt" + unseen + "  c.txt" + unseen
 	for _, c := range []struct {

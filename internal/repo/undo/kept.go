@@ -52,7 +52,7 @@ func (p *plan) keep(path string, why error) {
 
 // The reasons.
 var (
-	changedSince = reason{ByHand, "it was changed after the turn"}
+	changedSince = reason{ByHand, "it has changed since the turn left it"}
 	leftHidden   = reason{
 		ByHand, "what the turn left there could not be read, so it may have been changed after the turn",
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/setting"
 )
 
 // Advised returns what went wrong, with a suggestion that holds a command of ours; nil if nothing did, or a person has
@@ -20,6 +21,9 @@ func (r Record) Advised() *fault.Fault {
 	if r.Unkept {
 		f.Suggestion = cmp.Or(f.Suggestion, f.Code.Entry().NextStep)
 		return &f
+	}
+	if f.Code == fault.Blocked && f.Suggestion == "" && r.Approval == setting.Yolo {
+		f.Suggestion = "Read the reason for each denial; no --approval allows more than yolo."
 	}
 	retry := ours + "runs retry " + r.ID
 	words := strings.TrimSuffix(cmp.Or(f.Suggestion, f.Code.Entry().NextStep), ".")

@@ -246,6 +246,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	if r.Model != "" {
 		spec.Shared.Model = setting.AsTyped(r.Model)
 	}
+	spec.Shared = spec.Shared.Derive()
 	err := r.led()
 	if err == nil {
 		err = o.before(ctx, name)

@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/setting"
 	"omniagent/internal/sys/stuckprompt"
 )
 
@@ -181,6 +183,12 @@ func TestEveryFailureHasACommand(t *testing.T) {
 		} {
 			advised(t, failed(Ending{Fault: f}, f))
 		}
+	}
+	yolo := Record{ID: "run-1", Task: Task{Approval: setting.Yolo}, State: Blocked}
+	yolo.Result = &Result{Fault: cli.DenialFault([]event.Denial{{Tool: "A"}})}
+	got := yolo.Advised().Suggestion
+	if strings.Contains(got, "set --approval") || !strings.Contains(got, "runs logs") {
+		t.Error(got)
 	}
 	for want, f := range map[string]*fault.Fault{
 		"Read what it printed: omniagent runs logs run-1":                  fault.New(fault.AgentFailed, "x"),
