@@ -146,7 +146,7 @@ func (p *Plain) Event(e event.Event, number int) {
 			}
 			return
 		}
-		for _, line := range folded(e.Result, number) {
+		for _, line := range folded(e, number) {
 			p.say("  " + line)
 		}
 	default:

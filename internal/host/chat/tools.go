@@ -54,7 +54,8 @@ func brief(c *event.Call) string {
 }
 
 // folded shows the beginning of a result, and how to see the rest. number is what /show calls it; 0: it is not kept.
-func folded(r *event.Result, number int) []string {
+func folded(e event.Event, number int) []string {
+	r := e.Result
 	if r.Change != nil && !r.Failed {
 		return nil
 	}
@@ -71,7 +72,7 @@ func folded(r *event.Result, number int) []string {
 		clean, _ := text.Clean(line)
 		lines[i] = strings.TrimRight(cells.Untabbed(clean), " ")
 	}
-	if r.Failed && (r.ExitCode == nil || output == "") {
+	if r.Failed && !e.Synthetic && (r.ExitCode == nil || output == "") {
 		lines[0] = strings.TrimSpace("failed: " + lines[0])
 	}
 	return lines

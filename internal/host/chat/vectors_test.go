@@ -63,12 +63,12 @@ func TestTruncated(t *testing.T) {
 			c.Output + strings.Repeat(c.Prefix.Char, c.Prefix.Count) + c.Suffix
 	}
 	for output, want := range outputs {
-		if got := strings.Join(folded(&event.Result{Output: output}, 0), "\n"); got != want {
+		if got := strings.Join(folded(event.Event{Result: &event.Result{Output: output}}, 0), "\n"); got != want {
 			t.Errorf("%q:\n got %q\nwant %q", output, got, want)
 		}
 	}
 	long := strings.Repeat("ä", 600)
-	got := folded(&event.Result{Output: long + "\n" + long + "\nlast"}, 7)
+	got := folded(event.Event{Result: &event.Result{Output: long + "\n" + long + "\nlast"}}, 7)
 	want := strings.Repeat("ä", 400) + "... (truncated 205 chars), /show 7"
 	if len(got) != 2 || got[0] != long || got[1] != want {
 		t.Errorf("got %q", got)

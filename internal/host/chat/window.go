@@ -382,7 +382,7 @@ func (w *Window) Event(e event.Event, number int) {
 			}
 			w.called(e.Call)
 		case event.ToolResult:
-			w.result(e.Result, number)
+			w.result(e, number)
 		case event.Ended:
 			w.finish()
 			w.say(w.style.each(w.style.dim, w.ours(eventLine(e)))...)
@@ -426,7 +426,8 @@ func (w *Window) called(c *event.Call) {
 	w.part(w.style.call("⏺ ") + w.style.bold(sign) + " " + rest)
 }
 
-func (w *Window) result(r *event.Result, number int) {
+func (w *Window) result(e event.Event, number int) {
+	r := e.Result
 	w.does = ""
 	if tasks, ok := w.lists.Came(r); ok {
 		w.tasks = todoOf(tasks)
@@ -446,7 +447,7 @@ func (w *Window) result(r *event.Result, number int) {
 		delete(w.agreed, r.ID)
 		return
 	}
-	look, lines := w.style.dim, folded(r, number)
+	look, lines := w.style.dim, folded(e, number)
 	if r.Failed {
 		look, lines = w.style.bad, w.prose(lines)
 	}

@@ -47,6 +47,7 @@ const longestWhole = 1 << 20
 // The output of a call whose result the agent did not report.
 const (
 	noResult   = "The turn ended, and the result of this call is not known."
+	noEnd      = noResult + " If the command still runs, what it changes from now on belongs to no turn."
 	wasRefused = "This call was denied."
 )
 
@@ -230,8 +231,11 @@ func (a *assembly) end(e event.Event) (out []event.Event) {
 	// the result of a sub-agent's call comes before the result of the call that is the sub-agent
 	for _, id := range slices.Backward(a.order) {
 		call, output := a.open[id], noResult
-		if a.denied[id] {
+		switch {
+		case a.denied[id]:
 			output = wasRefused
+		case call.Call.Kind == event.Shell && e.End.OK:
+			output = noEnd
 		}
 		out = append(out, event.Event{
 			Kind: event.ToolResult, Session: e.Session, Parent: call.Parent, Synthetic: true,

@@ -81,6 +81,13 @@ func TestAssembly(t *testing.T) {
 				"!*; end error_during_execution (x)",
 		},
 		{
+			"a command that may go on",
+			[]event.Event{
+				{Kind: event.ToolCall, Call: &event.Call{ID: "1", Kind: event.Shell}}, text("a", false), ended(true, ""),
+			},
+			"tool_call 1; text a+; text a; tool_result 1 " + noEnd + "!*; end success a",
+		},
+		{
 			"no result of what was denied",
 			[]event.Event{
 				call("1"),
