@@ -83,7 +83,9 @@ func TestAssembly(t *testing.T) {
 		{
 			"a command that may go on",
 			[]event.Event{
-				{Kind: event.ToolCall, Call: &event.Call{ID: "1", Kind: event.Shell}}, text("a", false), ended(true, ""),
+				{Kind: event.ToolCall, Call: &event.Call{ID: "1", Kind: event.Shell}},
+				text("a", false),
+				ended(true, ""),
 			},
 			"tool_call 1; text a+; text a; tool_result 1 " + noEnd + "!*; end success a",
 		},
