@@ -151,9 +151,9 @@ func (l *loader) flags() layer {
 		key, ok := findKey(l.options.Keys, name)
 		if !ok {
 			if name != contextKeyName {
+				message, near := unknownKey(name, l.options.Keys)
 				l.problems.add(fault.Problem{
-					Param: name, Code: fault.ConfigKeyUnknown, Value: written,
-					Message: unknownKey(name, l.options.Keys), Corrected: text.Nearest(name, keyNames(l.options.Keys)),
+					Param: name, Code: fault.ConfigKeyUnknown, Value: written, Message: message, Corrected: near,
 				})
 			}
 			continue

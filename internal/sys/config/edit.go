@@ -12,7 +12,6 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/literal"
 	"omniagent/internal/kit/pathname"
-	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -113,9 +112,10 @@ func (e Edit) resolve() (path []string, key Key, err error) {
 			return append([]string{contextTable, context}, strings.Split(key.Name, ".")...), key, nil
 		}
 	}
-	f := fault.New(fault.ConfigKeyUnknown, "%s", unknownKey(e.Key, e.Keys)).With("key", e.Key).
+	message, near := unknownKey(e.Key, e.Keys)
+	f := fault.New(fault.ConfigKeyUnknown, "%s", message).With("key", e.Key).
 		Hint("omniagent config list shows all keys")
-	if near := text.Nearest(e.Key, keyNames(e.Keys)); near != "" {
+	if near != "" {
 		f.With("did_you_mean", near)
 	}
 	return nil, Key{}, f

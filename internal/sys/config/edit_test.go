@@ -183,7 +183,7 @@ func TestWriteRefuses(t *testing.T) {
 		want               string
 	}{
 		{"", "modle", "x", fault.ConfigKeyUnknown, `there is no key "modle"; did you mean model?`},
-		{"", "audit", "x", fault.ConfigKeyUnknown, `there is no key "audit"`},
+		{"", "audit", "x", fault.ConfigKeyUnknown, `"audit" is a table of keys, such as audit.`},
 		{"", "output", "jsno", fault.ArgError, `output must be one of json, human, not "jsno"`},
 		{"", "retries", "1.5", fault.ArgError, `retries must be a whole number of at least 0, not "1.5"`},
 		{"", "model", "\xff", fault.ArgError, `model is not UTF-8`},

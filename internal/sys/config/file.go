@@ -119,7 +119,7 @@ func (l *loader) walk(path string, above []string, m literal.Member, into layer)
 			l.fail(path, m.Value.Pos, contextKeyName+" must be a string, not a "+m.Value.Kind.String())
 		}
 	default:
-		message := unknownKey(name, l.options.Keys)
+		message, _ := unknownKey(name, l.options.Keys)
 		if _, quoted := findKey(l.options.Keys, name); quoted {
 			message = "there is no key " + quote(name) + "; write it without quotes"
 		}
@@ -134,10 +134,16 @@ func (l *loader) leadsToKeys(table string) bool {
 	return slices.ContainsFunc(l.options.Keys, func(k Key) bool { return strings.HasPrefix(k.Name, table+".") })
 }
 
-func unknownKey(name string, keys []Key) string {
-	message := "there is no key " + quote(name)
-	if near := text.Nearest(name, keyNames(keys)); near != "" {
+// unknownKey tells that there is no key of that name, and returns the one that may be meant, or "".
+func unknownKey(name string, keys []Key) (message, near string) {
+	for _, k := range keys {
+		if strings.HasPrefix(k.Name, name+".") {
+			return quote(name) + " is a table of keys, such as " + k.Name, ""
+		}
+	}
+	message = "there is no key " + quote(name)
+	if near = text.Nearest(name, keyNames(keys)); near != "" {
 		message += "; did you mean " + near + "?"
 	}
-	return message
+	return message, near
 }
