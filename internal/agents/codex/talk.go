@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"omniagent/internal/agents/cli"
@@ -356,10 +357,14 @@ func (t *talk) trouble(n *notice) []event.Event {
 	if !n.Retries {
 		return nil
 	}
-	if again := reconnecting(e.Message); again != nil {
-		return []event.Event{{Kind: event.Retry, Retry: again}}
+	again := reconnecting(e.Message)
+	if again == nil {
+		again = &event.Again{Reason: strings.TrimPrefix(cli.FirstLine(e.Message), "Reconnecting... ")}
 	}
-	return []event.Event{{Kind: event.Retry, Retry: &event.Again{Reason: cli.FirstLine(e.Message)}}}
+	if why := cli.FirstLine(e.Details); why != "" && !strings.Contains(again.Reason, why) {
+		again.Reason = strings.TrimPrefix(again.Reason+": "+why, ": ")
+	}
+	return []event.Event{{Kind: event.Retry, Retry: again}}
 }
 
 // completed ends the turn of the message, or a turn that no message began.

@@ -294,6 +294,23 @@ func TestTurnsOfOthers(t *testing.T) {
 	}
 }
 
+// TestRetriesOfCodex: the reason is in the details.
+func TestRetriesOfCodex(t *testing.T) {
+	w := begun(t, threadOptions{mode: setting.Prompt})
+	for message, want := range map[string]string{
+		"Reconnecting... 2/5":                    "attempt 2 of 5 failed: no such name",
+		"Reconnecting... waiting for network":    "waiting for network: no such name",
+		"Reconnecting... 2/5 (no such name)":     "attempt 2 of 5 failed: no such name",
+		"an error of another form: no such name": "an error of another form: no such name",
+	} {
+		step := w.Feed([]byte(`{"method":"error","params":{"threadId":"T","willRetry":true,"error":{"message":"` + message +
+			`","additionalDetails":"no such name"}}}` + "\n"))
+		if len(step.Events) != 1 || step.Events[0].Retry == nil || step.Events[0].Retry.Note() != want {
+			t.Errorf("%s: %s", message, brief(step.Events))
+		}
+	}
+}
+
 // TestChangesOfCodex: a change is for a new process, but for the mode of an answer, which holds from the next turn on.
 func TestChangesOfCodex(t *testing.T) {
 	facts := func(w *talk) (f event.Facts) {

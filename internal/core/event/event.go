@@ -272,13 +272,22 @@ type Again struct {
 	Reason  string        `json:"reason,omitempty"`
 }
 
-// Note is what the notes of the turn's end say of the attempt.
+// Note says which attempt failed, and why, as far as it was told.
 func (a Again) Note() string {
-	why := a.Reason
+	why, attempt := a.Reason, ""
 	if a.Status != 0 {
-		why += fmt.Sprintf(" (HTTP %d)", a.Status)
+		why = strings.TrimSpace(fmt.Sprintf("%s (HTTP %d)", why, a.Status))
 	}
-	return fmt.Sprintf("attempt %d of %d failed: %s", a.Attempt, a.Of, why)
+	switch {
+	case a.Of != 0:
+		attempt = fmt.Sprintf("attempt %d of %d failed", a.Attempt, a.Of)
+	case a.Attempt != 0:
+		attempt = fmt.Sprintf("attempt %d failed", a.Attempt)
+	}
+	if attempt == "" || why == "" {
+		return attempt + why
+	}
+	return attempt + ": " + why
 }
 
 // Reason says why a turn ended. Behind the conversation it is one of the constants; before, it may be the agent's own

@@ -85,8 +85,7 @@ func (n *narrator) event(e event.Event) []wire.Update {
 	case event.Retry:
 		return []wire.Update{{
 			Kind: wire.Notice, Severity: "warning",
-			Text: fmt.Sprintf("asking the model again: attempt %d failed: %s", e.Retry.Attempt,
-				text.OneLine(e.Retry.Reason, 4000)),
+			Text: "the model is asked again: " + text.OneLine(e.Retry.Note(), 4000),
 		}}
 	case event.Failed:
 		return []wire.Update{{Kind: wire.Notice, Severity: "warning", Text: text.OneLine(e.Fault.Message, 4000)}}

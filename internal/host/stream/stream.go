@@ -92,6 +92,7 @@ type Host struct {
 	heldBytes   int
 	newest      int64           // the last turn of a message that an event reported
 	pending     int             // answers still to come
+	retried     string          // the last attempt that was told
 	lastSteer   <-chan struct{} // closed when what became of the last steer has been told
 	failCode    fault.Code      // why the last turn failed
 	last        *event.End
@@ -400,8 +401,10 @@ func (h *Host) event(e event.Event) {
 		}
 		h.open[e.Turn], h.newest = true, e.Turn
 	case event.Retry:
-		h.Detail("asking again in %s, attempt %d of %d failed: %s", e.Retry.After.Round(time.Millisecond),
-			e.Retry.Attempt, e.Retry.Of, e.Retry.Reason)
+		if note := e.Retry.Note(); note != h.retried { // an agent without a network may wait for it for ever
+			h.Log("the model is asked again: %s", text.OneLine(note, 1000))
+			h.retried = note
+		}
 	case event.Notice:
 		h.Detail("%s", e.Text)
 	case event.Answered:

@@ -130,6 +130,9 @@ func (l *loop) question(ctx context.Context, s *step, title string, v verdict) *
 	case s.action.Person:
 		ask.Options = []string{event.Allow, event.Deny}
 	}
+	if s.action.Asked != nil {
+		s.action.Asked()
+	}
 	if reply, ok := l.replyTo(ctx, ask); ok {
 		if ask.Form && slices.Contains(ask.Options, reply.Option) {
 			reply.Option, reply.Text = event.Allow, reply.Option

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"omniagent/internal/core/agent"
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/native/engine"
 	"omniagent/internal/native/tool"
@@ -53,5 +55,55 @@ func TestWhatGitRunsIsAskedAbout(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(filepath.Join(dir, ".git", "hooks")); err != nil || len(entries) > 0 {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestWriteIsWhatWasAsked: a file that a person makes, changes or removes while a question about it stands is kept.
+func TestWriteIsWhatWasAsked(t *testing.T) {
+	for name, meanwhile := range map[string]func(path string) error{
+		"":        nil,
+		"made":    func(path string) error { return os.WriteFile(path, []byte("mine"), 0o644) },
+		"changed": func(path string) error { return os.WriteFile(path, []byte("mine"), 0o644) },
+		"removed": os.Remove,
+	} {
+		for _, call := range []string{
+			`{"name":"Write","input":{"file_path":"f","content":"its"}}`,
+			`{"name":"SysBuiltIn.write_file","input":{"path":"f","content":"its"}}`,
+		} {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "f")
+			if name == "changed" || name == "removed" {
+				if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			files, err := workspace.OpenDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer files.Close()
+			env := &tool.Env{Files: files}
+			client, _ := scripted(t, `[{"call":`+call+`},{"say":"ok"}]`)
+			s := begin(t, engine.Options{
+				Client: client, Mode: setting.AskAll, Services: agent.Services{CanAsk: true},
+				Rules: guard.Judge{Place: guard.Place{Root: dir, Dir: dir}},
+			}, append(tool.Routes(env, tool.Ours().In(env)), tool.Write(env))...)
+			got := told(turn(t, s, "go", func(e event.Event) {
+				if e.Kind != event.Question {
+					return
+				}
+				if meanwhile != nil {
+					if err := meanwhile(path); err != nil {
+						t.Error(err)
+					}
+				}
+				answer(t, s, e, event.Reply{Option: event.Allow})
+			}))
+			want := map[string]string{"": "its", "made": "mine", "changed": "mine"}[name]
+			holds, _ := os.ReadFile(path)
+			if string(holds) != want || strings.Contains(got, "result true") != (name != "") {
+				t.Errorf("%s %s: %q, %s", name, call, holds, got)
+			}
+		}
 	}
 }

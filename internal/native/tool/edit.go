@@ -60,7 +60,7 @@ func readChange(in *input) change {
 
 // editor changes one file by several replacements, each of which sees the result of the previous ones.
 type editor struct {
-	subject
+	*subject
 	env     *Env
 	changes []change
 	existed bool

@@ -55,7 +55,7 @@ func TestLittleIsHeldOfAFile(t *testing.T) {
 		t.Errorf("%d lines are compared", n)
 	}
 	if long := make([]byte, longestShown+1); shownBefore(long, true).ok ||
-		changeOf(nil, subject{}, before{ok: true}, long) != nil {
+		changeOf(nil, &subject{}, before{ok: true}, long) != nil {
 		t.Error("a host is shown a file of any size")
 	}
 }

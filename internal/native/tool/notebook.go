@@ -41,7 +41,7 @@ func NotebookEdit(env *Env) Tool {
 
 // cellEdit is one change of one cell.
 type cellEdit struct {
-	subject
+	*subject
 	env    *Env
 	cell   string // id or number; may be empty
 	source string
@@ -51,7 +51,7 @@ type cellEdit struct {
 
 func readCellEdit(in *input) cellEdit {
 	e := cellEdit{
-		subject: subject{shown: in.text("notebook_path", true)}, kind: in.text("cell_type", false),
+		subject: &subject{shown: in.text("notebook_path", true)}, kind: in.text("cell_type", false),
 		mode: in.text("edit_mode", false),
 	}
 	e.mode = cmp.Or(e.mode, modeReplace)

@@ -248,7 +248,7 @@ func TestANotebookStaysOne(t *testing.T) {
 		}).Draw(t, "book")
 		source := rapid.String().Draw(t, "source")
 		e := cellEdit{
-			subject: subject{shown: "a"}, cell: rapid.SampledFrom([]string{"0", "1", "m1", "c1"}).Draw(t,
+			subject: &subject{shown: "a"}, cell: rapid.SampledFrom([]string{"0", "1", "m1", "c1"}).Draw(t,
 				"cell"), source: strings.ToValidUTF8(source, "?"),
 			mode: rapid.SampledFrom([]string{modeReplace, modeInsert, modeDelete}).Draw(t, "mode"),
 			kind: rapid.SampledFrom([]string{"code", "markdown", "raw"}).Draw(t, "kind"),

@@ -14,7 +14,7 @@ import (
 )
 
 // routeFile returns the names of a route's file. It refuses the same paths as the route.
-func routeFile(env *Env, fs fsapi.FS, written string) (s subject, err error) {
+func routeFile(env *Env, fs fsapi.FS, written string) (s *subject, err error) {
 	if _, err := fs.Resolve(written); err != nil {
 		return s, err
 	}
@@ -68,8 +68,12 @@ func writeRoute(env *Env, fs fsapi.FS) Tool {
 			return Action{}, err
 		}
 		return Action{
-			Paths: file.paths, Title: "Write " + file.shown,
+			Paths: file.paths, Title: "Write " + file.shown, Asked: file.note,
 			Run: func(context.Context) Result {
+				_, now, _ := env.Files.Load(file.name, largestFile)
+				if err := file.unseen(now); err != nil {
+					return routeFailed(err)
+				}
 				change, err := fs.WriteFile(path, content, mode)
 				if err != nil {
 					return routeFailed(err)

@@ -24,7 +24,7 @@ func Write(env *Env) Tool {
 			return Action{}, err
 		}
 		return Action{
-			Paths: s.paths, Title: "Write " + s.shown,
+			Paths: s.paths, Title: "Write " + s.shown, Asked: s.note,
 			Run: func(ctx context.Context) Result {
 				change, err := writeWhole(ctx, env, s, content)
 				if err != nil {
@@ -43,10 +43,28 @@ type subject struct {
 	target string   // its target, if it is a link
 	shown  string   // as the model wrote it, for messages
 	paths  []string // name and target, so that a decision sees .git/hooks behind a link named docs
+	files  *workspace.Dir
+	asked  *workspace.Fingerprint // what it held when a person was asked; nil: nobody was
 }
 
-func newSubject(env *Env, written string) (s subject, err error) {
-	s.shown = text.Name(written)
+// note remembers what the file holds.
+func (s *subject) note() {
+	_, print, _ := s.files.Load(s.name, largestFile) // without an error, the same comes of it later
+	s.asked = &print
+}
+
+// unseen refuses a file that holds something else than when a person was asked.
+func (s *subject) unseen(now workspace.Fingerprint) error {
+	if s.asked == nil || s.asked.Same(now) {
+		return nil
+	}
+	return fault.New(fault.ConcurrentModification, "%s has changed since the person was asked; nothing was written",
+		s.shown).
+		Hint("Read it, then make the call that suits what it holds now.")
+}
+
+func newSubject(env *Env, written string) (s *subject, err error) {
+	s = &subject{shown: text.Name(written), files: env.Files}
 	if s.name, err = env.Files.Name(written); err != nil {
 		return s, err
 	}
@@ -60,17 +78,20 @@ func newSubject(env *Env, written string) (s subject, err error) {
 	return s, nil
 }
 
-func writeWhole(ctx context.Context, env *Env, s subject, content string) (*event.Change, error) {
+func writeWhole(ctx context.Context, env *Env, s *subject, content string) (*event.Change, error) {
 	var d document
 	var was before
 	o := workspace.ReplaceOptions{Target: s.target}
 	old, print, err := env.Files.Load(s.name, largestFile)
+	if err := s.unseen(print); err != nil {
+		return nil, err
+	}
 	switch {
 	case err == nil:
 		if err := env.Seen.check(s.name, s.shown, print); err != nil {
 			return nil, err
 		}
-		if _, seen := env.Seen.Lookup(s.name); seen {
+		if _, seen := env.Seen.Lookup(s.name); seen || s.asked != nil {
 			o.Expect = &print
 		}
 		was, d = shownBefore(old, true), decode(old)
@@ -119,7 +140,7 @@ func shownBefore(data []byte, existed bool) before {
 }
 
 // changeOf returns the change of a file, or nil if it is not text or too long.
-func changeOf(env *Env, s subject, was before, out []byte) *event.Change {
+func changeOf(env *Env, s *subject, was before, out []byte) *event.Change {
 	if !was.ok || len(out) > longestShown || !utf8.Valid(out) {
 		return nil
 	}

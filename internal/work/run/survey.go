@@ -192,13 +192,18 @@ func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
 
 // compared returns the changes between the indexes that a run has kept.
 func (s Store) compared(id string) (*snapshot.Changes, error) {
-	before, err := snapshot.LoadFile(filepath.Join(s.Path(id), firstFile))
-	if err != nil {
-		return nil, fault.New(fault.FileMissing, "what %s has changed is not known", id).Because(err)
-	}
-	after, err := snapshot.LoadFile(filepath.Join(s.Path(id), lastFile))
+	first, last, err := s.indexes(id)
 	if err != nil {
 		return nil, err
 	}
-	return snapshot.Diff(before, after), nil
+	return snapshot.Diff(first, last), nil
+}
+
+// indexes returns what a run has changed, as it was before and as it left it.
+func (s Store) indexes(id string) (first, last *snapshot.Index, err error) {
+	if first, err = snapshot.LoadFile(filepath.Join(s.Path(id), firstFile)); err != nil {
+		return nil, nil, fault.New(fault.FileMissing, "what %s has changed is not known", id).Because(err)
+	}
+	last, err = snapshot.LoadFile(filepath.Join(s.Path(id), lastFile))
+	return first, last, err
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -69,14 +70,20 @@ func (r *Run) goOn(ctx context.Context, start *snapshot.Index) error {
 	if err != nil {
 		return err
 	}
-	found, err := r.store.compared(r.ID)
+	first, last, err := r.store.indexes(r.ID)
 	if err != nil {
 		return err
 	}
+	found := snapshot.Diff(first, last)
 	r.sight.base, r.sight.own = now, map[string]bool{}
 	for _, c := range found.Files {
 		r.sight.own[c.Path] = true
 	}
+	snapshot.Each(first, last, func(name string, was, is *snapshot.File) {
+		if cmp.Or(is, was).Ignored() { // Diff only counts them
+			r.sight.own[name] = true
+		}
+	})
 	snapshot.Each(rested, now, func(name string, _, is *snapshot.File) {
 		if !r.sight.own[name] {
 			return
