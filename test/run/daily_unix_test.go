@@ -15,6 +15,9 @@ import (
 	"github.com/creack/pty"
 )
 
+// elsewhere, as a key of atTerminal, is no key: omniagent answer is called with the words behind it.
+const elsewhere = "answer "
+
 // atTerminal calls the program on a terminal. Each key is typed when the words before it are shown.
 func (p *place) atTerminal(keys [][2]string, args ...string) (shown string, code int) {
 	p.t.Helper()
@@ -33,7 +36,13 @@ func (p *place) atTerminal(keys [][2]string, args ...string) (shown string, code
 		all.Write(block[:n])
 		if len(keys) > 0 && bytes.Contains(all.Bytes()[from:], []byte(keys[0][0])) {
 			from = all.Len()
-			if _, err := io.WriteString(terminal, keys[0][1]); err != nil {
+			if words, ok := strings.CutPrefix(keys[0][1], elsewhere); ok {
+				cmd := p.command("answer", words)
+				if err := cmd.Start(); err != nil {
+					p.t.Fatal(err)
+				}
+				defer cmd.Wait() //nolint:errcheck // it ends with the run, or with the next question
+			} else if _, err := io.WriteString(terminal, keys[0][1]); err != nil {
 				p.t.Fatal(err)
 			}
 			keys = keys[1:]
@@ -105,6 +114,19 @@ func TestSeveralAskedInPlace(t *testing.T) {
 	b := p.call("answer", "SQLite and two")
 	if b.is(t, 0, "succeeded", "done_unchanged"); !strings.Contains(b.Data.Text.Value, "Answer: SQLite and two") {
 		t.Errorf("%s", b)
+	}
+	p.nothing()
+}
+
+// TestAskedOnAfterAnAnswerElsewhere: the terminal says that a question is settled, and has the next one.
+func TestAskedOnAfterAnAnswerElsewhere(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.put("../script.json", `[{"ask":"Which colour?"},{"ask":"Which size?"},{"say":"painted"}]`)
+	shown, code := p.atTerminal([][2]string{{"\n> ", elsewhere + "yes"}, {"? Which size?", "1\r"}},
+		"run", "--rehearse", "--script", "../script.json", "-p", "x")
+	if code != 0 || !strings.Contains(shown, "> It was answered elsewhere.\n") || !strings.Contains(shown, "painted") {
+		t.Errorf("%d: %s", code, shown)
 	}
 	p.nothing()
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -175,6 +176,10 @@ func (a *asker) answer(ctx context.Context, q event.FormQuestion) (answer string
 // line reads what the person types. ok is false where the question is left open.
 func (a *asker) line(ctx context.Context) (line string, ok bool) {
 	line, err := a.c.Line(ctx, "> ")
+	if settled := run.Settled(""); errors.As(err, &settled) {
+		a.c.Say(settled.Error())
+		return "", false
+	}
 	if err != nil { // Ctrl-D, or the terminal is closed, which a signal says too
 		select {
 		case <-ctx.Done():

@@ -93,8 +93,8 @@ type errand struct {
 	Errand
 	ending  Ending
 	talk    *conversation.Conversation
-	waiting map[string]*event.Ask         // open questions
-	asking  map[string]context.CancelFunc // calls of Person about them
+	waiting map[string]*event.Ask              // open questions
+	asking  map[string]context.CancelCauseFunc // calls of Person about them
 	persons sync.WaitGroup
 	give    context.CancelCauseFunc // ends the turn
 	running map[string]bool         // calls without a result
@@ -115,7 +115,7 @@ func (e Errand) Do(ctx context.Context) Ending {
 	w := errand{
 		began:  time.Now(),
 		Errand: e, waiting: map[string]*event.Ask{}, running: map[string]bool{},
-		asking: map[string]context.CancelFunc{},
+		asking: map[string]context.CancelCauseFunc{},
 	}
 	w.ending.Tools = map[string]*ToolCall{}
 	e.Services.Replied = w.replies.await
@@ -330,9 +330,9 @@ func (w *errand) take(ctx context.Context, e event.Event) {
 	case event.Question:
 		w.asked(ctx, e.Ask)
 	case event.Replied:
-		w.settled(e.Reply.Question)
+		w.settled(e.Reply.Question, AnsweredElsewhere)
 	case event.Withdrawn:
-		w.settled(e.Ask.ID)
+		w.settled(e.Ask.ID, AsksNoMore)
 	case event.Denied:
 		w.ending.Denials = append(w.ending.Denials, *e.Denial)
 	case event.Failed:
@@ -360,9 +360,20 @@ func (w *errand) asked(ctx context.Context, ask *event.Ask) {
 	}
 }
 
+// Settled is the cause of the end of the context that Person gets: the question needs no answer any more.
+type Settled string
+
+// Why a question is settled.
+const (
+	AnsweredElsewhere Settled = "It was answered elsewhere."
+	AsksNoMore        Settled = "The agent no longer asks."
+)
+
+func (s Settled) Error() string { return string(s) }
+
 // person asks a person while the turn continues.
 func (w *errand) person(ctx context.Context, ask event.Ask) {
-	ctx, settled := context.WithCancel(ctx)
+	ctx, settled := context.WithCancelCause(ctx)
 	w.asking[ask.ID] = settled
 	w.persons.Go(func() {
 		reply, ok := w.Person(ctx, ask)
@@ -378,10 +389,10 @@ func (w *errand) person(ctx context.Context, ask event.Ask) {
 }
 
 // settled closes a question.
-func (w *errand) settled(id string) {
+func (w *errand) settled(id string, why Settled) {
 	delete(w.waiting, id)
 	if settled := w.asking[id]; settled != nil {
-		settled()
+		settled(why)
 		delete(w.asking, id)
 	}
 }
