@@ -10,14 +10,20 @@ import (
 )
 
 // Left returns the files in the temporary directory of commands, and the directories there with files in them, which
-// end in a slash. The names are those that commands see: as is where the directory lies for them. What holds one of the
-// places is mounted there, and left out.
+// end in a slash. The names are those that commands see: as is where the directory lies for them. The places are
+// mounted there, and left out.
 func Left(dir, as string, places []string) (paths []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {
 		path := filepath.Join(as, entry.Name())
 		holds := func(place string) bool { return pathname.Within(path, place) }
-		if slices.ContainsFunc(places, holds) || !holdsFile(filepath.Join(dir, entry.Name())) {
+		switch here := filepath.Join(dir, entry.Name()); {
+		case slices.Contains(places, path):
+			continue
+		case slices.ContainsFunc(places, holds):
+			paths = append(paths, Left(here, path, places)...)
+			continue
+		case !holdsFile(here):
 			continue
 		}
 		if entry.IsDir() {

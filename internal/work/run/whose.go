@@ -148,7 +148,7 @@ func (r *Run) judge(before, after *snapshot.Index) (first, last *snapshot.Index,
 	})
 	doubts = slices.Clone(r.Doubts)
 	for _, c := range snapshot.Diff(before, after).Files {
-		if why := unsure[c.Path]; why != "" && c.Status != snapshot.Git {
+		if why := unsure[c.Path]; why != "" {
 			doubts = append(doubts, Doubt{c.Path, c.Status, why})
 		}
 	}
