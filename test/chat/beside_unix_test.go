@@ -136,7 +136,7 @@ func TestUndo(t *testing.T) {
 	p.write("one", "by hand")
 	w.enters("/undo")
 	w.await("hint: omniagent undo ")
-	w.await("--take-old restores them too")
+	w.await("--take-old restores what has changed since too")
 	made(true)
 	w.quits()
 	w = p.open("--yolo")

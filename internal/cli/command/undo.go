@@ -126,18 +126,24 @@ func undoFor(c *contract.Call) func(ctx context.Context, dir, session string, re
 
 // keptHint says what to do about what an undo has kept, or why where only the reasons help.
 func keptHint(out undo.Outcome, takeOld, takeAll bool, why string) string {
-	again := "omniagent undo " + out.Turn.ID + " --take-old restores them "
-	way := why
+	way, again := why, "omniagent undo "+out.Turn.ID
+	old, all := again+" --take-old", again+" --take-all"
+	if takeAll { // what was given counts again
+		old += " --take-all"
+	}
+	if takeOld {
+		all += " --take-old"
+	}
 	kept := func(causes ...undo.Cause) bool {
 		return slices.ContainsFunc(out.Kept, func(k undo.Kept) bool { return slices.Contains(causes, k.Cause) })
 	}
 	switch {
 	case !takeAll && kept(undo.Doubted):
-		way = "omniagent undo " + out.Turn.ID + " --take-all takes back also what others may have changed"
+		way = all + " takes back also what others may have changed"
 	case !takeOld && kept(undo.ByHand):
-		way = again + "too"
+		way = old + " restores what has changed since too"
 	case kept(undo.Passing, undo.ByHand, undo.Doubted):
-		way = again + "once the reasons are gone"
+		way = old + " restores them once the reasons are gone"
 	}
 	switch {
 	case out.Undo.ID == "": // nothing was taken back

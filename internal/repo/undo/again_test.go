@@ -3,6 +3,7 @@ package undo_test
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,6 +46,38 @@ func TestWhatARedoKeptComesBackByName(t *testing.T) {
 			back(t, s, undo.Request{Dir: root, ID: id, TakeOld: true})
 			same(t, "after another undo", was, sh(t, root, agents))
 		})
+	}
+}
+
+// TestAnotherBranchIsCheckedOut: the index of one branch is never restored under the HEAD of another, whatever is asked
+// for, and a switch back is all that it needs.
+func TestAnotherBranchIsCheckedOut(t *testing.T) {
+	for name, c := range map[string]struct{ start, agents string }{
+		"git switch main":            {`true`, `git commit -qm agent`},
+		"git switch --detach COMMIT": {`git switch -q --detach`, `true`},
+	} {
+		s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
+		sh(t, root, c.start)
+		const all = `git rev-parse HEAD; git status --porcelain`
+		was, head := sh(t, root, all), strings.TrimSpace(sh(t, root, `git rev-parse HEAD`))
+		turn := begin(t, s, root)
+		sh(t, root, `echo agent > made; git add made; `+c.agents)
+		id := end(t, turn).ID
+		sh(t, root, `git switch -q -c side; echo mine > mine; git add mine; git commit -qm mine; echo > staged; git add staged`)
+		const mine = `git rev-parse HEAD; git diff --cached --name-status HEAD`
+		kept, command := sh(t, root, mine), strings.Replace(name, "COMMIT", head, 1)
+		for _, q := range []undo.Request{
+			{Dir: root, ID: id}, {Dir: root, ID: id, TakeOld: true}, {Dir: root, ID: id, TakeOld: true, TakeAll: true},
+		} {
+			out := back(t, s, q)
+			if len(out.Kept) != 1 || out.Kept[0].Path != ".git" || !strings.HasSuffix(out.Kept[0].Reason, "; first: "+command) {
+				t.Errorf("%s: %+v", name, out.Kept)
+			}
+			same(t, name, kept, sh(t, root, mine))
+		}
+		sh(t, root, `git reset -q --hard; `+command+` -q`)
+		same(t, "then it keeps", []string{}, keeps(back(t, s, undo.Request{Dir: root, ID: id, TakeOld: true})))
+		same(t, "then", was, sh(t, root, all))
 	}
 }
 

@@ -64,5 +64,6 @@ var (
 	foreign    = reason{Lasting, "it belongs to another working tree that was worked in"}
 	shared     = reason{Lasting, "its refs are in one file with those of another working tree that was worked in"}
 	gitAtWork  = reason{Passing, "git is at work there, or has left a lock"}
+	others     = reason{Lasting, "somebody else changed it while the turn ran"}
 	uncertain  = reason{Doubted, "it is not certain that the turn changed it"}
 )
