@@ -15,7 +15,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// elsewhere, as a key of atTerminal, is no key: omniagent answer is called with the words behind it.
+// elsewhere, as a key of atTerminal, calls omniagent answer with the words behind it, and types nothing.
 const elsewhere = "answer "
 
 // atTerminal calls the program on a terminal. Each key is typed when the words before it are shown.

@@ -219,6 +219,15 @@ func typedHints() map[string]typedHint {
 			does: `cd ../away; omniagent runs show ID | grep -q "\"$WORK\"" && ` +
 				`omniagent undo --run ID --cwd "$WORK" --take-all`, shows: "made",
 		},
+		"an undo beside a run": {
+			before: "git init -q; omniagent run --agent slow --yolo -p x --detach; until [ -e made ]; do sleep 0.1; done",
+			fails:  "omniagent undo", hint: "wait for its end, or: omniagent runs cancel ID",
+			does: "omniagent runs cancel ID && omniagent undo --take-all", shows: "made",
+		},
+		"an undo of a run that changed nothing": {
+			before: `echo '[{"say":"ok"}]' >../s.json; omniagent run --rehearse --script ../s.json -p x`,
+			fails:  "omniagent undo --run ID", hint: "omniagent runs show ID", does: "omniagent runs show ID", shows: `"succeeded"`,
+		},
 		"a session that is open": {
 			before: open, fails: "omniagent start --provider openai -m m --resume s1 -p x",
 			hint: "wait until it has ended, or fork the session: omniagent session fork s1",

@@ -166,7 +166,7 @@ func (w work) carryOut(ctx context.Context, argv []string) (ending process.Endin
 			network += ", and the internet through a proxy"
 		}
 		logLine(c, "working in the fork %[1]s of %[2]s (%[3]s, with %[4]s); afterwards: omniagent fork diff %[1]s, "+
-			"fork apply %[1]s or fork delete %[1]s", f.Name, f.Workspace, f.Tier, network)
+			"fork apply %[1]s or fork delete %[1]s --confirm-destructive", f.Name, f.Workspace, f.Tier, network)
 	}
 	running, err := f.Start(ctx, plan, w.net)
 	if err != nil {

@@ -331,7 +331,8 @@ func (d explained) PlainText() string {
 		if d.Agent != nil {
 			b.WriteString("\nOf home directories it sees, besides its own files and its program:\n")
 		} else {
-			b.WriteString("\nOf the home directory commands see nothing but:\n")
+			b.WriteString("\nOf the home directory commands see the workspace, the user and a few settings of " +
+				"~/.gitconfig, and:\n")
 		}
 		for _, place := range d.Places {
 			fmt.Fprintf(&b, "  %s: %s; %s\n", place.Path, place.Why, place.How)

@@ -10,6 +10,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/repo/fork"
 	"omniagent/internal/repo/undo"
@@ -226,6 +227,16 @@ func redoLast() *contract.Command {
 	})
 }
 
+// ranIn reports whether a run worked in a directory, or in one that holds it.
+func ranIn(c *contract.Call, run, dir string) bool {
+	store, err := runStore(c)
+	if err != nil {
+		return false
+	}
+	r, err := store.Peek(run)
+	return err == nil && pathname.Within(r.Dir, dir)
+}
+
 func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.Result, error) {
 	store, err := undoStore(c)
 	if err != nil {
@@ -248,8 +259,13 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 		}
 	}
 	out, err := store.Undo(ctx, q)
-	if gone && errors.Is(err, fault.NotFoundCode) {
+	switch {
+	case gone && errors.Is(err, fault.NotFoundCode):
 		err = contract.Gone()
+	case q.Run != "" && errors.Is(err, fault.NotFoundCode) && ranIn(c, q.Run, q.Dir):
+		err = fault.New(fault.NotFoundCode,
+			"there is nothing to take back of %s: it changed nothing that undo covers, or kept no snapshot", q.Run).
+			Hint("omniagent runs show %s", q.Run)
 	}
 	if err != nil {
 		return contract.Result{}, err

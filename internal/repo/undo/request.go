@@ -173,6 +173,9 @@ func (p *place) busy(r Record) error {
 		f.Message += fmt.Sprintf(": its agent still runs, under process %d", by.PID)
 		f.With("pid", by.PID)
 	}
+	if r.Run != "" {
+		return f.Hint("wait for its end, or: omniagent runs cancel %s", r.Run)
+	}
 	return f.Hint("wait for its end, interrupt it, or close the agent's own screen, which is one turn until then")
 }
 

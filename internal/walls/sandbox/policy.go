@@ -216,6 +216,7 @@ func (p Policy) writes(path string, t Tier) Effect {
 	if name := named(p.HiddenNames, path, dir); name != "" && t == Namespaces {
 		return Effect{"write", false, fmt.Sprintf(hiddenName, name)}
 	}
+	told := false // that it holds a protected path; one that is there says more than one that is not
 	for _, name := range p.protectedPaths() {
 		folded := strings.EqualFold(name, path) || len(path) > len(name) &&
 			strings.EqualFold(name+string(filepath.Separator), path[:len(name)+1])
@@ -225,6 +226,10 @@ func (p Policy) writes(path string, t Tier) Effect {
 		if folded {
 			return Effect{"write", false, fmt.Sprintf("%s is protected", name)}
 		}
+		if _, err := os.Lstat(name); told && err != nil {
+			continue
+		}
+		told = true
 		e.Allowed, e.Why = true, fmt.Sprintf("%s may be written, but not moved or removed: %s is protected", dir, name)
 	}
 	if name := named(p.KeptNames, path, dir); name != "" && t != Seatbelt {
