@@ -86,7 +86,7 @@ func (p Parts) chatWorld(c *contract.Call, env launch.Env, first launch.Request)
 	w.Undo, w.Back, w.Undoes = undoInChat(c, dir)
 	if in := forkAround(c); in != nil {
 		w.Kept = fmt.Sprintf("What was changed is in the fork: omniagent fork diff %[1]s shows it, "+
-			"omniagent fork apply %[1]s takes it over, omniagent fork delete %[1]s --confirm-destructive drops it.", in.Name)
+			"omniagent fork apply %[1]s keeps it, omniagent fork delete %[1]s --confirm-destructive drops it.", in.Name)
 	}
 	if !env.Keep || first.Forget {
 		return w
