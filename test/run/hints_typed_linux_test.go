@@ -248,6 +248,16 @@ func typedHints() map[string]typedHint {
 			fails:  "omniagent runs show ID; false", hint: "omniagent undo TURN --dry-run shows what it changed; then: omniagent runs retry ID",
 			does: "omniagent undo TURN --dry-run && omniagent runs retry ID", shows: `"succeeded"`,
 		},
+		"a turn that died and cannot be ended": {
+			before: died + `; for t in "$HOME"/.local/state/omniagent/undo/*/turns/*; do mkdir -p "$t/after-0/x"; done`,
+			fails:  "omniagent undo TURN", hint: "omniagent snapshots delete TURN --confirm-destructive forgets it",
+			does: "omniagent snapshots delete TURN --confirm-destructive", shows: `"bytes_freed"`,
+		},
+		"a fork that cannot be entered": {
+			before: "omniagent fork run --name try -- touch made",
+			fails:  `unshare -U -r sh -c 'echo 0 >/proc/sys/user/max_user_namespaces; omniagent fork run --name try -- true'`,
+			hint:   "omniagent fork apply try brings home what is in it", does: "omniagent fork apply try", shows: "made",
+		},
 		"an undo that was interrupted": {
 			before: cut, fails: "omniagent snapshots delete TURN --confirm-destructive",
 			hint: "run omniagent undo in that directory to complete it", does: "omniagent undo", shows: "f1", again: true,

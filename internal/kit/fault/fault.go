@@ -140,7 +140,7 @@ func (f *Fault) Because(err error) *Fault {
 }
 
 func (f *Fault) Error() string {
-	if f.Cause == nil || f.Cause.Error() == f.Message { // the latter is made by Of
+	if f.Cause == nil || strings.HasSuffix(f.Message, f.Cause.Error()) { // the message tells it already
 		return f.Message
 	}
 	return f.Message + ": " + f.Cause.Error()
