@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"omniagent/internal/cli/contract"
@@ -39,6 +40,9 @@ func inPlace(c *contract.Call, r *run.Run, o *run.Owner) func(context.Context) e
 	tell := o.Tell
 	o.Tell = func(now run.Progress) {
 		one.hears(now.Event)
+		if now.Event == nil && now.State == run.Running && one.left.Load() {
+			return // the turn only ends, without the answer
+		}
 		tell(now)
 	}
 	return func(ctx context.Context) error {
@@ -54,7 +58,7 @@ func inPlace(c *contract.Call, r *run.Run, o *run.Owner) func(context.Context) e
 type asker struct {
 	c    *contract.Call
 	mu   sync.Mutex
-	left bool // the person left a question open: no further one is asked
+	left atomic.Bool // the person left a question open: no further one is asked
 
 	words sync.Mutex
 	said  []string // by the agent, since the last question
@@ -114,7 +118,7 @@ func (a *asker) goesOn(ctx context.Context, r *run.Run) bool {
 func (a *asker) ask(ctx context.Context, q run.Question) (answer run.Answer, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.left {
+	if a.left.Load() {
 		return answer, false
 	}
 	a.repeats(q)
@@ -187,8 +191,11 @@ func (a *asker) line(ctx context.Context) (line string, ok bool) {
 		}
 	}
 	line = strings.TrimSpace(line)
-	a.left = err != nil || line == ""
-	return line, !a.left
+	if err != nil || line == "" {
+		a.left.Store(true)
+		return "", false
+	}
+	return line, true
 }
 
 // tellCall asks whether a tool may run. The words of the question stand last above the keys, so that no long input can
