@@ -49,7 +49,7 @@ func Flags() []Flag {
 		{Name: "agent", Value: "NAME", takes: aValue, free: true, Common: true, Help: "the coding agent"},
 		{
 			Name: "approval", Value: "WORD", takes: aValue, Allowed: text.Words(setting.Approvals()), Default: "prompt",
-			Common: true, Help: "what the agent may do without asking", also: setting.Elsewhere(),
+			Common: true, Help: "what runs unasked", also: setting.Elsewhere(),
 		},
 		{
 			Name: "permission-mode", Value: "WORD", takes: aValue, Allowed: text.Words(setting.Approvals()),
@@ -61,12 +61,12 @@ func Flags() []Flag {
 		{
 			Name: "sandbox", Value: "WORD", takes: aValue, Allowed: text.Words(setting.Sandboxes()),
 			Default: "workspace-write",
-			Common:  true, Help: "what its commands can reach", also: setting.SandboxElsewhere(),
+			Common:  true, Help: "what commands reach", also: setting.SandboxElsewhere(),
 		},
 		{
 			Name: "output", Value: "FORM", takes: aValue, Allowed: append(text.Words(setting.Outputs()), events),
 			Default: "text",
-			Common:  true, Help: "form of its output; events is one form for every agent",
+			Common:  true, Help: "form of the output",
 			also: setting.OutputElsewhere(), as: "output-format",
 		},
 		{Name: "json", Help: "--output json"},
