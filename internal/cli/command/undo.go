@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"omniagent/internal/cli/contract"
@@ -117,7 +118,7 @@ func undoFor(c *contract.Call) func(ctx context.Context, dir, session string, re
 		if err != nil {
 			return "", err
 		}
-		words := undoWords(out, false)
+		words := strings.Join(append([]string{undoWords(out, false)}, movedWords(out, false)...), "\n")
 		if len(out.Kept) > 0 {
 			words += "\nhint: " + keptHint(out, false, false, "the reasons stand above")
 		}
@@ -276,6 +277,9 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	}
 	if out.Undo.ID == "" && !q.DryRun {
 		result.Effect = contract.Noop
+	}
+	for _, line := range movedWords(out, q.DryRun) {
+		c.Warn("COMMITS_LEAVE_BRANCH", "%s", line)
 	}
 	if q.Run != "" && out.Undo.ID != "" {
 		warnOfEarlier(c, store, q, out.Turn.ID)

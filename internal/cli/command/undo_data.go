@@ -132,6 +132,23 @@ func undoWords(out undo.Outcome, dryRun bool) string {
 	return strings.Join(lines, "\n")
 }
 
+// movedWords say which branches went back over commits that others made.
+func movedWords(out undo.Outcome, dryRun bool) (lines []string) {
+	short := func(hash string) string { return text.Cut(text.Visible(hash), 12) }
+	for _, m := range out.Moved {
+		went, where := "went back", "to "+short(m.To)
+		if dryRun {
+			went = "would go back"
+		}
+		if m.To == "" {
+			where = "and is removed"
+		}
+		lines = append(lines, fmt.Sprintf("The branch %s %s from %s %s: somebody else's commits leave it.",
+			text.Visible(m.Branch), went, short(m.From), where))
+	}
+	return lines
+}
+
 // inGit is 1 for what git keeps for itself, which says less to a person than the files.
 func inGit(path string) int {
 	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), ".git") {

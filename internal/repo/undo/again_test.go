@@ -142,3 +142,26 @@ func TestAnUndoOfNothingLeavesTheTurn(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 }
+
+// TestCommitsOfOthersLeaveABranch: what goes back over them is named, and only that.
+func TestCommitsOfOthersLeaveABranch(t *testing.T) {
+	for name, theirs := range map[string]string{"theirs": `git commit -q --allow-empty -m theirs`, "nobody's": `true`} {
+		s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
+		turn := begin(t, s, root)
+		was := strings.TrimSpace(sh(t, root, `git rev-parse HEAD`))
+		sh(t, root, `git commit -q --allow-empty -m agent; git branch made`)
+		id := end(t, turn).ID
+		sh(t, root, theirs)
+		var want []string
+		if name == "theirs" {
+			want = []string{"main " + strings.TrimSpace(sh(t, root, `git rev-parse HEAD`)) + " " + was}
+		}
+		for _, dry := range []bool{true, false} {
+			var got []string
+			for _, m := range back(t, s, undo.Request{Dir: root, ID: id, TakeOld: true, DryRun: dry}).Moved {
+				got = append(got, m.Branch+" "+m.From+" "+m.To)
+			}
+			same(t, name, want, got)
+		}
+	}
+}

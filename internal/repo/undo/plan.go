@@ -29,6 +29,7 @@ type plan struct {
 	removed   []string        // the directories .git that are removed
 	keptState []string        // the directories .git that are left as they are
 	objects   []objects       // what the repositories need
+	moved     []Moved         // branches, if they are restored
 	keptPaths map[string]bool // as kept has them
 }
 
@@ -242,6 +243,13 @@ func (c *comparison) considerState(dir string, actions []action) {
 		return
 	}
 	c.actions, c.objects = append(c.actions, actions...), append(c.objects, found...)
+	for _, a := range actions {
+		branch, ok := git.BranchOf("/" + a.path)
+		is := strings.TrimSpace(c.text(c.now, a.path))
+		if ok && is != "" && is != strings.TrimSpace(c.text(c.after, a.path)) {
+			c.moved = append(c.moved, Moved{branch, is, strings.TrimSpace(c.text(c.before, a.path)), a.path})
+		}
+	}
 	if restored {
 		c.states = append(c.states, dir)
 	} else {

@@ -46,7 +46,15 @@ type Outcome struct {
 	Restored []string // paths that are as they were before the turn
 	Removed  []string // those of them that were not there
 	Kept     []Kept   // paths that are not
+	Moved    []Moved  // branches that went back over commits of others
 	Resumed  bool     // an earlier restore, whose process had died, was completed; nothing else was done
+}
+
+// Moved is a branch that went back, or was removed, over commits that are not the turn's.
+type Moved struct {
+	Branch   string
+	From, To string // hashes; To is empty where there was no such branch
+	path     string // relative to the root
 }
 
 // Undo takes a turn back, or an undo.
@@ -385,7 +393,13 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 		}
 		c := compare(then.before[i], then.after[i], is.indexes[at], o, contents)
 		plans[root] = c
-		for _, name := range do(c, then.before[i], contents) {
+		restored := do(c, then.before[i], contents)
+		for _, m := range c.moved {
+			if slices.Contains(restored, m.path) {
+				out.Moved = append(out.Moved, m)
+			}
+		}
+		for _, name := range restored {
 			shown := nameIn(i, out.Turn.Roots, name)
 			out.Restored = append(out.Restored, shown)
 			if then.before[i].Find(name) == nil {
