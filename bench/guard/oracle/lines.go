@@ -61,7 +61,7 @@ func (l *Lines) list(depth int) string {
 func (l *Lines) statement(depth int) string {
 	if depth < 3 && l.in(6) {
 		inner := func() string { return l.list(depth + 1) }
-		switch l.r.IntN(16) {
+		switch l.r.IntN(17) {
 		case 0:
 			return "(" + inner() + ")"
 		case 1:
@@ -178,109 +178,59 @@ func (l *Lines) command() string {
 		}
 		return ""
 	}
-	switch l.r.IntN(26) {
+	switch l.r.IntN(17) {
 	case 0:
-		return "ls" + l.one("", " -la", " -1", " -R", " --color=auto", " --color", " -lh") + " " + l.one("", file(),
-			"sub", ".") + nasty("--colo", "-Z", "-D", "--hyperlink", "*", "--")
+		return "ls" + l.one("", " -la", " -1", " -R", " -lh", " -t") + " " + l.one("", file(), "sub", ".") +
+			nasty("--colo", "-Z", "-D", "--hyperlink", "*", "--", "-L link", "-RL")
 	case 1:
-		return l.pick("cat tac rev nl wc head tail sum cksum sha256sum md5sum strings fold expand fmt") +
-			l.one("", " -n 2", " -c 3", " -v", " -2") + " " + file() + nasty("--files0-from=a.txt", "-f", "-c",
-			"--check", "> pwned", "-o pwned")
+		return l.pick("cat tac rev nl wc head tail md5sum sha256sum fold") + l.one("", " -n 2", " -c 3", " -v", " -2") +
+			" " + file() + nasty("--files0-from=a.txt", "-f", "-c", "--check", "> pwned", "-o pwned", "link")
 	case 2:
-		return "grep" + l.one("", " -rn", " -i", " -c", " -E", " -A 2", " -2", " -P", " --include=*.go",
-			" --include='*.go'") + " " + l.one("foo", "'foo'", `"fo$"`, "'$(evil)'", l.word()) + " " + file() +
-			nasty("-f evil", "-R", "--exclude-from=x", "-d read", "-f ../outside")
+		return "grep" + l.one("", " -rn", " -i", " -c", " -E", " -A2", " -2", " -P", " -m 1", " -A 2") + " " +
+			l.one("foo", "'foo'", `"fo$"`, "'$(evil)'", l.word()) + " " + file() + nasty("-f evil", "-R",
+			"--exclude-from=x", "-d read", "-f ../outside", "-f../outside", "-e x ../outside", "-z", "link")
 	case 3:
-		return "rg" + l.one("", " -n", " -i", " --files", " -l", " -g '*.go'") + nasty("--pre evil", "--pre=evil",
-			"--hostname-bin=evil", "-z", "--search-zip", "--pre-glob '*' --pre evil", "--hyperlink-format=default",
-			"--ignore-file=x", "-L", "--follow") + " foo " + file()
-	case 4:
-		return "find " + l.one(".", "sub", "", "./sub", file()) + l.one("", " -name '*.go'", " -type f", " -maxdepth 1",
-			" -print", " \\( -name a -o -name b \\)", " ! -name x", " -size +1k", " -printf '%p\\n'") +
-			nasty("-exec evil {} \\;", "-exec evil {} +", "-execdir evil \\;", "-ok evil \\;", "-delete",
-				"-fprintf pwned x", "-fls pwned", "-fprint pwned", "-fprint0 pwned", "-name *", "-name -exec evil \\;",
-				"-files0-from a.txt", "*", "-printf '%p' -delete", "-newer ../outside")
-	case 5:
-		return "sed " + l.one("-n 1,2p", "-n '1p'", "-n '/foo/p'", "-ne 2p", "-n -e 1p -e '$p'", "-n '1p;3q'",
-			"-n '/foo/,$p'") + " " + file() +
-			nasty("-i", "-e 'w pwned'", "-e '1e evil'", "-f b.go", "-n 's/a/b/w pwned'", "--in-place", "-e 's/x/y/e'",
-				"-s -i.bak", "-- 'w pwned'") + nasty("-n 'w pwned' a.txt", "e", "w")
-	case 6:
-		return "sed " + l.one("-n 'w pwned'", "-n '1w pwned'", "-n '1e evil'", "-n e", "-n 's/foo/evil/ep'",
-			"-n '/foo/w pwned'", "-n '1p;w pwned'", "-n $'1p\\nw pwned'", "-n '1{p;w pwned\n}'",
-			"-n '/a/;/b/w pwned;p'", "-n '/[/]w pwned;/p'", "-n -- 'w pwned' -e p", "-n '1p' -e 'w pwned'",
-			"-nf b.go", "-n '/x\\/w pwned;/p'", "-n '1,/a/w pwned'", "-n -s --expression='w pwned'", "1p") + " " +
-			file()
-	case 7:
 		return "sort" + l.one("", " -n", " -u", " -k2", " -t: -k1,1", " -rn") + " " + file() + nasty("-o pwned",
 			"-opwned", "--output=pwned", "--compress-program=evil -S 1b", "-T sub", "--files0-from=x", "--outp=pwned",
-			"-no pwned", "--random-source=x -R")
-	case 8:
-		return "uniq" + l.one("", " -c", " -d") + " " + file() + nasty("pwned", "-- pwned", "-c", "-")
-	case 9:
-		return l.pick("diff cmp comm join paste") + " " + l.one("", "-u ", "-q ") + file() + " " + file() +
-			nasty("-l", "--paginate", "--to-file=x", "-r", "--output=pwned", "-o pwned")
-	case 10:
+			"-no pwned", "--random-source=x -R", "-uopwned", "-k1opwned", "-t -o pwned")
+	case 4:
+		return "uniq" + l.one("", " -c", " -d", " -f1") + nasty("a.txt pwned", "pwned", "-- pwned", "-", "- pwned")
+	case 5:
+		return l.pick("cmp comm paste") + " " + l.one("", "-1 ", "-s ") + file() + " " + file() +
+			nasty("-l", "--to-file=x", "-r", "--output=pwned", "-o pwned", "link")
+	case 6:
 		return "echo " + l.word() + " " + l.word() + nasty("-e '\\x41'", "$((x))", "${v@P}")
-	case 11:
-		return "printf " + l.one("'%s\\n'", "'%d'", `"%s"`, "%b", "%q", "'%n'", "-v x", "'%(%Y)T'", "'%*d'", "--",
-			"-v 'a[$(evil)]'", "'%s%n'", "%5.2f") + " " + l.one("'a[$(evil)]'", "x", l.word(), "'x[`evil`]'")
-	case 12:
-		return l.one("test", "[", "[[") + " " + l.one("-f a.txt", "-d sub", "-z ''", "1 -eq 1", "a = b", "-v x",
-			"-v 'a[$(evil)]'", "x -eq 1", "'a[$(evil)]' -eq 1", "! -e x", "-n \"$x\"", "-t 1", "-R x", "a == a",
-			"! -v 'a[$(evil)]'", "-f a -a -v 'a[$(evil)]'", "'-v' 'a[$(evil)]'") + l.one(" ]", " ]]", "")
-	case 13:
-		return "xxd " + l.one("", "-l 3 ", "-p ", "-c 4 ") + file() + nasty("pwned", "-r", "-p", "-- pwned", "-r -p",
-			"-revert")
-	case 14:
-		return l.pick("od hexdump base64 stat file") + " " + l.one("", "-c ", "-C ", "-d ", "-L ", "-b ") + file() +
-			nasty("-m b.go", "-C -m b.go", "-z", "-o pwned", "-f a.txt", "-i pwned", "--compile")
-	case 15:
-		return "jq " + l.one(".", "-r '.a[]'", "-c .a", "'.a[0].b'", "--arg x y .", "-n 1", "-n '$ENV'", "-n env",
-			"'import \"x\" as x; .'", "-f b.go", "--rawfile x a.txt .", "'input_filename'", "-L . .",
-			"--slurpfile x ../outside .", "-- .", "-n 'foo'") + " c.json" + nasty("../outside", "-- ../outside")
-	case 16:
-		return "git " + l.gitFlags() + l.one("log --oneline", "log", "log -p", "log --format=%H", "log --format='%G?'",
-			"log --pretty=mine", "log --oneline --show-signature", "status", "diff", "diff HEAD~1 HEAD", "show",
-			"show --oneline --no-ext-diff --no-textconv --submodule=short", "show HEAD:b.go",
-			"diff-tree -p --no-ext-diff --no-textconv --submodule=short HEAD~1 HEAD", "diff-tree -p HEAD", "ls-files",
-			"ls-files -m", "ls-files -s", "ls-tree HEAD", "ls-tree -r HEAD", "cat-file -p HEAD",
-			"cat-file --filters HEAD:b.go", "cat-file --textconv HEAD:b.go", "rev-parse HEAD", "branch",
-			"branch --list", "tag --list", "tag",
-			"blame b.go", "grep foo", "rev-list HEAD", "l", "log --oneline -3",
-			"show --format=medium --no-ext-diff --no-textconv --submodule=short --stat",
-			"show --oneline --no-ext-diff --no-textconv --submodule=short --submodule=diff",
-			"show --oneline --no-patch --no-ext-diff --no-textconv --submodule=short v1",
-			"log --format='%(describe)'", "rev-list --count HEAD", "describe", "stash list", "config -l",
-			"archive HEAD", "log --oneline --output=pwned", "grep -O foo", "fetch", "diff-tree --root HEAD") +
-			nasty("--output=pwned", "--ext-diff", "--textconv", "-O evil", "--no-index a b", "../outside")
-	case 17:
-		return "git " + l.one("--version", "version", "branch --show-current", "rev-parse --show-toplevel",
-			"rev-parse --abbrev-ref HEAD", "rev-parse --git-dir", "rev-parse --show-prefix",
-			"rev-parse --is-inside-work-tree")
-	case 18:
-		return "cd " + l.one("sub", ".", "..", "sub/..", "-", "", "~", "--", "sub/../..", "$x", "-P sub") +
-			l.one(" && ", "; ", " || ", " | ") + l.one("cat d.txt", "cat ../outside", "cat ../a.txt", "ls",
-			"cat ../../outside", "./ls", "cat plain", "cd .. && cat ../outside")
-	case 19:
-		return l.one("pwd", "true", "false", ":", "whoami", "id", "uname -a", "date", "date +%Y", "date -u",
-			"date 0101", "nproc", "uptime", "groups", "arch", "hostname", "hostname x", "ps", "ps aux", "sleep 0",
-			"exit 0", "set -e", "set -x", "set -o pipefail", "type ls", "which ls", "command -v ls", "set -k", "set -a",
-			"seq 3", "free", "tty", "df .", "du -s .")
-	case 20:
-		return l.pick("cut column tr") + " " + l.one("-d: -f1", "a-z A-Z", "-t", "-c 1-3", "-d a", "-s ' '") + " " +
+	case 7:
+		return l.pick("od stat file") + " " + l.one("", "-c ", "-d ", "-L ", "-b ") + file() +
+			nasty("-m b.go", "-C -m b.go", "-z", "-o pwned", "-f a.txt", "-i pwned", "--compile", "link")
+	case 8:
+		return "cd " + l.one("sub", ".", "..", "sub/..", "-", "", "~", "--", "sub/../..", "$x", "-P sub", "link",
+			"two") + l.one(" && ", "; ", " || ", " | ") + l.one("cat d.txt", "cat ../outside", "cat ../a.txt", "ls",
+			"cat ../../outside", "./ls", "cat plain", "cd .. && cat ../outside", "cat ../link")
+	case 9:
+		return l.one("pwd", "true", "false", ":", "whoami", "id", "uname -a", "date", "date -u", "date 0101", "nproc",
+			"uptime", "groups", "sleep 0", "type ls", "which ls", "seq 3", "df .", "du -s .", "date -s 1", "type -a x")
+	case 10:
+		return l.pick("cut tr") + " " + l.one("-d: -f1", "a-z A-Z", "-t", "-c1-3", "-d a", "-s ' '") + " " +
 			l.one("", file())
-	case 21:
+	case 11:
 		return l.pick("basename dirname realpath readlink") + l.one("", " -f", " -s .txt") + " " + file()
-	case 22:
+	case 12:
 		return l.one("cat", "ls", "head", "echo") + " " + l.one("../outside", "~/plain", "~/.ssh/id_rsa",
 			"sub/../../outside", "/proc/self/environ", "/proc/self/root/etc/passwd", "../ws/a.txt", "\"../outside\"",
 			"..//outside", "'..'/outside", `.\./outside`, "*/../../outside", "sub/*/../../../outside", ".?/outside",
 			"?./outside", "[.][.]/outside", "../ou*", "$HOME/plain", "~/p*", "sub/.*/../outside", ".*/outside",
-			"@(..)/outside", "{..,..}/outside", "~+/../outside")
-	case 23:
-		return l.pick("tree du df ls") + " " + l.one("-a", "-L 1", "-h", "-o pwned", "-R", "-d", "--output=pwned",
-			"-H . -o pwned", "sub")
+			"@(..)/outside", "{..,..}/outside", "~+/../outside", "link", "sub/../link", "./link")
+	case 13:
+		return "sed " + l.one("-n 1,2p", "-n '1p'", "-n '/foo/p'", "-ne 2p", "-n '1p;3q'", "1p", "-n '2,$p'") + " " +
+			file() + nasty("-i", "-e 'w pwned'", "-e '1e evil'", "-f b.go", "-n 's/a/b/w pwned'", "--in-place", "-ni",
+			"-e 's/x/y/e'", "-s -i.bak", "-- 'w pwned'", "-n 'w pwned' a.txt", "link")
+	case 14: // what is not in the list, as if it were
+		return l.one("find . -exec evil {} +", "find . -delete", "sed -n 'w pwned' a.txt", "sed -n '1e evil' a.txt",
+			"jq -n env c.json", "rg --pre evil foo", "git status", "git diff", "git log", "xxd a.txt pwned",
+			"diff -l a.txt b.go", "tree -o pwned", "printf -v 'a[$(evil)]' x", "printf '%n' 'a[$(evil)]'",
+			"test -v 'a[$(evil)]'", "[ -v 'a[$(evil)]' ]", "[[ -v 'a[$(evil)]' ]]", "[[ x -eq 1 ]]", "base64 -o pwned",
+			"env", "set -x", "exit 0", "hash ls", "command evil", "timeout 5 evil", "awk 1 a.txt", "tee pwned")
 	default:
 		name := l.one(Approved()...)
 		s := name
@@ -289,20 +239,4 @@ func (l *Lines) command() string {
 		}
 		return s
 	}
-}
-
-func (l *Lines) gitFlags() string {
-	quiet := "--no-pager --no-lazy-fetch -c core.fsmonitor=false -c core.hooksPath=/dev/null -c " +
-		"log.showSignature=false "
-	switch l.r.IntN(6) {
-	case 0:
-		return ""
-	case 1:
-		return quiet + l.one("-c core.fsmonitor=evil ", "-c alias.log=!evil ", "-C sub ", "--exec-path=. ", "-p ",
-			"--paginate ", "--git-dir=x ", "-c log.showSignature=true ", "--config-env=core.fsmonitor=x ")
-	case 2:
-		return strings.Replace(quiet, l.one("--no-pager ", "-c core.fsmonitor=false ", "-c log.showSignature=false ",
-			"--no-lazy-fetch "), "", 1)
-	}
-	return quiet
 }

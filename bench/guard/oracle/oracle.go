@@ -47,7 +47,7 @@ func New(dir string) (*Oracle, error) {
 		return nil, err
 	}
 	o := &Oracle{
-		Place: guard.Place{Root: dir + "/ws", Dir: dir + "/ws", Home: dir + "/home"},
+		Place: guard.Place{Root: dir + "/ws", Dir: dir + "/ws", Home: dir + "/home", Leads: leads},
 		bin:   dir + "/bin", marks: dir + "/marks", bash: bash,
 	}
 	for _, d := range []string{o.bin, o.marks, dir + "/tmp"} {
@@ -63,25 +63,28 @@ func New(dir string) (*Oracle, error) {
 	}
 	// Variables whose values run something if they are evaluated rather than printed.
 	o.env = []string{
-		"PATH=" + o.bin, "HOME=" + o.Place.Home, "LC_ALL=C.UTF-8", "TMPDIR=" + dir + "/tmp", "GIT_CONFIG_NOSYSTEM=1",
+		"PATH=" + o.bin, "HOME=" + o.Place.Home, "LC_ALL=C.UTF-8", "TMPDIR=" + dir + "/tmp",
 		"x=a[$(evil)]", "v=$(evil)", "foo=a[`evil`]", "i=a[$(evil)]",
 		"PS4=$(evil)",
-	}
-	if err := o.repository(); err != nil {
-		return nil, err
 	}
 	o.before = o.state()
 	return o, nil
 }
 
+// leads returns where a path leads over links.
+func leads(path string) []string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return []string{real}
+	}
+	return nil
+}
+
 // Approved are the programs that an approved line may start; the test links nothing else.
 func Approved() []string {
 	return strings.Fields(
-		"ls cat head tail wc tac rev nl cut paste fold fmt expand unexpand column comm join tr seq sort uniq diff " +
-			"cmp stat file du df basename dirname realpath readlink " +
-			"date uname whoami id groups nproc arch tty uptime free which sha1sum sha224sum sha256sum sha384sum " +
-			"sha512sum md5sum b2sum cksum sum base32 base64 od hexdump strings tree grep rg " +
-			"find sed jq xxd git echo printf test [ pwd true false sleep hostname ps nice timeout")
+		"basename cat cmp comm cut date df dirname du echo false file fold grep groups head id ls md5sum nl nproc od " +
+			"paste pwd readlink realpath rev sed seq sha1sum sha256sum sha512sum sleep sort stat tac tail tr true " +
+			"type uname uniq uptime wc which whoami")
 }
 
 // Spies are programs that no approved line starts.
@@ -92,7 +95,8 @@ func Spies() []string {
 			"vi vim nano sh dash zsh sudo su doas gpg go cargo docker kill pkill killall egrep fgrep zcat zgrep gzip " +
 			"gunzip bzip2 xz pr split csplit claude codex gemini nohup setsid stdbuf time watch " +
 			"script busybox crontab at systemctl shutdown reboot git-evil ssh-askpass diff3 sdiff openssl tar unzip " +
-			"zip rsync scp")
+			"zip rsync scp find jq rg git diff tree xxd hexdump strings base64 printf test timeout nice ps " +
+			"hostname arch column join expand fmt free tty")
 }
 
 func (o *Oracle) programs() error {
@@ -112,16 +116,6 @@ func (o *Oracle) programs() error {
 		}
 		if target == "" {
 			target = "/bin/true" // not installed here
-		}
-		if name == "git" && exec.Command(target, "--no-lazy-fetch", "version").Run() != nil {
-			// An old git refuses the flag, which is safe and shows nothing: what it would do without the flag is looked
-			// at.
-			text := "#!/bin/sh\nfor a; do shift; [ \"$a\" = --no-lazy-fetch ] || set -- \"$@\" \"$a\"; done\nexec " +
-				target + " \"$@\"\n"
-			if err := os.WriteFile(filepath.Join(o.bin, name), []byte(text), 0o755); err != nil {
-				return err
-			}
-			continue
 		}
 		if err := os.Symlink(target, filepath.Join(o.bin, name)); err != nil {
 			return err
@@ -151,6 +145,9 @@ func (o *Oracle) files(dir string) error {
 			return err
 		}
 	}
+	if err := os.Symlink("../outside", filepath.Join(dir, "ws/link")); err != nil {
+		return err
+	}
 	for _, name := range []string{"ls", "evil.sh", "cat"} { // programs of the workspace
 		text := fmt.Sprintf("#!/bin/sh\necho workspace >> %s/spy\n", o.marks)
 		if err := os.WriteFile(filepath.Join(dir, "ws/sub", name), []byte(text), 0o755); err != nil {
@@ -158,126 +155,6 @@ func (o *Oracle) files(dir string) error {
 		}
 	}
 	return nil
-}
-
-// repository makes the workspace a repository whose configuration names a program wherever one can be named.
-//
-// Long because of that configuration.
-func (o *Oracle) repository() error {
-	output := ""
-	gitReads := func(input string, args ...string) error {
-		c := exec.Command("git", args...)
-		c.Stdin = strings.NewReader(input)
-		c.Dir, c.Env = o.Place.Root, append(os.Environ(), "HOME="+o.Place.Home, "GIT_CONFIG_NOSYSTEM=1",
-			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
-		out, err := c.Output()
-		if output = string(out); err != nil {
-			return fmt.Errorf("git %v: %w", args, err)
-		}
-		return nil
-	}
-	git := func(args ...string) error { return gitReads("", args...) }
-	attributes := "*.go diff=evil filter=evil\n*.txt diff=evil filter=evil\n"
-	if err := os.WriteFile(filepath.Join(o.Place.Root, ".gitattributes"), []byte(attributes), 0o644); err != nil {
-		return err
-	}
-	for _, step := range [][]string{
-		{"init", "-q", "."}, {"add", "a.txt"}, {"commit", "-qm", "first"}, {"add", "b.go"}, {
-			"commit", "-qm",
-			"second",
-		}, {"tag", "-am", "tag", "v1"},
-	} {
-		if err := git(step...); err != nil {
-			return err
-		}
-	}
-	// The last commit is signed, so that showing it checks a signature.
-	if err := git("cat-file", "commit", "HEAD"); err != nil {
-		return err
-	}
-	head, body, _ := strings.Cut(output, "\n\n")
-	signed := head + "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ==\n -----END PGP SIGNATURE-----\n\n" + body
-	if err := gitReads(signed, "hash-object", "-t", "commit", "-w", "--stdin"); err != nil {
-		return err
-	}
-	if err := git("update-ref", "HEAD", strings.TrimSpace(output)); err != nil {
-		return err
-	}
-	evil := filepath.Join(o.bin, "evil")
-	config := fmt.Sprintf(`
-[core]
-	fsmonitor = %[1]s
-	hooksPath = .evil-hooks
-	pager = %[1]s
-	editor = %[1]s
-	sshCommand = %[1]s
-	askPass = %[1]s
-	alternateRefsCommand = %[1]s
-	gitProxy = %[1]s
-[diff]
-	external = %[1]s
-	submodule = diff
-[diff "evil"]
-	command = %[1]s
-	textconv = %[1]s
-	binary = true
-[filter "evil"]
-	clean = %[1]s
-	smudge = %[1]s
-	process = %[1]s
-[pager]
-	log = %[1]s
-	show = %[1]s
-	branch = %[1]s
-	diff = %[1]s
-	status = %[1]s
-[gpg]
-	program = %[1]s
-[log]
-	showSignature = true
-[format]
-	pretty = %%G?%%GG
-[pretty]
-	mine = %%G?
-[alias]
-	log = !evil
-	show = !evil
-	l = !evil
-[credential]
-	helper = !evil
-[tag]
-	sort = signature
-[interactive]
-	diffFilter = %[1]s
-[sequence]
-	editor = %[1]s
-[remote "origin"]
-	url = ext::evil
-	uploadpack = %[1]s
-`, evil)
-	f, err := os.OpenFile(filepath.Join(o.Place.Root, ".git/config"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	if _, err := f.WriteString(config); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	for _, hook := range []string{"post-index-change", "pre-commit", "post-checkout", "reference-transaction"} {
-		for _, dir := range []string{".evil-hooks", ".git/hooks"} {
-			path := filepath.Join(o.Place.Root, dir, hook)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				return err
-			}
-			if err := os.WriteFile(path, []byte("#!/bin/sh\n"+evil+" hook\n"), 0o755); err != nil {
-				return err
-			}
-		}
-	}
-	// The file differs from the index, so that comparing them runs a filter.
-	return os.WriteFile(filepath.Join(o.Place.Root, "b.go"), []byte("package b\n// foo `evil` changed\n"), 0o644)
 }
 
 // state is what the place looks like: names, kinds, sizes, times.

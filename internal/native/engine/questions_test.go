@@ -43,7 +43,7 @@ func TestHowMuchIsAsked(t *testing.T) {
 		if judge.Place.Ground.Cover.Roots = nil; covered {
 			judge.Place.Ground.Cover.Roots = []string{"/testbed"}
 		} else {
-			limits = []limit{{setting.Default, true, 1000, 1}} // the closed grammars
+			limits = []limit{{setting.Default, true, 1000, 1}} // the list of read-only commands
 		}
 		for _, l := range limits {
 			asked, denied := 0.0, 0.0

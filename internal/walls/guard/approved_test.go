@@ -20,10 +20,8 @@ func place(t testing.TB, name string) *oracle.Oracle {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no bash to compare with on Windows")
 	}
-	for _, program := range []string{"bash", "git"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("nothing to compare with: %v", err)
-		}
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skipf("nothing to compare with: %v", err)
 	}
 	o, err := oracle.New(filepath.Join(t.TempDir(), name))
 	if err != nil {
@@ -76,8 +74,8 @@ func TestOracleSees(t *testing.T) {
 		"find . -exec evil {} \\;", "./sub/ls", "cat ../outside", "cat ~/.ssh/id_rsa",
 		"echo $((x))", "echo ${x@P}; echo ${v@P}", "printf -v 'a[$(evil)]' x", "[[ -v 'a[$(evil)]' ]]",
 		"test -v 'a[$(evil)]'", "[[ x -eq 1 ]]", "sed -n 'w pwned' a.txt", "sed -n 1eevil a.txt", "sort -o pwned a.txt",
-		"uniq a.txt pwned", "git diff", "git status", "git show", "git log", "git log -1 -p --no-show-signature",
-		"git log --format=%G?", "git log --pretty=mine", "git l", "notaprogram", "> pwned2", "echo x <> new",
+		"uniq a.txt pwned", "git status", "cat link", "grep -f link a.txt link", "notaprogram",
+		"> pwned2", "echo x <> new",
 		"chmod +x a.txt; /bin/chmod +x a.txt",
 	} {
 		if ran, err := o.Try(line); ran {
@@ -90,8 +88,7 @@ func TestOracleSees(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		"ls", "cat a.txt", "git --version", "grep -r foo .", "echo \"$(ls)\"",
-		"true > /dev/null",
+		"ls", "cat a.txt", "grep -r foo .", "echo \"$(ls)\"", "true > /dev/null", "cd sub && tail -1 d.txt",
 	} {
 		if err := o.Run(line); err != nil {
 			t.Errorf("%q: %v", line, err)
@@ -109,7 +106,8 @@ func FuzzApproved(f *testing.F) {
 		"ls", "cat a.txt | grep -c foo", "echo \"$(ls)\" 'x' \\y", "cat <<E\ntext\nE", "[[ -f a.txt && 1 == 1 ]]",
 		"if true; then ls; fi", "sed -n '1,2p' a.txt", "find . -name '*.go' -print", "uniq -c a.txt |& time -p ls",
 		"printf '%s' x",
-		"cd sub && cat d.txt", "git --version", "{ ls; } 2>&1", "(ls)", "! ls", "timeout 5 ls", "command -v ls",
+		"cd sub && cat d.txt", "{ ls; } 2>&1", "(ls)", "! ls", "sort -t: -k2 a.txt | uniq -c", "head -5 -",
+		"type -a ls",
 	} {
 		f.Add(line)
 	}

@@ -366,7 +366,7 @@ func (w *walker) stmt(s *syntax.Stmt, at dirs) after {
 	}
 	end := same(at)
 	switch c := s.Cmd.(type) {
-	case nil:
+	case nil, *syntax.TestClause:
 	case *syntax.CallExpr:
 		w.feed(c, s.Redirs)
 		end = w.call(c, at)
@@ -378,8 +378,6 @@ func (w *walker) stmt(s *syntax.Stmt, at dirs) after {
 		end = same(w.list(c.Stmts, at))
 	case *syntax.IfClause:
 		w.within(false, false, func() { end = same(w.condition(c, at)) })
-	case *syntax.TestClause:
-		w.test(c, at)
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
 			end = w.stmt(c.Stmt, at)
@@ -424,64 +422,6 @@ func (w *walker) condition(c *syntax.IfClause, at dirs) dirs {
 		end = end.or(w.condition(c.Else, here))
 	}
 	return end
-}
-
-// test judges [[ … ]], which may only compare known words.
-func (w *walker) test(c *syntax.TestClause, at dirs) {
-	if why := w.testExpr(c.X, at); why != "" {
-		w.say(Ask, c, why)
-	}
-}
-
-func (w *walker) testExpr(x syntax.TestExpr, at dirs) string {
-	switch x := x.(type) {
-	case *syntax.Word:
-		return w.testWord(x, at, false)
-	case *syntax.ParenTest:
-		return w.testExpr(x.X, at)
-	case *syntax.UnaryTest:
-		switch x.Op {
-		case syntax.TsNot:
-			return w.testExpr(x.X, at)
-		case syntax.TsExists, syntax.TsRegFile, syntax.TsDirect, syntax.TsSmbLink, syntax.TsRead, syntax.TsWrite,
-			syntax.TsExec, syntax.TsNoEmpty:
-			return w.testWord(x.X, at, true)
-		case syntax.TsEmpStr, syntax.TsNempStr:
-			return w.testWord(x.X, at, false)
-		}
-	case *syntax.BinaryTest:
-		switch x.Op {
-		case syntax.AndTest, syntax.OrTest:
-			if why := w.testExpr(x.X, at); why != "" {
-				return why
-			}
-			return w.testExpr(x.Y, at)
-		case syntax.TsMatchShort, syntax.TsMatch, syntax.TsNoMatch: // another shell takes < and > for redirections
-			if why := w.testWord(x.X, at, false); why != "" {
-				return why
-			}
-			return w.testWord(x.Y, at, false)
-		}
-	}
-	return "[[ evaluates more than its text says: only comparisons of strings and files are approved"
-}
-
-func (w *walker) testWord(x syntax.TestExpr, at dirs, file bool) string {
-	node, ok := x.(*syntax.Word)
-	if !ok {
-		return "[[ evaluates more than its text says: only comparisons of strings and files are approved"
-	}
-	got := w.read(node, at)
-	if !got.known && !got.data || file && !got.literal() {
-		return "a word in [[ ]] is not known: " + got.why
-	}
-	if file {
-		_, why, word := w.reading(got, at)
-		if word > Allow {
-			return why
-		}
-	}
-	return ""
 }
 
 // readAlone reads a word, without what an unknown one may be.

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -13,7 +12,8 @@ import (
 //
 //	test -v 'a[$(x)]'    let 'a[$(x)]=1'    declare 'a[$(x)]=1'    [[ -v 'a[$(x)]' ]]    y='a[$(x)]'; echo $((y))
 //
-// So each of these runs a text that may not be known. The texts that are in the line are judged as well.
+// So each of these runs a text that may not be known, unless all that is evaluated are numbers and plain names. The
+// texts that are in the line are judged as well.
 
 // evaluates reports whether bash may run something in an argument of a builtin.
 func evaluates(argv []word) bool {
@@ -21,9 +21,6 @@ func evaluates(argv []word) bool {
 	switch name {
 	case "test", "[":
 		return testEvaluates(args)
-	case "compgen":
-		return short(texts(args), "W") &&
-			slices.ContainsFunc(args, func(a word) bool { return !a.known || strings.ContainsAny(a.text, "$`") })
 	case "printf":
 		if len(args) > 0 && args[0].text == "--" {
 			args = args[1:]
@@ -36,19 +33,12 @@ func evaluates(argv []word) bool {
 		if !short(texts(args), "p") {
 			return false
 		}
-	case "read", "mapfile", "readarray":
-		for i := len(args) - 2; i >= 0; i-- { // values of flags, such as a prompt, are no names
-			flag := args[i].text
-			if strings.HasPrefix(flag, "-") && strings.ContainsAny(flag[len(flag)-1:], "dinNptuOs") {
-				args = slices.Concat(args[:i], args[i+2:])
-			}
-		}
 	default:
-		if name != "let" && !does(ofSetting, name, nil) {
+		if name != "let" && name != "compgen" && !does(ofSetting, name, nil) {
 			return false
 		}
 	}
-	return slices.ContainsFunc(args, word.evaluated)
+	return slices.ContainsFunc(args, word.subscripted)
 }
 
 // testEvaluates reports whether test may look up a name, as -v and -R do.
@@ -57,31 +47,21 @@ func testEvaluates(args []word) bool {
 		operator := a.text == "-v" || a.text == "-R" ||
 			!a.known && len(args)-i == 2 && (i == 0 || args[i-1].text == "!")
 		split := !a.known && !strings.HasPrefix(a.written, `"`) // it may become several words
-		if split && a.evaluated() || operator && i+1 < len(args) && args[i+1].evaluated() {
+		if split && a.subscripted() || operator && i+1 < len(args) && args[i+1].subscripted() {
 			return true
 		}
 	}
 	return false
 }
 
-// evaluated reports whether bash may run something in a word that it takes for a name.
-func (w word) evaluated() bool {
+// subscripted reports whether a word that bash takes for a name may have a subscript, or be a list.
+func (w word) subscripted() bool {
 	if w.known {
-		return subscripted(w.text)
+		return strings.ContainsAny(w.text, "[(")
 	}
 	return w.may == nil || slices.ContainsFunc(w.may, func(text string) bool {
-		return strings.Contains(text, anything) || subscripted(text)
+		return strings.Contains(text, anything) || strings.ContainsAny(text, "[(")
 	})
-}
-
-// subscripted reports whether a text has a subscript other than a number, @ and *, or a list with an expansion.
-func subscripted(text string) bool {
-	if !strings.ContainsAny(text, "[(") {
-		return false
-	}
-	text = regexp.MustCompile(`\[([0-9]+|[@*])\]`).ReplaceAllString(text, "")
-	return regexp.MustCompile(`[A-Za-z0-9_(\s]\[`).MatchString(text) ||
-		strings.Contains(text, "(") && strings.ContainsAny(text, "$`")
 }
 
 // evaluations judges the constructs of a line in which bash evaluates names and arithmetic and, where one of them or a
@@ -123,37 +103,62 @@ func (w *walker) evaluations(file *syntax.File) {
 
 // nodeEvaluates reports whether bash may run a text in a node.
 func (w *walker) nodeEvaluates(n syntax.Node) bool {
+	named := func(x syntax.Node) bool {
+		one, ok := x.(*syntax.Word)
+		return ok && !w.sweptWord(one).subscripted()
+	}
 	switch n := n.(type) {
 	case *syntax.ArithmExp:
-		return w.arithmetic(n.X)
+		return !closedArithmetic(n.X)
 	case *syntax.ArithmCmd:
-		return w.arithmetic(n.X)
-	case *syntax.LetClause:
-		return slices.ContainsFunc(n.Exprs, w.arithmetic)
-	case *syntax.CStyleLoop:
-		return w.arithmetic(n.Init) || w.arithmetic(n.Cond) || w.arithmetic(n.Post)
+		return !closedArithmetic(n.X)
+	case *syntax.LetClause, *syntax.CStyleLoop:
+		return true
 	case *syntax.ArrayElem:
-		return w.arithmetic(n.Index)
+		return n.Index != nil && !closedArithmetic(n.Index)
 	case *syntax.Assign:
-		return w.arithmetic(n.Index)
+		return n.Index != nil && !closedArithmetic(n.Index)
 	case *syntax.ParamExp:
-		return w.arithmetic(n.Index) ||
-			n.Slice != nil && (w.arithmetic(n.Slice.Offset) || w.arithmetic(n.Slice.Length)) ||
-			n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word.Lit() == "P" ||
-			n.Excl && n.Names == 0 && n.Index == nil && w.sweptWord(plain(n)).evaluated()
+		return expansionEvaluates(n)
 	case *syntax.UnaryTest:
-		one, ok := n.X.(*syntax.Word)
-		return (n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar) && ok && w.sweptWord(one).evaluated()
+		return (n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar) && !named(n.X)
 	case *syntax.BinaryTest:
-		x, _ := n.X.(*syntax.Word)
-		y, _ := n.Y.(*syntax.Word)
-		return n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr && (w.expression(x, nil) || w.expression(y, nil))
+		return n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr && !(number(n.X) && number(n.Y))
 	case *syntax.DeclClause:
-		return w.declares(n)
-	case *syntax.Redirect:
-		return n.N != nil && strings.Contains(n.N.Value, "[")
+		return slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool {
+			if a.Name != nil || a.Value == nil {
+				return false
+			}
+			got := w.sweptWord(a.Value) // a flag, or a name that is quoted or not known
+			return got.subscripted() || strings.HasPrefix(got.text, "-") && strings.ContainsAny(got.text, "in")
+		})
+	case *syntax.Redirect: // a name, or an input that a path such as /dev/fd/3 opens
+		return n.N != nil && (strings.Contains(n.N.Value, "[") || n.N.Value != "0" && slices.Contains(
+			[]syntax.RedirOperator{syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc}, n.Op))
 	}
 	return false
+}
+
+// expansionEvaluates reports that for ${…}.
+func expansionEvaluates(n *syntax.ParamExp) bool {
+	closed := func(x syntax.ArithmExpr) bool { return x == nil || closedArithmetic(x) }
+	if one, ok := n.Index.(*syntax.Word); !ok || one.Lit() != "@" && one.Lit() != "*" {
+		if !closed(n.Index) {
+			return true
+		}
+	}
+	return n.Slice != nil && !(closed(n.Slice.Offset) && closed(n.Slice.Length)) ||
+		n.Exp != nil && n.Exp.Op == syntax.OtherParamOps || n.Excl && n.Names == 0 && n.Index == nil
+}
+
+// number reports whether a word in [[ ]] is a number.
+func number(x syntax.TestExpr) bool {
+	one, ok := x.(*syntax.Word)
+	if !ok || len(one.Parts) != 1 {
+		return false
+	}
+	part, ok := one.Parts[0].(*syntax.ParamExp)
+	return closedArithmetic(one) || ok && harmless(part) && strings.Contains("?#$!", part.Param.Value)
 }
 
 // sweptWord reads a word whose commands are judged elsewhere.
@@ -163,101 +168,4 @@ func (w *walker) sweptWord(n *syntax.Word) word {
 		got.may = w.values(n.Parts, w.loose, 0)
 	}
 	return got
-}
-
-// plain returns the word ${x} for ${!x}.
-func plain(p *syntax.ParamExp) *syntax.Word {
-	copied := *p
-	copied.Excl = false
-	return &syntax.Word{Parts: []syntax.WordPart{&copied}}
-}
-
-// declares reports whether declare and its like may run a text: a name that is quoted or not known, a reference to
-// another name, or an integer whose values are not known.
-func (w *walker) declares(n *syntax.DeclClause) bool {
-	integers := false
-	for _, a := range n.Args {
-		switch {
-		case a.Name != nil:
-			if integers && w.name(a.Name.Value, nil) {
-				return true
-			}
-		case a.Value != nil:
-			got := w.sweptWord(a.Value)
-			flag := got.known && strings.HasPrefix(got.text, "-")
-			integers = integers || flag && strings.Contains(got.text, "i")
-			if flag && strings.Contains(got.text, "n") || got.evaluated() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// arithmetic reports whether an expression may run a text: one of its names may hold something other than a number.
-func (w *walker) arithmetic(x syntax.ArithmExpr) bool {
-	found := false
-	if x != nil {
-		syntax.Walk(x, func(n syntax.Node) bool {
-			one, ok := n.(*syntax.Word)
-			found = found || ok && w.expression(one, nil)
-			return !ok && !found
-		})
-	}
-	return found
-}
-
-// expression reports that for a word. seen are the names that are looked at already.
-func (w *walker) expression(n *syntax.Word, seen []string) bool {
-	return n != nil && w.expressionParts(n.Parts, seen)
-}
-
-func (w *walker) expressionParts(parts []syntax.WordPart, seen []string) bool {
-	return slices.ContainsFunc(parts, func(part syntax.WordPart) bool {
-		text := ""
-		switch part := part.(type) {
-		case *syntax.Lit:
-			text = part.Value
-		case *syntax.SglQuoted:
-			text = part.Value
-		case *syntax.DblQuoted:
-			return w.expressionParts(part.Parts, seen)
-		case *syntax.ArithmExp:
-			return false // a number
-		case *syntax.CmdSubst:
-			return strings.ContainsAny(slice(w.source, part), `[\`) || // date '+a[…]'
-				slices.Contains(w.printed(part, w.loose), anything)
-		case *syntax.ParamExp:
-			switch {
-			case part.Length || part.Excl || part.Param == nil || harmless(part):
-				return part.Param == nil
-			case part.Repl != nil && w.expression(part.Repl.With, seen),
-				part.Exp != nil && w.expression(part.Exp.Word, seen):
-				return true
-			}
-			return w.name(part.Param.Value, seen)
-		default:
-			return true
-		}
-		names := strings.FieldsFunc(text, func(c rune) bool {
-			return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c)
-		})
-		return strings.ContainsAny(text, "$`") ||
-			slices.ContainsFunc(names, func(name string) bool { return name[0] > '9' && w.name(name, seen) })
-	})
-}
-
-// name reports whether a variable may hold an expression that runs a text. What a line does not set comes from the
-// environment or, in the text of another command, from that one.
-func (w *walker) name(name string, seen []string) bool {
-	words, set := w.sets[name]
-	switch {
-	case slices.Contains(seen, name):
-		return false
-	case !set:
-		return w.depth > 0 || strings.ContainsAny(name, "0123456789@*") && strings.Trim(name, "0123456789@*") == ""
-	}
-	return slices.ContainsFunc(words, func(one *syntax.Word) bool {
-		return one == nil || w.expression(one, append(slices.Clone(seen), name))
-	})
 }

@@ -86,24 +86,9 @@ func opened(path string) reading {
 	return noText
 }
 
-// flagOpens reports whether a flag has the name of such a thing at its end: make -f/dev/fd/3, sed -nf-.
-func flagOpens(flag string) bool {
-	if !strings.HasPrefix(flag, "-") || len(flag) < 3 {
-		return false
-	}
-	for i := range flag[2:] {
-		switch before, rest := flag[i+1], flag[i+2:]; {
-		case rest == "-" && before != 'f' && before != '=':
-		case (rest[0] == '-' || rest[0] == '/' || rest[0] == '.') && opened(rest) != noText:
-			return true
-		}
-	}
-	return false
-}
-
 // readsPipe reports whether a command reads <(…) and may run what comes from it: make -f <(…).
 func readsPipe(name string, argv []word) bool {
-	reads := name != "sed" && (special(name) != nil || grammarOf(name).name != "") || wrapperOf(name).starts()
+	reads := name != "sed" && onlyReads(name) || wrapperOf(name).starts()
 	return !reads && slices.ContainsFunc(argv[1:], func(a word) bool { return a.pipe })
 }
 

@@ -9,91 +9,37 @@ import (
 
 // foreignText reports whether a command runs a text in a language that is not read here: python -c, perl -e, awk.
 func foreignText(name string, argv []word) bool {
-	args := texts(argv[1:])
+	args := argv[1:]
 	switch {
 	case isShell(name):
 		return false
 	case isInterpreter(name):
-		return takes(name, argv) != fromFile || slices.ContainsFunc(argv[1:], standardInput) ||
-			slices.ContainsFunc(args, flagOpens)
-	case slices.Contains([]string{"awk", "gawk", "mawk", "nawk", "busybox"}, name):
-		return slices.ContainsFunc(argv[1:], func(a word) bool {
-			return !a.known && !a.data || strings.Contains(a.text, "system") || strings.ContainsAny(a.text, "|@")
-		}) || readsScript(argv)
-	case name == "sed" || name == "gsed":
-		return sedRuns(argv) || readsScript(argv)
-	case name == "npm" || name == "pnpm" || name == "yarn":
-		return long(args, "--script-shell")
-	case name == "make" || name == "gmake":
-		return long(args, "--eval") || short(args, "E") || readsScript(argv) || slices.ContainsFunc(argv[1:], setsText)
-	case name == "strace" || name == "ltrace":
-		return slices.ContainsFunc(args, func(a string) bool {
-			file := strings.TrimPrefix(strings.TrimPrefix(a, "-o"), "--output=")
-			return strings.HasPrefix(file, "|") || strings.HasPrefix(file, "!")
+		return takes(name, argv) != fromFile || slices.ContainsFunc(args, word.opens)
+	case does(ofEditor, name, nil), long(texts(args), "--script-shell"):
+		return true
+	case strings.HasSuffix(name, "awk") || name == "busybox":
+		return slices.ContainsFunc(args, func(a word) bool {
+			return !a.known || a.opens() || strings.Contains(a.text, "system") || strings.ContainsAny(a.text, "|@")
 		})
-	case name == "dpkg":
-		return long(args, "--pre-invoke", "--post-invoke", "--status-logger")
-	case name == "apt" || name == "apt-get" || name == "aptitude":
-		return setsHook(argv[1:])
-	case name == "tar" || name == "gtar" || name == "bsdtar":
-		return runsAtCheckpoints(args)
+	case name == "sed" || name == "gsed":
+		return sedRuns(argv) || slices.ContainsFunc(args, word.opens)
+	case does(ofOwnText, name, nil):
+		return slices.ContainsFunc(args, func(a word) bool {
+			return a.opens() || !plainWords().MatchString(a.text) || !a.known && strings.Contains(a.text, "=")
+		})
 	}
-	return slices.Contains([]string{
-		"ed", "ex", "vi", "view", "vim", "nvim", "vimdiff", "rvim", "rview", "gvim", "gview", "gvimdiff", "evim",
-		"eview", "emacs", "gdb", "lldb", "sqlite3",
-	}, name)
+	return false
 }
 
-// setsText reports whether a word gives a variable of make more than plain words, such as $(A)$(B), which may become
-// the name of any program.
-func setsText(a word) bool {
-	name, value, found := strings.Cut(a.text, "=")
-	return found && !strings.HasPrefix(name, "-") && (!a.known || !plainWords().MatchString(value))
-}
-
-// plainWords matches words that neither a shell nor make expands.
+// plainWords matches words in which nothing is expanded, and no name is hidden.
 func plainWords() *regexp.Regexp { return regexp.MustCompile(`^[\w ./:,+=@%^~-]*$`) }
 
-// setsHook reports whether apt is given a setting that is not known to run nothing.
-func setsHook(args []word) bool {
-	harmless := regexp.MustCompile(`(?i)^(dpkg::options::=--force-[a-z,-]+|dpkg::(use-pty|lock::timeout)=\w+|` +
-		`acquire::[a-z:]*(retries|timeout|check-valid-until|check-date|forceipv[46]|allow[a-z]+|verify-[a-z]+)=\w+|` +
-		`(apt::(get|install-[a-z]+|color|quiet|sandbox)|debug)[a-z:-]*=\w+)$`)
-	return long(texts(args), "--config-file") || slices.ContainsFunc(valuesOfFlags(args, []string{"-o", "--option"}),
-		func(setting word) bool { return !harmless.MatchString(setting.text) })
-}
-
-// runsAtCheckpoints reports whether tar may run a program at its checkpoints.
-func runsAtCheckpoints(args []string) bool {
-	for i, a := range args {
-		name, value, joined := strings.Cut(a, "=")
-		if len(name) <= len("--checkpoint") || !strings.HasPrefix("--checkpoint-action", name) {
-			continue
-		}
-		if !joined && i+1 < len(args) {
-			value = args[i+1]
-		}
-		kind, _, _ := strings.Cut(value, "=")
-		if !slices.Contains([]string{"dot", ".", "echo", "bell", "sleep", "totals"}, kind) {
-			return true
-		}
-	}
-	return false
-}
-
-// readsScript reports whether make, sed or awk read what they run from something other than a file: make -f -.
-func readsScript(argv []word) bool {
-	for i, a := range argv[1:] {
-		before := argv[i].text
-		switch file := short([]string{before}, "f") || long([]string{before}, "--file", "--makefile"); {
-		case flagOpens(a.text):
-			return true
-		case !standardInput(a):
-		case file, a.text != "-" && (strings.HasPrefix(before, "-") || before == "exec"): // mawk -W exec FILE
-			return true
-		}
-	}
-	return false
+// opens reports whether a word, or the value in it of a flag, names what is open instead of a file: -f/dev/fd/3, -nf-,
+// <(…).
+func (w word) opens() bool {
+	return w.pipe || strings.HasSuffix(w.text, "f-") || slices.ContainsFunc(meanings(w), func(text string) bool {
+		return opened(text) != noText
+	})
 }
 
 // mentioned reports whether a word of a command has the program of a deny or ask rule in a longer text, so that the
@@ -107,8 +53,8 @@ func (r Rule) mentioned(p piece) bool {
 	case name == "git":
 		argv = withoutMessages(argv)
 	case name == "sed" || name == "find" || name == "sort" || name == "rg":
-	case special(name) != nil || grammarOf(name).name != "":
-		return false // it only reads
+	case onlyReads(name):
+		return false
 	}
 	return slices.ContainsFunc(argv[1:], func(a word) bool {
 		return strings.ContainsAny(a.text, " \t\n=!\"'(;|`$<>&{,\\") && r.inText(a.text)

@@ -124,6 +124,9 @@ const (
 	ofSetting    = "setter"
 	ofVariable   = "variable"
 	ofPlain      = "plain"
+	ofLook       = "look"
+	ofEditor     = "editor"
+	ofOwnText    = "text"
 )
 
 // does reports whether a program, given by its words, is in a kind of lines of the table.
@@ -314,7 +317,7 @@ func changed(name string, argv []word) (targets []word) {
 		}
 	case !short(texts(argv[1:]), "i") && !long(texts(argv[1:]), "--in-place"):
 	case name == "sed" || name == "gsed":
-		_, targets, _, _ = sedWords(argv[1:])
+		_, targets, _ = sedWords(argv[1:])
 	case name == "perl" || name == "ruby":
 		scripts := valuesOfFlags(argv[1:], []string{"-e", "-E"})
 		targets = slices.DeleteFunc(operands(argv[1:]), func(a word) bool {

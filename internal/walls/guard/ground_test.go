@@ -308,7 +308,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestGroundThatDoesNotHold: without one of its parts, or with a directory that it does not reach, the grammars count.
+// TestGroundThatDoesNotHold: without one of its parts, or with a directory that it does not reach, the list counts.
 func TestGroundThatDoesNotHold(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Place){
@@ -369,7 +369,7 @@ func TestFarther(t *testing.T) {
 			}
 		} else if !slices.Contains([]string{
 			ofNetwork, ofPublishing, ofReading, ofData, ofSparing, ofShell, ofLanguage, ofModule, ofAlone, ofSetting,
-			ofVariable, ofPlain,
+			ofVariable, ofPlain, ofLook, ofEditor, ofOwnText,
 		}, kind) {
 			t.Errorf("%q means nothing", kind)
 		} else if !several && !does(kind, words[0], nil) {

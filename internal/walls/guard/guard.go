@@ -1,12 +1,12 @@
 // Package guard decides by the text of a tool's call alone: allow, ask or deny.
 //
-// It promises: a command that it allows by itself executes only the programs that it names, and changes no file; adding
-// a deny or ask rule never makes a verdict laxer, whatever the order and the source of the rules. It allows a line only
-// if each part of it matches a closed grammar. It asks about what it does not know, and in every mode about what it
-// cannot read or what its tables deny.
+// Where whole walls contain a command and a snapshot can undo it (see Ground), effects decide: it asks only about those
+// beyond both. Anywhere else it allows by itself only lists and pipes of commands from one short list (readonly.go),
+// and asks about every other; in every mode about what it cannot read or what its tables deny.
 //
-// Where whole walls contain a command and a snapshot can undo it (see Ground), it asks only about effects beyond both,
-// and the grammars do not matter.
+// It promises: what that list allows executes only the programs that it names, and changes no file; adding a deny or
+// ask rule never makes a verdict laxer, whatever the order and the source of the rules. A rule covers a command that is
+// plainly written, and what cannot be read plainly and may be that command is asked about.
 //
 // It is not a sandbox. It sees a text, not a system: it follows symbolic links only with Place.Leads, as they lie
 // before a command runs, cannot know which program PATH finds, and a person may allow more than it does. The kernel

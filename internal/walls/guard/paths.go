@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/kit/pathname"
 	"omniagent/internal/walls/autorun"
 )
 
@@ -56,6 +57,37 @@ func resolve(dir, path string) string {
 		path = filepath.Join(dir, path)
 	}
 	return filepath.Clean(path)
+}
+
+// physical returns where a path leads over links, also where .. stands behind one.
+func (p Place) physical(dir, text string) []string {
+	if !filepath.IsAbs(text) {
+		text = dir + string(filepath.Separator) + text // not cleaned: .. behind a link leaves where that leads
+	}
+	return p.leads(text)
+}
+
+// leads returns where a path leads over links, as paths below the workspace where they lie in it.
+func (p Place) leads(path string) []string {
+	if p.Leads == nil {
+		return nil
+	}
+	var all []string
+	for _, real := range p.Leads(path) {
+		for _, root := range append([]string{p.Root}, p.More...) {
+			at := root // the workspace itself may be named over a link
+			if to := p.Leads(root); len(to) == 1 {
+				at = to[0]
+			}
+			if rel, within := pathname.In(at, real); within {
+				real = filepath.Join(root, rel)
+			}
+		}
+		if real != filepath.Clean(path) {
+			all = append(all, real)
+		}
+	}
+	return all
 }
 
 // foldedWithin is pathname.Within as on a file system that ignores case. It compares the texts alone, because folding
@@ -179,3 +211,8 @@ func (s Set) Read(path string, p Place) Verdict {
 }
 
 func control(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }
+
+// protectedAnywhere reports whether the name is protected in every directory.
+func (a Agents) protectedAnywhere(path string) bool {
+	return a.protectedName(resolve("/", path), "/") != ""
+}

@@ -31,7 +31,7 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 	}
 	w.fetched(c, argv)
 	if p.decision < Deny {
-		if why := w.closed(&p, argv, at); why != "" {
+		if why := w.unlisted(argv, at); why != "" {
 			p.say(Ask, why)
 		}
 	}
@@ -103,14 +103,6 @@ func (w *walker) into(a word, at dirs) (to dirs) {
 	return to
 }
 
-// physical returns where a path leads over links, also where .. stands behind one.
-func (p Place) physical(dir, text string) []string {
-	if !filepath.IsAbs(text) {
-		text = dir + string(filepath.Separator) + text // not cleaned: .. behind a link leaves where that leads
-	}
-	return p.leads(text)
-}
-
 // program returns the name of a program as in the tables: without directory, case and .exe.
 func program(name string) string {
 	if i := strings.LastIndexAny(name, `/\`); i >= 0 {
@@ -169,8 +161,11 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 		p.denied, p.never = name, p.never || w.set == SysBuiltIn
 	}
 	w.ruins(p, name, argv, at)
-	for _, a := range argv {
-		w.argument(p, a, at)
+	files := readsOperands(name)
+	for i, a := range argv {
+		if w.argument(p, a, at); i > 0 && files {
+			w.reads(p, a, at)
+		}
 	}
 	w.reach(p, name, argv, at)
 	p.setByWords(name, argv)
@@ -192,9 +187,8 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 			how = unknownText
 		}
 	}
+	p.runsUnknown = p.runsUnknown || how == unknownText || foreignText(name, argv)
 	switch {
-	case how == unknownText, foreignText(name, argv):
-		p.runsUnknown = true
 	case how == knownText && w.depth >= maxInner:
 		p.say(Deny, "texts of shells in texts of shells")
 	case how == knownText:

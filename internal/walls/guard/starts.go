@@ -1,5 +1,7 @@
 package guard
 
+import "strings"
+
 // ofData are the lines of the table of programs whose operands are only data.
 const ofData = "data"
 
@@ -14,9 +16,20 @@ func startsNothing(name string, argv []word) bool {
 	if isPython(name) && len(args) > 1 && args[0] == "-m" {
 		name, args = args[1], args[2:]
 	}
-	g := grammarOf(name)
-	return name == "git" || special(name) != nil || g.name != "" && !g.is("exactly") || wrapperOf(name).name != "" ||
-		does(ofChange, name, nil) || does(ofChangeLast, name, nil) || does(ofData, name, args)
+	return name == "git" || onlyReads(name) || wrapperOf(name).name != "" || does(ofChange, name, nil) ||
+		does(ofChangeLast, name, nil) || does(ofData, name, args)
+}
+
+// onlyReads reports whether a program starts none of its words, and changes no file but those that special flags name.
+func onlyReads(name string) bool {
+	_, _, listed := listedAs(name)
+	return listed || does(ofLook, name, nil)
+}
+
+// readsOperands reports whether the words of such a program may be files that it reads.
+func readsOperands(name string) bool {
+	operands, _, _ := listedAs(name)
+	return onlyReads(name) && operands != "words" && name != "printf" && name != "set"
 }
 
 // unknownStarter returns the words of a program that may start any of them, because no table has it.
@@ -80,4 +93,16 @@ func (w *walker) guess(p *piece, all []candidate) {
 			p.reaches(published, "it may publish, or act for you elsewhere; nothing takes that back")
 		}
 	}
+}
+
+// plainName returns the name of a program that is given without a directory, or with a directory of the system's
+// programs.
+func plainName(text string) (string, bool) {
+	for _, dir := range []string{"/bin/", "/usr/bin/"} {
+		if rest, found := strings.CutPrefix(text, dir); found {
+			text = rest
+			break
+		}
+	}
+	return text, text != "" && !strings.ContainsAny(text, `/\ `)
 }

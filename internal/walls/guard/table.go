@@ -1,14 +1,10 @@
 package guard
 
 import (
-	_ "embed" // the grammars
 	"slices"
 	"strconv"
 	"strings"
 )
-
-//go:embed grammars.txt
-var grammars string
 
 // tableEntry is what a table says of a program, or of what has two words, such as "find expression". The comment at the
 // beginning of each table tells what its words mean.
@@ -25,8 +21,6 @@ func (e tableEntry) number(word string) int {
 	n, _ := strconv.Atoi(strings.Join(e.words[word], ""))
 	return n
 }
-
-func grammarOf(name string) tableEntry { return lookUp(grammars, name) }
 
 // lookUp finds a program in a table.
 func lookUp(table, name string) (e tableEntry) {
@@ -49,19 +43,4 @@ func lookUp(table, name string) (e tableEntry) {
 		}
 	}
 	return e
-}
-
-// kinds returns the flags, each with the letter for its value, or 0 if it takes none.
-func (e tableEntry) kinds() map[string]byte {
-	known := map[string]byte{}
-	for _, line := range e.lines {
-		for f := range strings.FieldsSeq(line) {
-			name, kind := f, byte(0)
-			if i := strings.IndexAny(f, ":?"); i > 0 {
-				name, kind = f[:i], f[len(f)-1]
-			}
-			known[name] = kind
-		}
-	}
-	return known
 }

@@ -303,10 +303,13 @@ func (w *walker) outputs(name string, argv []word, at dirs) []word {
 	case isInterpreter(name), name == ".", name == "source": // the first is the script
 		i := slices.IndexFunc(own, func(a word) bool { return !strings.HasPrefix(a.text, "-") })
 		return own[max(0, i+1):]
-	case slices.Contains([]string{"sort", "uniq", "xxd", "tree"}, name) && w.closed(&piece{}, argv, at) != "":
-		return own
-	case wrapper.starts(), name == "cd", does(ofChange, name, nil), does(ofChangeLast, name, nil),
-		special(name) != nil, grammarOf(name).name != "", len(started(name, argv)) > 0:
+	case name == "sort" || name == "tree":
+		flags = append(flags, "-o")
+	case name == "uniq" || name == "xxd":
+		own = slices.DeleteFunc(slices.Clone(own), func(a word) bool { return strings.HasPrefix(a.text, "-") })
+		return own[min(1, len(own)):]
+	case wrapper.starts(), onlyReads(name), does(ofChange, name, nil), does(ofChangeLast, name, nil),
+		len(started(name, argv)) > 0:
 		return nil
 	default:
 		return own
@@ -340,7 +343,7 @@ func valuesOfFlags(argv []word, flags []string) (values []word) {
 // sedWrites returns the files that sed may write: what stands behind a w, up to the end of its line, and each file that
 // it reads, if a script is in a file.
 func sedWrites(argv []word) (files []word) {
-	scripts, read, inFile, _ := sedWords(argv)
+	scripts, read, inFile := sedWords(argv)
 	if inFile {
 		files = read
 	}

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -12,23 +11,15 @@ import (
 func (p *piece) sets(name string, value word, exports bool) {
 	name, _, _ = strings.Cut(strings.TrimSuffix(name, "+"), "[")
 	upper := strings.ToUpper(name)
-	switch number := value.literal() && value.text != "" && strings.Trim(value.text, "0123456789") == ""; {
-	case strings.HasPrefix(upper, "BASH_"), slices.Contains([]string{
-		"IFS", "ENV", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "MAKEFILES", "PS0", "PS1", "PS2", "PS4",
-		"PROMPT_COMMAND", "PERL5OPT", "PERL5DB", "RUBYOPT", "VIMINIT", "EXINIT",
-	}, upper), strings.HasPrefix(upper, "GIT_CONFIG"):
+	switch {
+	case regexp.MustCompile(`^(BASH_|GIT_CONFIG|PERL5|PS[0-4]$)|` +
+		`^(IFS|ENV|SHELLOPTS|BASHOPTS|GLOBIGNORE|MAKEFILES|PROMPT_COMMAND|RUBYOPT|VIMINIT|EXINIT)$`).MatchString(upper):
 		p.runsUnknown = true
-	case slices.Contains([]string{ // bash evaluates what is assigned to these
-		"RANDOM", "SRANDOM", "SECONDS", "OPTIND", "HISTCMD", "LINENO", "EPOCHSECONDS", "EPOCHREALTIME",
-		"HISTSIZE", "HISTFILESIZE", "TMOUT", "OPTERR", "COLUMNS", "LINES",
-	}, name):
-		p.runsUnknown = p.runsUnknown || !number
 	case isData(name):
-	case !value.known:
-		p.runsUnknown = p.runsUnknown || exports || runs(upper)
-	default:
+	case value.known && plainWords().MatchString(value.text):
 		p.values = append(p.values, value.text)
-		p.runsUnknown = p.runsUnknown || (exports || runs(upper)) && !plainWords().MatchString(value.text)
+	default:
+		p.runsUnknown = p.runsUnknown || exports || runs(upper)
 	}
 }
 
@@ -41,7 +32,8 @@ func isData(name string) bool {
 // runs reports whether programs that were started before, or bash itself, may have a variable and run what it holds.
 func runs(upper string) bool {
 	return redirectsPrograms(upper) || regexp.MustCompile(
-		`(PAGER|EDITOR|VISUAL|SHELL|BROWSER|COMMAND|ASKPASS|OPTIONS|FLAGS|OPTS|RSH|SSH|DIFF)$`).MatchString(upper)
+		`^(S?RANDOM|SECONDS|OPTIND|OPTERR|HIST\w+|LINENO|EPOCH\w+|TMOUT|COLUMNS|LINES)$|`+
+			`(PAGER|EDITOR|VISUAL|SHELL|BROWSER|COMMAND|ASKPASS|OPTIONS|FLAGS|OPTS|RSH|SSH|DIFF)$`).MatchString(upper)
 }
 
 // setByWords records the variables that the words of a wrapper such as env, or of a builtin, set.

@@ -12,9 +12,7 @@ type word struct {
 	// known: text is everything. A pattern is known too, but not the names that it becomes.
 	known   bool
 	pattern bool
-	wild    bool   // the pattern begins with a wildcard, so that it may become a flag
 	pipe    bool   // it is the name of a pipe from a command: <(…)
-	data    bool   // the unknown part comes from expansions that execute nothing and reveal no secret
 	why     string // why it is not known
 	written string
 	may     []string // patterns of what an unknown one may be, see values; nil: anything
@@ -50,12 +48,10 @@ type reader struct {
 	between bool // a brace has a separator
 }
 
-func (r *reader) unknown(data bool, why string) {
+func (r *reader) unknown(why string) {
 	if r.w.known {
-		r.w.known, r.w.data, r.w.why = false, data, why
-		return
+		r.w.known, r.w.why = false, why
 	}
-	r.w.data = r.w.data && data
 }
 
 // read reads a word. home is what ~ becomes.
@@ -67,26 +63,26 @@ func read(w *syntax.Word, source, home string) word {
 			r.bare(p.Value, i == 0, i == len(w.Parts)-1, home)
 		case *syntax.SglQuoted:
 			if p.Dollar {
-				r.unknown(false, "$'…' is not read: write the characters themselves")
+				r.unknown("$'…' is not read: write the characters themselves")
 				continue
 			}
 			r.b.WriteString(p.Value)
 		case *syntax.DblQuoted:
 			if p.Dollar {
-				r.unknown(false, `$"…" is translated by the shell`)
+				r.unknown(`$"…" is translated by the shell`)
 				continue
 			}
 			r.quoted(p)
 		default:
-			r.expansion(part, false)
+			r.expansion(part)
 		}
 	}
 	if r.brace && r.between {
-		r.unknown(false, "what is in braces is expanded: write it out")
+		r.unknown("what is in braces is expanded: write it out")
 	}
 	r.w.text = r.b.String()
 	if r.w.text == "[" && r.w.written == "[" {
-		r.w.pattern, r.w.wild = false, false // the command, or its name
+		r.w.pattern = false // the command, or its name
 	}
 	return r.w
 }
@@ -97,14 +93,13 @@ func (r *reader) bare(s string, first, last bool, home string) {
 		switch c := s[i]; c {
 		case '\\':
 			if i+1 == len(s) {
-				r.unknown(false, "a backslash ends the word")
+				r.unknown("a backslash ends the word")
 				return
 			}
 			i++
 			r.b.WriteByte(s[i])
 		case '*', '?', '[':
 			r.w.pattern = true
-			r.w.wild = r.w.wild || r.b.Len() == 0
 			r.b.WriteByte(c)
 		case '~':
 			if first && i == 0 {
@@ -112,16 +107,16 @@ func (r *reader) bare(s string, first, last bool, home string) {
 				continue
 			}
 			if i == 0 || s[i-1] == '=' || s[i-1] == ':' {
-				r.unknown(false, "~ is expanded there, or not")
+				r.unknown("~ is expanded there, or not")
 			}
 			r.b.WriteByte(c)
 		case '$':
 			if !last || i+1 < len(s) {
-				r.unknown(false, "a lone $ in the middle of a word")
+				r.unknown("a lone $ in the middle of a word")
 			}
 			r.b.WriteByte(c)
 		case '`', '(', ')', '|', '&', ';', '<', '>', '"', '\'':
-			r.unknown(false, "a character that the shell reads otherwise")
+			r.unknown("a character that the shell reads otherwise")
 		case '{':
 			r.brace = true
 			r.b.WriteByte(c)
@@ -140,7 +135,7 @@ func (r *reader) tilde(s string, last bool, home string) {
 		r.b.WriteString(home)
 		return
 	}
-	r.unknown(false, "~ with a name is not known here")
+	r.unknown("~ with a name is not known here")
 }
 
 // quoted reads "…".
@@ -148,7 +143,7 @@ func (r *reader) quoted(q *syntax.DblQuoted) {
 	for i, part := range q.Parts {
 		lit, ok := part.(*syntax.Lit)
 		if !ok {
-			r.expansion(part, true)
+			r.expansion(part)
 			continue
 		}
 		s := lit.Value
@@ -158,10 +153,10 @@ func (r *reader) quoted(q *syntax.DblQuoted) {
 				j++
 				r.b.WriteByte(s[j])
 			case c == '`':
-				r.unknown(false, "a character that the shell reads otherwise")
+				r.unknown("a character that the shell reads otherwise")
 			case c == '$' && (j+1 < len(s) && strings.IndexByte(" |)/.,:", s[j+1]) < 0 || j+1 == len(s) &&
 				i+1 < len(q.Parts)):
-				r.unknown(false, "a lone $ in the middle of a word")
+				r.unknown("a lone $ in the middle of a word")
 			default:
 				r.b.WriteByte(c)
 			}
@@ -170,25 +165,19 @@ func (r *reader) quoted(q *syntax.DblQuoted) {
 }
 
 // expansion reads a part that bash replaces.
-func (r *reader) expansion(part syntax.WordPart, quoted bool) {
+func (r *reader) expansion(part syntax.WordPart) {
 	switch p := part.(type) {
 	case *syntax.ParamExp:
-		if harmless(p) {
-			r.unknown(true, "its value is not known before it runs")
-			return
-		}
-		r.unknown(false, "the value of a variable is not known before it runs")
+		r.unknown("the value of a variable is not known before it runs")
 	case *syntax.CmdSubst:
-		// Without quotes it would be split and globbed; backquotes have their own escapes.
-		r.unknown(quoted && !p.Backquotes && !p.TempFile && !p.ReplyVar,
-			"what the inner command prints is not known before it runs, and only \"$(…)\" is looked into")
+		r.unknown("what the inner command prints is not known before it runs")
 	case *syntax.ArithmExp:
-		r.unknown(closedArithmetic(p.X), "the result of the arithmetic is not known before it runs")
+		r.unknown("the result of the arithmetic is not known before it runs")
 	case *syntax.ProcSubst:
 		r.w.pipe = r.w.pipe || p.Op == syntax.CmdIn
-		r.unknown(false, "the name of the pipe is not known before it runs")
+		r.unknown("the name of the pipe is not known before it runs")
 	default:
-		r.unknown(false, "an extended pattern is read otherwise without extglob")
+		r.unknown("an extended pattern is read otherwise without extglob")
 	}
 }
 

@@ -95,6 +95,7 @@ func TestDeniedBehindWrappers(t *testing.T) {
 			"xterm -e curl x", "script -q /dev/null curl x", "arch -x86_64 curl x", "sandbox-exec -n no curl x",
 			"npm --script-shell curl exec -c ls", "nice choom -n 0 curl x", "ssh host curl x", "python3 -m pdb curl",
 			"xterm -e 'c\"\"url x'",
+			"awk '{print}' /proc/cpuinfo", "awk -F - '{print}' a -", "sed -n 1p /dev/stdin",
 		},
 		Allow: {
 			"tar -xf curl", "tar -cf a curl", "sort curl a", "rsync curl a", "go test ./curl",
@@ -107,7 +108,7 @@ func TestDeniedBehindWrappers(t *testing.T) {
 			"nice", "command -v ls", "exec 3> x", "flock -u 9", "taskset -p 9", "unshare --help", "xargs < x",
 			"setarch x86_64 <<< ls", "npm test", "npx", "uv sync", "timeout 5 ls < x", "time", "perf record -p 9",
 			"echo 'ls curl' | bash", "f() { ls; }; echo 'ls curl' | bash",
-			"awk '{print}' /proc/cpuinfo", "awk -F- '{print}' a", "awk -F - '{print}' a -", "sed -n 1p /dev/stdin",
+			"awk -F- '{print}' a",
 			"make -f sub/Makefile", "bash x.sh /dev/stdin", "bash --rcfile a -c ls", "env A=b ls", "bash /dev/shm/x",
 			"cat <<\\EOF\n# a \\\nEOF\n",
 			"ls", "timeout 5 ls", "nice ls", "grep curl a.txt", "timeout -k 1 5 grep curl a", "cat <<< curl",
