@@ -29,7 +29,6 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 			w.secret(&p, word{text: text, known: true}, at)
 		}
 	}
-	w.fetched(c, argv)
 	if p.decision < Deny {
 		if why := w.unlisted(argv, at); why != "" {
 			p.say(Ask, why)
@@ -188,6 +187,9 @@ func (w *walker) deniedAlone(p *piece, argv []word, at dirs) {
 		}
 	}
 	p.runsUnknown = p.runsUnknown || how == unknownText || foreignText(name, argv)
+	w.survey.fetches = w.survey.fetches || does(ofNetwork, name, nil)
+	w.survey.reads = w.survey.reads || how == unknownText ||
+		isInterpreter(name) && !isShell(name) && takes(name, argv) == fromInput
 	switch {
 	case how == knownText && w.depth >= maxInner:
 		p.say(Deny, "texts of shells in texts of shells")

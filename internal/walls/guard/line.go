@@ -82,11 +82,12 @@ func (p *piece) bar(why string) {
 
 // survey is everything known about a line.
 type survey struct {
-	pieces []piece
-	broken bool // the line cannot be judged piece by piece
-	reads  bool // a shell in it runs what it reads
-	line   string
-	alters []Alteration
+	pieces  []piece
+	broken  bool // the line cannot be judged piece by piece
+	fetches bool // a program in it fetches from the network
+	reads   bool // a shell or an interpreter in it runs what it reads
+	line    string
+	alters  []Alteration
 }
 
 func (s *survey) verdict() Verdict {
@@ -111,8 +112,10 @@ func (s Set) look(line string, p Place) *survey {
 		w.words(line)
 	}
 	w.text(line, dirs{list: []string{p.Dir}})
-	if sv.reads && slices.ContainsFunc(sv.pieces, func(p piece) bool { return p.connected }) {
-		sv.pieces = append(sv.pieces, piece{shape: structure, decision: Deny, text: clip(line), why: unreadRun})
+	if sv.reads && (sv.fetches || slices.ContainsFunc(sv.pieces, func(p piece) bool { return p.connected })) {
+		sv.pieces = append(sv.pieces, piece{
+			shape: structure, decision: Deny, text: clip(line), why: "what comes from the network is run unread",
+		})
 	}
 	return sv
 }
@@ -126,7 +129,6 @@ type walker struct {
 	depth   int
 	inside  int // depth of substitutions
 	visited map[syntax.Node]bool
-	fetch   map[*syntax.Stmt]bool   // whether a command in a statement fetches from the network, once it is known
 	exports map[*syntax.Assign]bool // whether other programs see what is assigned
 
 	sets  map[string][]*syntax.Word   // what a text gives variables; nil in it: what is not known
@@ -196,7 +198,6 @@ func (w *walker) text(source string, at dirs) dirs {
 	w.sure = sureness{}
 	w.sweep(file)
 	w.evaluations(file)
-	w.survey.reads = w.survey.reads || w.starts(file, readsShell)
 	return end
 }
 
@@ -407,7 +408,6 @@ func (w *walker) binary(c *syntax.BinaryCmd, at dirs) after {
 		w.within(false, false, func() { y = w.stmt(c.Y, x.failed) })
 		return after{x.succeeded.or(y.succeeded), y.failed}
 	default:
-		w.piped(c)
 		w.feedPipe(c)
 		w.within(true, false, func() { w.stmt(c.X, at) })
 		w.within(true, true, func() { w.stmt(c.Y, at) })

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -63,4 +64,39 @@ func takes(name string, argv []word) origin {
 func plainPath(a word) bool {
 	return a.literal() && a.text != "" && a.text[0] != '-' && !strings.HasPrefix(a.text, "/usr/lib") &&
 		opened(a.text) == noText && plainWords().MatchString(a.text)
+}
+
+// foreignText reports whether a command runs a text in a language that is not read here: python -c, perl -e, awk.
+func foreignText(name string, argv []word) bool {
+	args := argv[1:]
+	switch {
+	case isShell(name):
+		return false
+	case isInterpreter(name):
+		return takes(name, argv) != fromFile || slices.ContainsFunc(args, word.opens)
+	case does(ofEditor, name, nil), long(texts(args), "--script-shell"):
+		return true
+	case strings.HasSuffix(name, "awk") || name == "busybox":
+		return slices.ContainsFunc(args, func(a word) bool {
+			return !a.known || a.opens() || strings.Contains(a.text, "system") || strings.ContainsAny(a.text, "|@")
+		})
+	case name == "sed" || name == "gsed":
+		return sedRuns(argv) || slices.ContainsFunc(args, word.opens)
+	case does(ofOwnText, name, nil):
+		return slices.ContainsFunc(args, func(a word) bool {
+			return a.opens() || !plainWords().MatchString(a.text) || !a.known && strings.Contains(a.text, "=")
+		})
+	}
+	return false
+}
+
+// plainWords matches words in which nothing is expanded, and no name is hidden.
+func plainWords() *regexp.Regexp { return regexp.MustCompile(`^[\w ./:,+=@%^~-]*$`) }
+
+// opens reports whether a word, or the value in it of a flag, names what is open instead of a file: -f/dev/fd/3, -nf-,
+// <(…).
+func (w word) opens() bool {
+	return w.pipe || strings.HasSuffix(w.text, "f-") || slices.ContainsFunc(meanings(w), func(text string) bool {
+		return opened(text) != noText
+	})
 }

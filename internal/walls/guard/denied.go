@@ -5,8 +5,6 @@ import (
 	_ "embed" // what is denied
 	"slices"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // forbids returns why a simple command is denied, or "". It ignores the case of names and flags, as some systems do: a
@@ -244,82 +242,4 @@ func gitVerb(args []string) (verb string, rest []string) {
 		}
 	}
 	return "", nil
-}
-
-// piped denies a pipe from the network into a program that runs its input.
-func (w *walker) piped(c *syntax.BinaryCmd) {
-	if c.Op != syntax.Pipe && c.Op != syntax.PipeAll {
-		return
-	}
-	if w.fetches(c.X) && w.starts(c.Y, runsInput) {
-		w.say(Deny, c, unreadRun)
-	}
-}
-
-// fetches reports whether a command in s fetches from the network. Of a pipeline, s is all that comes before; so what
-// is known of its parts is kept.
-func (w *walker) fetches(s *syntax.Stmt) bool {
-	found, known := w.fetch[s]
-	if known {
-		return found
-	}
-	if c, ok := s.Cmd.(*syntax.BinaryCmd); ok && len(s.Redirs) == 0 {
-		found = w.fetches(c.X) || w.fetches(c.Y)
-	} else {
-		found = w.starts(s, fetches)
-	}
-	if w.fetch == nil {
-		w.fetch = map[*syntax.Stmt]bool{}
-	}
-	w.fetch[s] = found
-	return found
-}
-
-const unreadRun = "what comes from the network is run unread"
-
-// fetched denies a substitution from the network in the arguments of a shell.
-func (w *walker) fetched(c *syntax.CallExpr, argv []word) {
-	name := program(argv[0].text)
-	if !isInterpreter(name) && name != "source" && name != "." && name != "eval" {
-		return
-	}
-	for _, arg := range c.Args[1:] {
-		if w.starts(arg, fetches) {
-			w.say(Deny, c, unreadRun)
-			return
-		}
-	}
-}
-
-// starts reports whether a command in n, or one behind a wrapper there, matches.
-func (w *walker) starts(n syntax.Node, match func(name string, argv []word) bool) bool {
-	for inner := range syntax.Preorder(n) {
-		call, ok := inner.(*syntax.CallExpr)
-		if !ok {
-			continue
-		}
-		all, _ := commands(readEach(call, w.readAlone))
-		if slices.ContainsFunc(all, func(c candidate) bool {
-			return c.argv[0].known && match(program(c.argv[0].text), c.argv)
-		}) {
-			return true
-		}
-	}
-	return false
-}
-
-func fetches(name string, _ []word) bool { return does(ofNetwork, name, nil) }
-
-// readsShell reports whether a command runs what it reads, and not only a text that is judged here.
-func readsShell(name string, argv []word) bool {
-	_, how := shellText(name, argv)
-	return how != knownText && runsInput(name, argv)
-}
-
-// runsInput reports whether a command runs its standard input: a shell, or an interpreter without a script.
-func runsInput(name string, argv []word) bool {
-	if isShell(name) || name == "source" || name == "." || name == "eval" {
-		return true
-	}
-	return isInterpreter(name) && takes(name, argv) == fromInput
 }
