@@ -62,7 +62,7 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 		return o.unwatched(), nil
 	}
 	if why := walls.Weaker(); why != nil {
-		o.Log("commands run behind the walls %s alone, which do not hold all: %v", walls.Claim().Name, why)
+		o.Log("commands run behind the walls %s alone, which do not hold all: %v", walls.Told().Name, why)
 	}
 	m.walls = walls
 	m.leaves(o, walls, temp)

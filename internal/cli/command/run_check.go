@@ -54,7 +54,7 @@ func (o opener) checkWalls(dir, network, temp string) (*policy.Enclosure, error)
 		Refused: keptFrom(o.call), Hide: hide,
 	})
 	if err == nil && !walls.Whole() {
-		err = fault.New(fault.Unsupported, "the walls %s do not hold all", walls.Claim().Name)
+		err = fault.New(fault.Unsupported, "the walls %s do not hold all", walls.Told().Name)
 		if why := walls.Weaker(); why != nil {
 			err = errors.Join(err, why)
 		}

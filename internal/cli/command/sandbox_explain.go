@@ -135,7 +135,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 		data.WallsError = orNil(err.Error())
 	} else {
 		defer func() { _ = walls.Close() }()
-		report.Tier = walls.Claim().Tier
+		report.Tier = walls.Tier()
 	}
 	data.Walls = walls.Told()
 	for _, problem := range problems {

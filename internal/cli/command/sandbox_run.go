@@ -132,9 +132,9 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 	}
 	defer func() { _ = walls.Close() }()
 	if why := walls.Weaker(); why != nil {
-		claim := walls.Claim()
-		logLine(c, "only the walls %s stand, since %v; they do not hold %s", claim.Name, why,
-			strings.Join(claim.Holes, "; "))
+		told := walls.Told()
+		logLine(c, "only the walls %s stand, since %v; they do not hold %s", told.Name, why,
+			strings.Join(told.Holes, "; "))
 	}
 	env := os.Environ()
 	if !c.Bool("all-env") {

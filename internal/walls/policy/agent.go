@@ -237,8 +237,8 @@ func (a *Agent) Told() *event.Walls {
 			Holes: []string{"everything that the agent's own sandbox does not hold, if it has one"},
 		}
 	}
-	claim := a.walls.Claim()
-	return &event.Walls{Name: claim.Name, Network: claim.Network, Holes: claim.Holes}
+	told := a.walls.Told()
+	return &told
 }
 
 // Close releases everything.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"omniagent/internal/kit/pathname"
+	"omniagent/internal/walls/sandbox"
 )
 
 // Left returns the files in the temporary directory of commands, and the directories there with files in them, which
@@ -48,7 +49,7 @@ func holdsFile(path string) (found bool) {
 
 // SeenTemp returns where commands see their temporary directory.
 func (e *Enclosure) SeenTemp(temp string) string {
-	if e.Claim().Name == "namespaces" {
+	if e.Tier() == sandbox.Namespaces {
 		return "/tmp"
 	}
 	return temp

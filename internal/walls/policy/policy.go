@@ -303,7 +303,7 @@ func (w Wanted) network() string { return cmp.Or(w.Network, "off") }
 
 // Whole reports whether no command can change anything outside of the workspace, so that no question is needed for
 // that.
-func (e *Enclosure) Whole() bool { return e != nil && e.Claim().Tier != sandbox.Landlock }
+func (e *Enclosure) Whole() bool { return e != nil && e.Tier() != sandbox.Landlock }
 
 // Told returns what holds, for records and streams. A nil Enclosure holds nothing.
 func (e *Enclosure) Told() *event.Walls {
@@ -312,8 +312,9 @@ func (e *Enclosure) Told() *event.Walls {
 			Name: sandbox.None.String(), Network: "on", Holes: []string{"everything: commands do what the user can do"},
 		}
 	}
-	claim := e.Claim()
-	return &event.Walls{Name: claim.Name, Network: e.network, Holes: claim.Holes}
+	told := e.Walls.Told()
+	told.Network = e.network
+	return &told
 }
 
 // Sentence tells a model what its commands can do.

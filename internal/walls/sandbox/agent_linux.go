@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/sys/process"
@@ -48,8 +49,7 @@ func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 		return nil, err
 	}
 	w := &AgentWalls{policy: p, homes: &Walls{
-		policy: p.Policy, claim: Claim{Tier: Namespaces, Name: Namespaces.String(), Network: "on"},
-		seen: o.Watcher,
+		policy: p.Policy, tier: Namespaces, seen: o.Watcher,
 	}}
 	// A directory of the machine in the place of /tmp would show in the table of mounts by its name outside, from which
 	// codex concludes where its own files are.
@@ -70,14 +70,14 @@ func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 		}
 		w.held.remember()
 	}
-	w.homes.claim.Holes = []string{
+	w.homes.holes = []string{
 		"the network is open",
 		"the agent's own files: what it changes there counts for its next sessions too",
 		"sockets with a name in the kernel's own space, such as that of a screen",
 		"sockets of services that lie outside of /run, such as in /var/lib",
 	}
 	if os.Geteuid() != 0 {
-		w.homes.claim.Holes = append(w.homes.claim.Holes,
+		w.homes.holes = append(w.homes.holes,
 			"processes of the user in control groups of the user's own, at or below that of the agent: it can end them")
 	}
 	return w, nil
@@ -112,8 +112,10 @@ func (w *AgentWalls) try() error {
 		ending.Signal).Hint("The machine may be busy; try again.")
 }
 
-// Claim returns what these walls enforce.
-func (w *AgentWalls) Claim() Claim { return w.homes.claim }
+// Told returns what these walls enforce.
+func (w *AgentWalls) Told() event.Walls {
+	return event.Walls{Name: w.homes.tier.String(), Network: "on", Holes: w.homes.holes}
+}
 
 // Plan returns the plan to run the agent behind the walls. It has to be started.
 func (w *AgentWalls) Plan(p process.Plan, needs AgentNeeds) (process.Plan, error) {

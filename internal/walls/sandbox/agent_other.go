@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/sys/process"
 )
@@ -16,8 +17,8 @@ func OpenAgent(AgentPolicy, []string, Options) (*AgentWalls, error) {
 		Hint("The sandbox of the agent itself stands, as far as it has one.")
 }
 
-// Claim returns nothing.
-func (*AgentWalls) Claim() Claim { return Claim{} }
+// Told returns nothing.
+func (*AgentWalls) Told() event.Walls { return event.Walls{} }
 
 // Plan fails: there are no namespaces here.
 func (*AgentWalls) Plan(p process.Plan, _ AgentNeeds) (process.Plan, error) {

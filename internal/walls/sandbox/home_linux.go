@@ -54,7 +54,7 @@ func (w *Walls) openHomes(state string) error {
 	}
 	switch dir := w.policy.writable(record); {
 	case dir == "":
-	case w.claim.Tier == Landlock || pathname.Within(w.policy.Temp, record) || pathname.Within(record, dir):
+	case w.tier == Landlock || pathname.Within(w.policy.Temp, record) || pathname.Within(record, dir):
 		return fault.New(fault.Unsafe, "commands could change their home directory: %s lies in %s", record, dir).
 			With("path", record)
 	default:
@@ -69,7 +69,7 @@ func (w *Walls) openHomes(state string) error {
 		return noHome(err)
 	}
 	w.system.homes = h
-	if w.claim.Tier == Landlock {
+	if w.tier == Landlock {
 		dir, err := os.MkdirTemp(record, farmPrefix)
 		if err != nil {
 			return noHome(err)
@@ -82,7 +82,7 @@ func (w *Walls) openHomes(state string) error {
 	if err := h.find(w.policy); err != nil {
 		return noHome(err)
 	}
-	if w.claim.Tier == Namespaces {
+	if w.tier == Namespaces {
 		return w.hold(h)
 	}
 	return nil

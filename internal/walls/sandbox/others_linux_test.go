@@ -107,9 +107,10 @@ func maskedProcesses() error {
 func TestClaim(t *testing.T) {
 	for _, tier := range tiers(t) {
 		g := newGround(t)
-		c := g.walls(t, tier).Claim()
+		w := g.walls(t, tier)
+		c := w.Told()
 		t.Logf("claim: %s %s %q", c.Name, c.Network, c.Holes)
-		if c.Tier != tier || c.Name != tier.String() || c.Network != "off" || len(c.Holes) == 0 {
+		if w.Tier() != tier || c.Name != tier.String() || c.Network != "off" || len(c.Holes) == 0 {
 			t.Errorf("%+v", c)
 		}
 		has := func(part string) bool { return strings.Contains(strings.Join(c.Holes, "\n"), part) }

@@ -54,5 +54,5 @@ func rehearse(t Tier, like Policy) (holes []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.Claim().Holes, w.Close()
+	return w.holes, w.Close()
 }

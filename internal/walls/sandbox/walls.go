@@ -3,6 +3,7 @@ package sandbox
 import (
 	"sync"
 
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/sys/process"
 )
@@ -10,22 +11,15 @@ import (
 // Walls is a sandbox for commands. Its methods may be called from several goroutines.
 type Walls struct {
 	policy Policy
-	claim  Claim
-	system wallsOf // the part for this system
-	seen   Watcher // nil: nobody wants to know what is written
+	tier   Tier
+	holes  []string // what these walls do not stop, each a phrase
+	system wallsOf  // the part for this system
+	seen   Watcher  // nil: nobody wants to know what is written
 
 	refused func(path string) // see Options
 
 	mu     sync.Mutex
 	closed bool
-}
-
-// Claim says what a sandbox enforces, and lists what it does not.
-type Claim struct {
-	Tier    Tier     `json:"tier"`
-	Name    string   `json:"name"`    // of the tier
-	Network string   `json:"network"` // "off", "on" or "hosts"
-	Holes   []string `json:"holes"`   // each a phrase
 }
 
 // Open builds a sandbox of the report's tier, or of a weaker one if Options say so, and tries to break out of it: it
@@ -42,8 +36,7 @@ func Open(p Policy, r Report, o Options) (*Walls, error) {
 		return nil, err
 	}
 	w := &Walls{
-		policy: p, claim: Claim{Tier: tier, Name: tier.String(), Network: p.Network.name()}, refused: o.Refused,
-		seen: o.Watcher,
+		policy: p, tier: tier, refused: o.Refused, seen: o.Watcher,
 	}
 	if err := w.open(r, o); err != nil {
 		w.release()
@@ -69,8 +62,13 @@ func noWalls(r Report) error {
 	return f.Hint("Run: omniagent doctor")
 }
 
-// Claim returns what this sandbox enforces.
-func (w *Walls) Claim() Claim { return w.claim }
+// Tier returns how these walls are built.
+func (w *Walls) Tier() Tier { return w.tier }
+
+// Told returns what these walls enforce. For a list of hosts the network is "hosts".
+func (w *Walls) Told() event.Walls {
+	return event.Walls{Name: w.tier.String(), Network: w.policy.Network.name(), Holes: w.holes}
+}
 
 // Plan returns the plan to run a program in the sandbox. It has to be started, because what was prepared for it is
 // released when it ends.
@@ -88,7 +86,7 @@ func (w *Walls) planned(p process.Plan, network Network) (process.Plan, error) {
 	if closed {
 		return process.Plan{}, fault.New(fault.Interrupted, "the walls are closed: no command is started any more")
 	}
-	if w.claim.Tier == Seatbelt && w.seen != nil {
+	if w.tier == Seatbelt && w.seen != nil {
 		w.seen.Unseen(unseenReason)
 	}
 	return w.plan(p, network)

@@ -17,7 +17,7 @@ func (w *Walls) open(r Report, _ Options) error {
 	if w.policy.Network.Serve != nil {
 		return fault.New(fault.Down, "a list of hosts cannot be held here").Hint("Leave the network off, or open it.")
 	}
-	w.claim.Holes = r.Holes
+	w.holes = r.Holes
 	return nil
 }
 

@@ -110,9 +110,9 @@ func (w *Walls) open(r Report, o Options) error {
 		return fault.New(fault.Down, "no walls can be built here: %s", withinWalls).
 			Hint("Run it outside of them.")
 	}
-	if w.claim.Tier == Landlock && w.policy.Network.Serve != nil {
+	if w.tier == Landlock && w.policy.Network.Serve != nil {
 		return fault.New(fault.Down, "a list of hosts cannot be held without a network namespace").With("tier",
-			w.claim.Name).
+			w.tier.String()).
 			Hint("Leave the network off, or open it.")
 	}
 	for _, path := range realPaths(w.policy.Hidden) { // a command could remove a link before the next command starts
@@ -127,7 +127,7 @@ func (w *Walls) open(r Report, o Options) error {
 	if err != nil {
 		return err
 	}
-	w.claim.Holes = found.holes(w.policy, w.claim.Tier, os.Geteuid() == 0)
+	w.holes = found.holes(w.policy, w.tier, os.Geteuid() == 0)
 	return nil
 }
 
@@ -173,7 +173,7 @@ func (w *Walls) try() (trial, error) {
 			return result, fault.New(fault.Internal, "the walls could not be tried").Because(err)
 		}
 		why := "" // the fault says it, except for a limit, which the kernel reports as a full disk
-		if w.claim.Tier == Namespaces && (errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS)) {
+		if w.tier == Namespaces && (errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS)) {
 			why = ": " + refusal(err)
 		}
 		return result, fault.New(fault.Down, "the walls cannot be built%s", why).
@@ -194,7 +194,7 @@ func (w *Walls) try() (trial, error) {
 	if !ok {
 		reason = fmt.Sprintf("they were not tried to the end (exit %d %s)", ending.ExitCode, ending.Signal)
 	}
-	return result, fault.New(fault.Down, "the walls do not hold: %s", reason).With("tier", w.claim.Name).
+	return result, fault.New(fault.Down, "the walls do not hold: %s", reason).With("tier", w.tier.String()).
 		Hint("Run: omniagent doctor")
 }
 
@@ -252,7 +252,7 @@ func (w *Walls) wrap(
 		return p, fault.New(fault.Internal, "the walls cannot be prepared").Because(err)
 	}
 	wrapped = run.stage(p, run.end)
-	wrapped.Shape, wrapped.Bound = shape(w.claim.Tier, !network.Open), w.claim.Tier == Namespaces
+	wrapped.Shape, wrapped.Bound = shape(w.tier, !network.Open), w.tier == Namespaces
 	run.serve()
 	return wrapped, nil
 }
@@ -288,12 +288,12 @@ func stageEnvironment(env []string) []string {
 
 func (w *Walls) order(p process.Plan, network Network) order {
 	o := order{
-		Tier: w.claim.Tier, Root: w.policy.Root, Write: w.policy.Write, Read: w.policy.Read, All: w.policy.Read == nil,
+		Tier: w.tier, Root: w.policy.Root, Write: w.policy.Write, Read: w.policy.Read, All: w.policy.Read == nil,
 		Hidden: w.policy.Hidden, Temp: w.policy.Temp, Network: network.name(), Limits: w.policy.Limits, Program: p.Path,
 		Named: w.policy.KeptNames,
 	}
 	temp := w.policy.Temp
-	if w.claim.Tier == Namespaces {
+	if w.tier == Namespaces {
 		temp = "/tmp"
 	}
 	o.Env = slices.DeleteFunc(slices.Clone(p.Env), func(entry string) bool {
