@@ -209,7 +209,7 @@ func (l *Lines) command() string {
 			"cat ../../outside", "./ls", "cat plain", "cd .. && cat ../outside", "cat ../link")
 	case 9:
 		return l.one("pwd", "true", "false", ":", "whoami", "id", "uname -a", "date", "date -u", "date 0101", "nproc",
-			"uptime", "groups", "sleep 0", "type ls", "which ls", "seq 3", "df .", "du -s .", "date -s 1", "type -a x")
+			"uptime", "groups", "sleep 0", "type ls", "which ls", "df .", "du -s .", "date -s 1", "type -a x")
 	case 10:
 		return l.pick("cut tr") + " " + l.one("-d: -f1", "a-z A-Z", "-t", "-c1-3", "-d a", "-s ' '") + " " +
 			l.one("", file())

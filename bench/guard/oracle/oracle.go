@@ -83,7 +83,7 @@ func leads(path string) []string {
 func Approved() []string {
 	return strings.Fields(
 		"basename cat cmp comm cut date df dirname du echo false file fold grep groups head id ls md5sum nl nproc od " +
-			"paste pwd readlink realpath rev sed seq sha1sum sha256sum sha512sum sleep sort stat tac tail tr true " +
+			"paste pwd readlink realpath rev sed sha1sum sha256sum sha512sum sleep sort stat tac tail tr true " +
 			"type uname uniq uptime wc which whoami")
 }
 
@@ -95,7 +95,7 @@ func Spies() []string {
 			"vi vim nano sh dash zsh sudo su doas gpg go cargo docker kill pkill killall egrep fgrep zcat zgrep gzip " +
 			"gunzip bzip2 xz pr split csplit claude codex gemini nohup setsid stdbuf time watch " +
 			"script busybox crontab at systemctl shutdown reboot git-evil ssh-askpass diff3 sdiff openssl tar unzip " +
-			"zip rsync scp find jq rg git diff tree xxd hexdump strings base64 printf test timeout nice ps " +
+			"zip rsync scp seq find jq rg git diff tree xxd hexdump strings base64 printf test timeout nice ps " +
 			"hostname arch column join expand fmt free tty")
 }
 

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -343,7 +344,7 @@ func TestConstructs(t *testing.T) {
 }
 
 // TestReadOnly: each line of the list has a form that is read, no command is there twice, and none has a flag that
-// names a file or makes it write.
+// names a file or makes it write. The page about rules has the same list.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -366,6 +367,16 @@ func TestReadOnly(t *testing.T) {
 			}
 			seen[name] = true
 		}
+	}
+	page, err := os.ReadFile("../../../docs/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(seen, ":")
+	delete(seen, "sed")
+	list := strings.Join(slices.Sorted(maps.Keys(seen)), " ") + " :` and `sed -n 10,20p`"
+	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), list) {
+		t.Errorf("docs/rules.md does not have the list: %s", list)
 	}
 	for name, flags := range map[string]string{
 		"grep": "defORSUzZ", "sort": "omCST", "file": "CfmzZsp", "tail": "fF", "ls": "LHZ", "du": "XLD0", "date": "sfr",

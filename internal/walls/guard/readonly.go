@@ -13,7 +13,7 @@ import (
 // first operand of grep is a pattern, and that of sed the lines that it prints. All words of those in the first line
 // are data.
 const readOnly = `
-words: : basename dirname echo false groups id nproc pwd seq sleep tr true type uname uptime which whoami
+words: : basename dirname echo false groups id nproc pwd sleep tr true type uname uptime which whoami
 cd:
 none: date uR
 none: uniq cdDfisuwz
