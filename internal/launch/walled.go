@@ -25,7 +25,7 @@ import (
 
 // Around is what stands around the processes of an installed agent, in a conversation.
 type Around struct {
-	walls *policy.Agent // nil: nothing
+	walls *policy.AgentWalls // nil: nothing
 	close func()
 	fixed bool // nothing makes the workspace writable
 

@@ -26,7 +26,7 @@ type BenchOptions struct {
 // may be called from several goroutines.
 type Bench struct {
 	files *workspace.Dir
-	walls *policy.Enclosure
+	walls *policy.Walls
 	shell *shell.Shell
 
 	mu        sync.Mutex

@@ -89,10 +89,10 @@ type Options struct {
 // Mind is the engine and everything that it uses.
 type Mind struct {
 	*engine.Mind
-	facts   event.Facts       // facts in addition to the engine's
-	written bool              // the model writes its calls as text
-	walls   *policy.Enclosure // may be nil
-	refused refusals          // refusals that the model has not seen
+	facts   event.Facts   // facts in addition to the engine's
+	written bool          // the model writes its calls as text
+	walls   *policy.Walls // may be nil
+	refused refusals      // refusals that the model has not seen
 	left    leftovers
 	closers []func()
 	once    sync.Once // around closers

@@ -151,7 +151,7 @@ func (o *Options) stricter(held session.Confinement) {
 }
 
 // Strength returns how far walls replace questions. wanted is false if the user turned walls off.
-func Strength(walls *policy.Enclosure, wanted bool) engine.Walls {
+func Strength(walls *policy.Walls, wanted bool) engine.Walls {
 	switch {
 	case walls.Whole():
 		return engine.Whole

@@ -39,7 +39,7 @@ func (p Parts) checkUnwalled(c *contract.Call) error {
 }
 
 // checkWalls builds the walls of the native agent's commands around a check.
-func (o opener) checkWalls(dir, network, temp string) (*policy.Enclosure, error) {
+func (o opener) checkWalls(dir, network, temp string) (*policy.Walls, error) {
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}

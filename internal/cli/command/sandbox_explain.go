@@ -200,7 +200,7 @@ func (p Parts) explainAgent(c *contract.Call, name string, w policy.Wanted) (con
 		return contract.Result{}, err
 	}
 	data := explained{Subject: words[0], Kind: "path", Agent: &name, Places: placesOf(places)}
-	var walls *policy.Agent
+	var walls *policy.AgentWalls
 	if env.Bare {
 		data.WallsError = orNil("agents.walls is off, so none stand around agents")
 	} else if walls, err = policy.OpenAgent(wanted); err != nil {

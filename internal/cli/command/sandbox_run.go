@@ -153,7 +153,7 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 }
 
 // tellLost says which files end with the walls.
-func tellLost(c *contract.Call, w policy.Wanted, walls *policy.Enclosure) {
+func tellLost(c *contract.Call, w policy.Wanted, walls *policy.Walls) {
 	places := []string{pathname.Real(w.Root)}
 	for _, path := range slices.Concat(w.Roots, w.Hide) {
 		places = append(places, pathname.Real(path))

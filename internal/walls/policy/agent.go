@@ -30,8 +30,8 @@ type AgentWanted struct {
 	Reviewed    map[string]string // of them, what a person has reviewed: see sandbox.AgentPolicy
 }
 
-// Agent is a sandbox around the processes of an agent.
-type Agent struct {
+// AgentWalls are those around the processes of an agent.
+type AgentWalls struct {
 	walls  *sandbox.AgentWalls
 	wanted AgentWanted
 	homes  []string
@@ -39,7 +39,7 @@ type Agent struct {
 
 // OpenAgent builds a sandbox around an agent, and tries it. A fault of code UNAVAILABLE says that this machine supports
 // none.
-func OpenAgent(w AgentWanted) (*Agent, error) {
+func OpenAgent(w AgentWanted) (*AgentWalls, error) {
 	policy, files, err := w.policy()
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func OpenAgent(w AgentWanted) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{walls, w, policy.Homes}, nil
+	return &AgentWalls{walls, w, policy.Homes}, nil
 }
 
 // policy returns what the agent may do. files are single files in a home directory that belong to it.
@@ -138,7 +138,7 @@ func (w AgentWanted) belongings(env []string) (dirs, files []string) {
 }
 
 // Plan returns the plan to run a process of the agent in the sandbox.
-func (a *Agent) Plan(p process.Plan) (process.Plan, error) {
+func (a *AgentWalls) Plan(p process.Plan) (process.Plan, error) {
 	env := p.Env
 	if env == nil {
 		env = os.Environ()
@@ -216,21 +216,21 @@ func program(path string, env []string) (show, readers, shells []string) {
 
 // SetWritable says whether the agent may change the workspace from now on. That it may not any more fails while it has
 // a file there open for writing.
-func (a *Agent) SetWritable(on bool) error { return a.walls.SetWritable(on) }
+func (a *AgentWalls) SetWritable(on bool) error { return a.walls.SetWritable(on) }
 
 // Homes returns the home directories in whose place the agent has one of its own.
-func (a *Agent) Homes() []string { return a.homes }
+func (a *AgentWalls) Homes() []string { return a.homes }
 
 // Left returns the files that the agent has in places which are thrown away at the end, but for its own.
-func (a *Agent) Left() []string {
+func (a *AgentWalls) Left() []string {
 	if a == nil {
 		return nil
 	}
 	return a.walls.Left()
 }
 
-// Told returns what holds, for records and streams. A nil Agent holds nothing.
-func (a *Agent) Told() *event.Walls {
+// Told returns what holds, for records and streams. Nil walls hold nothing.
+func (a *AgentWalls) Told() *event.Walls {
 	if a == nil {
 		return &event.Walls{
 			Name: sandbox.None.String(), Network: "on",
@@ -242,7 +242,7 @@ func (a *Agent) Told() *event.Walls {
 }
 
 // Close releases everything.
-func (a *Agent) Close() {
+func (a *AgentWalls) Close() {
 	if a != nil {
 		_ = a.walls.Close()
 	}

@@ -48,8 +48,8 @@ func holdsFile(path string) (found bool) {
 }
 
 // SeenTemp returns where commands see their temporary directory.
-func (e *Enclosure) SeenTemp(temp string) string {
-	if e.Tier() == sandbox.Namespaces {
+func (w *Walls) SeenTemp(temp string) string {
+	if w.Tier() == sandbox.Namespaces {
 		return "/tmp"
 	}
 	return temp

@@ -28,7 +28,7 @@ import (
 	"omniagent/internal/walls/shell"
 )
 
-// Wanted describes an enclosure.
+// Wanted describes walls that shall be built.
 type Wanted struct {
 	Root    string                 // the workspace, absolute
 	Roots   []string               // further workspaces, absolute
@@ -178,8 +178,8 @@ func CheckNetwork(network string) error {
 	return nil
 }
 
-// Enclosure is a sandbox that was built.
-type Enclosure struct {
+// Walls are those around commands, as they were built.
+type Walls struct {
 	*sandbox.Walls
 	network string
 	weaker  error
@@ -188,25 +188,25 @@ type Enclosure struct {
 }
 
 // Repositories returns the work trees of git in which walls hold what is protected, without links.
-func (e *Enclosure) Repositories() []string {
-	if e == nil {
+func (w *Walls) Repositories() []string {
+	if w == nil {
 		return nil
 	}
-	return e.trees
+	return w.trees
 }
 
 // Weaker returns why this sandbox is not the strongest for this system, or nil if it is, or was requested by name.
-func (e *Enclosure) Weaker() error {
-	if e == nil {
+func (w *Walls) Weaker() error {
+	if w == nil {
 		return nil
 	}
-	return e.weaker
+	return w.weaker
 }
 
 // Open builds the best sandbox that this machine supports, and tries it. Only the machine decides which: if a tier
 // works elsewhere on the machine but not for this workspace, Open fails instead of choosing a weaker one, and also if
 // it cannot find out. A fault of code UNAVAILABLE says that the machine supports none; it is about the strongest one.
-func Open(w Wanted) (*Enclosure, error) {
+func Open(w Wanted) (*Walls, error) {
 	p, err := w.Policy()
 	if err == nil {
 		err = checkHomes(p, accountHome(), w.Home)
@@ -230,7 +230,7 @@ func Open(w Wanted) (*Enclosure, error) {
 			return nil, err
 		}
 		if walls != nil {
-			return &Enclosure{walls, w.network(), first, w.Roots, p.Repositories}, nil
+			return &Walls{walls, w.network(), first, w.Roots, p.Repositories}, nil
 		}
 		if first == nil {
 			first = lacks
@@ -303,39 +303,39 @@ func (w Wanted) network() string { return cmp.Or(w.Network, "off") }
 
 // Whole reports whether no command can change anything outside of the workspace, so that no question is needed for
 // that.
-func (e *Enclosure) Whole() bool { return e != nil && e.Tier() != sandbox.Landlock }
+func (w *Walls) Whole() bool { return w != nil && w.Tier() != sandbox.Landlock }
 
-// Told returns what holds, for records and streams. A nil Enclosure holds nothing.
-func (e *Enclosure) Told() *event.Walls {
-	if e == nil {
+// Told returns what holds, for records and streams. Nil walls hold nothing.
+func (w *Walls) Told() *event.Walls {
+	if w == nil {
 		return &event.Walls{
 			Name: sandbox.None.String(), Network: "on", Holes: []string{"everything: commands do what the user can do"},
 		}
 	}
-	told := e.Walls.Told()
-	told.Network = e.network
+	told := w.Walls.Told()
+	told.Network = w.network
 	return &told
 }
 
 // Sentence tells a model what its commands can do.
-func (e *Enclosure) Sentence() string {
-	if e == nil {
+func (w *Walls) Sentence() string {
+	if w == nil {
 		return "Nothing holds commands back but the rights of the user."
 	}
 	network := "They have no network, not even to this machine. A person opens it to hosts with --network HOST,HOST, " +
 		"and to where the package managers here take packages from with --network packages."
-	switch e.network {
+	switch w.network {
 	case "off":
 	case "on":
 		network = "They have the network."
 	default:
-		network = "Of the network they reach only " + strings.ReplaceAll(e.network, ",", ", ") +
+		network = "Of the network they reach only " + strings.ReplaceAll(w.network, ",", ", ") +
 			", through the proxy in their environment; the word packages stands for where the package managers here " +
-			"take packages from. A person opens another host with --network " + e.network + ",HOST."
+			"take packages from. A person opens another host with --network " + w.network + ",HOST."
 	}
 	where := "the working directory"
-	if len(e.roots) > 0 {
-		where += ", beneath " + strings.Join(e.roots, ", ")
+	if len(w.roots) > 0 {
+		where += ", beneath " + strings.Join(w.roots, ", ")
 	}
 	return "Commands run behind walls: they can write beneath " + where +
 		" and to temporary files, but not to what decides what runs later " +
@@ -346,19 +346,19 @@ func (e *Enclosure) Sentence() string {
 }
 
 // Starter starts lines in the sandbox, or directly if e is nil.
-func (e *Enclosure) Starter() shell.Starter {
-	if e == nil {
+func (w *Walls) Starter() shell.Starter {
+	if w == nil {
 		return nil
 	}
-	return through(e.Plan)
+	return through(w.Plan)
 }
 
 // Opened is Starter with all of the network, for a command for which a person has opened it.
-func (e *Enclosure) Opened() shell.Starter {
-	if e == nil {
+func (w *Walls) Opened() shell.Starter {
+	if w == nil {
 		return nil
 	}
-	return through(e.PlanOpen)
+	return through(w.PlanOpen)
 }
 
 func through(walls func(process.Plan) (process.Plan, error)) shell.Starter {

@@ -23,14 +23,14 @@ type Program struct {
 
 // Run runs the program to its end, with everything it started, and returns its exit status, or 128 plus the number of a
 // signal. An error means that it was not started, or did not end within the limit.
-func (e *Enclosure) Run(p Program) (int, error) {
+func (w *Walls) Run(p Program) (int, error) {
 	path, err := process.Locate(p.Argv, p.Dir, p.Env)
 	if err != nil {
 		return 0, err
 	}
 	plan := process.Plan{Argv: p.Argv, Path: path, Dir: p.Dir, Env: p.Env, Terminal: p.Terminal}
 	plan.Stdin, plan.Stdout, plan.Stderr = p.Streams[0], p.Streams[1], p.Streams[2]
-	if plan, err = e.Plan(plan); err != nil {
+	if plan, err = w.Plan(plan); err != nil {
 		return 0, err
 	}
 	child, err := process.Start(plan)
