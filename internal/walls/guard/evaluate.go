@@ -132,9 +132,8 @@ func (w *walker) nodeEvaluates(n syntax.Node) bool {
 			got := w.sweptWord(a.Value) // a flag, or a name that is quoted or not known
 			return got.subscripted() || strings.HasPrefix(got.text, "-") && strings.ContainsAny(got.text, "in")
 		})
-	case *syntax.Redirect: // a name, or an input that a path such as /dev/fd/3 opens
-		return n.N != nil && (strings.Contains(n.N.Value, "[") || n.N.Value != "0" && slices.Contains(
-			[]syntax.RedirOperator{syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc}, n.Op))
+	case *syntax.Redirect:
+		return n.N != nil && strings.Contains(n.N.Value, "[")
 	}
 	return false
 }
