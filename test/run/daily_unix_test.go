@@ -126,7 +126,7 @@ func TestAskedOnAfterAnAnswerElsewhere(t *testing.T) {
 	p.put("../script.json", `[{"ask":"Which colour?"},{"ask":"Which size?"},{"say":"painted"}]`)
 	shown, code := p.atTerminal([][2]string{{"\n> ", elsewhere + "yes"}, {"? Which size?", "1\r"}},
 		"run", "--rehearse", "--script", "../script.json", "-p", "x")
-	if code != 0 || !strings.Contains(shown, "> It was answered elsewhere.\n") || !strings.Contains(shown, "painted") {
+	if code != 0 || !strings.Contains(shown, "\nIt was answered elsewhere.\n") || !strings.Contains(shown, "painted") {
 		t.Errorf("%d: %s", code, shown)
 	}
 	p.nothing()

@@ -119,17 +119,23 @@ func (c *Call) Line(ctx context.Context, sentence string) (string, error) {
 		default:
 		}
 	}
-	if out, ok := c.Host.Stderr.(*stderrWriter); ok {
+	out, held := c.Host.Stderr.(*stderrWriter)
+	if held {
 		out.ask(true)
 		defer out.ask(false)
 	}
 	_, _ = io.WriteString(c.Host.Stderr, sentence)
+	if held {
+		out.prompted(true)
+	}
 	if c.typing == nil { // else the reader of a question that was answered elsewhere still waits
 		c.typing = c.reads()
 	}
 	select {
 	case line := <-c.typing:
-		c.typing = nil
+		if c.typing = nil; held {
+			out.prompted(false)
+		}
 		return line.text, line.err
 	case <-ctx.Done():
 		return "", context.Cause(ctx)

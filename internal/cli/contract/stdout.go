@@ -82,12 +82,20 @@ type stderrWriter struct {
 	live int // width of the line that shows progress
 	// asking means that a question is open, which no progress may overwrite.
 	asking bool
+	prompt bool // it ends in the prompt of a question, without a newline
 }
 
 func (p *stderrWriter) ask(is bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asking = is
+}
+
+// prompted notes that the prompt of a question was written, or that a person has ended its line.
+func (p *stderrWriter) prompted(is bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.prompt = is
 }
 
 // show replaces the line that shows progress, which has no newline; "" removes it.
@@ -114,6 +122,9 @@ func (p *stderrWriter) Write(b []byte) (int, error) {
 	if p.live > 0 {
 		b = append([]byte("\r"+strings.Repeat(" ", p.live)+"\r"), b...)
 		p.live = 0
+	}
+	if p.prompt {
+		b, p.prompt = append([]byte("\n"), b...), false
 	}
 	p.put(b)
 	return n, nil
