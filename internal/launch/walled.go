@@ -225,6 +225,9 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 		}
 		if s.Walled = around.Stands(); s.Walled {
 			sv.Around = around.Plan
+			if s.Shared.Sandbox.Value == setting.WorkspaceWrite { // nobody chose it: with yolo, ours is enough
+				s.Shared = s.Shared.Derive()
+			}
 		}
 		tell, advise := sv.Tell, func(f *fault.Fault) *fault.Fault { return env.advised(d, s, f) }
 		sv.Tell = func(e event.Event) {

@@ -279,7 +279,7 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 		result.Effect = contract.Noop
 	}
 	for _, line := range movedWords(out, q.DryRun) {
-		c.Warn("COMMITS_LEAVE_BRANCH", "%s", line)
+		c.Warn("BRANCH_MOVED", "%s", line)
 	}
 	if q.Run != "" && out.Undo.ID != "" {
 		warnOfEarlier(c, store, q, out.Turn.ID)

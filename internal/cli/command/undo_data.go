@@ -132,19 +132,19 @@ func undoWords(out undo.Outcome, dryRun bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// movedWords say which branches went back over commits that others made.
+// movedWords say which branches went back from where the turn had not left them.
 func movedWords(out undo.Outcome, dryRun bool) (lines []string) {
 	short := func(hash string) string { return text.Cut(text.Visible(hash), 12) }
 	for _, m := range out.Moved {
-		went, where := "went back", "to "+short(m.To)
+		went, where := "is", short(m.To)
 		if dryRun {
-			went = "would go back"
+			went = "would be"
 		}
 		if m.To == "" {
-			where = "and is removed"
+			where = "gone"
 		}
-		lines = append(lines, fmt.Sprintf("The branch %s %s from %s %s: somebody else's commits leave it.",
-			text.Visible(m.Branch), went, short(m.From), where))
+		lines = append(lines, fmt.Sprintf("%s %s %s again; it was %s, which is not where the turn left it.",
+			text.Visible(m.Branch), went, where, short(m.From)))
 	}
 	return lines
 }

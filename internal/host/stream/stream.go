@@ -397,7 +397,7 @@ func (h *Host) event(e event.Event) {
 	switch e.Kind {
 	case event.Prompted:
 		if e.Turn != h.newest {
-			h.denied, h.failCode = false, ""
+			h.denied, h.failCode, h.retried = false, "", ""
 		}
 		h.open[e.Turn], h.newest = true, e.Turn
 	case event.Retry:

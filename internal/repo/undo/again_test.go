@@ -165,3 +165,38 @@ func TestCommitsOfOthersLeaveABranch(t *testing.T) {
 		}
 	}
 }
+
+// TestCommitsAfterTheTurnKeepTheirFiles: the index of before is not restored under a commit that somebody made since, on
+// the same branch too, where the turn itself has not moved it.
+func TestCommitsAfterTheTurnKeepTheirFiles(t *testing.T) {
+	s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
+	turn := begin(t, s, root)
+	sh(t, root, `echo agent > made; git add made`)
+	id := end(t, turn).ID
+	sh(t, root, `echo > mine; git add mine; git commit -qm mine -- mine`)
+	const mine = `git rev-parse HEAD; git diff --cached --name-status HEAD`
+	was := sh(t, root, mine)
+	out := back(t, s, undo.Request{Dir: root, ID: id, TakeOld: true, TakeAll: true})
+	same(t, "kept", []string{".git"}, keeps(out))
+	same(t, "staged", was, sh(t, root, mine))
+}
+
+// TestAdviceAboutBranches: what is advised can be done, and typed.
+func TestAdviceAboutBranches(t *testing.T) {
+	for script, want := range map[string]string{
+		`git branch -m main other; git switch -q -c side`:        "not there any more",
+		`git branch -m main 'a;b'; git switch -q -c side`:        "not there any more",
+		`git switch -q -c side; mkdir .git/rebase-merge`:         "in the middle of a rebase",
+		`git pack-refs --all; git switch -q -c side; git add -A`: "; first: git switch main",
+	} {
+		s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
+		turn := begin(t, s, root)
+		sh(t, root, `echo agent > made; git add made`)
+		id := end(t, turn).ID
+		sh(t, root, script)
+		out := back(t, s, undo.Request{Dir: root, ID: id, TakeOld: true, TakeAll: true})
+		if len(out.Kept) != 1 || !strings.Contains(out.Kept[0].Reason, want) {
+			t.Errorf("%s: %+v", script, out.Kept)
+		}
+	}
+}

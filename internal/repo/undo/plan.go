@@ -243,13 +243,7 @@ func (c *comparison) considerState(dir string, actions []action) {
 		return
 	}
 	c.actions, c.objects = append(c.actions, actions...), append(c.objects, found...)
-	for _, a := range actions {
-		branch, ok := git.BranchOf("/" + a.path)
-		is := strings.TrimSpace(c.text(c.now, a.path))
-		if ok && is != "" && is != strings.TrimSpace(c.text(c.after, a.path)) {
-			c.moved = append(c.moved, Moved{branch, is, strings.TrimSpace(c.text(c.before, a.path)), a.path})
-		}
-	}
+	c.moved = append(c.moved, c.goBack(dir, actions)...)
 	if restored {
 		c.states = append(c.states, dir)
 	} else {
@@ -312,7 +306,7 @@ func (c *comparison) considerObjects(dir string) {
 
 // obstacle returns why the state of a repository is kept, or nil.
 func (c *comparison) obstacle(dir string, actions []action) error {
-	if why := c.otherBranch(actions); why.text != "" {
+	if why := c.otherCommit(dir, actions); why.text != "" {
 		return why
 	}
 	for _, a := range actions {
@@ -352,30 +346,6 @@ func (c *comparison) obstacle(dir string, actions []action) error {
 		}
 	}
 	return nil
-}
-
-// otherBranch returns why an index is not restored although everything may be: another branch is checked out, which the
-// turn did not do. The index of the one would list the files of the other as removed, and the next commit would do it.
-func (c *comparison) otherBranch(actions []action) reason {
-	heads := map[string]bool{} // that are restored too
-	for _, a := range actions {
-		if _, foreign := c.doubted(a.path); path.Base(a.path) == "HEAD" && !foreign {
-			heads[a.path] = true
-		}
-	}
-	for _, a := range actions {
-		head := path.Join(path.Dir(a.path), "HEAD")
-		was, is := strings.TrimSpace(c.text(c.before, head)), strings.TrimSpace(c.text(c.now, head))
-		if path.Base(a.path) != "index" || heads[head] || was == is || was == "" || is == "" {
-			continue
-		}
-		command := "git switch --detach " + was
-		if ref, ok := strings.CutPrefix(was, "ref: refs/heads/"); ok {
-			command = "git switch " + ref
-		}
-		return reason{Passing, "another branch is checked out than before the turn; first: " + command}
-	}
-	return reason{}
 }
 
 // locked reports whether git has locked an index, unless it is a lock that the turn left behind.

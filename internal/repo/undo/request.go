@@ -46,11 +46,11 @@ type Outcome struct {
 	Restored []string // paths that are as they were before the turn
 	Removed  []string // those of them that were not there
 	Kept     []Kept   // paths that are not
-	Moved    []Moved  // branches that went back over commits of others
+	Moved    []Moved  // branches that went back from where the turn had not left them
 	Resumed  bool     // an earlier restore, whose process had died, was completed; nothing else was done
 }
 
-// Moved is a branch that went back, or was removed, over commits that are not the turn's.
+// Moved is a branch that went back from where the turn had not left it.
 type Moved struct {
 	Branch   string
 	From, To string // hashes; To is empty where there was no such branch

@@ -77,6 +77,8 @@ func (w *walker) unlisted(argv []word, at dirs) string {
 	switch {
 	case !listed:
 		return name + " is not among the commands that run unasked"
+	case name == "sleep" && (len(argv) != 2 || strings.Trim(argv[1].text, "0123456789.") != ""):
+		return "sleep runs unasked only with a number of seconds"
 	case operands == "words":
 		return ""
 	}
@@ -95,6 +97,10 @@ func (w *walker) unlisted(argv []word, at dirs) string {
 	switch {
 	case operands == "none" && len(files) > 0:
 		return name + " runs unasked only without operands"
+	case name == "tail" && slices.ContainsFunc(files, func(f word) bool {
+		return strings.HasPrefix(f.text, "+") && strings.Trim(f.text[1:], "0123456789") != ""
+	}):
+		return "tail runs unasked only if it does not follow a file"
 	case operands == "cd" && (len(files) != 1 || files[0].text == "-" || files[0].text == ""):
 		return "cd runs unasked only with the name of one directory"
 	case operands == "lines" &&

@@ -21,6 +21,8 @@ func Left(dir, as string, places []string) (paths []string) {
 		switch here := filepath.Join(dir, entry.Name()); {
 		case slices.Contains(places, path):
 			continue
+		case slices.ContainsFunc(places, holds) && !entry.IsDir(): // a command has put a link there
+			continue
 		case slices.ContainsFunc(places, holds):
 			paths = append(paths, Left(here, path, places)...)
 			continue

@@ -247,7 +247,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	if r.Model != "" {
 		spec.Shared.Model = setting.AsTyped(r.Model)
 	}
-	if spec.Shared = spec.Shared.Derive(); name == native.Name && r.Sandbox == "" {
+	if name == native.Name && r.Sandbox == "" {
 		spec.Shared.Sandbox = setting.Chosen[setting.Sandbox]{} // as configured: its walls are ours
 	}
 	err := r.led()

@@ -1,0 +1,86 @@
+package undo
+
+import (
+	"path"
+	"strings"
+
+	"omniagent/internal/kit/text"
+	"omniagent/internal/repo/git"
+	"omniagent/internal/repo/snapshot"
+)
+
+// otherCommit returns why an index is not restored although everything may be: HEAD names another commit than before
+// the turn, and is not restored with it. The index would list the files of the one as removed under the HEAD of the
+// other, and the next commit would remove them.
+func (c *comparison) otherCommit(dir string, actions []action) reason {
+	back := map[string]bool{} // what is restored too
+	for _, a := range actions {
+		if _, foreign := c.doubted(a.path); !foreign {
+			back[a.path] = true
+		}
+	}
+	for _, a := range actions {
+		at := path.Dir(a.path)
+		head := path.Join(at, "HEAD")
+		was, is := strings.TrimSpace(c.text(c.before, head)), strings.TrimSpace(c.text(c.now, head))
+		if path.Base(a.path) != "index" || back[head] || was == "" || is == "" {
+			continue
+		}
+		common, _, _ := strings.Cut(at, "/worktrees/")
+		if was != is {
+			return c.elsewhereNow(dir, common, at, was, is)
+		}
+		ref, named := strings.CutPrefix(was, "ref: ")
+		packed := path.Join(common, "packed-refs")
+		if named && !back[path.Join(common, ref)] && !back[packed] &&
+			c.value(c.before, common, ref) != c.value(c.now, common, ref) {
+			return reason{Lasting, "there are commits that are not the turn's, and its index would remove their files"}
+		}
+	}
+	return reason{}
+}
+
+// elsewhereNow says what to do where another branch or commit is checked out than before the turn.
+func (c *comparison) elsewhereNow(dir, common, at, was, is string) reason {
+	for _, name := range []string{"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+		if c.now.Find(path.Join(at, name)) != nil {
+			return reason{Passing, "git is in the middle of a rebase, a merge or the like"}
+		}
+	}
+	in := []string{"git"}
+	if where := path.Dir(dir); where != "." && where != "" {
+		in = append(in, "-C", c.name(where))
+	}
+	ref, branch := strings.CutPrefix(was, "ref: ")
+	name := strings.TrimPrefix(ref, "refs/heads/")
+	switch {
+	case branch && c.value(c.now, common, ref) == "":
+		return reason{Lasting, "the branch of before the turn, " + name + ", is not there any more"}
+	case branch:
+		in = append(in, "switch", name)
+	case !strings.HasPrefix(is, "ref: "): // a switch would leave what was committed here without a name
+		return reason{Lasting, "HEAD is detached, and names another commit than before the turn"}
+	default:
+		in = append(in, "switch", "--detach", was)
+	}
+	return reason{Passing, "another branch is checked out than before the turn; first: " + text.Shell(in...)}
+}
+
+// goBack returns the branches, and a HEAD without one, that are restored although the turn did not leave them where they
+// are.
+func (c *comparison) goBack(dir string, actions []action) (all []Moved) {
+	for _, a := range actions {
+		branch, ok := git.BranchOf("/" + a.path)
+		at := func(x *snapshot.Index) string { return strings.TrimSpace(c.text(x, a.path)) }
+		if ok {
+			at = func(x *snapshot.Index) string { return c.value(x, dir, "refs/heads/"+branch) }
+		} else if branch = "HEAD"; a.path != path.Join(dir, branch) || strings.Contains(at(c.now)+at(c.before), "ref:") {
+			continue
+		}
+		was, left, is := at(c.before), at(c.after), at(c.now)
+		if is != "" && is != left && is != was {
+			all = append(all, Moved{branch, is, was, a.path})
+		}
+	}
+	return all
+}
