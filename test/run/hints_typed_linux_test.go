@@ -228,6 +228,10 @@ func typedHints() map[string]typedHint {
 			before: `echo '[{"say":"ok"}]' >../s.json; omniagent run --rehearse --script ../s.json -p x`,
 			fails:  "omniagent undo --run ID", hint: "omniagent runs show ID", does: "omniagent runs show ID", shows: `"succeeded"`,
 		},
+		"an undo of a run twice": {
+			before: runs + "; omniagent undo --take-all", fails: "omniagent undo --run ID",
+			hint: "omniagent redo takes that back", does: "omniagent redo", shows: "made",
+		},
 		"a session that is open": {
 			before: open, fails: "omniagent start --provider openai -m m --resume s1 -p x",
 			hint: "wait until it has ended, or fork the session: omniagent session fork s1",

@@ -228,14 +228,30 @@ func redoLast() *contract.Command {
 	})
 }
 
-// ranIn reports whether a run worked in a directory, or in one that holds it.
-func ranIn(c *contract.Call, run, dir string) bool {
+// nothingOf says why nothing of a run can be taken back in a directory; nil: it worked elsewhere, or is not known.
+func nothingOf(c *contract.Call, undos undo.Store, q undo.Request) error {
 	store, err := runStore(c)
 	if err != nil {
-		return false
+		return nil
 	}
-	r, err := store.Peek(run)
-	return err == nil && pathname.Within(r.Dir, dir)
+	r, err := store.Peek(q.Run)
+	if err != nil || !pathname.Within(r.Dir, q.Dir) {
+		return nil
+	}
+	f := fault.New(fault.NotFoundCode, "there is nothing to take back of %s", q.Run)
+	turns, _ := undos.List(q.Dir)
+	for _, t := range turns {
+		if t.Run == q.Run && t.UndoneBy != "" {
+			f.Message += ": it was taken back"
+			return f.Hint("omniagent redo takes that back")
+		}
+	}
+	if r.Fork != "" {
+		f.Message += ": it worked in a fork"
+		return f.Hint("omniagent fork diff %s", r.Fork)
+	}
+	f.Message += ": it changed nothing that undo covers, or kept no snapshot"
+	return f.Hint("omniagent runs show %s", q.Run)
 }
 
 func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.Result, error) {
@@ -263,10 +279,10 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	switch {
 	case gone && errors.Is(err, fault.NotFoundCode):
 		err = contract.Gone()
-	case q.Run != "" && errors.Is(err, fault.NotFoundCode) && ranIn(c, q.Run, q.Dir):
-		err = fault.New(fault.NotFoundCode,
-			"there is nothing to take back of %s: it changed nothing that undo covers, or kept no snapshot", q.Run).
-			Hint("omniagent runs show %s", q.Run)
+	case q.Run != "" && errors.Is(err, fault.NotFoundCode):
+		if why := nothingOf(c, store, q); why != nil {
+			err = why
+		}
 	}
 	if err != nil {
 		return contract.Result{}, err

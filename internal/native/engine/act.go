@@ -34,6 +34,7 @@ type step struct {
 	waits        bool   // its result mentions something that still runs
 	ran          bool
 	changed      bool          // a host has changed its input
+	seen         *tool.Sight   // what a person was shown of its file
 	stops        bool          // the answer to its question ends the turn
 	refusal      string        // what the walls refuse of it, and the setting that would open it
 	needsNetwork bool          // a yes opens the network for it

@@ -131,7 +131,7 @@ func (l *loop) question(ctx context.Context, s *step, title string, v verdict) *
 		ask.Options = []string{event.Allow, event.Deny}
 	}
 	if s.action.Asked != nil {
-		s.action.Asked()
+		s.seen = s.action.Asked(nil)
 	}
 	if reply, ok := l.replyTo(ctx, ask); ok {
 		if ask.Form && slices.Contains(ask.Options, reply.Option) {

@@ -208,6 +208,9 @@ func (l *loop) replace(s *step, input json.RawMessage) {
 	sent, before := s.call.Input, s.input
 	fresh := l.plan(model.Block{Kind: model.Call, ID: s.call.ID, Name: s.call.Name, Input: input})
 	s.call, s.input, s.action, s.wrong = fresh.call, fresh.input, fresh.action, fresh.wrong
+	if s.seen != nil && s.action.Asked != nil {
+		s.action.Asked(s.seen)
+	}
 	s.call.Input = sent
 	if s.wrong != "" {
 		s.wrong = "The host has changed the input, and it cannot run like that: " + s.wrong

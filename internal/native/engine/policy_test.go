@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -60,8 +61,11 @@ func TestWhatGitRunsIsAskedAbout(t *testing.T) {
 
 // TestWriteIsWhatWasAsked: a file that a person makes, changes or removes while a question about it stands is kept.
 func TestWriteIsWhatWasAsked(t *testing.T) {
+	large := func(path string) error { return os.Truncate(path, 65<<20) }
 	for name, meanwhile := range map[string]func(path string) error{
 		"":        nil,
+		"edited":  func(path string) error { return os.WriteFile(path, []byte("mine"), 0o644) },
+		"grown":   large,
 		"made":    func(path string) error { return os.WriteFile(path, []byte("mine"), 0o644) },
 		"changed": func(path string) error { return os.WriteFile(path, []byte("mine"), 0o644) },
 		"removed": os.Remove,
@@ -72,7 +76,7 @@ func TestWriteIsWhatWasAsked(t *testing.T) {
 		} {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "f")
-			if name == "changed" || name == "removed" {
+			if name != "" && name != "made" {
 				if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
 					t.Fatal(err)
 				}
@@ -97,10 +101,17 @@ func TestWriteIsWhatWasAsked(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				answer(t, s, e, event.Reply{Option: event.Allow})
+				reply := event.Reply{Option: event.Allow}
+				if name == "edited" {
+					reply.Input = []byte(strings.Replace(string(e.Ask.Tool.Input), `"its"`, `"its own"`, 1))
+				}
+				answer(t, s, e, reply)
 			}))
-			want := map[string]string{"": "its", "made": "mine", "changed": "mine"}[name]
+			want := map[string]string{"": "its", "made": "mine", "changed": "mine", "edited": "mine"}[name]
 			holds, _ := os.ReadFile(path)
+			if holds = bytes.TrimRight(holds, "\x00"); name == "grown" {
+				want = "old"
+			}
 			if string(holds) != want || strings.Contains(got, "result true") != (name != "") {
 				t.Errorf("%s %s: %q, %s", name, call, holds, got)
 			}

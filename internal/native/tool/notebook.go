@@ -34,7 +34,13 @@ func NotebookEdit(env *Env) Tool {
 		return Action{
 			Paths: e.paths,
 			Title: fmt.Sprintf("Edit a cell of %s (%s)", e.shown, e.mode),
-			Run:   func(ctx context.Context) Result { return e.run(ctx) },
+			Asked: e.note,
+			Run: func(ctx context.Context) Result {
+				if err := e.unseen(); err != nil {
+					return failed(err)
+				}
+				return e.run(ctx)
+			},
 		}, nil
 	})
 }

@@ -67,11 +67,10 @@ func writeRoute(env *Env, fs fsapi.FS) Tool {
 		if err != nil {
 			return Action{}, err
 		}
-		return Action{
-			Paths: file.paths, Title: "Write " + file.shown, Asked: file.note,
+		a := Action{
+			Paths: file.paths, Title: "Write " + file.shown,
 			Run: func(context.Context) Result {
-				_, now, _ := env.Files.Load(file.name, largestFile)
-				if err := file.unseen(now); err != nil {
+				if err := file.unseen(); err != nil {
 					return routeFailed(err)
 				}
 				change, err := fs.WriteFile(path, content, mode)
@@ -80,7 +79,11 @@ func writeRoute(env *Env, fs fsapi.FS) Tool {
 				}
 				return done(fmt.Sprintf("wrote %d bytes (%s)", len(content), mode), change)
 			},
-		}, nil
+		}
+		if mode == fsapi.Overwrite {
+			a.Asked = file.note
+		}
+		return a, nil
 	})
 }
 
@@ -92,9 +95,12 @@ func editRoute(env *Env, fs fsapi.FS) Tool {
 		if err != nil {
 			return Action{}, err
 		}
-		return Action{
+		a := Action{
 			Paths: file.paths, Title: "Edit " + file.shown,
 			Run: func(context.Context) Result {
+				if err := file.unseen(); err != nil {
+					return routeFailed(err)
+				}
 				change, err := fs.EditText(path, e)
 				switch {
 				case err != nil:
@@ -104,7 +110,11 @@ func editRoute(env *Env, fs fsapi.FS) Tool {
 				}
 				return done(e.Action, change)
 			},
-		}, nil
+		}
+		if e.Action != fsapi.Replace { // lines are told by their numbers
+			a.Asked = file.note
+		}
+		return a, nil
 	})
 }
 

@@ -37,9 +37,10 @@ type Action struct {
 	Opens func()          // opens the network for a command, after a person agreed; may be nil
 	Title string          // one line for a person
 	Input json.RawMessage // the input with the names that hosts know (file_path), including unknown members
-	// Asked is called before a person is asked about the call; it may be nil. Run then refuses to replace what that
-	// person has not seen.
-	Asked func()
+	// Asked is called with nil before a person is asked about the call, and returns what that person sees. Run then
+	// refuses to replace anything else. Where the input was changed since, the new call gets what the old one returned.
+	// It may be nil.
+	Asked func(seen *Sight) *Sight
 	// Run runs the call. It returns soon after ctx ends, and leaves nothing running.
 	Run func(ctx context.Context) Result
 	// Delegate replaces Run if another agent does the work. by is the calling conversation.

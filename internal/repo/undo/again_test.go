@@ -166,8 +166,8 @@ func TestCommitsOfOthersLeaveABranch(t *testing.T) {
 	}
 }
 
-// TestCommitsAfterTheTurnKeepTheirFiles: the index of before is not restored under a commit that somebody made since, on
-// the same branch too, where the turn itself has not moved it.
+// TestCommitsAfterTheTurnKeepTheirFiles: the index of before is not restored under a commit that somebody made since,
+// on the same branch too, where the turn itself has not moved it.
 func TestCommitsAfterTheTurnKeepTheirFiles(t *testing.T) {
 	s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
 	turn := begin(t, s, root)

@@ -66,16 +66,18 @@ func (c *comparison) elsewhereNow(dir, common, at, was, is string) reason {
 	return reason{Passing, "another branch is checked out than before the turn; first: " + text.Shell(in...)}
 }
 
-// goBack returns the branches, and a HEAD without one, that are restored although the turn did not leave them where they
-// are.
+// goBack returns the branches, and a HEAD without one, that are restored although they are not where the turn left
+// them.
 func (c *comparison) goBack(dir string, actions []action) (all []Moved) {
 	for _, a := range actions {
 		branch, ok := git.BranchOf("/" + a.path)
 		at := func(x *snapshot.Index) string { return strings.TrimSpace(c.text(x, a.path)) }
 		if ok {
 			at = func(x *snapshot.Index) string { return c.value(x, dir, "refs/heads/"+branch) }
-		} else if branch = "HEAD"; a.path != path.Join(dir, branch) || strings.Contains(at(c.now)+at(c.before), "ref:") {
+		} else if a.path != path.Join(dir, "HEAD") || strings.Contains(at(c.now)+at(c.before), "ref:") {
 			continue
+		} else {
+			branch = "HEAD"
 		}
 		was, left, is := at(c.before), at(c.after), at(c.now)
 		if is != "" && is != left && is != was {

@@ -10,7 +10,8 @@ func TestRulesBehindOtherPrograms(t *testing.T) {
 		Deny: {
 			"npx -c 'rm d2'", "npx --call='rm d2'", "npm exec rm d", "npm exec -c 'rm d'", "npm x -- rm d",
 			"pnpm exec rm d",
-			"yarn exec rm d", "uv run rm d", "uv run --with x rm d", "poetry run rm d", "conda run -n x rm d",
+			"yarn exec rm d", "uv run rm d", "uv run --with x rm d", "poetry run rm d",
+			"python3 -m pipenv run rm d", "conda run -n x rm d",
 			"git -c alias.z='!rm d5' z", "git -c core.pager='rm d7' -p log", "git -c core.fsmonitor='rm d' status",
 			"git submodule foreach rm d", "git submodule foreach --recursive 'rm d'", "git rebase -x 'rm d' main",
 			"git rebase --exec='rm d' main", "git bisect run rm d", "env -i - rm d7", "env - rm d",

@@ -130,7 +130,11 @@ func commands(argv []word) (all []candidate, deep bool) {
 		if !s.argv[0].known {
 			continue
 		}
-		for _, behind := range unwrap(program(s.argv[0].text), s.argv) {
+		name := program(s.argv[0].text)
+		if isPython(name) && len(s.argv) > 2 && s.argv[1].text == "-m" { // a module is what its program is: pipenv
+			todo = append(todo, step{candidate{argv: s.argv[2:], sure: s.sure, added: s.added}, s.depth + 1, s.line})
+		}
+		for _, behind := range unwrap(name, s.argv) {
 			behind.sure, behind.added = behind.sure && s.sure, behind.added+s.added
 			line := s.line
 			if behind.apart {
