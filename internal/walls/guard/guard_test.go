@@ -354,7 +354,8 @@ func TestReadOnly(t *testing.T) {
 		if kind == "cd" {
 			words = []string{"cd"}
 		}
-		if !slices.Contains([]string{"words", "cd", "none", "lines", "pattern", "files"}, kind) || len(words) == 0 ||
+		kinds := []string{"words", "number", "cd", "none", "lines", "pattern", "files"}
+		if !slices.Contains(kinds, kind) || len(words) == 0 ||
 			kind != "words" && len(words) > 2 {
 			t.Errorf("%q is not read", line)
 		}

@@ -9,11 +9,12 @@ import (
 )
 
 // readOnly are the commands that run unasked where no walls hold what they do. With the flags of one letter that stand
-// behind a name, it writes, runs and unpacks nothing, whatever its operands are: none, or files that are read. The
-// first operand of grep is a pattern, and that of sed the lines that it prints. All words of those in the first line
-// are data.
+// behind a name, it writes, runs and unpacks nothing, and comes to an end. Its operands are a number, or files that are
+// read, if it has any. The first operand of grep is a pattern, and that of sed the lines that it prints. All words of
+// those in the first line are data.
 const readOnly = `
-words: : basename dirname echo false groups id nproc pwd sleep tr true type uname uptime which whoami
+words: : basename dirname echo false groups id nproc pwd tr true type uname uptime which whoami
+number: sleep
 cd:
 none: date uR
 none: uniq cdDfisuwz
@@ -77,8 +78,6 @@ func (w *walker) unlisted(argv []word, at dirs) string {
 	switch {
 	case !listed:
 		return name + " is not among the commands that run unasked"
-	case name == "sleep" && (len(argv) != 2 || strings.Trim(argv[1].text, "0123456789.") != ""):
-		return "sleep runs unasked only with a number of seconds"
 	case operands == "words":
 		return ""
 	}
@@ -86,6 +85,8 @@ func (w *walker) unlisted(argv []word, at dirs) string {
 	tree := false
 	for _, a := range argv[1:] {
 		switch {
+		case strings.HasPrefix(a.text, "+") && strings.Trim(a.text[1:], "0123456789") != "": // old flags: tail +1f
+			return name + " " + a.text + " is not among the flags that run unasked"
 		case !strings.HasPrefix(a.text, "-") || a.text == "-":
 			files = append(files, a)
 		case strings.HasPrefix(a.text, "--") || strings.Trim(a.text[1:], flags+"0123456789,:-") != "":
@@ -97,10 +98,10 @@ func (w *walker) unlisted(argv []word, at dirs) string {
 	switch {
 	case operands == "none" && len(files) > 0:
 		return name + " runs unasked only without operands"
-	case name == "tail" && slices.ContainsFunc(files, func(f word) bool {
-		return strings.HasPrefix(f.text, "+") && strings.Trim(f.text[1:], "0123456789") != ""
-	}):
-		return "tail runs unasked only if it does not follow a file"
+	case operands == "number" && (len(files) != 1 || strings.Trim(files[0].text, "0123456789.") != ""):
+		return name + " runs unasked only with a number"
+	case operands == "number":
+		return ""
 	case operands == "cd" && (len(files) != 1 || files[0].text == "-" || files[0].text == ""):
 		return "cd runs unasked only with the name of one directory"
 	case operands == "lines" &&
