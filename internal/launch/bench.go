@@ -8,10 +8,19 @@ import (
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/setting"
 	"omniagent/internal/sys/config"
 	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/shell"
 )
+
+// sandboxFor returns the sandbox of the native agent: as it was asked for, or as it is configured.
+func (e Env) sandboxFor(s agent.Spec) string {
+	if s.Shared.Sandbox.Origin == setting.Unchosen {
+		return e.Own.Sandbox
+	}
+	return string(s.Shared.Sandbox.Value)
+}
 
 // Bench opens the files and commands of a workspace, as the native agent would have them. close removes what it made.
 func (e Env) Bench(s agent.Spec) (b *Bench, close func(), err error) {
@@ -25,7 +34,7 @@ func (e Env) Bench(s agent.Spec) (b *Bench, close func(), err error) {
 		Root: dir, Private: private,
 		Env: shell.Inheritance{Roots: []string{dir, root}, More: e.Own.Variables}.Commands(e.Environ),
 	}
-	if cmp.Or(string(s.Shared.Sandbox.Value), e.Own.Sandbox) != "off" {
+	if e.sandboxFor(s) != string(setting.Off) {
 		o.Walls = &policy.Wanted{
 			Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory,
 			Network: cmp.Or(s.Terms.Network, e.Own.Network), Read: e.Own.Read, Lookup: e.Lookup, Via: e.Own.Via,

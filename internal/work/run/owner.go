@@ -17,7 +17,6 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/setting"
-	"omniagent/internal/native"
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/sys/workspace"
@@ -246,9 +245,6 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	}
 	if r.Model != "" {
 		spec.Shared.Model = setting.AsTyped(r.Model)
-	}
-	if name == native.Name && r.Sandbox == "" {
-		spec.Shared.Sandbox = setting.Chosen[setting.Sandbox]{} // as configured: its walls are ours
 	}
 	err := r.led()
 	if err == nil {
