@@ -36,7 +36,7 @@ func NotebookEdit(env *Env) Tool {
 			Title: fmt.Sprintf("Edit a cell of %s (%s)", e.shown, e.mode),
 			Asked: e.note,
 			Run: func(ctx context.Context) Result {
-				if err := e.unseen(); err != nil {
+				if err := e.still(); err != nil {
 					return failed(err)
 				}
 				return e.run(ctx)

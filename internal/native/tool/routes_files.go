@@ -70,7 +70,7 @@ func writeRoute(env *Env, fs fsapi.FS) Tool {
 		a := Action{
 			Paths: file.paths, Title: "Write " + file.shown,
 			Run: func(context.Context) Result {
-				if err := file.unseen(); err != nil {
+				if err := file.still(); err != nil {
 					return routeFailed(err)
 				}
 				change, err := fs.WriteFile(path, content, mode)
@@ -98,7 +98,7 @@ func editRoute(env *Env, fs fsapi.FS) Tool {
 		a := Action{
 			Paths: file.paths, Title: "Edit " + file.shown,
 			Run: func(context.Context) Result {
-				if err := file.unseen(); err != nil {
+				if err := file.still(); err != nil {
 					return routeFailed(err)
 				}
 				change, err := fs.EditText(path, e)

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"os"
 	"sync"
 
 	"omniagent/internal/kit/fault"
@@ -50,4 +51,65 @@ func changed(shown string) error {
 	return fault.New(fault.ConcurrentModification, "%s has changed on disk since it was read; nothing was written",
 		shown).
 		Hint("Read it again, then repeat the change on what it holds now.")
+}
+
+// Sight is what a file held when a person was asked about a call. A file that is too large to be read, or cannot be, is
+// known by its size and its times.
+type Sight struct {
+	name  string
+	print workspace.Fingerprint
+	info  os.FileInfo // nil: there was none
+}
+
+// same reports whether a file still holds the same.
+func (was *Sight) same(is *Sight) bool {
+	switch {
+	case !was.print.Same(is.print) || (was.info == nil) != (is.info == nil):
+		return false
+	case was.info == nil || was.print.Exists():
+		return true
+	}
+	return was.info.Size() == is.info.Size() && was.info.ModTime().Equal(is.info.ModTime()) &&
+		os.SameFile(was.info, is.info)
+}
+
+// sight returns what the file holds, given its fingerprint.
+func (s *subject) sight(print workspace.Fingerprint) *Sight {
+	info, _ := s.files.Stat(s.name)
+	return &Sight{s.name, print, info}
+}
+
+// print returns the fingerprint of the file, or that of none.
+func (s *subject) print() workspace.Fingerprint {
+	_, print, _ := s.files.Load(s.name, largestFile)
+	return print
+}
+
+// note is the Asked of a call that changes the file.
+func (s *subject) note(seen *Sight) *Sight {
+	if seen == nil {
+		seen = s.sight(s.print())
+	}
+	if seen.name == s.name {
+		s.asked = seen
+	}
+	return seen
+}
+
+// still refuses a file that holds something else than when a person was asked. Where nobody was, it reads nothing.
+func (s *subject) still() error {
+	if s.asked == nil {
+		return nil
+	}
+	return s.unseen(s.print())
+}
+
+// unseen refuses a file that holds something else than when a person was asked.
+func (s *subject) unseen(now workspace.Fingerprint) error {
+	if s.asked == nil || s.asked.same(s.sight(now)) {
+		return nil
+	}
+	return fault.New(fault.ConcurrentModification, "%s has changed since the person was asked; nothing was written",
+		s.shown).
+		Hint("Read it, then make the call that suits what it holds now.")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -48,56 +47,6 @@ type subject struct {
 	asked  *Sight // what it held when a person was asked; nil: nobody was
 }
 
-// Sight is what a file held when a person was asked about a call.
-type Sight struct {
-	name  string
-	print workspace.Fingerprint
-	info  os.FileInfo // nil: there was none
-}
-
-// look returns what the file holds. One that is too large to be read, or cannot be, is known by its size and times.
-func (s *subject) look() *Sight {
-	_, print, _ := s.files.Load(s.name, largestFile)
-	info, _ := s.files.Stat(s.name)
-	return &Sight{s.name, print, info}
-}
-
-// same reports whether a file still holds the same.
-func (was *Sight) same(is *Sight) bool {
-	switch {
-	case !was.print.Same(is.print) || (was.info == nil) != (is.info == nil):
-		return false
-	case was.info == nil || was.print.Exists():
-		return true
-	}
-	return was.info.Size() == is.info.Size() && was.info.ModTime().Equal(is.info.ModTime()) &&
-		os.SameFile(was.info, is.info)
-}
-
-// note remembers what the file holds, or held.
-func (s *subject) note(seen *Sight) *Sight {
-	if seen == nil {
-		seen = s.look()
-	}
-	if seen.name == s.name {
-		s.asked = seen
-	}
-	return seen
-}
-
-// unseen refuses a file that holds something else than when a person was asked.
-func (s *subject) unseen() error {
-	if s.asked == nil {
-		return nil
-	}
-	if s.asked.same(s.look()) {
-		return nil
-	}
-	return fault.New(fault.ConcurrentModification, "%s has changed since the person was asked; nothing was written",
-		s.shown).
-		Hint("Read it, then make the call that suits what it holds now.")
-}
-
 func newSubject(env *Env, written string) (s *subject, err error) {
 	s = &subject{shown: text.Name(written), files: env.Files}
 	if s.name, err = env.Files.Name(written); err != nil {
@@ -117,12 +66,9 @@ func writeWhole(ctx context.Context, env *Env, s *subject, content string) (*eve
 	var d document
 	var was before
 	o := workspace.ReplaceOptions{Target: s.target}
-	if err := s.unseen(); err != nil {
-		return nil, err
-	}
 	old, print, err := env.Files.Load(s.name, largestFile)
-	if s.asked != nil && err == nil && !s.asked.print.Same(print) {
-		return nil, changed(s.shown) // since a moment ago
+	if err := s.unseen(print); err != nil {
+		return nil, err
 	}
 	switch {
 	case err == nil:
