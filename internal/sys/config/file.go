@@ -131,15 +131,24 @@ func (l *loader) walk(path string, above []string, m literal.Member, into layer)
 }
 
 func (l *loader) leadsToKeys(table string) bool {
-	return slices.ContainsFunc(l.options.Keys, func(k Key) bool { return strings.HasPrefix(k.Name, table+".") })
+	_, leads := firstIn(l.options.Keys, table)
+	return leads
+}
+
+// firstIn returns the first key of a table.
+func firstIn(keys []Key, table string) (first string, ok bool) {
+	for _, k := range keys {
+		if strings.HasPrefix(k.Name, table+".") {
+			return k.Name, true
+		}
+	}
+	return "", false
 }
 
 // unknownKey tells that there is no key of that name, and returns the one that may be meant, or "".
 func unknownKey(name string, keys []Key) (message, near string) {
-	for _, k := range keys {
-		if strings.HasPrefix(k.Name, name+".") {
-			return quote(name) + " is a table of keys, such as " + k.Name, ""
-		}
+	if first, ok := firstIn(keys, name); ok {
+		return quote(name) + " is a table of keys, such as " + first, ""
 	}
 	message = "there is no key " + quote(name)
 	if near = text.Nearest(name, keyNames(keys)); near != "" {
