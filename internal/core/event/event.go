@@ -272,6 +272,20 @@ type Again struct {
 	Reason  string        `json:"reason,omitempty"`
 }
 
+// Sentence says that the model is asked again, when, and why, as far as it was told.
+func (a Again) Sentence() string {
+	s := "the model is asked again"
+	if after := a.After.Round(time.Second); after > 0 {
+		s += " in " + after.String()
+	}
+	if note := text.OneLine(a.Note(), longestReason); note != "" {
+		s += ": " + note
+	}
+	return s
+}
+
+const longestReason = 1000 // bytes, of what an agent says of an attempt
+
 // Note says which attempt failed, and why, as far as it was told.
 func (a Again) Note() string {
 	why, attempt := a.Reason, ""

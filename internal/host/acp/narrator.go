@@ -83,10 +83,7 @@ func (n *narrator) event(e event.Event) []wire.Update {
 	case event.Denied:
 		return n.denial(e.Denial)
 	case event.Retry:
-		return []wire.Update{{
-			Kind: wire.Notice, Severity: "warning",
-			Text: "the model is asked again: " + text.OneLine(e.Retry.Note(), 4000),
-		}}
+		return []wire.Update{{Kind: wire.Notice, Severity: "warning", Text: e.Retry.Sentence()}}
 	case event.Failed:
 		return []wire.Update{{Kind: wire.Notice, Severity: "warning", Text: text.OneLine(e.Fault.Message, 4000)}}
 	case event.Compacted:

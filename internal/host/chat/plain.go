@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -220,14 +219,7 @@ func eventLine(e event.Event) string {
 	case event.Compacted:
 		return fmt.Sprintf("· the conversation was shortened; it had %d tokens", e.Compaction.Before)
 	case event.Retry:
-		line := "· asking again"
-		if after := e.Retry.After.Round(time.Second); after > 0 {
-			line += " in " + after.String()
-		}
-		if e.Retry.Reason != "" {
-			line += ": " + e.Retry.Reason
-		}
-		return line
+		return "· " + e.Retry.Sentence()
 	case event.Failed:
 		return "failed: " + advised(e.Fault)
 	case event.Ended:

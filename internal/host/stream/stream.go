@@ -401,9 +401,9 @@ func (h *Host) event(e event.Event) {
 		}
 		h.open[e.Turn], h.newest = true, e.Turn
 	case event.Retry:
-		if note := e.Retry.Note(); note != h.retried { // an agent without a network may wait for it for ever
-			h.Log("the model is asked again: %s", text.OneLine(note, 1000))
-			h.retried = note
+		if said := e.Retry.Sentence(); said != h.retried { // an agent without a network may wait for it for ever
+			h.Log("%s", said)
+			h.retried = said
 		}
 	case event.Notice:
 		h.Detail("%s", e.Text)
