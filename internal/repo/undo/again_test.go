@@ -169,16 +169,24 @@ func TestCommitsOfOthersLeaveABranch(t *testing.T) {
 // TestCommitsAfterTheTurnKeepTheirFiles: the index of before is not restored under a commit that somebody made since,
 // on the same branch too, where the turn itself has not moved it.
 func TestCommitsAfterTheTurnKeepTheirFiles(t *testing.T) {
-	s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
-	turn := begin(t, s, root)
-	sh(t, root, `echo agent > made; git add made`)
-	id := end(t, turn).ID
-	sh(t, root, `echo > mine; git add mine; git commit -qm mine -- mine`)
-	const mine = `git rev-parse HEAD; git diff --cached --name-status HEAD`
-	was := sh(t, root, mine)
-	out := back(t, s, undo.Request{Dir: root, ID: id, TakeOld: true, TakeAll: true})
-	same(t, "kept", []string{".git"}, keeps(out))
-	same(t, "staged", was, sh(t, root, mine))
+	for agents, theirs := range map[string]string{
+		`git add made`: `echo > mine; git add mine; git commit -qm mine -- mine`,
+		`git switch -q --detach; git add made; git commit -qm agent`: `git switch -q main
+			echo > mine; git add mine; git commit -qm mine`,
+		`git switch -q --detach; git add made; git commit -qm its`: `
+			git update-ref refs/heads/main $(git commit-tree -m x HEAD^{tree})`,
+	} {
+		s, root := undo.Store{Dir: t.TempDir()}, smallWork(t)
+		turn := begin(t, s, root)
+		sh(t, root, `echo agent > made; `+agents)
+		id := end(t, turn).ID
+		sh(t, root, theirs)
+		const mine = `git rev-parse HEAD main; git diff --cached --name-status HEAD`
+		was := sh(t, root, mine)
+		out := back(t, s, undo.Request{Dir: root, ID: id, TakeOld: true, TakeAll: true})
+		same(t, agents+": kept", []string{".git"}, keeps(out))
+		same(t, agents, was, sh(t, root, mine))
+	}
 }
 
 // TestAdviceAboutBranches: what is advised can be done, and typed.

@@ -21,20 +21,21 @@ func (c *comparison) otherCommit(dir string, actions []action) reason {
 	}
 	for _, a := range actions {
 		at := path.Dir(a.path)
+		common, _, _ := strings.Cut(at, "/worktrees/")
 		head := path.Join(at, "HEAD")
 		was, is := strings.TrimSpace(c.text(c.before, head)), strings.TrimSpace(c.text(c.now, head))
-		if path.Base(a.path) != "index" || back[head] || was == "" || is == "" {
+		if path.Base(a.path) != "index" || was == "" || is == "" {
 			continue
 		}
-		common, _, _ := strings.Cut(at, "/worktrees/")
-		if was != is {
+		if was != is && !back[head] {
 			return c.elsewhereNow(dir, common, at, was, is)
 		}
 		ref, named := strings.CutPrefix(was, "ref: ")
-		packed := path.Join(common, "packed-refs")
-		if named && !back[path.Join(common, ref)] && !back[packed] &&
+		if named && !back[path.Join(common, ref)] && !back[path.Join(common, "packed-refs")] &&
 			c.value(c.before, common, ref) != c.value(c.now, common, ref) {
-			return reason{Lasting, "there are commits that are not the turn's, and its index would remove their files"}
+			return reason{
+				Lasting, "the branch has commits of others, and the index of before would remove their files",
+			}
 		}
 	}
 	return reason{}

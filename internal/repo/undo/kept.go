@@ -52,8 +52,10 @@ func (p *plan) keep(path string, why error) {
 
 // The reasons.
 var (
-	changedSince = reason{ByHand, "it has changed since the turn left it"}
-	leftHidden   = reason{
+	changedSince     = reason{ByHand, "it has changed since the turn left it"}
+	changedByOthers  = reason{ByHand, "somebody else has changed it"} // of what the turn did not change
+	changedMeanwhile = reason{Lasting, "somebody else changed it while the turn ran"}
+	leftHidden       = reason{
 		ByHand, "what the turn left there could not be read, so it may have been changed after the turn",
 	}
 	notHeld    = reason{Lasting, "no copy of its content was saved"}
@@ -64,6 +66,5 @@ var (
 	foreign    = reason{Lasting, "it belongs to another working tree that was worked in"}
 	shared     = reason{Lasting, "its refs are in one file with those of another working tree that was worked in"}
 	gitAtWork  = reason{Passing, "git is at work there, or has left a lock"}
-	others     = reason{Lasting, "somebody else changed it while the turn ran"}
 	uncertain  = reason{Doubted, "it is not certain that the turn changed it"}
 )

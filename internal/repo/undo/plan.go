@@ -313,7 +313,7 @@ func (c *comparison) obstacle(dir string, actions []action) error {
 		doubt, foreign := c.doubted(a.path)
 		switch {
 		case foreign && c.takeAll:
-			doubt = others
+			doubt = changedMeanwhile
 		case foreign:
 			doubt = uncertain.at(touch.Both)
 		}
@@ -341,7 +341,11 @@ func (c *comparison) obstacle(dir string, actions []action) error {
 		left = c.start
 	}
 	if left != nil {
-		if name := c.touched(dir, left); name != "" {
+		switch name := c.touched(dir, left); {
+		case name == "":
+		case snapshot.SameFile(c.before.Find(name), c.after.Find(name)): // then, or during the turn
+			return changedByOthers.at(name)
+		default:
 			return changedSince.at(name)
 		}
 	}
