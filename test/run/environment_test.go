@@ -10,11 +10,15 @@ import (
 )
 
 // needsKey is codex with a provider whose key the person's configuration names.
-func needsKey(t *testing.T) *place {
+func needsKey(t *testing.T) *place { return codexThat(t, "") }
+
+// codexThat runs a command first.
+func codexThat(t *testing.T, does string) *place {
 	t.Helper()
 	p := newPlace(t)
 	p.put(filepath.Join(p.bin, "codex"), `#!/bin/sh
 case "$*" in *--version*) echo codex-cli 0.169.0; exit ;; esac
+`+does+`
 cat >/dev/null
 echo '{"type":"thread.started","thread_id":"0199a213-81c0-7800-8aa1-bbab2a035a53"}'
 echo '{"type":"turn.started"}'
@@ -104,4 +108,33 @@ echo '{"type":"result","status":"success","stats":{}}'
 	}
 	p.put(filepath.Join(p.home, ".gemini/settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
 	p.run("gemini", "--yolo").is(t, 0, "succeeded", "done_unchanged")
+}
+
+// TestTheSandboxOfAnAgentUnderYolo: it goes only where our walls stand, or a person says so.
+func TestTheSandboxOfAnAgentUnderYolo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		walled bool
+		flags  []string
+		want   string
+	}{
+		{false, nil, "workspace-write"},
+		{true, nil, "danger-full-access"},
+		{true, []string{"--sandbox", "workspace-write"}, "workspace-write"},
+		{false, []string{"--sandbox", "off"}, "danger-full-access"},
+	} {
+		p := codexThat(t, `echo "$*" >args`)
+		if c.walled {
+			can := p.walled().command("sandbox", "run", "--walls", "namespaces", "--", "true")
+			if out, err := can.CombinedOutput(); err != nil {
+				t.Logf("not tried: this machine cannot build the walls: %s", out)
+				continue
+			}
+		}
+		a := p.run("codex", append([]string{"--yolo"}, c.flags...)...)
+		if got := p.read("args"); !strings.Contains(got, `sandbox_mode="`+c.want+`"`) &&
+			!strings.Contains(got, "--sandbox "+c.want) {
+			t.Errorf("%+v: %s\n%s", c, got, a)
+		}
+	}
 }

@@ -226,7 +226,8 @@ func typedHints() map[string]typedHint {
 		},
 		"an undo of a run that changed nothing": {
 			before: `echo '[{"say":"ok"}]' >../s.json; omniagent run --rehearse --script ../s.json -p x`,
-			fails:  "omniagent undo --run ID", hint: "omniagent runs show ID", does: "omniagent runs show ID", shows: `"succeeded"`,
+			fails:  "omniagent undo --run ID", hint: "omniagent runs show ID",
+			does: "omniagent runs show ID", shows: `"succeeded"`,
 		},
 		"an undo of a run twice": {
 			before: runs + "; omniagent undo --take-all", fails: "omniagent undo --run ID",

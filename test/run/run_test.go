@@ -198,7 +198,7 @@ func TestQuestion(t *testing.T) {
 	asked := time.Now()
 	time.Sleep(time.Second) // the person thinks, and that is what is measured
 	again := p.call("answer", a.Data.ID, "blue", "--provider", "openai")
-	again.is(t, 4, "blocked", "question_repeated")
+	again.is(t, 7, "blocked", "question_repeated")
 	if again.Data.Session != a.Data.Session || again.Data.Attempts != 2 || again.Error.Code != "QUESTION_REPEATED" {
 		t.Errorf("%s", again)
 	}

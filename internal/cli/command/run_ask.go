@@ -182,6 +182,7 @@ func (a *asker) line(ctx context.Context) (line string, ok bool) {
 	line, err := a.c.Line(ctx, "> ")
 	if settled := run.Settled(""); errors.As(err, &settled) {
 		a.c.Say(settled.Error())
+		a.left.Store(settled == run.Unanswered)
 		return "", false
 	}
 	if err != nil { // Ctrl-D, or the terminal is closed, which a signal says too

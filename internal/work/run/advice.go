@@ -68,7 +68,11 @@ func (r Record) command(code fault.Code, retry string) string {
 		fault.OutputLimit:
 		return logs
 	case fault.ModelRefused, fault.ContextFull, fault.Repeated, fault.PromptTooLong: // another task
-		return "omniagent runs show " + r.ID
+		agent := "native"
+		if n := len(r.Attempts); n > 0 {
+			agent = r.Attempts[n-1].Agent
+		}
+		return "omniagent run --agent " + agent + " -p 'WHAT TO DO'"
 	}
 	return retry
 }

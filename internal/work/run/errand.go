@@ -79,9 +79,6 @@ type ToolCall struct {
 // errIdle is the cause of an end for want of a sign of life.
 var errIdle = errors.New("there was no sign of life")
 
-// errUnanswered is the cause if nobody answered a question.
-var errUnanswered = errors.New("nobody answered in time")
-
 const (
 	closing   = 10 * time.Second      // time for an agent to end
 	lookEvery = 50 * time.Millisecond // interval for checking the time limits
@@ -152,7 +149,7 @@ func (e Errand) Do(ctx context.Context) Ending {
 		w.persons.Wait()
 		w.Person = nil // the turn no longer waits for answers
 	}
-	if errors.Is(err, errUnanswered) {
+	if errors.Is(err, Unanswered) {
 		for _, ask := range w.waiting {
 			w.ending.Question, err = ask, nil
 		}
@@ -244,7 +241,7 @@ func (w *errand) watched(ctx context.Context) context.Context {
 			switch {
 			case !silent:
 			case waits:
-				cancel(errUnanswered)
+				cancel(Unanswered)
 				return
 			case w.Alive != nil && w.Alive():
 				w.alive()
@@ -360,13 +357,14 @@ func (w *errand) asked(ctx context.Context, ask *event.Ask) {
 	}
 }
 
-// Settled is the cause of the end of the context that Person gets: the question needs no answer any more.
+// Settled is the cause of the end of the context that Person gets: this person is not asked any more.
 type Settled string
 
 // Why a question is settled.
 const (
 	AnsweredElsewhere Settled = "It was answered elsewhere."
 	AsksNoMore        Settled = "The agent no longer asks."
+	Unanswered        Settled = "The time to answer is over. The question stays open."
 )
 
 func (s Settled) Error() string { return string(s) }
@@ -383,7 +381,7 @@ func (w *errand) person(ctx context.Context, ask event.Ask) {
 			reply.Question = ask.ID
 			_, _ = w.talk.Answer(ctx, reply) // an error means that the question was withdrawn
 		default:
-			w.give(errUnanswered)
+			w.give(Unanswered)
 		}
 	})
 }
