@@ -132,6 +132,26 @@ func TestAskedOnAfterAnAnswerElsewhere(t *testing.T) {
 	p.nothing()
 }
 
+// TestAnApprovalIsForTheFileThatWasSeen: a file that changes between the question and the approval is asked about anew.
+func TestAnApprovalIsForTheFileThatWasSeen(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.put("../script.json", `[{"write":{"path":"f","content":"its"}},{"say":"written"}]`)
+	p.put("f", "old")
+	a := p.call("run", "--rehearse", "--script", "../script.json", "--approval", "ask", "-p", "x")
+	a.is(t, 4, "needs_input", "question")
+	p.put("f", "mine")
+	a = p.call("answer", a.Data.ID, "--approve")
+	a.is(t, 4, "needs_input", "question")
+	if p.read("f") != "mine" || !strings.Contains(a.Stdout, "the file has changed") {
+		t.Errorf("%q %s", p.read("f"), a)
+	}
+	if p.call("answer", a.Data.ID, "--approve").is(t, 0, "succeeded", "done"); p.read("f") != "its" {
+		t.Errorf("%q", p.read("f"))
+	}
+	p.nothing()
+}
+
 // TestWhatIsSaidBeforeAQuestion is on the screen before the question, once.
 func TestWhatIsSaidBeforeAQuestion(t *testing.T) {
 	t.Parallel()

@@ -61,6 +61,7 @@ func (p Parts) retry(ctx context.Context, c *contract.Call, store run.Store) (co
 	}
 	task := old.Task
 	task.Of, task.Detached, task.Comments, task.Session = old.ID, c.Bool("detach"), "", ""
+	task.First = c.Config.Duration("run.first_output") // as it is set now: no flag has it
 	startedWith(c, &task)
 	if c.Given("timeout") {
 		task.Timeout = c.Duration("timeout")

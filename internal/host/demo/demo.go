@@ -218,7 +218,9 @@ func (s *player) run(ctx context.Context, sc *Scene, expected int, env []string,
 	program := append([]string{filepath.Join(s.bin(), executable(argv[0]))}, argv[1:]...)
 	result, err := s.Run(ctx, s.work(sc.Name), env, program...)
 	step.Exit = result.ExitCode
-	step.Stdout, step.Stderr = string(result.Stdout), string(result.Stderr)
+	// the files of a scene are named from its workspace, and the stage has another name each time
+	there := strings.NewReplacer(s.home()+string(filepath.Separator), "../")
+	step.Stdout, step.Stderr = there.Replace(string(result.Stdout)), there.Replace(string(result.Stderr))
 	step.Observed = fmt.Sprintf("exit code %d", result.ExitCode)
 	if result.Signal != "" {
 		step.Observed = result.Signal

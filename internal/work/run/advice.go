@@ -28,6 +28,9 @@ func (r Record) Advised() *fault.Fault {
 	retry := ours + "runs retry " + r.ID
 	words := strings.TrimSuffix(cmp.Or(f.Suggestion, f.Code.Entry().NextStep), ".")
 	switch {
+	case f.Detail["connect_timeout"] != nil: // a run has no flag for it
+		words = fmt.Sprintf("It may need longer to begin: omniagent config set run.first_output %s --global; then: %s",
+			2*r.First, retry)
 	case f.FixCommand != "":
 		if words = strings.TrimSuffix(f.Suggestion, "."); !strings.Contains(words, f.FixCommand) {
 			words = strings.TrimPrefix(words+": "+f.FixCommand, ": ")

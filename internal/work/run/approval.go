@@ -7,6 +7,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -34,10 +37,36 @@ func identity(c *event.Call, words string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
+// holds returns the hash of the file that a call of a file tool would change; "none" where no file can be read, and ""
+// for any other call.
+func (r *Run) holds(c *event.Call) string {
+	if c == nil || c.Kind != event.Write || c.Path == "" {
+		return ""
+	}
+	path := c.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.Dir, path)
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() { // no pipe is opened
+		return "none"
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "none"
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err = io.Copy(h, f); err != nil {
+		return "none"
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // decision returns what a person said to the question whether a tool may run, or "".
 func (q Question) decision() string {
 	switch a := q.Answer; {
-	case q.Tool == "" || a == nil:
+	case q.Tool == "" || a == nil || q.Stale:
 		return ""
 	case a.Option == "" && slices.Contains(q.Options, a.Text):
 		return a.Text
@@ -46,14 +75,18 @@ func (q Question) decision() string {
 	}
 }
 
-// decide answers a question that a person has answered before: a refusal always, an approval once. Otherwise it waits
-// for a person or ends the turn.
+// decide answers a question that a person has answered before: a refusal always, an approval once, and only for the
+// file that the person could see. Otherwise it waits for a person or ends the turn.
 func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
 	q := plain(&o.Run.secrets, questionOf(ask))
+	q.File = o.Run.holds(ask.Tool)
 	for i := range o.Run.Questions {
 		known := &o.Run.Questions[i]
 		switch option := known.decision(); {
 		case !known.same(q) || option == "" || option == Approve && known.Made:
+		case option == Approve && known.File != q.File:
+			known.Stale = true
+			o.save()
 		case option == Approve:
 			known.Made = true
 			o.save()
@@ -66,6 +99,7 @@ func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
 		o.Run.ask(q)
 		return nil, true
 	}
+	o.Run.file = q.File
 	return nil, false
 }
 
@@ -138,6 +172,8 @@ func (q Question) outcome(secret string) string {
 			words += "  The person says: " + said + "\n"
 		}
 		return words
+	case q.Stale:
+		return "- The person allowed this call, but the file has changed since then. It was not made: " + call + "\n"
 	case option != "" && !q.Made:
 		return "- This call was stopped before it ran, because a person had to allow it: " + call +
 			"\n  The person has allowed it now. It has not run: make exactly this call again.\n"

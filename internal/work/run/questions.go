@@ -318,7 +318,10 @@ func (r *Run) ask(q Question) {
 	if slices.ContainsFunc(r.Questions, func(known Question) bool { return known.ID == q.ID }) {
 		return
 	}
-	q.Attempt = len(r.Attempts)
+	if slices.ContainsFunc(r.Questions, func(known Question) bool { return known.Stale && known.same(q) }) {
+		q.Text += " (the file has changed since this was allowed)"
+	}
+	q.Attempt, q.File = len(r.Attempts), cmp.Or(q.File, r.file)
 	r.Questions = append(r.Questions, q)
 }
 
@@ -326,7 +329,7 @@ func (r *Run) ask(q Question) {
 func (r *Run) repeats(q Question) bool {
 	q = plain(&r.secrets, q)
 	return slices.ContainsFunc(r.Questions, func(known Question) bool {
-		return known.Answer != nil && !known.Made && known.same(q)
+		return known.Answer != nil && !known.Made && !known.Stale && known.same(q)
 	})
 }
 

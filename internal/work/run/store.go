@@ -62,6 +62,7 @@ type Run struct {
 	held    *workspace.FileLock
 	secrets secrets // answers that are not stored
 	sight   sight
+	file    string // Question.File of the question that ended a turn
 }
 
 // Create creates a run that this process owns. It is visible to others when it is saved: at once if another process is

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
@@ -188,6 +189,12 @@ func TestEveryFailureHasACommand(t *testing.T) {
 	yolo.Result = &Result{Fault: cli.DenialFault([]event.Denial{{Tool: "A"}})}
 	got := yolo.Advised().Suggestion
 	if strings.Contains(got, "set --approval") || !strings.Contains(got, "runs logs") {
+		t.Error(got)
+	}
+	mute := Record{ID: "run-1", Task: Task{First: time.Minute}, State: Failed}
+	silent := fault.New(fault.TimedOut, "x").With("connect_timeout", "1m0s")
+	mute.Result = &Result{Fault: silent.Hint("--connect-timeout")}
+	if got := mute.Advised().Suggestion; !strings.Contains(got, "config set run.first_output 2m0s --global; then: ") {
 		t.Error(got)
 	}
 	for want, f := range map[string]*fault.Fault{
