@@ -187,3 +187,21 @@ func TestABranchLeavesNestedRepositoriesOut(t *testing.T) {
 		t.Errorf("the branch has %q", got)
 	}
 }
+
+// TestWhatTheAgentAddedToGitIsTakenBack: without walls the contents of its files decide whose they are, and those that
+// the agent has just given to git are only in the repository.
+func TestWhatTheAgentAddedToGitIsTakenBack(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.put("f", "1\n")
+	p.git("init", "-q")
+	p.git("add", "-A")
+	p.git("commit", "-qm", "old")
+	p.put("../script.json", `[{"shell":"echo its >> f; git add f"},{"say":"added"}]`)
+	p.call("run", "--rehearse", "--script", "../script.json", "--sandbox", "off", "--yolo", "-p", "x").is(t, 0, "succeeded",
+		"done")
+	if a := p.call("undo"); p.read("f") != "1\n" || strings.Contains(a.Stdout, "calls say") {
+		t.Errorf("%q %s", p.read("f"), a)
+	}
+	p.nothing()
+}

@@ -33,7 +33,7 @@ func (r reader) writeBinary(out *bufio.Writer, c *Change, before, after []byte) 
 func (r reader) repository(c *Change) *git.Repository {
 	for _, e := range []*fileEntry{c.before, c.after} {
 		if e != nil && e.content != nil && e.content.repository != nil {
-			if opened, err := r.open(e.content.repository.dir); err == nil {
+			if opened, err := r.open(r.at(e.content.repository.dir)); err == nil {
 				return opened
 			}
 		}

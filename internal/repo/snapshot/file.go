@@ -257,22 +257,31 @@ func (r *Contents) Read(f *File) ([]byte, error) {
 	case c.kept:
 		return r.store.Get(c.sum, f.Size)
 	}
-	opened, err := r.open(c.repository.dir)
-	if err != nil {
-		return nil, err
-	}
-	data, err := opened.Blob(c.blob, f.Size)
+	data, err := r.blob(c, f.Size)
 	if err == nil && int64(len(data)) != f.Size {
 		err = fault.New(fault.Unsafe, "git had converted the file by a setting that is not known, so it was not saved")
 	}
 	return data, err
 }
 
+// blob reads a content that git has. What git got after at had its objects is only in the repository itself.
+func (r *Contents) blob(c *content, size int64) (data []byte, err error) {
+	for _, dir := range []string{r.at(c.repository.dir), c.repository.dir} {
+		var opened *git.Repository
+		if opened, err = r.open(dir); err == nil {
+			if data, err = opened.Blob(c.blob, size); err == nil {
+				return data, nil
+			}
+		}
+	}
+	return nil, err
+}
+
 func (r *Contents) open(dir string) (*git.Repository, error) {
 	if opened := r.repos[dir]; opened != nil {
 		return opened, nil
 	}
-	opened, err := git.At(r.at(dir))
+	opened, err := git.At(dir)
 	if err == nil {
 		r.repos[dir] = opened
 	}

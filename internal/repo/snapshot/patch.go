@@ -9,7 +9,6 @@ import (
 
 	"omniagent/internal/kit/diff"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/repo/git"
 )
 
 const (
@@ -137,10 +136,7 @@ func (r reader) content(e *fileEntry) (data []byte, ok bool) {
 	var err error
 	switch c := e.content; {
 	case c.inGit:
-		var opened *git.Repository
-		if opened, err = r.open(c.repository.dir); err == nil {
-			data, err = opened.Blob(c.blob, e.Size)
-		}
+		data, err = r.blob(c, e.Size)
 	case c.kept && r.store != nil:
 		data, err = r.store.Get(c.sum, e.Size)
 	default:
