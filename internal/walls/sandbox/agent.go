@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/kit/pathname"
 )
 
-// AgentPolicy says what an agent may do that is another's program. Mounts hold it, and no Landlock, because it may
-// build a sandbox of its own around its commands, for which it has to mount.
+// AgentPolicy is the policy for an agent that is a foreign program. Mounts enforce it, without Landlock, because the
+// agent may build its own sandbox around its commands, for which it has to mount.
 //
 //	everything ─────────────── read-only
 //	Root, Write ────────────── as AgentWalls.SetWritable says, at first writable
@@ -18,31 +18,30 @@ import (
 //	/tmp, /run, /dev, /proc ── its own
 //	Veiled ─────────────────── not there for the agent's own program
 //
-// Its network is that of the machine. Of Policy, what is about names, hosts, limits and repositories is not for agents.
+// Its network is that of the machine. The fields of Policy about names, hosts, limits and repositories are ignored.
 type AgentPolicy struct {
 	Policy
 
-	// Veiled are names of a repository's configuration: ".claude", ".github/hooks". Neither the process that is started
-	// nor a program of AgentNeeds.Readers finds them, whenever they appear, but for what is its own. Other programs do,
-	// such as git.
+	// Veiled are names of a repository's configuration, such as ".claude" and ".github/hooks". The agent's own program
+	// and the programs of AgentNeeds.Readers do not find them, whenever they appear, unless they belong to the agent.
+	// Other programs, such as git, do.
 	Veiled      []string
-	OwnSettings []string // names below those that the agent creates, and sees
-	// Reviewed are files below those names that it finds all the same, while they have that SHA-256: by paths without
-	// links, in hexadecimal.
+	OwnSettings []string // names below Veiled that the agent creates itself, and sees
+	// Reviewed are files below Veiled names that the agent finds as long as they have this content: a path without
+	// links to its SHA-256 in hexadecimal.
 	Reviewed map[string]string
 }
 
-// AgentNeeds is what one process of an agent needs beside the workspace. Paths are absolute; those that do not exist
-// are ignored, but Own is made.
+// AgentNeeds is what one process of an agent needs besides the workspace. Paths are absolute. Those that do not exist
+// are ignored, except for Own, which is created.
 type AgentNeeds struct {
 	Own     []string // directories that it may change: its logins, sessions and caches
 	Show    []string // files and directories that it reads, wherever they lie, such as its program
 	Readers []string // files and directories of its program, see AgentPolicy.Veiled
-	Shells  []string // of Readers, those that run a script in place of the program: they start the agent itself
+	Shells  []string // those Readers that are shells, and run a script that starts the agent
 }
 
-// Explain returns whether an agent may read and write a path, and why. It looks only at names, not at permissions of
-// files.
+// Explain returns whether an agent may read and write a path, and why. It looks only at names, not at file permissions.
 func (p AgentPolicy) Explain(path string, n AgentNeeds) []Effect {
 	leads := func(paths []string) (list []string) {
 		for _, path := range paths {
@@ -93,7 +92,7 @@ func (p AgentPolicy) Explain(path string, n AgentNeeds) []Effect {
 	return []Effect{read, write}
 }
 
-// veiledName returns the name of a repository's configuration that a path has in it, if the agent does not find it.
+// veiledName returns the Veiled name in a path that the agent does not find, or "".
 func (p AgentPolicy) veiledName(path string) string {
 	elements := strings.Split(filepath.ToSlash(path), "/")
 	has := func(name string, at int) bool {

@@ -23,24 +23,24 @@ import (
 type AgentWalls struct {
 	policy AgentPolicy
 	homes  *Walls // keeps the home directories, and the list of holes
-	held   triedWalls
+	tried  triedWalls
 
 	mu       sync.Mutex
 	readOnly bool
-	running  []*lodged
+	running  []*agentProcess
 	ours     []string // see remember
 }
 
-// lodged is a process of an agent that runs.
-type lodged struct {
+// agentProcess is a running process of the agent.
+type agentProcess struct {
 	*running
 	answers chan string
 	gone    chan struct{} // closed at the end, under mu
 	mu      sync.Mutex
 }
 
-// OpenAgent prepares walls around an agent, and tries whether they hold. files are single files in home directories
-// that belong to the agent: it sees copies, and what it makes of them is written back, also by a rename.
+// OpenAgent builds walls around an agent, and fails if they do not hold. files are single files in home directories
+// that belong to the agent: it gets copies, and its changes are written back, also those made by a rename.
 func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 	if walled() {
 		return nil, fault.New(fault.Down, "no walls can be built here: %s", withinWalls).Hint("Run it outside of them.")
@@ -51,8 +51,8 @@ func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 	w := &AgentWalls{policy: p, homes: &Walls{
 		policy: p.Policy, tier: Namespaces, seen: o.Watcher,
 	}}
-	// A directory of the machine in the place of /tmp would show in the table of mounts by its name outside, from which
-	// codex concludes where its own files are.
+	// A host directory mounted at /tmp would show its outside name in the mount table, from which codex infers where
+	// its own files are.
 	holds := func(dir string) bool { return pathname.Within(dir, "/tmp") }
 	if !slices.ContainsFunc(append([]string{p.Root}, p.Write...), holds) {
 		w.homes.policy.Homes = append(slices.Clip(p.Homes), "/tmp")
@@ -63,12 +63,12 @@ func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 		return nil, err
 	}
 	w.policy.Hidden = w.homes.policy.Hidden
-	if w.held = heldIn(o.State, w.policy, files); !w.held.has() {
+	if w.tried = heldIn(o.State, w.policy, files); !w.tried.has() {
 		if err := w.try(); err != nil {
 			_ = w.homes.release()
 			return nil, err
 		}
-		w.held.remember()
+		w.tried.remember()
 	}
 	w.homes.holes = []string{
 		"the network is open",
@@ -83,7 +83,7 @@ func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 	return w, nil
 }
 
-// try builds the walls around nothing, and tries them.
+// try builds the walls without an agent, and fails if they do not hold.
 func (w *AgentWalls) try() error {
 	said := ""
 	plan, err := w.wrap(process.Plan{
@@ -117,7 +117,7 @@ func (w *AgentWalls) Told() event.Walls {
 	return event.Walls{Name: w.homes.tier.String(), Network: "on", Holes: w.homes.holes}
 }
 
-// Plan returns the plan to run the agent behind the walls. It has to be started.
+// Plan returns the plan to run the agent behind the walls. The caller has to start it.
 func (w *AgentWalls) Plan(p process.Plan, needs AgentNeeds) (process.Plan, error) {
 	return w.wrap(p, needs, false, func(string) {})
 }
@@ -129,7 +129,7 @@ func (w *AgentWalls) wrap(
 		p.Env = os.Environ()
 	}
 	o := w.homes.order(p, Network{Open: true})
-	o.To, o.Trial, o.Identity = toLodge, trial, nil
+	o.To, o.Trial, o.Identity = toAgent, trial, nil
 	o.Veiled, o.OwnSettings, o.Reviewed = w.policy.Veiled, w.policy.OwnSettings, w.policy.Reviewed
 	o.Readers, o.Shells = realPaths(needs.Readers), realPaths(needs.Shells)
 	made, err := makeDirs(needs.Own)
@@ -142,7 +142,7 @@ func (w *AgentWalls) wrap(
 	w.mu.Lock()
 	o.ReadOnly = w.readOnly
 	w.mu.Unlock()
-	run := &lodged{
+	run := &agentProcess{
 		running: &running{say: say, network: Network{Open: true}}, answers: make(chan string, 8),
 		gone: make(chan struct{}),
 	}
@@ -151,7 +151,7 @@ func (w *AgentWalls) wrap(
 			run.end(nil)
 		}
 	}()
-	if run.home, err = w.homes.furnish(&o, trial); err != nil {
+	if run.home, err = w.homes.addHomes(&o, trial); err != nil {
 		return p, err
 	}
 	if err = run.watch(&o, w.homes.watcher(trial)); err == nil {
@@ -162,7 +162,7 @@ func (w *AgentWalls) wrap(
 	}
 	run.heard = func(text string) {
 		if strings.HasPrefix(text, "failed ") {
-			w.held.forget()
+			w.tried.forget()
 		}
 		select {
 		case run.answers <- text:
@@ -171,7 +171,7 @@ func (w *AgentWalls) wrap(
 	}
 	wrapped = run.stage(p, func(e *process.Ending) {
 		w.mu.Lock()
-		w.running = slices.DeleteFunc(w.running, func(r *lodged) bool { return r == run })
+		w.running = slices.DeleteFunc(w.running, func(r *agentProcess) bool { return r == run })
 		w.mu.Unlock()
 		run.mu.Lock()
 		close(run.gone)
@@ -181,7 +181,7 @@ func (w *AgentWalls) wrap(
 			_ = os.Remove(dir)
 		}
 	})
-	wrapped.Shape, wrapped.Bound = lodging, true
+	wrapped.Shape, wrapped.Bound = shapeAgent, true
 	if !trial {
 		w.mu.Lock()
 		w.running = append(w.running, run)
@@ -191,8 +191,8 @@ func (w *AgentWalls) wrap(
 	return wrapped, nil
 }
 
-// makeDirs makes directories for an agent, and returns what was missing, the deepest first: what the agent leaves empty
-// goes again.
+// makeDirs creates directories for an agent, and returns those that were missing, deepest first: they are removed at
+// the end if they are empty.
 func makeDirs(dirs []string) (made []string, err error) {
 	for _, dir := range dirs {
 		for at := dir; unix.Access(at, unix.F_OK) == unix.ENOENT; at = filepath.Dir(at) {
@@ -206,8 +206,8 @@ func makeDirs(dirs []string) (made []string, err error) {
 	return made, nil
 }
 
-// lodging starts a stage in namespaces of its own, as far as a program in them can build a sandbox too.
-func lodging(attr *syscall.SysProcAttr) {
+// shapeAgent starts a stage in new namespaces, but only in those that let the agent build its own sandbox.
+func shapeAgent(attr *syscall.SysProcAttr) {
 	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
 	attr.AmbientCaps = []uintptr{
 		unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_PTRACE,
@@ -219,7 +219,7 @@ func lodging(attr *syscall.SysProcAttr) {
 // answerTime is how long a stage may take to change what the agent may write.
 const answerTime = 10 * time.Second
 
-// SetWritable says whether the agent may change the workspace, from now on. Taking that away fails while a file there
+// SetWritable sets whether the agent may change the workspace from now on. SetWritable(false) fails while a file there
 // is open for writing.
 func (w *AgentWalls) SetWritable(on bool) error {
 	w.mu.Lock()
@@ -237,8 +237,8 @@ func (w *AgentWalls) SetWritable(on bool) error {
 	return failed
 }
 
-// obeys sends a word to the stage, and waits for the answer. One whose process has ended needs none.
-func (r *lodged) obeys(word string) error {
+// obeys sends a word to the stage and waits for the answer. It returns nil if the process has ended.
+func (r *agentProcess) obeys(word string) error {
 	for len(r.answers) > 0 {
 		<-r.answers
 	}
@@ -275,7 +275,7 @@ func (r *lodged) obeys(word string) error {
 // Close releases everything. Processes of the agent that still run stay behind the walls.
 func (w *AgentWalls) Close() error { return w.homes.release() }
 
-// needed returns the paths that the stage has to mount because they lie where it covers something.
+// needed returns the paths that the stage has to mount because their directories are covered.
 func (o *order) needed() (list []string) {
 	covered := slices.Concat(o.Homes, exact{"/tmp", "/var/tmp", "/run", "/var/run", "/dev"})
 	for _, path := range o.Shown {

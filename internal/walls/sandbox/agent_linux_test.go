@@ -556,14 +556,14 @@ func TestAgentExplains(t *testing.T) {
 // TestAgentIsTriedOnce: what held is not tried again, until a start fails.
 func TestAgentIsTriedOnce(t *testing.T) {
 	a := newAgentHome(t, nil)
-	if !a.walls.held.has() {
+	if !a.walls.tried.has() {
 		t.Fatal("it is not remembered that the walls held")
 	}
 	again := heldIn(a.state, a.walls.policy, []string{a.home + "/.agent.json"})
 	other := a.walls.policy
 	other.Root += "/other"
-	if again != a.walls.held || heldIn(a.state, other, nil) == again {
-		t.Errorf("%+v is not %+v", again, a.walls.held)
+	if again != a.walls.tried || heldIn(a.state, other, nil) == again {
+		t.Errorf("%+v is not %+v", again, a.walls.tried)
 	}
 	if got := a.says(t, "echo runs"); got != "runs" || !again.has() {
 		t.Errorf("%q", got)

@@ -15,15 +15,16 @@ import (
 	"omniagent/internal/sys/process"
 )
 
-// Words of the caller to the stage of an agent, which repeats them when it has obeyed.
+// Words that the caller sends to the stage of an agent, which repeats each one when it is done.
 const (
 	wordWrite = "write" // the workspace may be changed
 	wordRead  = "read"  // it may not
 )
 
-// agentStage builds the walls around an agent, and starts it there. This process stays process 1 of the namespace.
+// agentStage builds the walls around an agent, starts it, and returns its exit code. It stays process 1 of the
+// namespace.
 func agentStage(o *order, signals chan os.Signal) int {
-	workspace, err := lodgings(o)
+	workspace, err := mountAgent(o)
 	if err != nil {
 		return fail(err)
 	}
@@ -37,7 +38,7 @@ func agentStage(o *order, signals chan os.Signal) int {
 	if err := giveUpCapabilities(); err != nil {
 		return fail(fmt.Errorf("the privileges cannot be given up: %w", err))
 	}
-	// The call that starts the agent holds up all of this process, so the child must make none that the veil holds.
+	// Starting the agent blocks this whole process, so the child must make no call that hideFiles holds.
 	if err := unix.Chdir(o.Dir); err != nil {
 		return fail(fmt.Errorf("the directory of the agent: %w", err))
 	}
@@ -48,7 +49,7 @@ func agentStage(o *order, signals chan os.Signal) int {
 	if err := lowerCapabilities(); err != nil {
 		return fail(fmt.Errorf("the privileges cannot be given up: %w", err))
 	}
-	if err := o.triesLodgings(); err != nil {
+	if err := o.tryAgent(); err != nil {
 		return fail(err)
 	}
 	if o.Trial {
@@ -66,10 +67,10 @@ func agentStage(o *order, signals chan os.Signal) int {
 	}, o.Program, obey)
 }
 
-// writables are the mounts of what an agent may change, if it may change anything there.
+// writables are the mounts of what an agent may change.
 type writables []int
 
-// set makes all of them writable, or none.
+// set makes all of them writable, or all read-only. It fails while a file there is open for writing.
 func (w writables) set(on bool) error {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	if on {
@@ -87,7 +88,7 @@ func (w writables) set(on bool) error {
 	return nil
 }
 
-// keep returns what obeys the caller, on a thread that keeps the privileges of the stage.
+// keep returns a function that passes a word of the caller to a thread with the privileges of the stage.
 func (w writables) keep() (obey func(word string)) {
 	words, begun := make(chan string), make(chan bool)
 	go func() {
@@ -105,8 +106,8 @@ func (w writables) keep() (obey func(word string)) {
 	return func(word string) { words <- word }
 }
 
-// lodgings puts everything in its place, and returns the mounts of the workspace.
-func lodgings(o *order) (workspace writables, err error) {
+// mountAgent makes the mounts for an agent, and returns those of the workspace.
+func mountAgent(o *order) (workspace writables, err error) {
 	if err := overrides(false); err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func lodgings(o *order) (workspace writables, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, fmt.Errorf("the mounts cannot be made private: %w", err)
 	}
-	list, err := aside(o)
+	list, err := copyWritable(o)
 	if err != nil {
 		return nil, err
 	}
@@ -130,12 +131,12 @@ func lodgings(o *order) (workspace writables, err error) {
 			workspace = append(workspace, fd)
 		}
 	}
-	more, links, err := o.belongings()
+	more, links, err := o.agentMounts()
 	if err != nil {
 		return nil, err
 	}
 	list = append(list, more...)
-	if err := ofItsOwn(o, processesOfAgent); err != nil {
+	if err := mountOwn(o, mountAgentProc); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(list, parentsFirst)
@@ -156,9 +157,9 @@ func lodgings(o *order) (workspace writables, err error) {
 	return workspace, nil
 }
 
-// belongings copies what an agent has beside the workspace: its own directories, and what it reads where something is
-// covered. links are to be made where nothing is.
-func (o *order) belongings() (list []placed, links map[string]string, err error) {
+// agentMounts copies the mounts of what an agent has besides the workspace: its own directories, and what it reads in
+// covered directories. links are symbolic links to create where nothing exists.
+func (o *order) agentMounts() (list []placed, links map[string]string, err error) {
 	links = map[string]string{}
 	for _, dir := range o.Mine {
 		fd, err := take(dir)
@@ -186,14 +187,15 @@ func (o *order) belongings() (list []placed, links map[string]string, err error)
 	return list, links, nil
 }
 
-// processesOfAgent mounts a /proc that shows only the processes of the namespace. It stays writable, because a program
-// that makes a namespace writes there, and could not mount another one. To the kernel, the superuser outside is the
-// superuser here, so that to him only the directories of processes are writable. He owns the control groups, too, which
-// a program mounts in a namespace for them: it gets none. Others do, since sandboxes of agents ask for it.
-func processesOfAgent() error {
+// mountAgentProc mounts a /proc that shows only the processes of the namespace. It stays writable, because a program
+// that makes a namespace writes there and could not mount another /proc. The kernel takes root outside for root here,
+// so for root only the directories of processes stay writable. Root also owns the control groups, which a program can
+// mount in a cgroup namespace, so root gets no such namespace. Other users do, because the sandboxes of agents ask for
+// one.
+func mountAgentProc() error {
 	err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	if err != nil || os.Geteuid() != 0 {
-		return err // with the other one, an agent could go through /proc/PID/root of a process outside
+		return err // the old /proc would lead outside through /proc/PID/root
 	}
 	err = os.WriteFile("/proc/sys/user/max_cgroup_namespaces", []byte("0"), 0)
 	if err != nil && !errors.Is(err, unix.ENOENT) { // a kernel without control groups
@@ -215,8 +217,8 @@ func processesOfAgent() error {
 	return nil
 }
 
-// runOfItsOwn makes an empty /run, in which there is no socket of a service and no login, but for what stays.
-func runOfItsOwn(o *order) error {
+// mountRun mounts an empty /run, without sockets of services and logins, and puts back what stayInRun returns.
+func mountRun(o *order) error {
 	path, _ := process.Value(o.Env, "PATH")
 	stay, links := stayInRun(path)
 	var shown []placed
@@ -246,8 +248,8 @@ func ownRunDirs() []string {
 	})
 }
 
-// triesLodgings tries what must not work, on the thread that starts the agent.
-func (o *order) triesLodgings() error {
+// tryAgent tries what must not work, on the thread that starts the agent. It fails if one attempt succeeds.
+func (o *order) tryAgent() error {
 	allowed := slices.Concat([]string{o.Root, o.Temp, "/tmp", "/var/tmp", "/run", "/var/run", "/dev"}, o.Write, o.Mine,
 		o.Homes)
 	for _, dir := range []string{"/", "/etc", "/usr", "/var/lib", filepath.Dir(o.Root)} {
@@ -287,8 +289,8 @@ func (o *order) triesLodgings() error {
 	return nil
 }
 
-// keptCapabilities are those of the superuser in the namespace: over files that may be changed at all, and to make
-// namespaces of his own. Other users have none.
+// keptCapabilities returns the capabilities that root keeps in the namespace: those over files, and those to make
+// further namespaces. Other users keep none.
 func keptCapabilities() []uintptr {
 	return []uintptr{
 		unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL, unix.CAP_SETGID,
@@ -296,7 +298,7 @@ func keptCapabilities() []uintptr {
 	}
 }
 
-// giveUpCapabilities bounds those that this thread's programs can have.
+// giveUpCapabilities limits the capabilities that programs started by this thread can have.
 func giveUpCapabilities() error {
 	if err := boundCapabilities(keptCapabilities()); err != nil {
 		return err
@@ -307,11 +309,11 @@ func giveUpCapabilities() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	// No process of the agent can look into this one.
+	// No process of the agent may inspect this one.
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// lowerCapabilities takes from this thread what its programs cannot have either.
+// lowerCapabilities drops from this thread the capabilities that its programs cannot have.
 func lowerCapabilities() error {
 	var have [2]unix.CapUserData
 	if os.Geteuid() == 0 {

@@ -14,10 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A rule of Landlock holds for an inode, whatever path leads to it, and for everything below it, mounts included. A
-// directory can be reached by more than one path: over two mounts of it, or of one that holds it. So what is protected
-// is protected under all its paths, and no directory that is the workspace, holds it or lies in it gets a right to
-// write, whatever its path.
+// A Landlock rule holds for an inode, by whatever path it is reached, and for everything below it, mounts included. Two
+// mounts of a directory, or of one above it, give it two paths. So a name is protected under all its paths, and no
+// directory that is, contains or lies in the workspace gets the right to write, whatever its path.
 
 // inode is the identity of a file.
 type inode struct{ device, number uint64 }
@@ -28,20 +27,20 @@ func inodeOf(path string) (inode, error) {
 	return inode{s.Dev, s.Ino}, err
 }
 
-// spotOfDisk is where a path leads on a file system, which is the same for all mounts of it.
-type spotOfDisk struct{ device, path string }
+// diskPath is a path within a file system, the same for all mounts of that file system.
+type diskPath struct{ device, path string }
 
-func (s spotOfDisk) holds(other spotOfDisk) bool {
+func (s diskPath) holds(other diskPath) bool {
 	return s.device == other.device && pathname.Within(s.path, other.path)
 }
 
 // mounted is one line of the table of mounts.
 type mounted struct {
-	from spotOfDisk
+	from diskPath
 	at   string
 }
 
-// table is what is mounted, by the numbers of mounts.
+// table is the mount table, by mount ID.
 type table map[uint64]mounted
 
 func readTable() (table, error) {
@@ -59,12 +58,12 @@ func readTable() (table, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[number] = mounted{spotOfDisk{fields[2], unescaped(fields[3])}, unescaped(fields[4])}
+		all[number] = mounted{diskPath{fields[2], unescaped(fields[3])}, unescaped(fields[4])}
 	}
 	return all, nil
 }
 
-// unescaped replaces \040 and the like.
+// unescaped decodes the octal escapes of a mount table, such as \040.
 func unescaped(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -80,8 +79,8 @@ func unescaped(text string) string {
 	return b.String()
 }
 
-// spot returns where a path leads. What does not exist lies where its parent does.
-func (t table) spot(path string) (spotOfDisk, error) {
+// spot returns where a path lies on its file system. What does not exist lies where its parent does.
+func (t table) spot(path string) (diskPath, error) {
 	var s unix.Statx_t
 	for at := path; ; at = filepath.Dir(at) {
 		err := unix.Statx(unix.AT_FDCWD, at, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &s)
@@ -90,14 +89,14 @@ func (t table) spot(path string) (spotOfDisk, error) {
 		}
 		m, found := t[s.Mnt_id]
 		if err != nil || s.Mask&unix.STATX_MNT_ID == 0 || !found || !pathname.Within(m.at, at) {
-			return spotOfDisk{}, errors.Join(fmt.Errorf("on which mount %s lies is not known", path), err)
+			return diskPath{}, errors.Join(fmt.Errorf("on which mount %s lies is not known", path), err)
 		}
 		rel, _ := filepath.Rel(m.at, path)
-		return spotOfDisk{m.from.device, filepath.Join(m.from.path, rel)}, nil
+		return diskPath{m.from.device, filepath.Join(m.from.path, rel)}, nil
 	}
 }
 
-// others returns the further paths of what is at a path.
+// others returns the other paths of the file at a path.
 func (t table) others(path string) (paths []string, err error) {
 	where, err := t.spot(path)
 	if err != nil {
@@ -112,15 +111,15 @@ func (t table) others(path string) (paths []string, err error) {
 		if other == path || slices.Contains(paths, other) {
 			continue
 		}
-		if there, err := t.spot(other); err == nil && there == where { // else another mount lies over it
+		if place, err := t.spot(other); err == nil && place == where { // else another mount lies over it
 			paths = append(paths, other)
 		}
 	}
 	return paths, nil
 }
 
-// everyPath completes an order by the further paths of what is protected, and finds out which directories commands may
-// only write by way of the supervisor.
+// everyPath adds to an order the other paths of what is protected, and finds the directories that commands may write
+// only through the supervisor.
 func (o *order) everyPath() error {
 	t, err := readTable()
 	if err != nil {
@@ -139,7 +138,7 @@ func (o *order) everyPath() error {
 	roots := append(exact{o.Root}, o.Write...)
 	o.Watched = slices.Clone(roots)
 	above := inodesAbove(slices.Concat(roots, o.Kept, o.Stay))
-	var disks []spotOfDisk
+	var disks []diskPath
 	for _, root := range roots {
 		where, err := t.spot(root)
 		if err != nil {
@@ -156,7 +155,7 @@ func (o *order) everyPath() error {
 		if err != nil {
 			return err
 		}
-		overlaps := func(root spotOfDisk) bool { return root.holds(where) || where.holds(root) }
+		overlaps := func(root diskPath) bool { return root.holds(where) || where.holds(root) }
 		if above[id] || slices.ContainsFunc(disks, overlaps) {
 			o.Watched = append(o.Watched, dir)
 		}

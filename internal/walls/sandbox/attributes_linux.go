@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Landlock does not see changes of modes, owners, times and extended attributes. With namespaces mounts refuse them
-// outside of the workspace. With Landlock alone the supervisor makes them, of what commands may write and of nothing
-// else.
+// Landlock does not check changes of modes, owners, times and extended attributes. With namespaces, mounts refuse them
+// outside the workspace. With Landlock alone, the supervisor makes them, and only to what commands may write.
 
-// bpfAttributes adds the calls that change attributes. What is newer than they are has them to fall back to.
+// bpfAttributes adds the calls that change attributes. Newer calls fail with ENOSYS: programs fall back to the older
+// ones.
 func bpfAttributes(calls map[uint32][]unix.SockFilter) {
 	held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
 	for _, n := range append(oldAttributes(),
@@ -34,7 +34,7 @@ const (
 	toMode = 1 << 33 // it changes a mode
 )
 
-// attributeOf returns what a call that changes attributes asks for.
+// attributeOf returns the change of an attribute that a call asks for, and false for other calls.
 func attributeOf(number uint32, a [6]uint64) (change, bool) {
 	at := func(dir int32, path, flags uint64, apply applying) (change, bool) {
 		return change{
@@ -45,9 +45,9 @@ func attributeOf(number uint32, a [6]uint64) (change, bool) {
 	of := func(apply applying) (change, bool) { return at(first, 0, itself, apply) }
 	switch number {
 	case unix.SYS_FCHMOD:
-		return moded(first, 0, itself, a[1]), true
+		return modeChange(first, 0, itself, a[1]), true
 	case unix.SYS_FCHMODAT:
-		return moded(first, a[1], 0, a[2]), true
+		return modeChange(first, a[1], 0, a[2]), true
 	case unix.SYS_FCHOWN:
 		return of(owner(a[1], a[2]))
 	case unix.SYS_FCHOWNAT:
@@ -73,8 +73,8 @@ func attributeOf(number uint32, a [6]uint64) (change, bool) {
 	return oldAttribute(number, a, at)
 }
 
-// moded is what a change of a mode asks for.
-func moded(dir int32, path, flags, to uint64) change {
+// modeChange returns the change of a mode.
+func modeChange(dir int32, path, flags, to uint64) change {
 	mode := uint32(to) & 0o7777
 	return change{
 		act: marks, dirs: [2]int32{dir}, paths: [2]uint64{path}, flags: flags | toMode, mode: mode,
@@ -82,8 +82,8 @@ func moded(dir int32, path, flags, to uint64) change {
 	}
 }
 
-// triesModes reports whether a change is that of the owner's right to execute, and of nothing else. Git makes it in a
-// new repository, in its configuration, to find out whether modes are kept.
+// triesModes reports whether a change only flips the owner's right to execute. Git does that to the configuration of a
+// new repository, to find out whether modes are kept.
 func (d change) triesModes(file *unix.Stat_t) bool {
 	return d.flags&toMode != 0 && (file.Mode^d.mode)&0o7777 == unix.S_IXUSR && file.Nlink == 1
 }
@@ -94,7 +94,7 @@ func owner(user, group uint64) applying {
 	}
 }
 
-// times sets those at an address: seconds and, if each pair takes 16 bytes, parts of them, in so many nanoseconds.
+// times sets the times at an address: seconds and, if each pair takes 16 bytes, fractions in units of part nanoseconds.
 func times(address uint64, size int, part int64) applying {
 	return func(r *pathCall, fd int) error {
 		if address == 0 {
@@ -121,7 +121,7 @@ func times(address uint64, size int, part int64) applying {
 	}
 }
 
-// longestAttribute is what the kernel takes as a value.
+// longestAttribute is the longest value that the kernel accepts.
 const longestAttribute = 65536
 
 func extended(name, value, size, flags uint64) applying {
@@ -166,7 +166,7 @@ func (r *pathCall) bytes(at uint64, size int) ([]byte, error) {
 	return data, nil
 }
 
-// mark changes an attribute. What the kernel would decide alone is refused, since Landlock decides nothing there.
+// mark changes an attribute. It refuses what only the kernel could decide, because Landlock does not check it.
 func (r *pathCall) mark(d change) error {
 	fd, path, err := r.marked(d)
 	switch {
@@ -204,7 +204,7 @@ func (r *pathCall) mark(d change) error {
 	return nil
 }
 
-// seeMark enters in the ledger that the kernel is about to change a mode.
+// seeMark records in the ledger that the kernel is about to change a mode.
 func (r *pathCall) seeMark(d change) {
 	fd, path, err := r.marked(d)
 	if err != nil {
@@ -217,7 +217,7 @@ func (r *pathCall) seeMark(d change) {
 	}
 }
 
-// bpfModes adds the calls that change modes, which are held for the ledger alone.
+// bpfModes adds the calls that change modes. They are held only for the ledger.
 func bpfModes(calls map[uint32][]unix.SockFilter) {
 	held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
 	for _, n := range append(oldModes(), unix.SYS_FCHMOD, unix.SYS_FCHMODAT) {
@@ -226,7 +226,7 @@ func bpfModes(calls map[uint32][]unix.SockFilter) {
 	calls[unix.SYS_FCHMODAT2] = bpfRefuse(unix.ENOSYS)
 }
 
-// marked opens what a call that changes attributes means, without rights.
+// marked opens, with O_PATH, the file that a call to change attributes names.
 func (r *pathCall) marked(d change) (fd int, path string, err error) {
 	if d.flags&itself != 0 {
 		return r.opened(int(d.dirs[0]))

@@ -24,7 +24,7 @@ const (
 	marks
 )
 
-// change is what a system call asks for. What has two paths has the old one first.
+// change is what a system call asks for. A change with two paths has the old one first.
 type change struct {
 	act   act
 	dirs  [2]int32
@@ -35,13 +35,13 @@ type change struct {
 	apply applying // what changes an attribute
 }
 
-// applying changes an attribute of an open file, which may be open without rights.
+// applying changes an attribute of an open file. fd may be open with O_PATH.
 type applying func(r *pathCall, fd int) error
 
-// here is the working directory, for calls that take no other one.
+// here is the working directory, for calls without a directory.
 const here = int32(unix.AT_FDCWD)
 
-// do does what is asked for. It returns errGoOn for what is the kernel's alone.
+// do makes the change. It returns errGoOn if the kernel has to make it.
 func (r *pathCall) do(d change) error {
 	if d.act == moves {
 		r.moves.Lock()
@@ -71,7 +71,7 @@ func (r *pathCall) do(d change) error {
 	if err != nil {
 		return err
 	}
-	s, err := r.spot(d.dirs[0], path, followed(d.act == truncates)) // truncate follows, all else that is left does not
+	s, err := r.spot(d.dirs[0], path, followed(d.act == truncates)) // truncate follows, the calls below do not
 	if err != nil {
 		return r.kernels(err, d.act == truncates)
 	}
@@ -107,10 +107,10 @@ func (r *pathCall) do(d change) error {
 	return errGoOn
 }
 
-// fresh reports whether a name is not there yet and commands cannot make it, see autorun.Policy.
+// fresh reports whether a name does not exist yet and commands may not create it, see autorun.Policy.
 func (r *pathCall) fresh(s resolved) bool { return r.names.isFresh(s.path) && s.kind() == 0 }
 
-// bringsFresh reports whether a move would make such a name, or bring names that a directory has.
+// bringsFresh reports whether a move would create such a name, or move a directory that may contain some.
 func (r *pathCall) bringsFresh(from, to resolved) bool {
 	return r.fresh(to) || from.kind() == unix.S_IFDIR && r.names.isFreshTree(to.path)
 }
@@ -127,7 +127,7 @@ func (r *pathCall) remove(s resolved, flags int) error {
 	return r.entered(s, func() error { return unix.Unlinkat(s.dir, s.name, flags) })
 }
 
-// mayMake returns why a name cannot be made that does not stand for a directory.
+// mayMake returns an error if a command may not create a name as something other than a directory.
 func (r *pathCall) mayMake(s resolved) error {
 	if !r.names.mayMove(s.path) || r.fresh(s) {
 		return s.refusal(true)
@@ -141,16 +141,16 @@ func (r *pathCall) mayMake(s resolved) error {
 	return nil
 }
 
-// kind returns what is there; 0: nothing.
+// kind returns the file type of what exists there, or 0.
 func (s resolved) kind() uint32 {
-	var there unix.Stat_t
-	if unix.Fstatat(s.dir, s.name, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
+	var status unix.Stat_t
+	if unix.Fstatat(s.dir, s.name, &status, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return 0
 	}
-	return there.Mode & unix.S_IFMT
+	return status.Mode & unix.S_IFMT
 }
 
-// file is the error for a path that ends with a slash where a file is meant.
+// file returns the error for a path that ends with a slash where a file is meant.
 func (s resolved) file() error {
 	switch s.kind() {
 	case 0:
@@ -161,18 +161,18 @@ func (s resolved) file() error {
 	return unix.ENOTDIR
 }
 
-// refusal is the error for a protected name: what holds without any protection comes first.
+// refusal returns the error for a protected name. Errors that do not come from the protection take precedence.
 func (s resolved) refusal(makes bool) error {
-	switch there := s.kind() != 0; {
-	case makes && there:
+	switch exists := s.kind() != 0; {
+	case makes && exists:
 		return unix.EEXIST
-	case !makes && !there:
+	case !makes && !exists:
 		return unix.ENOENT
 	}
 	return refusedName
 }
 
-// kernels refuses what the kernel would do without a look by Landlock.
+// kernels refuses a truncation that would be left to the kernel where Landlock does not check it.
 func (r *pathCall) kernels(err error, truncates bool) error {
 	if truncates && r.blunt && errors.Is(err, errGoOn) {
 		return unix.EACCES
@@ -180,10 +180,10 @@ func (r *pathCall) kernels(err error, truncates bool) error {
 	return err
 }
 
-// refusedName is the error for a protected name, the same as where its file system is read-only.
+// refusedName is the error for a protected name, the same as on a read-only file system.
 const refusedName = unix.EROFS
 
-// dotted is the error of a call for a directory by the name of a dot.
+// dotted returns the error of a call that names a directory by ".".
 func dotted(d change) error {
 	switch {
 	case d.act == makesDirectory || d.act == makesNode:
@@ -194,7 +194,7 @@ func dotted(d change) error {
 	return unix.EISDIR
 }
 
-// writing are the flags of a call that a filter holds.
+// writing are the flags for which a filter holds an open.
 const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 
 func (r *pathCall) open(d change) error {
@@ -234,9 +234,9 @@ func (r *pathCall) open(d change) error {
 			return refusedName
 		}
 		return s.refusal(exclusive)
-	case flags&unix.O_CREAT != 0 && r.names.leadsTo(s.path): // a directory may be there, but no file
+	case flags&unix.O_CREAT != 0 && r.names.leadsTo(s.path): // a directory may be made there, but no file
 		flags &^= unix.O_CREAT | unix.O_EXCL
-	case flags&unix.O_CREAT != 0 && s.name != "." && r.names.isFresh(s.path): // only what is there may be opened
+	case flags&unix.O_CREAT != 0 && s.name != "." && r.names.isFresh(s.path): // only what exists may be opened
 		if r.fresh(s) {
 			return refusedName
 		}
@@ -270,8 +270,8 @@ func (r *pathCall) open(d change) error {
 	return r.give(fd, flags)
 }
 
-// follows says whether an open follows the last element. Few files that are written are links, so that is found out by
-// opening them.
+// follows returns whether an open follows the last element. Written files are rarely links, so at first the open itself
+// finds out.
 func (r *pathCall) follows(flags int, path string) following {
 	switch {
 	case strings.HasSuffix(path, "/"):
@@ -284,10 +284,10 @@ func (r *pathCall) follows(flags int, path string) following {
 	return later
 }
 
-// ours are the flags with which the supervisor opens: it follows nothing, waits for nothing, and gets no terminal.
+// ours are the flags with which the supervisor opens: it follows no links, does not wait, and gets no terminal.
 const ours = unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY
 
-// give hands over a file that was opened without waiting.
+// give hands over a file that was opened with O_NONBLOCK, which it clears if the caller did not ask for it.
 func (r *pathCall) give(fd, flags int) error {
 	if flags&unix.O_NONBLOCK == 0 {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&(unix.O_APPEND|unix.O_DIRECT|unix.O_NOATIME|
@@ -299,22 +299,22 @@ func (r *pathCall) give(fd, flags int) error {
 	return r.hand(fd, flags)
 }
 
-// reopen opens what a descriptor of the caller is once more, as for /dev/stdout.
+// reopen opens again what a descriptor of the caller refers to, as for /dev/stdout.
 func (r *pathCall) reopen(number, flags int) error {
 	fd, path, err := r.held(number)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	var there unix.Stat_t
-	if !r.names.mayWrite(path) || unix.Fstat(fd, &there) != nil || r.names.twin(&there) {
+	var status unix.Stat_t
+	if !r.names.mayWrite(path) || unix.Fstat(fd, &status) != nil || r.names.twin(&status) {
 		return refusedName
 	}
 	again, err := unix.Open(own(fd), flags&^(unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW)|ours&^unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}
-	r.ledger.add(entryWrote, r.began, path, "", &there, &unix.Stat_t{})
+	r.ledger.add(entryWrote, r.began, path, "", &status, &unix.Stat_t{})
 	return r.give(again, flags)
 }
 
@@ -336,7 +336,7 @@ func (r *pathCall) truncate(s resolved, size int64) error {
 	return r.entered(s, func() error { return unix.Ftruncate(fd, size) })
 }
 
-// second follows the new path of a call that has two.
+// second resolves the second path of a call.
 func (r *pathCall) second(d change) (resolved, error) {
 	path, err := r.text(d.paths[1])
 	if err != nil {
@@ -371,7 +371,7 @@ func (r *pathCall) symlink(d change) error {
 	return r.entered(s, func() error { return unix.Symlinkat(target, s.dir, s.name) })
 }
 
-// link gives a file a second name. That of a protected file would be a way to change it.
+// link gives a file a second name. It refuses that for a protected file, which could be changed by the new name.
 func (r *pathCall) link(d change) error {
 	to, err := r.second(d)
 	if err != nil {
@@ -424,7 +424,7 @@ func (r *pathCall) link(d change) error {
 	return r.entered(to, func() error { return r.secondName(fd, to) })
 }
 
-// elsewhere is the error of a call with one path in the workspace and one outside, as between two file systems.
+// elsewhere returns EXDEV for a call with one path outside the workspace, as between two file systems.
 func elsewhere(err error) error {
 	if errors.Is(err, errGoOn) {
 		return unix.EXDEV
@@ -450,7 +450,7 @@ func (r *pathCall) move(d change) error {
 		return errGoOn
 	case errFrom != nil && !outside:
 		return errFrom
-	case outside && errTo == nil && !there(r, d.dirs[0], path):
+	case outside && errTo == nil && !existsOutside(r, d.dirs[0], path):
 		return unix.ENOENT
 	case outside || errTo != nil:
 		return elsewhere(errors.Join(errFrom, errTo))
@@ -484,8 +484,8 @@ func (r *pathCall) move(d change) error {
 	return r.enteredMove(from, to, func() error { return r.rename(from, to, uint(d.flags)) })
 }
 
-// there reports whether a path of the caller that leads out of the workspace leads to something.
-func there(r *pathCall, dir int32, path string) bool {
+// existsOutside reports whether a path of the caller that leads out of the workspace leads to something.
+func existsOutside(r *pathCall, dir int32, path string) bool {
 	at, err := unix.AT_FDCWD, error(nil)
 	if path != "" && path[0] != '/' {
 		if at, err = r.base(dir); err != nil {

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyPrefix begins the names of new configurations before they are in their place. Every supervisor protects such
-// names, wherever they are: a command that had one open could write the configuration.
+// copyPrefix begins the names of new configurations until they are renamed. Every supervisor protects such names
+// everywhere: a command that had one open could write the configuration.
 const copyPrefix = ".omniagent-config-"
 
-// configure does what git does at the end of a change of its configuration: it moves config.lock to config, if the
-// change is one that a command may make. A command may still have the lock open, so what is judged is what was read,
-// and that is written to a file which no command can open.
+// configure does what git does at the end of a change of its configuration: it moves config.lock to config, if a
+// command may make the change. A command may still have the lock open, so configure writes the text that it has checked
+// to a file which no command can open.
 func (r *pathCall) configure(from, to resolved) error {
 	if !r.ownLock(from) {
 		return refusedName
@@ -51,7 +51,7 @@ func (r *pathCall) configure(from, to resolved) error {
 	return r.removeLock(from)
 }
 
-// sweepCopies removes what a supervisor left that was killed meanwhile.
+// sweepCopies removes copies older than a minute, which a killed supervisor left.
 func sweepCopies(dir int) {
 	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -67,7 +67,7 @@ func SubmoduleDir(root string) string {
 	return ""
 }
 
-// lineOf returns the single line of a file, without its prefix.
+// lineOf returns the only line of a file without its prefix, and false for any other file.
 func lineOf(path, beginning string) (string, bool) {
 	text, err := workspace.ReadFile(path, 8192) // not a pipe, which a command may have put there
 	if err != nil {
@@ -144,8 +144,7 @@ func (p Policy) kept() []kept {
 	})
 }
 
-// protectedPaths returns all names that commands cannot change, where these lead by links, and where the links in them
-// lead.
+// protectedPaths returns all names that commands cannot change, and the targets of links at and in them.
 func (p Policy) protectedPaths() (paths []string) {
 	for _, k := range p.kept() {
 		paths = append(paths, k.path())
@@ -245,7 +244,7 @@ func gitNames(base, dir string) []kept {
 	return all
 }
 
-// mostModules is how many directories are looked at for submodules; where there are more, none of them can be changed.
+// mostModules is how many directories are searched for submodules. If there are more, no submodule can be changed.
 const mostModules = 4000
 
 // modules returns the git directories of submodules, whose names may have slashes. whole is false if there may be more.
@@ -271,9 +270,9 @@ func modules(dir string) (found []string, whole bool) {
 	return found, true
 }
 
-// bareName keeps a work tree from becoming a git directory itself. Git takes any directory with HEAD, objects and refs
-// for one, and then reads its config; with a file commondir it looks for the last two elsewhere. So that name is
-// protected, and one of the three.
+// bareName keeps a work tree from becoming a git directory. Git takes any directory with HEAD, objects and refs for
+// one, and reads its config; with a file commondir it looks for objects and refs elsewhere. So commondir is protected,
+// and one of the three.
 func bareName(root, tree string) []kept {
 	name := func(of string) kept { return kept{base: root, name: filepath.Join(tree, of)} }
 	all := []kept{name("commondir")}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A command may change the configuration of a repository by git as far as nothing runs by it, and nothing goes
-// elsewhere: a clone tells where it comes from, a new branch what it follows. All else stays as it was, line by line.
+// A command may change the configuration of a repository through git if nothing runs because of it and no connection
+// goes elsewhere: a clone records its origin, a new branch its upstream. All other lines have to stay as they were.
 
 // The forms of a line.
 const (
@@ -19,8 +19,7 @@ const (
 // gitEntry is a line of a configuration with the section that it is in.
 type gitEntry struct{ section, name, key, value string }
 
-// gitEntries returns the lines of a configuration. ok is false if there is one of which it is not certain how git reads
-// it.
+// gitEntries returns the lines of a configuration. ok is false if it is not certain how git reads one of them.
 func gitEntries(text string) (entries []gitEntry, ok bool) {
 	var at gitEntry
 	begins, sets := regexp.MustCompile(gitSection), regexp.MustCompile(gitLine)
@@ -85,7 +84,7 @@ func leadsInto(e gitEntry, writable []string) bool {
 	at := "/"
 	for _, part := range strings.Split(address, "/") {
 		if top := first(writable, at); part == ".." && top != "" && top != at {
-			return true // the way there could be made another one
+			return true // a command could make this path lead elsewhere
 		}
 		at = filepath.Join(at, part)
 	}

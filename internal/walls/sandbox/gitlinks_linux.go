@@ -9,10 +9,10 @@ import (
 )
 
 // A person's git writes many files in a git directory by their names, such as COMMIT_EDITMSG and logs/HEAD. A link
-// there would lead it to a file that commands cannot write. So no command brings one into a git directory: neither is
-// one made there, nor moved there, nor a directory that may hold some.
+// there would lead it to a file that commands cannot write. So no command may create a link in a git directory, or move
+// one there, or move a directory there that may contain some.
 
-// probing is how git finds out, in a new repository, whether there are links.
+// probing matches the link by which git finds out, in a new repository, whether links work.
 const probing = `^t[A-Za-z0-9]{6}$`
 
 // mayMakeLink reports whether a command may make a link.
@@ -20,7 +20,7 @@ func (r *pathCall) mayMakeLink(s resolved, target string) bool {
 	return !r.names.inGit(s.path) || target == "testing" && regexp.MustCompile(probing).MatchString(s.name)
 }
 
-// brings reports whether what is at a spot would bring a link into a git directory under another path.
+// brings reports whether moving a file to a path would bring a link into a git directory.
 func (r *pathCall) brings(from resolved, to string) bool {
 	return r.names.inGit(to) && r.couldBring(from.kind(), from.path)
 }
@@ -29,8 +29,8 @@ func (r *pathCall) couldBring(kind uint32, from string) bool {
 	return kind == unix.S_IFLNK || kind == unix.S_IFDIR && !r.names.inGit(from)
 }
 
-// frees reports whether a move would take a directory out of git's own files, where names that a rule protects may be
-// made, or would move a directory that has such a name in it. Either could take the place of a protected file.
+// frees reports whether a move would take a directory out of a git directory, where names that a rule protects may be
+// made, or would move a directory that contains such a name. Either could replace a protected file.
 func (r *pathCall) frees(from resolved, to string) bool {
 	if len(r.names.named) == 0 || from.kind() != unix.S_IFDIR || r.names.inGit(from.path) && r.names.inGit(to) {
 		return false
@@ -38,7 +38,7 @@ func (r *pathCall) frees(from resolved, to string) bool {
 	return r.names.inGit(from.path) || r.names.holdsNamed(from.path)
 }
 
-// holdsNamed reports whether there is a name in a directory that a rule protects, or may be: not all can be read.
+// holdsNamed reports whether a directory contains a name that a rule protects, or cannot be read completely.
 func (g *guarded) holdsNamed(dir string) (holds bool) {
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -53,8 +53,9 @@ func (g *guarded) holdsNamed(dir string) (holds bool) {
 	return holds
 }
 
-// rename moves a name within the workspace, but for a link that would come into a git directory or HEAD that would go
-// from there. It is looked at once more afterwards: another command has another supervisor.
+// rename moves a name within the workspace. It refuses to bring a link into a git directory, to move HEAD away from
+// one, and to replace HEAD by anything but its lock. It checks for links again afterwards, because another command has
+// another supervisor, and then moves the name back.
 func (r *pathCall) rename(from, to resolved, flags uint) error {
 	exchange := flags&unix.RENAME_EXCHANGE != 0
 	switch {
@@ -75,13 +76,13 @@ func (r *pathCall) rename(from, to resolved, flags uint) error {
 	return nil
 }
 
-// secondName gives what is open a further name.
+// secondName gives an open file another name.
 func (r *pathCall) secondName(fd int, to resolved) error {
-	var there unix.Stat_t
-	if err := unix.Fstat(fd, &there); err != nil {
+	var status unix.Stat_t
+	if err := unix.Fstat(fd, &status); err != nil {
 		return err
 	}
-	if there.Mode&unix.S_IFMT == unix.S_IFLNK && r.names.inGit(to.path) {
+	if status.Mode&unix.S_IFMT == unix.S_IFLNK && r.names.inGit(to.path) {
 		return unix.EPERM
 	}
 	return unix.Linkat(unix.AT_FDCWD, own(fd), to.dir, to.name, unix.AT_SYMLINK_FOLLOW)

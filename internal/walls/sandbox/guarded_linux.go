@@ -9,8 +9,7 @@ import (
 	"omniagent/internal/walls/autorun"
 )
 
-// guarded decides which names commands may change. Paths are those that the kernel knows, so links are followed
-// already.
+// guarded decides which names commands may change. Paths are those that the kernel knows, with links resolved.
 type guarded struct {
 	kept   map[string]bool // protected, with all below
 	folded map[string]bool // the same in lower case, for file systems that do not tell them apart
@@ -25,10 +24,10 @@ type guarded struct {
 	fresh  []autorun.Policy
 
 	mu   sync.RWMutex
-	dirs map[string]bool // what protects says of them
+	dirs map[string]bool // results of protects
 }
 
-// mostDirs is of how many directories it is kept whether they are protected.
+// mostDirs is how many results of protects are cached.
 const mostDirs = 4096
 
 func newGuarded(o *order) *guarded {
@@ -63,7 +62,7 @@ func setOf(paths []string) map[string]bool {
 	return set
 }
 
-// stays keeps the directories above a path in their places.
+// stays keeps the directories above a path from being moved.
 func (g *guarded) stays(path string) {
 	for dir := filepath.Dir(path); dir != "/" && !g.above[dir]; dir = filepath.Dir(dir) {
 		g.above[dir] = true
@@ -92,7 +91,7 @@ func (g *guarded) isNamed(path string) bool {
 	return isNamed(g.named, path) && first(g.roots, filepath.Dir(path)) != "" && !g.inGit(path)
 }
 
-// protectsDir is protects for a directory, of which few hold most files.
+// protectsDir is protects for a directory. It caches results, because few directories hold most files.
 func (g *guarded) protectsDir(dir string) bool {
 	g.mu.RLock()
 	yes, known := g.dirs[dir]
@@ -125,7 +124,7 @@ func (g *guarded) lock(path string) bool {
 	return found && g.locks[file] || foundLower && g.locks[lower]
 }
 
-// mayWrite reports whether a command may change or make a file, but for a lock.
+// mayWrite reports whether a command may change or create a file. Locks are left to makeLock.
 func (g *guarded) mayWrite(path string) bool {
 	return !g.protects(path) && !g.lock(path) || g.sample(path)
 }
@@ -138,7 +137,7 @@ func (g *guarded) mayRemove(path string) bool {
 	return !g.protects(path) && !slices.Contains(g.roots, path) && !g.isHead(path) || g.sample(path)
 }
 
-// mayMove reports whether a command may move a name, or something else to that name, or make it but for a directory.
+// mayMove reports whether a command may move a name, move something to it, or create it other than as a directory.
 func (g *guarded) mayMove(path string) bool {
 	return !g.protects(path) && !g.lock(path) && !g.leadsTo(path)
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openOnly opens a file if it is not a protected one under a second name. It is emptied when that is known.
+// openOnly opens a file unless it is a protected one under a second name. It truncates the file after that check.
 func (r *pathCall) openOnly(dir int, name string, flags int, mode uint32) (int, error) {
 	access := flags & (unix.O_WRONLY | unix.O_RDWR)
 	empties := flags&unix.O_TRUNC != 0
@@ -21,11 +21,11 @@ func (r *pathCall) openOnly(dir int, name string, flags int, mode uint32) (int, 
 	if err != nil || flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
 		return fd, err
 	}
-	var there unix.Stat_t
-	if err = unix.Fstat(fd, &there); err == nil && r.names.twin(&there) {
+	var status unix.Stat_t
+	if err = unix.Fstat(fd, &status); err == nil && r.names.twin(&status) {
 		err = refusedName
 	}
-	if err == nil && later && there.Mode&unix.S_IFMT == unix.S_IFREG {
+	if err == nil && later && status.Mode&unix.S_IFMT == unix.S_IFREG {
 		err = unix.Ftruncate(fd, 0)
 	}
 	if err != nil {
@@ -35,15 +35,15 @@ func (r *pathCall) openOnly(dir int, name string, flags int, mode uint32) (int, 
 	return fd, nil
 }
 
-// isTwin reports whether what is at a spot is a protected file under a second name, by a hard link that was there
-// before. Few files have more than one name, so that this hardly ever looks at more than that. Then it looks at all
-// that is protected, however much that is: what it left out could be written.
+// isTwin reports whether a file is a protected one under a second name, by an earlier hard link. Few files have more
+// than one name, so it rarely looks further. If it does, it checks all that is protected, however much that is: what it
+// left out could be written.
 func (r *pathCall) isTwin(s resolved) bool {
-	var there unix.Stat_t
-	if unix.Fstatat(s.dir, s.name, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
+	var status unix.Stat_t
+	if unix.Fstatat(s.dir, s.name, &status, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
 	}
-	return r.names.twin(&there)
+	return r.names.twin(&status)
 }
 
 func (g *guarded) twin(file *unix.Stat_t) bool {

@@ -17,21 +17,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A repository can take over an agent by files that the agent reads as its own configuration. Their names do not exist
-// for the agent's program: seccomp holds each call that looks at a path, and a supervisor answers ENOENT where the path
-// is one of these names. The decision falls again at each look, so that a file which appears in the middle counts too.
+// A repository can take over an agent by files that the agent reads as its own configuration. These names do not exist
+// for the agent's program: seccomp holds each call that looks at a path, and a supervisor answers ENOENT if the path
+// has one of these names. It decides at each call, so a file that appears later counts too.
 //
 //	agent ── open, stat, readlink … ─▶ seccomp holds the call
 //	supervisor ◀─ notification ── path ─▶ one of the names? by the agent's own program? ─▶ ENOENT
 //	                                      else ─▶ the kernel goes on
 //
-// The agent is honest, and the repository is not: so it does not matter that a path can change after the look, or that
-// another program, such as git or a shell, sees the files.
+// The agent is trusted, and the repository is not: so it does not matter that a path can change after the check, or
+// that another program, such as git or a shell, sees the files.
 //
-// A look that is held takes longer than the agent's own work for it, so only those are held that matter. Where one of
-// the names is there when the agent begins, all are: an agent that can see a file and not read it takes that for an
-// error. Otherwise only calls that open a file or enter a directory are held, and a name that appears later can be
-// seen, but nothing behind it.
+// A held call takes longer than the agent's own work for it, so only those that matter are held. If one of the names
+// exists when the agent starts, all are: an agent that sees a file and cannot read it takes that for an error.
+// Otherwise only calls that open a file or enter a directory are held: a name that appears later can be seen, but not
+// its content.
 type hiddenFiles struct {
 	supervisor
 	names    [][]string // the elements of each
@@ -43,8 +43,8 @@ type hiddenFiles struct {
 	ran      []string     // programs, and directories with such, that turned out to be the agent's own
 }
 
-// hideFiles puts this thread behind a filter. If there are names to hide, the filter holds the looks, and hideFiles
-// starts what answers them.
+// hideFiles installs the filter of an agent on this thread. If the filter holds calls, hideFiles starts the thread that
+// answers them.
 func hideFiles(o *order) (*hiddenFiles, error) {
 	v := &hiddenFiles{
 		reviewed: o.Reviewed, own: slices.Concat(o.Mine, o.Files, o.Readers), shells: o.Shells,
@@ -66,8 +66,8 @@ func hideFiles(o *order) (*hiddenFiles, error) {
 	} else if v.anyThere(append([]string{o.Dir, o.Root}, o.Write...)) {
 		held = veilsAll
 	}
-	// The thread that answers begins before the filter: it keeps the privileges, and its own looks are not held. It is
-	// the only one, since the kernel would wake all of them for each look.
+	// The thread that answers starts before the filter: it keeps the privileges, and its own calls are not held. It is
+	// the only one, since the kernel would wake all of them for each call.
 	listeners, begun := make(chan int), make(chan bool)
 	go v.serve(listeners, begun)
 	<-begun
@@ -100,7 +100,7 @@ func (v *hiddenFiles) anyThere(dirs []string) bool {
 	return false
 }
 
-// veiling says which looks at a path a filter holds.
+// veiling says which calls that look at a path are held.
 type veiling int
 
 const (
@@ -109,8 +109,8 @@ const (
 	veilsAll
 )
 
-// agentFilter returns the filter for an agent. Calls that reach a file without a path of it do not exist. With a ledger
-// it also holds what writes.
+// agentFilter returns the filter for an agent, or nil if none is known for this machine. It refuses keys, input into a
+// terminal and io_uring. With a ledger it also holds the calls that write.
 func agentFilter(what veiling, ledger bool) []unix.SockFilter {
 	machine, oldOpen, old := oldLooks()
 	if machine == 0 {
@@ -132,13 +132,13 @@ func agentFilter(what veiling, ledger bool) []unix.SockFilter {
 		for _, n := range append(old, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_READLINKAT) {
 			calls[n] = held
 		}
-		// A look without a path is at what is open already.
+		// With AT_EMPTY_PATH the call looks at a file that is open already.
 		calls[newfstatat] = bpfOneOf(3, 0, []uint32{unix.AT_EMPTY_PATH}, bpfAllow(), held)
 		calls[unix.SYS_STATX] = bpfOneOf(2, 0, []uint32{unix.AT_EMPTY_PATH}, bpfAllow(), held)
 	}
 	private := privateCalls{unix.SYS_IOCTL, [3]uint32{unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY}}
 	private.refuse(calls)
-	// From programs for 32 bits no names are hidden: an agent's own program is never one.
+	// Names are not hidden from 32-bit programs: the agent's own program is never one.
 	narrow, numbers := narrowMachine()
 	others := map[uint32][]unix.SockFilter{}
 	numbers.refuse(others)
@@ -146,14 +146,14 @@ func agentFilter(what veiling, ledger bool) []unix.SockFilter {
 	return filterOf(machine, calls, missing, filterOf(narrow, others, missing, missing))
 }
 
-// privateCalls are the numbers of calls by which a program reaches what belongs to a person.
+// privateCalls are the numbers of calls that reach a person's keys and terminals.
 type privateCalls struct {
 	ioctl uint32
 	keys  [3]uint32
 }
 
-// refuse refuses keys of the user, and input put into the terminal of a person. Each machine has the same numbers for
-// io_uring, which would make calls that no filter sees.
+// refuse refuses keys of the user, input into a terminal, and io_uring, whose operations no filter sees. The numbers of
+// io_uring are the same on each machine.
 func (p privateCalls) refuse(calls map[uint32][]unix.SockFilter) {
 	refuse := bpfRefuse(unix.EPERM)
 	for _, n := range p.keys {
@@ -189,9 +189,9 @@ func (v *hiddenFiles) serve(listeners <-chan int, begun chan<- bool) {
 	}
 }
 
-// hides reports whether a look finds nothing.
+// hides reports whether the answer to a call is ENOENT.
 func (v *hiddenFiles) hides(r *pathCall, n *notification) bool {
-	if d, known := deedOf(n.number, n.args); known && d.act != opensFile {
+	if d, known := changeOf(n.number, n.args); known && d.act != opensFile {
 		return false // it changes a name or a mode, and is held for the ledger alone
 	}
 	dir, at := here, n.args[0]
@@ -220,8 +220,8 @@ func isEmpty(path string) bool {
 	return unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0
 }
 
-// mayName is a quick look at the text of a path: whether the last element of a name is in it. What is reviewed is also
-// found from its own directory, and so are the files next to it.
+// mayName is a quick check of the text of a path: whether the last element of a name is in it. With reviewed files any
+// relative path counts, because the directory of such a file may be the working directory.
 func (v *hiddenFiles) mayName(path string) bool {
 	return len(v.reviewed) > 0 && !filepath.IsAbs(path) || v.hasName(path)
 }
@@ -231,7 +231,7 @@ func (v *hiddenFiles) hasName(text string) bool {
 	return slices.ContainsFunc(v.names, func(name []string) bool { return strings.Contains(text, name[len(name)-1]) })
 }
 
-// lookedFrom returns the directory at which a relative path begins.
+// lookedFrom returns the directory from which a relative path starts.
 func (r *pathCall) lookedFrom(dir int32) (string, error) {
 	proc, err := r.proc()
 	if err != nil {
@@ -278,7 +278,7 @@ func (v *hiddenFiles) inOwn(path string) (rest string, is bool) {
 	return "", false
 }
 
-// isMade reports whether elements are those of a name that the agent makes, or lead below one.
+// isMade reports whether a path is a name that the agent creates, or lies below one.
 func (v *hiddenFiles) isMade(elements []string) bool {
 	return slices.ContainsFunc(v.makes, func(name []string) bool {
 		return len(elements) >= len(name) && slices.Equal(elements[:len(name)], name)
@@ -305,9 +305,8 @@ func (v *hiddenFiles) isReviewed(path string) bool {
 	return false
 }
 
-// reads reports whether the caller is the agent's own program. What was found in PATH may be a script or a shim that
-// executes the program proper, which no look at files tells. So what the processes execute that were started to be the
-// agent counts too.
+// reads reports whether the caller is the agent's own program. PATH may name a script or a shim that executes the real
+// program, which no file shows. So the programs that the agent's processes execute count too.
 func (v *hiddenFiles) reads(r *pathCall) bool {
 	proc, err := r.proc()
 	if err != nil {
@@ -325,15 +324,15 @@ func (v *hiddenFiles) isOwn(program string) bool {
 	return first(v.own, program) != "" || first(v.ran, program) != ""
 }
 
-// learn notes what the process that was started executes, what shells in its place have started, and the packages that
-// these run. proc is a process below them.
+// learn notes the program that the agent's process executes, those that its shells start, and the packages that these
+// run. proc is a process below it.
 func (v *hiddenFiles) learn(proc string) {
 	above := []string{proc}
 	for main := v.first.Load(); ; {
 		status := above[len(above)-1] + "/status"
 		parent := statusField(status, "PPid")
 		if parent == "" || parent == "0" {
-			return // it has lost its parents
+			return // its parent has ended
 		}
 		if parent == strconv.Itoa(os.Getpid()) {
 			if main != 0 && statusField(status, "Tgid") != strconv.FormatInt(main, 10) {

@@ -10,16 +10,16 @@ import (
 	"omniagent/internal/kit/pathname"
 )
 
-// A command finds its home directories empty but for Policy.Places, so that a file there that nobody thought of, or
-// that appears later, is out of its sight.
+// Commands see home directories that are empty except for Policy.Places, so that no file there is exposed because
+// nobody thought of it, or because it appeared later.
 
-// Sight is what commands have of a place.
+// Sight says what commands see of a place.
 type Sight int
 
 const (
-	Shown  Sight = iota // what lies there, to be read
-	Copied              // what lies there, and what they write in a copy of their own, until Walls.Close; else as Shown
-	// a directory of their own, empty at first, which the next commands in the same workspace have too
+	Shown  Sight = iota // the content, read-only
+	Copied              // the content, with their changes in a copy until Walls.Close; Shown where that is impossible
+	// a directory of their own, empty at first, which later commands in the same workspace share
 	Owned
 )
 
@@ -34,7 +34,7 @@ type Place struct {
 // Part is what commands find of a Copied place where nothing can be mounted.
 type Part struct {
 	Path    string // below the place, with slashes; "*" is every name that does not begin with a dot
-	Changes bool   // programs write into such a file, so it is copied; else a link leads to it
+	Changes bool   // programs write to such a file, so it is copied; others are links
 }
 
 // String says what commands may do there.
@@ -58,7 +58,7 @@ func (p Policy) owned(place string) string {
 	return ""
 }
 
-// brought reports whether commands find a path of a place where nothing can be mounted, and whether it is a link there.
+// brought reports whether commands find a path of a place where nothing can be mounted, and whether it is a link.
 func (place Place) brought(path string) (found, linked bool) {
 	rel, _ := pathname.In(place.Path, path)
 	names := strings.Split(filepath.ToSlash(rel), "/")
@@ -127,7 +127,7 @@ func (p Policy) readsHome(path string, t Tier) (e Effect, ok bool) {
 	return Effect{"read", path == home, why}, true
 }
 
-// writesHome explains what becomes of a write in a home directory; ok is false where nothing is to be said.
+// writesHome explains a write in a home directory; ok is false if the place does not decide.
 func (p Policy) writesHome(path string, t Tier) (e Effect, ok bool) {
 	place, listed := p.place(path)
 	if !listed || t == Seatbelt || place.Sight == Shown {
@@ -140,7 +140,7 @@ func (p Policy) writesHome(path string, t Tier) (e Effect, ok bool) {
 	return Effect{"write", true, fmt.Sprintf("%s: %s, and yours does not change", place.Path, place.Sight)}, true
 }
 
-// fills reports whether commands can write to a cache.
+// fills reports whether commands can write to a cache directory.
 func (p Policy) fills(path string, t Tier) bool {
 	path = filepath.Clean(path)
 	if p.writable(path) != "" || t == Namespaces && first(temporaryDirs(), path) != "" {
@@ -173,8 +173,8 @@ func GitIdentity(files []string) string {
 	return b.String()
 }
 
-// identifies reports whether commands get a setting. The programs of a filter do: without the one of LFS, git would
-// store other content.
+// identifies reports whether commands get a setting. Filters are among them: without that of LFS, git would store other
+// content.
 func identifies(section, key, value string) bool {
 	switch section {
 	case "user":
@@ -215,7 +215,7 @@ func (p Policy) exposes(path string) bool {
 	return slices.ContainsFunc(p.Homes, func(home string) bool { return pathname.Within(path, home) })
 }
 
-// shadows reports whether a place lies where commands write anyway.
+// shadows reports whether a path lies in a directory that commands write.
 func (p Policy) shadows(path string) bool {
 	return first(append([]string{p.Root}, p.Write...), filepath.Clean(path)) != ""
 }

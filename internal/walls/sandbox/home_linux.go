@@ -17,27 +17,27 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// homes prepares home directories for the commands of a sandbox.
+// homes are the home directories for the commands of a sandbox.
 //
-// The owned places of a workspace lie in our state, where each workspace has its own, so that what a command leaves in
-// a cache meets no other project. What commands write over copied places lies in Policy.Scratch.
+// The owned places lie in our state, in one directory for each workspace, so that caches of different projects do not
+// mix. What commands write to copied places lies in Policy.Scratch.
 type homes struct {
-	own   string      // the owned places of the workspace
-	used  int         // that directory, with a lock that all who use it share
-	farm  *linkedHome // nil: places are mounted
-	found order       // the places that are there
-	held  *homeServer // nil: none is needed
+	own    string      // the directory of the owned places of the workspace
+	used   int         // own, opened and with a shared lock
+	linked *linkedHome // nil: places are mounted
+	found  order       // the places that are there
+	held   *homeServer // nil: none is needed
 }
 
 const (
-	homePrefix = "home-"
-	farmPrefix = "links-"
-	homesKept  = 30 * 24 * time.Hour // after the last command in a workspace
+	homePrefix  = "home-"
+	linksPrefix = "links-"
+	homesKept   = 30 * 24 * time.Hour // after the last command in a workspace
 )
 
 func digest(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:20] }
 
-// openHomes prepares for the commands, and removes what nobody used for long.
+// openHomes prepares the home directories, and removes those that were unused for homesKept.
 func (w *Walls) openHomes(state string) error {
 	if len(w.policy.Homes) == 0 {
 		return nil
@@ -70,11 +70,11 @@ func (w *Walls) openHomes(state string) error {
 	}
 	w.system.homes = h
 	if w.tier == Landlock {
-		dir, err := os.MkdirTemp(record, farmPrefix)
+		dir, err := os.MkdirTemp(record, linksPrefix)
 		if err != nil {
 			return noHome(err)
 		}
-		h.farm = &linkedHome{home: w.policy.Homes[0], dir: dir, own: map[string]string{}}
+		h.linked = &linkedHome{home: w.policy.Homes[0], dir: dir, own: map[string]string{}}
 		if err := os.WriteFile(filepath.Join(dir, ".gitconfig"), []byte(w.policy.Identity), 0o600); err != nil {
 			return noHome(err)
 		}
@@ -88,7 +88,7 @@ func (w *Walls) openHomes(state string) error {
 	return nil
 }
 
-// share makes a directory and locks it, together with others. One that was removed meanwhile does not count.
+// share creates a directory and takes a shared lock on it. It tries again if the directory was removed meanwhile.
 func share(dir string) (fd int, err error) {
 	for {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -98,8 +98,8 @@ func share(dir string) (fd int, err error) {
 		if err == nil {
 			err = unix.Flock(fd, unix.LOCK_SH)
 		}
-		var locked, there unix.Stat_t
-		if err == nil && unix.Fstat(fd, &locked) == nil && unix.Stat(dir, &there) == nil && locked.Ino == there.Ino {
+		var locked, found unix.Stat_t
+		if err == nil && unix.Fstat(fd, &locked) == nil && unix.Stat(dir, &found) == nil && locked.Ino == found.Ino {
 			return fd, nil
 		}
 		_ = unix.Close(fd)
@@ -109,7 +109,7 @@ func share(dir string) (fd int, err error) {
 	}
 }
 
-// leave removes the owned places that are empty, if nobody else uses them.
+// leave removes the owned places that are empty, if no other process uses them.
 func (h *homes) leave() {
 	defer unix.Close(h.used)
 	if unix.Flock(h.used, unix.LOCK_EX|unix.LOCK_NB) != nil {
@@ -125,7 +125,7 @@ func (h *homes) leave() {
 }
 
 func sweepHomes(record string, before time.Time) {
-	for _, prefix := range []string{homePrefix, farmPrefix} {
+	for _, prefix := range []string{homePrefix, linksPrefix} {
 		all, _ := filepath.Glob(filepath.Join(record, prefix+"*"))
 		for _, dir := range all {
 			info, err := os.Lstat(dir)
@@ -144,7 +144,7 @@ func sweepHomes(record string, before time.Time) {
 	}
 }
 
-// close removes what is of no use to another process.
+// close removes what only this process uses.
 func (h *homes) close(scratch string) (err error) {
 	if h == nil {
 		return nil
@@ -152,8 +152,8 @@ func (h *homes) close(scratch string) (err error) {
 	if h.held != nil {
 		h.held.close()
 	}
-	if h.farm != nil {
-		err = os.RemoveAll(h.farm.dir)
+	if h.linked != nil {
+		err = os.RemoveAll(h.linked.dir)
 	}
 	h.leave()
 	if scratch == "" {
@@ -162,15 +162,15 @@ func (h *homes) close(scratch string) (err error) {
 	return errors.Join(err, workspace.Purge(scratch))
 }
 
-// owned makes an owned place.
+// owned creates an owned place, and returns its directory.
 func (h *homes) owned(place string) (string, error) {
 	dir := filepath.Join(h.own, digest(place))
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// furnish tells a stage what its command sees of home directories, and returns from where the stage receives them if
-// they are mounted.
-func (w *Walls) furnish(o *order, trial bool) (from *os.File, err error) {
+// addHomes adds to an order what its command sees of home directories. If they are mounted, it returns the file from
+// which the stage receives them.
+func (w *Walls) addHomes(o *order, trial bool) (from *os.File, err error) {
 	o.Homes = w.policy.Homes
 	h := w.system.homes
 	if h == nil {
@@ -181,8 +181,8 @@ func (w *Walls) furnish(o *order, trial bool) (from *os.File, err error) {
 		name, value, _ := strings.Cut(entry, "=")
 		return slices.Contains(w.policy.Caches, name) && filepath.IsAbs(value) && !w.policy.fills(value, o.Tier)
 	})
-	if h.farm != nil && !trial {
-		o.Farm, o.Env = h.farm.dir, w.policy.moved(o.Env, h.farm.dir)
+	if h.linked != nil && !trial {
+		o.LinkedHome, o.Env = h.linked.dir, w.policy.moved(o.Env, h.linked.dir)
 	}
 	if h.held == nil {
 		return nil, nil
@@ -197,7 +197,7 @@ func noHome(err error) error {
 	return fault.New(fault.PermissionDenied, "no home directory can be made for commands: %v", err).Because(err)
 }
 
-// find looks for the places.
+// find adds the places that exist to h.found.
 func (h *homes) find(p Policy) error {
 	for _, place := range p.Places {
 		if p.shadows(place.Path) {
@@ -212,9 +212,9 @@ func (h *homes) find(p Policy) error {
 	return nil
 }
 
-// add adds one place to what was found.
+// add adds one place to h.found.
 func (h *homes) add(p Policy, place Place) error {
-	o, farm := &h.found, h.farm
+	o, linked := &h.found, h.linked
 	real, sight, isDir := place.Path, place.Sight, true
 	beneath := p.owned(place.Path) != ""
 	if sight != Owned {
@@ -227,23 +227,23 @@ func (h *homes) add(p Policy, place Place) error {
 		}
 		switch {
 		case err != nil && sight == Copied && p.Network.name() != "off" && !beneath:
-			real, sight = place.Path, Owned // what comes over the network has to lie somewhere
+			real, sight = place.Path, Owned // downloads need a place
 		case err != nil || p.exposes(real):
 			return nil
 		default:
 			isDir = info.IsDir()
 		}
 	}
-	if sight == Copied && farm != nil && beneath {
+	if sight == Copied && linked != nil && beneath {
 		if len(place.Parts) == 0 || !isDir {
-			return nil // what holds it is the command's own
+			return nil // the directory around it is the command's own
 		}
 		o.Seen = append(o.Seen, real, place.Path)
-		farm.fill(place, real)
+		linked.fill(place, real)
 		return nil
 	}
 	lower := p.lower(real)
-	if sight == Copied && (farm != nil || !isDir || lower == "") {
+	if sight == Copied && (linked != nil || !isDir || lower == "") {
 		sight = Shown
 	}
 	switch sight {
@@ -259,15 +259,15 @@ func (h *homes) add(p Policy, place Place) error {
 	default:
 		o.Seen = append(o.Seen, real, place.Path)
 	}
-	if farm != nil {
-		return farm.add(place.Path, real, sight)
+	if linked != nil {
+		return linked.add(place.Path, real, sight)
 	}
 	return nil
 }
 
-// lower returns the directory over which an overlay is made for a place, or "". The dearest about a copy is its
-// overlay, so there is one for all places of a home directory. One that held its own scratch directory, or spanned file
-// systems, would not work; then the place has one to itself.
+// lower returns the lower directory of the overlay for a place, or "". Overlays are the expensive part of a copy, so
+// all places of a home directory share one. That is impossible if it would contain its own scratch directory, or span
+// file systems; then the place has its own.
 func (p Policy) lower(real string) string {
 	scratch, home := p.Scratch, p.Homes[0]
 	var a, b unix.Stat_t
@@ -281,7 +281,7 @@ func (p Policy) lower(real string) string {
 	return real
 }
 
-// layers makes the directories of the overlays.
+// layers creates the directories of the overlays.
 func (o *order) layers(dir string) error {
 	for copied := range slices.Chunk(o.Copies, 3) {
 		lower := copied[0]

@@ -48,8 +48,8 @@ func (h house) read(path string) string {
 	return string(text)
 }
 
-// inhabit gives a policy the home directory.
-func (h house) inhabit(p *Policy) {
+// buildHomes gives a policy the home directory.
+func (h house) buildHomes(p *Policy) {
 	p.Homes, p.Scratch = []string{h.home}, h.temp+"-home"
 	p.Identity = GitIdentity([]string{h.home + "/.gitconfig"})
 	for path, sight := range map[string]Sight{
@@ -62,7 +62,7 @@ func (h house) inhabit(p *Policy) {
 
 // parts gives a policy the home directory with a place that is brought in parts.
 func (h house) parts(p *Policy) {
-	h.inhabit(p)
+	h.buildHomes(p)
 	p.Places = append(p.Places, Place{
 		Path: h.home + "/.cache/parts", Sight: Copied, Parts: []Part{{"v1/*", true}, {"v1/*", false}}, Why: "the test",
 	})
@@ -141,7 +141,7 @@ func TestHomeIsEmpty(t *testing.T) {
 		t.Run(tier.String(), func(t *testing.T) {
 			h := newHouse(t)
 			must(t, os.Symlink(h.home+"/.history", h.root+"/link"))
-			w := h.walls(t, tier, h.inhabit)
+			w := h.walls(t, tier, h.buildHomes)
 			for _, path := range []string{
 				"~/.nobody-knows/token", "~/.history", "~/notes", "~/.tool/credentials", "~/.cache/other/token",
 				"$REAL/notes", "$REAL/.tool/credentials", "$REAL/.cache/other/token", "$REAL/.gitconfig.old",
@@ -179,7 +179,7 @@ func TestHiddenLate(t *testing.T) {
 	for _, tier := range tiers(t) {
 		t.Run(tier.String(), func(t *testing.T) {
 			h := newHouse(t)
-			w := h.walls(t, tier, h.inhabit)
+			w := h.walls(t, tier, h.buildHomes)
 			var out bytes.Buffer
 			in, answer, err := os.Pipe()
 			must(t, err)
@@ -220,7 +220,7 @@ func TestCopies(t *testing.T) {
 	for _, tier := range tiers(t) {
 		t.Run(tier.String(), func(t *testing.T) {
 			h := newHouse(t)
-			w := h.walls(t, tier, h.inhabit)
+			w := h.walls(t, tier, h.buildHomes)
 			if tier == Namespaces {
 				r := h.line(t, w, "cat ~/.cache/build/a ~/.store/a; echo poison > ~/.cache/build/a; rm ~/.store/a; "+
 					"echo new > ~/.store/b; mv ~/.cache/build/a ~/.cache/build/c")
@@ -250,7 +250,7 @@ func TestCopies(t *testing.T) {
 				t.Error("what is the user's has changed")
 			}
 			must(t, os.Mkdir(h.dir+"/another", 0o700))
-			other := h.walls(t, tier, h.inhabit, func(p *Policy) {
+			other := h.walls(t, tier, h.buildHomes, func(p *Policy) {
 				p.Root, p.Scratch = h.dir+"/another", h.dir+"/another-home"
 			})
 			h.root = h.dir + "/another"
@@ -270,7 +270,7 @@ func TestLayers(t *testing.T) {
 	for _, tier := range tiers(t) {
 		t.Run(tier.String(), func(t *testing.T) {
 			h := newHouse(t)
-			w := h.walls(t, tier, h.inhabit)
+			w := h.walls(t, tier, h.buildHomes)
 			in, answer, err := os.Pipe()
 			must(t, err)
 			if tier == Namespaces {
@@ -328,11 +328,11 @@ func TestLayers(t *testing.T) {
 func TestFirstUse(t *testing.T) {
 	for _, tier := range tiers(t) {
 		h := newHouse(t)
-		w := h.walls(t, tier, h.inhabit, func(p *Policy) { p.Network.Open = true })
+		w := h.walls(t, tier, h.buildHomes, func(p *Policy) { p.Network.Open = true })
 		if r := h.line(t, w, "echo x > ~/.absent/a && cat ~/.absent/a"); r.out != "x\n" || exists(h.home+"/.absent") {
 			t.Errorf("%s: %+v", tier, r)
 		}
-		w = h.walls(t, tier, h.inhabit)
+		w = h.walls(t, tier, h.buildHomes)
 		if r := h.line(t, w, "mkdir ~/.absent"); r.ending.ExitCode == 0 {
 			t.Errorf("%s: %+v", tier, r)
 		}
@@ -371,7 +371,7 @@ func TestHomesOfAllKinds(t *testing.T) {
 			must(t, os.Symlink("..", h.home+"/src/up"))
 			must(t, os.Symlink("/", h.home+"/.all"))
 			h.root = work
-			w := h.walls(t, tier, h.inhabit, func(p *Policy) {
+			w := h.walls(t, tier, h.buildHomes, func(p *Policy) {
 				for _, name := range []string{".linked", ".inner", "src/up", ".all", "src/project"} {
 					p.Places = append(p.Places, Place{Path: filepath.Join(h.home, name), Why: "the test"})
 				}
@@ -492,7 +492,7 @@ func TestNothingStaysInTheHome(t *testing.T) {
 			}))
 		}
 		list(&before)
-		w := h.walls(t, tier, h.inhabit)
+		w := h.walls(t, tier, h.buildHomes)
 		h.line(t, w, "true")
 		list(&after)
 		if !slices.Equal(before, after) {

@@ -16,21 +16,21 @@ import (
 	"omniagent/internal/sys/process"
 )
 
-// An overlay takes some milliseconds on a busy disk, and two overlays cannot share what was written. So home
-// directories are furnished once for all commands of a sandbox, by a stage that only keeps them. For each command it
-// hands copies of the mounts to the stage of the command, which puts them in place.
+// An overlay takes some milliseconds on a busy disk, and two overlays cannot share what was written. So a stage builds
+// the home directories once for all commands of a sandbox. For each command it sends copies of the mounts to the stage
+// of the command, which puts them in place.
 //
 //	caller ── order, then a socket for each command ──▶ homeServer: home directories in namespaces of its own
 //	caller ── order, and the other end ──▶ stage of the command ◀── copies of the mounts ── homeServer
 //
-// The homeServer ends with its caller, whose end of the socket it waits on.
+// The homeServer ends when the caller closes its end of the socket.
 type homeServer struct {
 	control int // our end
 	child   *process.Child
 	carries bool
 }
 
-// outermost returns the home directories that lie in no other one.
+// outermost returns the home directories that do not lie in another one.
 func outermost(homes []string) (list []string) {
 	for _, home := range homes {
 		holds := func(other string) bool { return other != home && pathname.Within(other, home) }
@@ -41,7 +41,7 @@ func outermost(homes []string) (list []string) {
 	return list
 }
 
-// hold starts the keeper.
+// hold starts the home server.
 func (w *Walls) hold(h *homes) error {
 	o := h.found
 	o.Hold, o.Homes, o.Identity = true, w.policy.Homes, exact{w.policy.Identity}
@@ -76,7 +76,7 @@ func (w *Walls) hold(h *homes) error {
 	return nil
 }
 
-// ask asks for the home directories of a command, which its stage receives from the file.
+// ask requests the home directories for a command. Its stage receives them from the returned file.
 func (h *homeServer) ask() (*os.File, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -87,8 +87,8 @@ func (h *homeServer) ask() (*os.File, error) {
 	return os.NewFile(uintptr(pair[1]), "home"), err
 }
 
-// answered receives the home directories in a stage.
-func answered(o *order) (fds []int, err error) {
+// receiveHomes receives the home directories in a stage.
+func receiveHomes(o *order) (fds []int, err error) {
 	text, fds, err := withRights(homeFile, len(o.Homes))
 	if err == nil && len(fds) != len(outermost(o.Homes)) {
 		err = fmt.Errorf("there are no home directories: %s", strings.TrimPrefix(text, "failed "))
@@ -116,8 +116,8 @@ func withRights(from, most int) (text string, fds []int, err error) {
 	}
 }
 
-// close ends the keeper. One that carries files says when it has carried the last change. It is not awaited, because
-// the kernel takes some 16 ms to end its watch.
+// close ends the home server. If it syncs files, close waits for the last change, but not for the end of the process:
+// the kernel takes some 16 ms to close its inotify watch.
 func (h *homeServer) close() {
 	if !h.carries {
 		_ = unix.Close(h.control)
@@ -130,9 +130,9 @@ func (h *homeServer) close() {
 	go h.child.Wait()
 }
 
-// hold furnishes home directories, and hands out copies until the caller has gone.
+// hold builds the home directories, and hands out copies until the caller has gone.
 func hold(o *order) int {
-	carried, failed := inhabit(o)
+	carried, failed := buildHomes(o)
 	ours := o.standing()
 	defer func() {
 		carried.close()
@@ -166,8 +166,8 @@ func hold(o *order) int {
 	}
 }
 
-// inhabit puts home directories in place. carried is what goes back and forth between them and the real ones.
-func inhabit(o *order) (carried *fileSync, err error) {
+// buildHomes mounts the home directories. carried syncs files between them and the real ones.
+func buildHomes(o *order) (carried *fileSync, err error) {
 	if err := overrides(false); err != nil {
 		return nil, err
 	}

@@ -12,16 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch is process 1 of the namespace, or where there is none the parent of the command, whose supervisor it is. A
-// shell in its place would ignore signals that it does not catch. When process 1 ends, the kernel kills everything in
-// the namespace. It is in the group of the command, so a signal to the group reaches the command without its help.
+// watch starts the command, waits for it, and returns its exit code. It is process 1 of the namespace, or without one
+// the parent of the command. A shell as process 1 would ignore signals that it does not catch. When process 1 ends, the
+// kernel kills everything in the namespace. It is in the group of the command, so a signal to the group reaches the
+// command without its help.
 //
 // obey gets the words that the caller sends; nil: the caller sends none.
 func watch(
 	signals chan os.Signal, start func() (child int, err error), program string, obey func(word string),
 ) int {
 	asked := false
-	if os.Getpid() != 1 { // what loses its parent stays ours, so that the supervisor may look at its calls
+	if os.Getpid() != 1 { // orphans become our children, so that the supervisor may inspect them
 		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
 	early := pending(signals)
@@ -45,7 +46,7 @@ func watch(
 	if asked { // the rest may outlast the patience of the caller, which then kills all
 		tell("ended " + strconv.Itoa(int(status)))
 	}
-	// a shell dies of the signal long before a git that it started has removed its lock
+	// A shell dies of the signal long before a git that it started has removed its lock.
 	for asked && reapAll() && othersInGroup() {
 		time.Sleep(2 * time.Millisecond)
 	}
@@ -55,7 +56,7 @@ func watch(
 	return status.ExitStatus()
 }
 
-// threads starts the threads that the runtime may need later, when the command has used up its limit.
+// threads starts the threads that the runtime may need later, when the command has used up its limit of processes.
 func threads() {
 	var ready, over sync.WaitGroup
 	over.Add(1)
@@ -87,8 +88,8 @@ func pending(signals chan os.Signal) (list []syscall.Signal) {
 	}
 }
 
-// arrives reports whether a signal to the group reaches this process. The command may get it earlier, so it waits a
-// moment for it, and longer if such a signal ended the command.
+// arrives reports whether a signal to the group reaches this process. The command may get it earlier, so arrives waits
+// a moment, and longer if such a signal ended the command.
 func arrives(signals chan os.Signal, status syscall.WaitStatus) bool {
 	patience := 10 * time.Millisecond
 	switch status.Signal() {
@@ -155,7 +156,8 @@ func reapAll() bool {
 	}
 }
 
-// othersInGroup reads our own /proc. Without one it returns true until no child is left.
+// othersInGroup reports whether another process of our group runs. It returns true if /proc is not that of our
+// namespace.
 func othersInGroup() bool {
 	own, _ := syscall.Getpgid(0)
 	entries, err := os.ReadDir("/proc")

@@ -27,7 +27,7 @@ const (
 // ruleOfPort is LANDLOCK_RULE_NET_PORT.
 const ruleOfPort = 2
 
-// handled returns the rights to files that a kernel of that ABI can refuse.
+// handled returns the access rights to files that a kernel with this ABI can refuse.
 func handled(abi int) uint64 {
 	all := uint64(1)<<13 - 1
 	for since, right := range map[int]uint64{
@@ -79,7 +79,7 @@ func landlock(o *order, r rules) error {
 	return nil
 }
 
-// newRules begins a ruleset, and notes what the kernel knows.
+// newRules creates a ruleset, and sets o.ABI.
 func newRules(o *order) (rules, error) {
 	abi, err := landlockABI()
 	if err != nil {
@@ -115,7 +115,8 @@ func newRules(o *order) (rules, error) {
 	return r, nil
 }
 
-// toWrite returns the rights in a directory that commands may change. Where a supervisor does that, they may only read.
+// toWrite returns the rights for a directory that commands may change. If the supervisor changes it, they may only
+// read.
 func (r rules) toWrite(o *order, dir string) uint64 {
 	if o.Supervised && slices.Contains(o.Watched, dir) {
 		return rightsToRead | rightsToList
@@ -123,8 +124,8 @@ func (r rules) toWrite(o *order, dir string) uint64 {
 	return r.all &^ rightsOfNodes
 }
 
-// temporary returns the directories of temporary files. In namespaces that of the policy may be out of reach, and what
-// lies in it has other names.
+// temporary returns the temporary directories. With namespaces that of the policy may be out of reach, and what lies in
+// it has other names.
 func (o *order) temporary() []string {
 	if o.Tier == Namespaces {
 		return []string{"/tmp", "/var/tmp", "/dev/shm"}
@@ -141,8 +142,8 @@ func (r rules) allow(path string, rights uint64) error {
 	return r.rule(fd, path, rights)
 }
 
-// openNoLink opens a path if no part of it is a link, which another command could put there. The filter stands already
-// and refuses the call for that.
+// openNoLink opens a path if no part of it is a link, which another command could put there. It cannot use openat2,
+// which the filter refuses by now.
 func openNoLink(path string) (int, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -155,7 +156,7 @@ func openNoLink(path string) (int, error) {
 	return fd, nil
 }
 
-// rule adds one for an open file, and closes it.
+// rule adds a rule for an open file, and closes the file.
 func (r rules) rule(fd int, path string, rights uint64) error {
 	defer unix.Close(fd)
 	var s unix.Stat_t
@@ -177,7 +178,7 @@ func (r rules) rule(fd int, path string, rights uint64) error {
 	return nil
 }
 
-// homes allows what commands see of home directories. Mounts already show no more than may be read.
+// homes allows reading what commands see of home directories. With namespaces the mounts do that.
 func (r rules) homes(o *order) error {
 	if o.Tier != Landlock {
 		return nil
@@ -186,8 +187,8 @@ func (r rules) homes(o *order) error {
 	for pair := range slices.Chunk(o.Seen, 2) {
 		read = append(read, pair[0])
 	}
-	if o.Farm != "" {
-		read = append(read, o.Farm)
+	if o.LinkedHome != "" {
+		read = append(read, o.LinkedHome)
 	}
 	for _, path := range read {
 		err := r.allow(path, rightsToRead|rightsToList)
@@ -210,7 +211,7 @@ func (r rules) devices() error {
 	return nil
 }
 
-// readable grants the right to read: to everything if mounts hide the rest, else to everything around what is hidden.
+// readable grants the right to read: everything if mounts hide the rest, else everything except what is hidden.
 func (r rules) readable(o *order) error {
 	tops := []string{"/"}
 	if !o.All {

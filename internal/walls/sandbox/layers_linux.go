@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LayersAt returns what mount tables call the layers in which a directory lies; "": it lies in none. Most
-// directories need no look at the mount table for that.
+// LayersAt returns the mount source of the overlay in which a directory lies, or "". It reads the mount table only if
+// the directory is on overlayfs.
 func LayersAt(dir string) string {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err == nil && s.Type != unix.OVERLAYFS_SUPER_MAGIC {
@@ -21,8 +21,7 @@ func LayersAt(dir string) string {
 	return in
 }
 
-// MountsBeneath returns the directories below one at which something is mounted, and what the directory itself lies
-// in, as mount tables call it.
+// MountsBeneath returns the mount points below a directory, and the mount source of the directory itself.
 func MountsBeneath(dir string) (at []string, in string) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

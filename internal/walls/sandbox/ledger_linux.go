@@ -11,12 +11,12 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// A ledger is the pipe through which a supervisor reports to a Watcher outside which paths are written. Each entry is
-// written at once:
+// A ledger is the pipe through which a supervisor reports to a Watcher outside which paths are written. Each entry is a
+// single write:
 //
 //	kind, begin, what was there, what is there (for a move), length of path, path, length of new path, new path
 //
-// The begin is when the supervisor began to make the call; 0: the kernel makes it when the entry is written.
+// begin is when the supervisor began to make the call; 0 if the kernel makes it after the entry is written.
 type ledger struct {
 	mu   sync.Mutex
 	to   int
@@ -85,7 +85,7 @@ func statusFrom(text []byte) workspace.Status {
 	}
 }
 
-// look returns the status of a spot for the ledger, or zero if nothing is there.
+// look returns the status of a file for the ledger. It is zero if nothing exists there, or without a ledger.
 func (r *pathCall) look(s resolved) (is unix.Stat_t) {
 	if r.ledger != nil && unix.Fstatat(s.dir, s.name, &is, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		is = unix.Stat_t{}
@@ -93,7 +93,7 @@ func (r *pathCall) look(s resolved) (is unix.Stat_t) {
 	return is
 }
 
-// entered changes a spot by act, and enters that in the ledger.
+// entered changes a file by act, and records that in the ledger.
 func (r *pathCall) entered(s resolved, act func() error) error {
 	was := r.look(s)
 	err := act()
@@ -103,7 +103,7 @@ func (r *pathCall) entered(s resolved, act func() error) error {
 	return err
 }
 
-// enteredMove moves one spot to another by act, and enters that in the ledger.
+// enteredMove moves a file by act, and records that in the ledger.
 func (r *pathCall) enteredMove(from, to resolved, act func() error) error {
 	is, was := r.look(from), r.look(to)
 	err := act()
@@ -132,7 +132,7 @@ type readLedger struct {
 	done    chan struct{}
 }
 
-// openLedger makes the pipe, and begins to read it.
+// openLedger creates the pipe, and starts to read it.
 func openLedger(w Watcher) (*readLedger, error) {
 	var pair [2]int
 	if err := unix.Pipe2(pair[:], unix.O_CLOEXEC); err != nil {
@@ -246,21 +246,21 @@ func parseEntry(text []byte) (e ledgerEntry, size int, ok bool) {
 	return e, size, true
 }
 
-// close ends the reading when nothing of the stage is left.
+// close stops reading when no process of the stage is left.
 func (l *readLedger) close() {
 	_ = l.theirs.Close()
 	select {
 	case <-l.done:
-	case <-time.After(time.Second): // a process outside has the other end
+	case <-time.After(time.Second): // a process outside has the other end open
 	}
 	_ = l.from.Close()
 	l.detach()
 }
 
-// enter enters in the ledger a call that the kernel is about to make for a program whose writes are only observed. It
-// leaves out calls that will fail because of what is there.
+// enter records a call that the kernel is about to make for a program whose writes are only observed. It leaves out
+// calls that will fail because of what exists.
 func (r *pathCall) enter(n *notification) {
-	d, known := deedOf(n.number, n.args)
+	d, known := changeOf(n.number, n.args)
 	if n.number == unix.SYS_OPENAT2 {
 		d, known = r.opening2(n.args)
 	}
@@ -322,14 +322,14 @@ func (r *pathCall) enter(n *notification) {
 	}
 }
 
-// firstSpot follows the first path of a call.
+// firstSpot resolves the first path of a call.
 func (r *pathCall) firstSpot(d change, follow following) (resolved, error) {
 	path, err := r.text(d.paths[0])
 	if err != nil {
 		return resolved{}, err
 	}
 	s, err := r.spot(d.dirs[0], path, follow)
-	if err == nil && s.own >= 0 { // of the caller, for which the path is that of what is open
+	if err == nil && s.own >= 0 { // a descriptor of the caller: the path is that of the open file
 		fd, path, err := r.held(s.own)
 		if err != nil {
 			return resolved{}, err
@@ -340,7 +340,7 @@ func (r *pathCall) firstSpot(d change, follow following) (resolved, error) {
 	return s, err
 }
 
-// writes enters a spot, unless the call fails because something is there, or because nothing is.
+// writes records a change of a file, unless the call fails because the file exists, or because it does not.
 func (r *pathCall) writes(s resolved, needsNone, needsSome bool) {
 	was := r.look(s)
 	if s.name == "." || was.Mode != 0 && needsNone || was.Mode == 0 && needsSome {

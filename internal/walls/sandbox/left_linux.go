@@ -15,22 +15,22 @@ import (
 	"omniagent/internal/kit/pathname"
 )
 
-// Limits of a list of what is left.
+// Limits of the list of files that an agent leaves.
 const (
 	leftMost  = 2000     // paths
 	leftBytes = 60 << 10 // which a pipe takes without a reader
 	leftDepth = 32
 	leftTime  = 2 * time.Second
-	wordLeft  = "left" // asks a keeper for the list
+	wordLeft  = "left" // asks a home server for the list
 )
 
-// Left returns the files that the agent has now in places which are thrown away at the end: its home directories and
-// /tmp, but for what belongs to it and what we put there. The order is that of their names.
+// Left returns the files that the agent has now in places that are removed at the end, sorted by name: in its home
+// directories and /tmp, without its own files and those that we put there.
 func (w *AgentWalls) Left() (paths []string) {
 	if h := w.homes.system.homes; h != nil && h.held != nil {
 		paths = h.held.left()
 	}
-	if !slices.Contains(w.homes.policy.Homes, "/tmp") { // then it is its temporary directory that stands there
+	if !slices.Contains(w.homes.policy.Homes, "/tmp") { // then the temporary directory of the policy is mounted there
 		paths = append(paths, leftIn(w.policy.Temp, "/tmp")...)
 	}
 	w.mu.Lock()
@@ -44,7 +44,7 @@ func (w *AgentWalls) Left() (paths []string) {
 	return paths
 }
 
-// remember adds the files in the places of an agent that we put there, or that belong to the agent.
+// remember notes the paths in the places of an agent that we put there, or that belong to the agent.
 func (w *AgentWalls) remember(o *order) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +55,7 @@ func (w *AgentWalls) remember(o *order) {
 	}
 }
 
-// left asks the keeper for the files in its home directories.
+// left asks the home server for the files in its home directories.
 func (h *homeServer) left() (paths []string) {
 	var ends [2]int
 	if unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK) != nil {
@@ -80,7 +80,7 @@ func (h *homeServer) left() (paths []string) {
 	return paths
 }
 
-// standing returns the files in home directories, with marks that change with them.
+// standing returns the files in home directories, each with a mark that changes with the file.
 func (o *order) standing() map[string]string {
 	all := map[string]string{}
 	for _, home := range o.Homes {
@@ -94,7 +94,7 @@ func (o *order) standing() map[string]string {
 	return all
 }
 
-// listLeft writes to a pipe which files in the home directories are not as before, as far as the pipe takes that.
+// listLeft writes to a pipe the files in the home directories that have changed, as far as the pipe takes them.
 func listLeft(o *order, before map[string]string, to int) {
 	text, now := "", o.standing()
 	for _, path := range slices.Sorted(maps.Keys(now)) {
@@ -109,8 +109,8 @@ func listLeft(o *order, before map[string]string, to int) {
 	_, _ = unix.Write(to, []byte(text))
 }
 
-// leftIn returns the files in a directory and below, on its own file system, as if it lay elsewhere. It follows no
-// links.
+// leftIn returns the files below a directory on its own file system, with paths as if it were the directory as. It
+// follows no links.
 func leftIn(dir, as string) (paths []string) {
 	if dir == "" {
 		return nil

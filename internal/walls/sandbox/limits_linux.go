@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ofStage is how many threads process 1 may have in addition.
+// ofStage is added to the limit of processes, for the threads of process 1.
 const ofStage = 16
 
 // limit sets the limits that the kernel enforces per process or user. It never raises a limit.
@@ -36,8 +36,8 @@ func lowerLimit(which int, to uint64) error {
 	return unix.Setrlimit(which, &unix.Rlimit{Cur: min(to, now.Cur), Max: to})
 }
 
-// limitMemory comes last, because it limits this process too: set from outside, it would take effect only after the
-// command runs. So it leaves room for what the runtime of this process may still need.
+// limitMemory is called last, because it limits this process too. It leaves room for what the runtime of this process
+// may still need. Set from outside, the limit would come only after the command has started.
 func limitMemory(bytes int64) {
 	most := max(uint64(bytes), ownData()+roomOfStage)
 	_ = lowerLimit(unix.RLIMIT_DATA, most)
@@ -102,8 +102,8 @@ func dropPrivileges() error {
 			return err
 		}
 	}
-	// The threads of the runtime too, as far as it can reach them: in a program that is linked with C it cannot, so
-	// that each thread of a supervisor does it for itself.
+	// The other threads of the runtime too. In a program that is linked with C that is impossible, so each thread of a
+	// supervisor also does it for itself.
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, pointer(&header), pointer(&none[0]), 0)
@@ -117,13 +117,13 @@ func dropPrivileges() error {
 		return err
 	}
 	if os.Getenv(confinedMark) != "" {
-		return nil // none of this process is outside of the sandbox, and the supervisor has to look into it
+		return nil // all of this process is in the sandbox, and the supervisor has to read its memory
 	}
-	// No process in the sandbox can look into this process, whose other threads are outside of it.
+	// No process in the sandbox may inspect this process, whose other threads are outside of it.
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// boundCapabilities takes all but some from those that this thread's programs can ever have.
+// boundCapabilities removes all capabilities but kept from those that programs of this thread can ever have.
 func boundCapabilities(kept []uintptr) error {
 	for capability := uintptr(0); ; capability++ {
 		if slices.Contains(kept, capability) {
@@ -138,7 +138,7 @@ func boundCapabilities(kept []uintptr) error {
 	}
 }
 
-// capabilities returns those of this thread.
+// capabilities returns the capabilities of this thread.
 func capabilities() (have [2]unix.CapUserData, err error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	err = unix.Capget(&header, &have[0])
@@ -150,7 +150,7 @@ func setCapabilities(wanted [2]unix.CapUserData) error {
 	return unix.Capset(&header, &wanted[0])
 }
 
-// dropCapabilities drops those of this thread.
+// dropCapabilities drops all capabilities of this thread.
 func dropCapabilities() error {
 	none := [2]unix.CapUserData{}
 	if err := setCapabilities(none); err != nil {

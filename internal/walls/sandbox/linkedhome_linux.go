@@ -14,18 +14,19 @@ import (
 	"omniagent/internal/sys/process"
 )
 
-// linkedHome is the home directory of commands where nothing can be mounted: links to places. Commands cannot write it.
+// linkedHome is the home directory of commands where nothing can be mounted: links to places. Commands cannot write to
+// it.
 type linkedHome struct {
 	home, dir string
-	own       map[string]string // owned places, and what they are
+	own       map[string]string // owned places, and the directories in place of them
 }
 
-// add makes a link for a place. In an owned directory, which commands write, it makes one only at the top: a name
-// deeper down may lead elsewhere by now.
+// add links a place. In an owned directory, which commands write, it links only names at the top: a deeper path may
+// lead elsewhere by now.
 func (f *linkedHome) add(place, real string, sight Sight) error {
 	rel, within := pathname.In(f.home, place)
 	if !within || rel == "." {
-		return nil // it is seen by its own name
+		return nil // commands see it under its own name
 	}
 	for owned, dir := range f.own {
 		if owned == place || !pathname.Within(owned, place) {
@@ -107,28 +108,28 @@ func bring(to *os.Root, from string, path []string, changes bool) {
 }
 
 // bringLast links or copies what matches the last name of a path.
-func bringLast(to *os.Root, from, pattern string, there []fs.DirEntry, changes bool) {
+func bringLast(to *os.Root, from, pattern string, source []fs.DirEntry, changes bool) {
 	dir, err := to.Open(".")
 	if err != nil {
 		return
 	}
 	defer dir.Close()
 	entries, _ := dir.ReadDir(-1)
-	here := make(map[string]fs.FileMode, len(entries))
+	existing := make(map[string]fs.FileMode, len(entries))
 	for _, e := range entries {
-		here[e.Name()] = e.Type()
+		existing[e.Name()] = e.Type()
 	}
-	for _, e := range there {
+	for _, e := range source {
 		name := e.Name()
-		kind, stands := here[name]
-		if delete(here, name); !matches(pattern, name) {
+		kind, exists := existing[name]
+		if delete(existing, name); !matches(pattern, name) {
 			continue
 		}
 		if !changes && kind.IsDir() && e.IsDir() && hollow(to, name) {
-			stands = to.RemoveAll(name) != nil
+			exists = to.RemoveAll(name) != nil
 		}
 		switch {
-		case stands:
+		case exists:
 		case !changes:
 			_ = to.Symlink(filepath.Join(from, name), name)
 		case e.Type().IsRegular():
@@ -137,7 +138,7 @@ func bringLast(to *os.Root, from, pattern string, there []fs.DirEntry, changes b
 			}
 		}
 	}
-	for name, kind := range here {
+	for name, kind := range existing {
 		if kind&fs.ModeSymlink == 0 {
 			continue
 		}
@@ -147,8 +148,8 @@ func bringLast(to *os.Root, from, pattern string, there []fs.DirEntry, changes b
 	}
 }
 
-// hollow reports whether a directory contains a few directories and no file. A program leaves one behind when it cannot
-// fetch a package.
+// hollow reports whether a directory contains a few directories and no file, as a program leaves when it cannot fetch a
+// package.
 func hollow(root *os.Root, name string) bool {
 	left := 16
 	return fs.WalkDir(root.FS(), name, func(_ string, e fs.DirEntry, err error) error {
@@ -166,7 +167,7 @@ func unlessThere(err error) error {
 	return err
 }
 
-// moved returns an environment in which HOME and what names places there lead to another directory.
+// moved returns an environment in which HOME, and the paths of places in it, lead to another directory.
 func (p Policy) moved(env []string, to string) []string {
 	names := []string{p.Homes[0]}
 	home, _ := process.Value(env, "HOME")
@@ -183,9 +184,9 @@ func (p Policy) moved(env []string, to string) []string {
 		case !filepath.IsAbs(value) || from == "" || p.shadows(value) || pathname.Within(p.Temp, value):
 		default:
 			rel, _ := filepath.Rel(from, value)
-			there := filepath.Join(p.Homes[0], rel)
-			if _, listed := p.place(there); listed || slices.ContainsFunc(p.Places, func(place Place) bool {
-				return pathname.Within(there, place.Path)
+			path := filepath.Join(p.Homes[0], rel)
+			if _, listed := p.place(path); listed || slices.ContainsFunc(p.Places, func(place Place) bool {
+				return pathname.Within(path, place.Path)
 			}) {
 				entry = name + "=" + filepath.Join(to, rel)
 			}

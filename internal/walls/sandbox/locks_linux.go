@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Git writes config.lock and then makes it config. Who has opened the lock can write the configuration from then on,
-// and who puts another file there decides what becomes the configuration. So a command writes, moves and removes only
-// those locks that were made for it, never that of a person's git.
+// Git writes config.lock and then renames it to config. A process that has the lock open can write the configuration
+// from then on, and one that replaces the lock decides what the configuration becomes. So a command may write, move and
+// remove only locks that were made for it, never that of a person's git.
 
 // mostLocks is how many locks of commands there may be at a time.
 const mostLocks = 64
 
-// makeLock makes a lock for the caller, and remembers it. An open descriptor keeps its number from being used again.
+// makeLock creates a lock for the caller, and remembers its inode. The open descriptor keeps the inode number in use.
 func (r *pathCall) makeLock(s resolved, d change) error {
 	if d.flags&unix.O_CREAT == 0 {
 		return s.refusal(false)
@@ -45,11 +45,11 @@ func (r *pathCall) makeLock(s resolved, d change) error {
 	return r.hand(fd, int(d.flags))
 }
 
-// forgetLocks forgets those that have no name any more, and reports whether there were some.
+// forgetLocks forgets locks that have no name any more, and reports whether there were some.
 func (s *supervisor) forgetLocks() (some bool) {
 	for id, held := range s.locks {
-		var there unix.Stat_t
-		if unix.Fstat(held, &there) != nil || there.Nlink == 0 {
+		var status unix.Stat_t
+		if unix.Fstat(held, &status) != nil || status.Nlink == 0 {
 			_ = unix.Close(held)
 			delete(s.locks, id)
 			some = true
@@ -58,7 +58,7 @@ func (s *supervisor) forgetLocks() (some bool) {
 	return some
 }
 
-// leave removes the locks that commands left which were ended.
+// leave removes the locks of commands that were killed.
 func (s *supervisor) leave() {
 	s.locking.Lock()
 	defer s.locking.Unlock()
@@ -72,11 +72,11 @@ func (s *supervisor) leave() {
 
 // ownLock reports whether a lock was made for a command.
 func (s *supervisor) ownLock(at resolved) bool {
-	var there unix.Stat_t
-	if unix.Fstatat(at.dir, at.name, &there, unix.AT_SYMLINK_NOFOLLOW) != nil {
+	var status unix.Stat_t
+	if unix.Fstatat(at.dir, at.name, &status, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
 	}
-	return s.isOwnLock(&there)
+	return s.isOwnLock(&status)
 }
 
 func (s *supervisor) isOwnLock(there *unix.Stat_t) bool {

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// homeMounts are home directories under construction in a stage, as mounts that are still writable.
+// homeMounts are the mounts of home directories in a stage, writable until close.
 type homeMounts []int
 
-// mountHomes makes empty home directories, and copies what is mounted there.
+// mountHomes creates empty home directories, and copies the mounts that belong in them.
 func mountHomes(o *order) (list []placed, homes homeMounts, err error) {
 	add := func(fd int, to string, attrs uint64, optional bool) {
 		list = append(list, placed{to, fd, attrs | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, optional})
@@ -42,7 +42,8 @@ func mountHomes(o *order) (list []placed, homes homeMounts, err error) {
 		}
 		add(fd, pair[1], 0, false)
 	}
-	// In a directory of its own an earlier command may have put something in the way, and then does without the place.
+	// An earlier command may have created something at the place in its own directory. Then this one does without the
+	// place.
 	for pair := range slices.Chunk(o.Seen, 2) {
 		if fd, err := take(pair[0]); err == nil {
 			add(fd, pair[1], unix.MOUNT_ATTR_RDONLY, o.owns(pair[1]))
@@ -73,7 +74,7 @@ func mountHomes(o *order) (list []placed, homes homeMounts, err error) {
 	return list, homes, nil
 }
 
-// owns reports whether a path lies in a directory of the command's own.
+// owns reports whether a path lies in an owned directory.
 func (o *order) owns(path string) bool {
 	for pair := range slices.Chunk(o.Own, 2) {
 		if pair[1] != path && pathname.Within(pair[1], path) {
@@ -130,7 +131,7 @@ func filesystem(kind string, options ...option) (int, error) {
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
 }
 
-// emptyHome returns an empty directory. One in which an agent lives has more space.
+// emptyHome returns an empty file system for a home directory. That of an agent has more space.
 func emptyHome(home string, lives bool) (int, error) {
 	switch {
 	case home == "/tmp":
@@ -141,9 +142,9 @@ func emptyHome(home string, lives bool) (int, error) {
 	return filesystem("tmpfs", option{"mode", "0755"}, option{"size", "4m"})
 }
 
-// overlay mounts over a directory the same directory with a layer of its own. Without volatile, the end of the command
-// would wait until all of that file system is on the disk. Options take paths with special characters badly, so they
-// get descriptors. Mount tables show the name.
+// overlay mounts an overlay over its own lower directory. Without volatile, the end of the command would wait until all
+// of the file system is on the disk. Directories are passed as descriptors, because options take special characters
+// badly. Mount tables show the name.
 func overlay(lower, upper, work, name string) error {
 	options := []option{{"source", name}, {"userxattr", ""}, {"volatile", ""}}
 	at := -1
@@ -166,9 +167,8 @@ func overlay(lower, upper, work, name string) error {
 	return attach(fd, at, 0)
 }
 
-// overrides switches the right on and off to enter any directory of the user. The kernel works in a directory without
-// rights when it makes an overlay, with the rights of the one that asks. In all else a stage does without, but for that
-// of the superuser, who has it anyway.
+// overrides switches CAP_DAC_OVERRIDE on or off. To make an overlay, the kernel works in a directory without
+// permissions, with the rights of the caller. Otherwise a stage does without the capability, unless it is root's.
 func overrides(on bool) error {
 	if os.Geteuid() == 0 {
 		return nil
@@ -184,7 +184,8 @@ func overrides(on bool) error {
 	return setCapabilities(have)
 }
 
-// triesHomes looks at whether home directories are empty, or else whether a file that is not on the list can be read.
+// triesHomes checks that home directories are empty, or with Landlock that files which are not on the list cannot be
+// read.
 func triesHomes(o order, _ *trial) error {
 	open := slices.Concat([]string{o.Root, o.Temp}, o.Write)
 	for pair := range slices.Chunk(o.Seen, 2) {

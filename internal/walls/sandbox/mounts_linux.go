@@ -20,7 +20,7 @@ import (
 // each writable path is copied as a detached mount, which is then put over its place. No old root has to be detached,
 // because there is no new root: no name leads to anything that was writable before.
 //
-//	copy writable paths (aside), take home directories ─▶ all read-only ─▶ put them in place ─▶ protect (keep) ─▶ hide
+//	copy writable paths, take home directories ─▶ all read-only ─▶ put them in place ─▶ protect ─▶ hide
 
 const (
 	cloneTree = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
@@ -47,11 +47,11 @@ func mounts(o *order) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("the mounts cannot be made private: %w", err)
 	}
-	list, err := aside(o)
+	list, err := copyWritable(o)
 	if err != nil {
 		return err
 	}
-	if err := ofItsOwn(o, func() error { return processesOfItsOwn(o) }); err != nil {
+	if err := mountOwn(o, func() error { return mountProc(o) }); err != nil {
 		return err
 	}
 	if err := putAll(list); err != nil {
@@ -75,8 +75,8 @@ func mounts(o *order) error {
 	return nil
 }
 
-// ofItsOwn makes everything read-only, and mounts what a program has of its own: /dev, /run and, by processes, /proc.
-func ofItsOwn(o *order, processes func() error) error {
+// mountOwn makes everything read-only, and mounts the program's own /dev, /run and, by processes, /proc.
+func mountOwn(o *order, processes func() error) error {
 	devices, err := deviceClones()
 	if err != nil {
 		return err
@@ -85,20 +85,20 @@ func ofItsOwn(o *order, processes func() error) error {
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &everything); err != nil {
 		return fmt.Errorf("not everything can be made read-only: %w", err)
 	}
-	if err := devicesOfItsOwn(o, devices); err != nil {
+	if err := mountDevices(o, devices); err != nil {
 		return fmt.Errorf("/dev: %w", err)
 	}
 	if err := processes(); err != nil {
 		return fmt.Errorf("/proc: %w", err)
 	}
-	if err := runOfItsOwn(o); err != nil {
+	if err := mountRun(o); err != nil {
 		return fmt.Errorf("/run: %w", err)
 	}
 	return nil
 }
 
-// aside copies the writable paths and returns them in the order in which they are put back: parents first.
-func aside(o *order) (list []placed, err error) {
+// copyWritable copies the mounts of writable paths, in the order in which they are put back: parents first.
+func copyWritable(o *order) (list []placed, err error) {
 	add := func(from, to string, attrs uint64) error {
 		fd, err := take(from)
 		if err != nil {
@@ -141,11 +141,11 @@ func aside(o *order) (list []placed, err error) {
 		}
 	}
 	if homes := outermost(o.Homes); len(homes) > 0 {
-		fds, err := answered(o)
+		fds, err := receiveHomes(o)
 		if err != nil {
 			return nil, err
 		}
-		for i, home := range homes { // a workspace at the same place counts
+		for i, home := range homes { // a workspace at the same place is mounted over it
 			list = append([]placed{{path: home, fd: fds[i]}}, list...)
 		}
 	}
@@ -180,7 +180,7 @@ func openPlain(path string) (int, error) {
 	return unix.Openat(parent, name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 }
 
-// put attaches the mount. Beneath a temporary directory, its place has to be created first.
+// put attaches the mount. In a temporary directory its place has to be created first.
 func (m placed) put() error {
 	defer unix.Close(m.fd)
 	to, err := openPlain(m.path)
@@ -245,8 +245,8 @@ func makeReadOnly(path string) error {
 	return attach(fd, at, unix.MOUNT_ATTR_RDONLY)
 }
 
-// keep covers the protected names that exist, parents first. The supervisor protects them whether or not something
-// covers them; this is for their permissions and times.
+// keep covers the existing protected names with read-only mounts, parents first. The supervisor protects the names; the
+// mounts protect their permissions and times.
 func keep(o *order) error {
 	for _, path := range o.Covers {
 		if err := makeReadOnly(path); err != nil && !unreachable(err) {
@@ -289,7 +289,7 @@ func hide(paths []string) error {
 	return nil
 }
 
-// unreachable reports whether a path leads to nothing for every user.
+// unreachable reports whether an error means that a path leads to nothing for every user.
 func unreachable(err error) bool {
 	return slices.ContainsFunc([]error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG}, func(no error) bool {
 		return errors.Is(err, no)
@@ -311,9 +311,9 @@ func deviceClones() (list []placed, err error) {
 	return list, nil
 }
 
-// devicesOfItsOwn mounts a /dev with the few devices that programs need, and with terminals and shared memory that
+// mountDevices mounts a /dev with the few devices that programs need, and with terminals and shared memory that
 // belong to this command alone.
-func devicesOfItsOwn(o *order, devices []placed) error {
+func mountDevices(o *order, devices []placed) error {
 	const flags = unix.MS_NOSUID | unix.MS_NOEXEC
 	if err := unix.Mount("tmpfs", "/dev", "tmpfs", flags, "mode=0755,size=64k"); err != nil {
 		return err
@@ -352,10 +352,10 @@ func devicesOfItsOwn(o *order, devices []placed) error {
 	return unix.MountSetattr(unix.AT_FDCWD, "/dev", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// processesOfItsOwn mounts a /proc that shows only the processes of the namespace. It is read-only: to the kernel, the
+// mountProc mounts a /proc that shows only the processes of the namespace. It is read-only: to the kernel, the
 // superuser outside is the superuser here, and could change settings of the machine. Where the kernel refuses, as in
 // many containers, the old /proc stays; it reveals no secrets of processes in another user namespace.
-func processesOfItsOwn(o *order) error {
+func mountProc(o *order) error {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	err := unix.Mount("proc", "/proc", "proc", flags, "")
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {

@@ -14,7 +14,7 @@ import (
 // mostNamed is how many files may have hidden names. Each takes a mount.
 const mostNamed = 1000
 
-// hideNames hides what has a hidden name now.
+// hideNames adds to an order the files that have a hidden name now. It fails if it cannot find or hide all of them.
 func (w *Walls) hideNames(o *order) error {
 	if len(w.policy.HiddenNames) == 0 || o.Tier != Namespaces {
 		return nil

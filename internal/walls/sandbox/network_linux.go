@@ -9,8 +9,8 @@ import (
 
 func pointer[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
-// network creates the only thing that a command can reach: a listener in its namespace, which the caller serves from
-// outside.
+// network opens a listener in the namespace, the only thing that the command can reach, which the caller serves. It
+// returns the port, or 0 if the network is off or open.
 func network(o *order) (port int, err error) {
 	if o.Network != "hosts" {
 		return 0, nil
@@ -43,7 +43,7 @@ func network(o *order) (port int, err error) {
 	return at.Port, nil
 }
 
-// loopback sets the network up with which the programs of a namespace reach each other.
+// loopback brings up the loopback interface of the namespace.
 func loopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

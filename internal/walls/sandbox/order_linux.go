@@ -37,7 +37,7 @@ type plain order
 
 // MarshalJSON implements json.Marshaler.
 func (o order) MarshalJSON() ([]byte, error) {
-	return json.Marshal(wire{(*plain)(&o), exact{o.Root, o.Temp, o.Program, o.Farm, o.Dir}})
+	return json.Marshal(wire{(*plain)(&o), exact{o.Root, o.Temp, o.Program, o.LinkedHome, o.Dir}})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -46,7 +46,7 @@ func (o *order) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &w); err != nil {
 		return err
 	}
-	for i, path := range []*string{&o.Root, &o.Temp, &o.Program, &o.Farm, &o.Dir} {
+	for i, path := range []*string{&o.Root, &o.Temp, &o.Program, &o.LinkedHome, &o.Dir} {
 		if i < len(w.Paths) {
 			*path = w.Paths[i]
 		}

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A pipe without a reader cannot be opened for writing, nor can a file on which somebody has a lease. The caller waits
-// then, and the supervisor tries again for it. It must not wait itself: a pipe that it held open for a process that has
-// gone would look like one with a writer.
+// A FIFO without a reader cannot be opened for writing, nor can a file on which somebody holds a lease. The caller then
+// waits, and the supervisor tries again. It must not block in the open itself: a FIFO that it held open for a process
+// that has gone would seem to have a writer.
 
-// waiting is a file that is to be opened when it can be.
+// waiting is a file that is to be opened as soon as it can be.
 type waiting struct {
 	request *pathCall
 	dir     int
@@ -28,7 +28,7 @@ const (
 	pause       = 2 * time.Millisecond
 )
 
-// wait has a file opened later.
+// wait queues an open for keepTrying.
 func (r *pathCall) wait(s resolved, flags int) error {
 	dir, err := unix.FcntlInt(uintptr(s.dir), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *pathCall) wait(s resolved, flags int) error {
 	}
 }
 
-// open tries once more. It reports whether the caller has its answer, or waits no longer.
+// open tries once more. It reports whether the caller has its answer, or no longer waits.
 func (w waiting) open() bool {
 	r := w.request
 	r.moves.RLock()
@@ -77,7 +77,7 @@ func (w waiting) open() bool {
 	return true
 }
 
-// signalled reports whether the caller has a signal to handle, for which it would not wait any longer.
+// signalled reports whether the caller has a pending signal, which would interrupt its open.
 func (r *pathCall) signalled() bool {
 	proc, err := r.proc()
 	if err != nil {
@@ -100,7 +100,7 @@ func (r *pathCall) signalled() bool {
 	return pending&^blocked&caught != 0
 }
 
-// keepTrying opens what could not be opened at once.
+// keepTrying opens the queued files as soon as they can be opened.
 func (s *supervisor) keepTrying(begun chan<- error) {
 	err := bare()
 	if begun <- err; err != nil {

@@ -81,8 +81,8 @@ func packages(dir string) (found []string) {
 }
 
 // Aliases returns the paths below root that only a person may change although their names do not say so: where .git
-// leads, what the links in protected directories lead to, and what git's configuration there, or one of the user's,
-// names as hooks, configuration or programs; what protected files name, and where start-up places lead.
+// leads, the targets of links in protected directories, what git's configuration (of the repository or of the user)
+// names as hooks, configuration or programs, what protected files name, and where start-up places lead.
 func Aliases(root string, protected, user, started []string) (paths []string) {
 	p := Policy{Root: root, GitConfig: user, Obeyed: protected, Started: started}
 	all := append(p.git(root), p.pointers(root, "")...)
@@ -126,8 +126,8 @@ func linksIn(dir string, levels int) (links []string) {
 	return links
 }
 
-// many reports whether there are too many repositories to look for each protected name in each of them whenever a
-// command begins. What does not exist there is not protected then.
+// many reports whether there are too many repositories to look for each protected name in each of them before every
+// command. Names that do not exist there are not protected then.
 func (p Policy) many() bool { return len(p.Repositories) > fewRepositories }
 
 // nested returns the names that commands cannot change in a repository below a workspace: what git runs there, and
@@ -157,8 +157,8 @@ func (p Policy) nested(root, tree string) (all []kept) {
 	return append(append(all, bareName(root, rel)...), p.pointers(root, rel)...)
 }
 
-// pointers returns what protected files of a work tree and the configuration of git there name, and where start-up
-// places lead, as far as commands could write it.
+// pointers returns the paths that protected files of a work tree and git's configuration name, and those to which
+// start-up places lead, as far as commands could write them.
 func (p Policy) pointers(root, rel string) (all []kept) {
 	tree := filepath.Join(root, rel)
 	files := slices.Clone(p.GitConfig)
@@ -219,7 +219,7 @@ func gitPrefix() string {
 	return filepath.Dir(filepath.Dir(program))
 }
 
-// isData reports whether git takes the value of a key as data, and runs nothing of it. Of all other keys it may.
+// isData reports whether git only reads the value of a key. By the value of any other key it may run something.
 func isData(key string) bool {
 	section, name := key[:strings.IndexByte(key, '.')], key[strings.LastIndexByte(key, '.')+1:]
 	switch section {
@@ -237,7 +237,7 @@ func isData(key string) bool {
 // setting is a line of a configuration; the key is in lower case.
 type setting struct{ key, value string }
 
-// gitSettings returns the settings of a file. What git would not accept is read as well as possible.
+// gitSettings returns the settings of a file. It reads what it can of one that git would not accept.
 func gitSettings(path string) (all []setting) {
 	file, _, err := workspace.OpenRegular(path) // not a pipe, which a command may have put there
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/walls/autorun"
 )
 
-// Policy says what commands may do. All paths except those in Protected are absolute and clean.
+// Policy says what commands may do. All paths are absolute and clean, except those in Protected.
 type Policy struct {
 	Root  string   // the workspace, without links; writable except for Protected
 	Write []string // further writable directories, without links, such as GitDirs
@@ -34,15 +34,15 @@ type Policy struct {
 	HiddenNames, KeptNames []string
 
 	Repositories []string         // work trees below Root and Roots whose git directories are protected too
-	Unseen       bool             // there may be more of them
-	GitConfig    []string         // the user's files of git's configuration, which may name files of the workspace
+	Unseen       bool             // there may be more repositories
+	GitConfig    []string         // the user's git configuration files, which may name files of the workspace
 	Started      []string         // paths in Root and Roots to which start-up places of the user lead, see autorun.Home
-	Obeyed       []string         // those names in Protected that agents obey; what they name is protected
+	Obeyed       []string         // those names in Protected that agents obey; what they name is protected too
 	Fresh        []autorun.Policy // for each of Root and Roots, which new names are refused
 
 	Hidden []string // unreadable; paths that do not exist are ignored
-	// Home directories, without links, of which commands see only Places, if the tier is Namespaces or Landlock. The
-	// first is that of the environment; it begins with the git configuration Identity.
+	// Homes are home directories, without links, of which commands see only Places, with the tiers Namespaces and
+	// Landlock. The first is that of the environment, where Identity is the git configuration.
 	Homes    []string
 	Places   []Place
 	Identity string
@@ -54,7 +54,7 @@ type Policy struct {
 	Limits  Limits
 }
 
-// Network says what commands may reach. The zero value is nothing at all, not even this machine.
+// Network says what commands may reach. The zero value is nothing, not even this machine.
 type Network struct {
 	Open bool // everything
 	// Serve gets a listener for each command, which becomes the command's proxy and the only thing that it can reach.
@@ -216,7 +216,7 @@ func (p Policy) writes(path string, t Tier) Effect {
 	if name := named(p.HiddenNames, path, dir); name != "" && t == Namespaces {
 		return Effect{"write", false, fmt.Sprintf(hiddenName, name)}
 	}
-	told := false // that it holds a protected path; one that is there says more than one that is not
+	explained := false // by a name below it; one that exists says more than one that does not
 	for _, name := range p.protectedPaths() {
 		folded := strings.EqualFold(name, path) || len(path) > len(name) &&
 			strings.EqualFold(name+string(filepath.Separator), path[:len(name)+1])
@@ -226,10 +226,10 @@ func (p Policy) writes(path string, t Tier) Effect {
 		if folded {
 			return Effect{"write", false, fmt.Sprintf("%s is protected", name)}
 		}
-		if _, err := os.Lstat(name); told && err != nil {
+		if _, err := os.Lstat(name); explained && err != nil {
 			continue
 		}
-		told = true
+		explained = true
 		e.Allowed, e.Why = true, fmt.Sprintf("%s may be written, but not moved or removed: %s is protected", dir, name)
 	}
 	if name := named(p.KeptNames, path, dir); name != "" && t != Seatbelt {
@@ -259,7 +259,7 @@ func device(path string, t Tier) (why string, known bool) {
 // deviceNames returns the devices that commands may use, besides terminals of their own.
 func deviceNames() []string { return []string{"null", "zero", "full", "random", "urandom", "tty"} }
 
-// writable returns the directory of the policy that makes a path writable.
+// writable returns the directory of the policy that makes a path writable, or "".
 func (p Policy) writable(path string) string {
 	return first(append([]string{p.Root, p.Temp}, p.Write...), path)
 }

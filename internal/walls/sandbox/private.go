@@ -2,8 +2,8 @@ package sandbox
 
 import "os"
 
-// Private are namespaces in which programs see directories with layers of their own: what they write there goes into
-// the layers. They are not walls: everything else is as it is outside, and may be written.
+// Private are namespaces in which programs see directories with overlays: what they write there goes into the upper
+// directories. They are not walls: everything else is as it is outside, and may be written.
 //
 //	entry, err := Private{Layers: layers}.Enter(plan)       // or Join, into those of an entry that still runs
 //	child, err := process.Start(entry.Plan)
@@ -11,18 +11,18 @@ import "os"
 //	child.Wait()
 type Private struct {
 	Layers  []Layer
-	Network Network // Open: that of this machine; else a loopback of its own, and what Serve lets through
+	Network Network // Open: that of this machine; else its own loopback, and what Serve lets through
 }
 
-// Layer is a directory and what covers it.
+// Layer is a directory and the overlay over it.
 type Layer struct {
 	Lower string // the directory, absolute and without links
-	Upper string // what differs from it, as overlayfs keeps it
+	Upper string // what differs from it, as overlayfs stores it
 	Work  string // empty; overlayfs needs it, on the file system of Upper
-	Name  string // what mount tables call it
+	Name  string // the mount source in mount tables
 }
 
-// Spaces are the namespaces of a program, which exist as long as they are open.
+// Spaces are the namespaces of a program, which exist as long as the files are open.
 type Spaces struct {
 	User, Mount *os.File
 	Network     *os.File // nil: that of this machine

@@ -18,27 +18,27 @@ import (
 	"omniagent/internal/sys/process"
 )
 
-// What a stage does, other than to build walls.
+// What a stage may be started for, other than walls.
 const (
 	toLayer = "layer" // put layers in place, then execute the program
-	toJoin  = "join"  // start the program in namespaces that there are
+	toJoin  = "join"  // start the program in existing namespaces
 	toDial  = "dial"  // connect to what listens in them
-	toLodge = "lodge" // build the walls around an agent
+	toAgent = "lodge" // build the walls around an agent
 )
 
 // spaceFile is the first descriptor of a stage that joins: a user namespace, a mount namespace, perhaps a network.
 const spaceFile = 5
 
-// Entry is a program on its way into namespaces.
+// Entry is a program that is about to enter namespaces.
 type Entry struct {
 	Plan  process.Plan
 	run   *running
-	first bool // they are new
+	first bool // the namespaces are new
 	own   bool // they have a network of their own
 	made  Spaces
 }
 
-// Enter makes the plan of a program in new namespaces.
+// Enter returns an entry with the plan of a program in new namespaces.
 func (v Private) Enter(p process.Plan) (*Entry, error) {
 	o := enterOrder(p, toLayer)
 	o.Network = v.Network.name()
@@ -76,7 +76,7 @@ func mappings(kind string, own int) (list []syscall.SysProcIDMap) {
 	return list
 }
 
-// Join makes the plan of a program in namespaces that there are.
+// Join returns an entry with the plan of a program in existing namespaces.
 func Join(p process.Plan, s Spaces) (*Entry, error) {
 	o := enterOrder(p, toJoin)
 	o.Network = "on"
@@ -111,7 +111,7 @@ func enterOrder(p process.Plan, to string) order {
 	return order{To: to, Dir: p.Dir, Env: env, Program: p.Path}
 }
 
-// wrap makes a stage of the plan.
+// wrap sets e.Plan to a stage that starts the program.
 func (e *Entry) wrap(p process.Plan, o order, files []*os.File, shape func(*syscall.SysProcAttr)) error {
 	if err := e.run.prepare(o); err != nil {
 		e.run.end(nil)
@@ -123,8 +123,8 @@ func (e *Entry) wrap(p process.Plan, o order, files []*os.File, shape func(*sysc
 	return nil
 }
 
-// Spaces returns the namespaces of a child that was started, and lets the program begin. They are the caller's to
-// close. A child that could not enter them has ended or is about to.
+// Spaces returns the namespaces of a child that was started, and lets the program begin. The caller has to close them.
+// It fails if the child could not enter them; the child has ended then, or is about to.
 func (e *Entry) Spaces(child *process.Child) (Spaces, error) {
 	s, err := e.await(child)
 	if err == nil && e.first {
@@ -134,7 +134,7 @@ func (e *Entry) Spaces(child *process.Child) (Spaces, error) {
 	return s, err
 }
 
-// Try returns why a child that was started cannot enter its namespaces; nil: it could. It ends without its program.
+// Try returns why a started child cannot enter its namespaces, or nil if it could. The child ends without its program.
 func (e *Entry) Try(child *process.Child) error {
 	s, err := e.await(child)
 	s.Close()
@@ -180,7 +180,7 @@ func (e *Entry) hear(control int, child *process.Child) (Spaces, error) {
 	}
 }
 
-// heard is what a word of the child means; done is false if more are to come.
+// heard interprets a message of the child; done is false if more are to come.
 func (e *Entry) heard(said string, child *process.Child) (s Spaces, done bool, err error) {
 	if why, failed := strings.CutPrefix(said, "failed "); failed {
 		return s, true, errors.New(why)
@@ -208,7 +208,7 @@ func (e *Entry) open(pid int, port string) (err error) {
 	return err
 }
 
-// enter puts the layers in place and executes the program, which the caller has allowed by then.
+// enter puts the layers in place and, once the caller allows it, executes the program.
 func enter(o *order, signals chan os.Signal) int {
 	port, err := layered(o)
 	if err != nil {
@@ -239,15 +239,15 @@ func enter(o *order, signals chan os.Signal) int {
 		return fail(fmt.Errorf("descriptors could stay open: %w", err))
 	}
 	signal.Stop(signals)
-	if early := pending(signals); len(early) > 0 { // the program would never hear of it
+	if early := pending(signals); len(early) > 0 { // the program would never get it
 		return died(early[0])
 	}
 	err = syscall.Exec(o.Program, os.Args[2:], o.marked())
 	return notFound(o.Program, err)
 }
 
-// moveTo makes a directory that of the program, which takes the place of this process next. The name leads below the
-// layers only now.
+// moveTo changes the working directory for the program that replaces this process. Its name leads into the layers only
+// now.
 func moveTo(dir string) error {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -260,7 +260,7 @@ func moveTo(dir string) error {
 	return nil
 }
 
-// marked is the environment of the program, with the mark by which its guard finds it.
+// marked returns the environment of the program, with the mark by which its guard finds it.
 func (o *order) marked() []string {
 	if mark := os.Getenv(childMark); mark != "" {
 		return append(o.Env, childMark+"="+mark)
@@ -290,8 +290,8 @@ func layered(o *order) (port int, err error) {
 	return network(o)
 }
 
-// giveUpMounting keeps the superuser of the namespace from removing the layers: the capability does not come back when
-// a program is executed. Other users lose all of them there.
+// giveUpMounting keeps root of the namespace from removing the layers: CAP_SYS_ADMIN does not come back when a program
+// is executed. Other users lose all capabilities then.
 func giveUpMounting() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -370,7 +370,7 @@ func forkInto(spaces int, dir, program string, argv, env []string) (pid int, whe
 		none    uint64
 		all     = ^uint64(0)
 		end     = uintptr(pipe[1])
-		fall    [4]uint64 // the action of the kernel for a signal
+		fall    [4]uint64 // the default action for a signal
 		asking  = askedBy()
 		last    = uintptr(spaceFile + spaces)
 	)

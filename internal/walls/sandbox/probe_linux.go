@@ -43,7 +43,7 @@ func probe(ctx context.Context, o Options, r *Report) {
 	}
 }
 
-// probeWalls builds the sandbox of the best tier that holds, and claims only what holds.
+// probeWalls builds sandboxes from the best tier down, and reports the first that holds.
 func probeWalls(ctx context.Context, r *Report) {
 	f := Fact{Name: FactWallsHold}
 	for tier := r.Tier; tier <= Landlock; tier++ {

@@ -14,18 +14,18 @@ import (
 	"omniagent/internal/kit/pathname"
 )
 
-// walk finds out where protected names lead.
+// walk finds the paths to which protected names lead.
 type walk struct {
 	writable []string // directories that commands may write
 	kept     map[string]bool
 	covers   map[string]bool // those that exist
 	locks    map[string]bool // those that git replaces over a lock
-	locking  bool            // what is visited is such a name
+	locking  bool            // the name that is being visited is such a name
 	searched map[string]bool // directories whose links were visited
 	err      error           // the first error
 }
 
-// protect tells a stage which names commands cannot change.
+// protect adds to an order the names that commands cannot change. It fails if one cannot be protected.
 func (p Policy) protect(o *order) error {
 	w := &walk{
 		writable: append([]string{p.Root}, p.Write...), kept: map[string]bool{}, covers: map[string]bool{},
@@ -49,7 +49,7 @@ func (p Policy) protect(o *order) error {
 	for _, fresh := range p.Fresh {
 		o.Fresh = append(o.Fresh, fresh.Words())
 	}
-	// If a directory above them were moved, the next command and its sandbox would not find these.
+	// If a directory above one of these were moved, the next command and its sandbox would not find it.
 	for _, path := range slices.Concat(w.writable, p.Hidden) {
 		if w.changeable(filepath.Dir(path)) {
 			o.Stay = append(o.Stay, path)
@@ -67,7 +67,8 @@ func sorted(set map[string]bool) []string {
 	return list
 }
 
-// With more names, preparing would take longer than any command. A part of them would protect nothing.
+// mostNames limits the names: with more, preparing would take longer than any command. Protecting a part protects
+// nothing.
 const mostNames = 4000
 
 // mostLinks is how many links the kernel follows (MAXSYMLINKS). Nothing can be reached through more.
@@ -152,7 +153,7 @@ func elements(path string) []string {
 	})
 }
 
-// unseen handles a path that cannot be read. If it is only absent, it stays absent.
+// unseen handles a path that cannot be read. If it does not exist, commands may not create it.
 func (w *walk) unseen(k kept, path string, left []string, err error) {
 	switch {
 	case !w.changeable(path):
@@ -170,7 +171,7 @@ func (w *walk) unseen(k kept, path string, left []string, err error) {
 // changeable reports whether commands could change what is at a path.
 func (w *walk) changeable(path string) bool { return first(w.writable, path) != "" }
 
-// cover protects what is at a path.
+// cover protects the file at a path.
 func (w *walk) cover(path string) {
 	if w.changeable(path) {
 		w.covers[path] = true

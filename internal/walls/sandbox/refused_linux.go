@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// refusedWord begins the report of a path that was refused.
+// refusedWord begins the report of a refused path.
 const refusedWord = "refused name "
 
-// mostTold is how many such paths of a command are reported.
-const mostTold = 4
+// mostRefused is how many such paths of a command are reported.
+const mostRefused = 4
 
-// toldPaths are the paths that were reported.
-type toldPaths struct {
+// refusedPaths are the paths that were reported.
+type refusedPaths struct {
 	mu    sync.Mutex
 	paths []string
 }
 
-// tellRefused tells the caller of the walls which path of a call was refused, as the command gave it.
+// tellRefused reports to the caller of the walls the refused path of a call, as the command gave it.
 func (r *pathCall) tellRefused(d change) {
 	if r.told == nil {
 		return
@@ -32,7 +32,7 @@ func (r *pathCall) tellRefused(d change) {
 	}
 	r.told.mu.Lock()
 	defer r.told.mu.Unlock()
-	if len(r.told.paths) < mostTold && !slices.Contains(r.told.paths, path) {
+	if len(r.told.paths) < mostRefused && !slices.Contains(r.told.paths, path) {
 		r.told.paths = append(r.told.paths, path)
 		tell(refusedWord + path)
 	}

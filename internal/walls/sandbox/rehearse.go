@@ -8,9 +8,9 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// Stands reports whether this machine can build a sandbox of a tier. It builds one around a directory of its own, with
-// the network and the limits of the policy and nothing else of it. UNAVAILABLE means that this machine cannot; any
-// other error means that it is not known.
+// Stands returns nil if this machine can build a sandbox of a tier. It builds one around a directory of its own, with
+// only the network and the limits of the policy. UNAVAILABLE means that this machine cannot; any other error means that
+// it is not known.
 func Stands(t Tier, p Policy) error {
 	_, err := rehearse(t, p)
 	return err

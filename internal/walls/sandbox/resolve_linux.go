@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// resolved is where a path leads: to a name in a directory. Close it.
+// resolved is where a path leads: a name in an open directory. The caller has to close it.
 type resolved struct {
-	dir   int    // of the name, open without rights; -1: none
-	name  string // a dot: the directory itself
-	path  string // of the directory and the name, by what the kernel says
-	slash bool   // the path had one at its end
-	own   int    // or it leads to this descriptor of the caller; -1: it does not
+	dir   int    // the directory, opened with O_PATH; -1: none
+	name  string // ".": the directory itself
+	path  string // of the directory and the name, as the kernel reports it
+	slash bool   // the path ended with one
+	own   int    // the descriptor of the caller to which the path leads instead; -1: none
 }
 
 func (s resolved) close() {
@@ -28,7 +28,7 @@ type following int
 
 const (
 	never following = iota
-	later           // not in the workspace, where what is done next fails for a link
+	later           // only outside the workspace: inside, the next call fails for a link
 	always
 )
 
@@ -39,8 +39,8 @@ func followed(yes bool) following {
 	return never
 }
 
-// spot follows a path of the caller, and the last element too if it says so. It fails with errGoOn if the path leads
-// out of the workspace.
+// spot resolves a path of the caller; follow says whether the last element is followed. It fails with errGoOn if the
+// path leads out of the workspace.
 func (r *pathCall) spot(dir int32, path string, follow following) (resolved, error) {
 	s, err := r.anywhere(dir, path, follow)
 	if err != nil || s.own >= 0 {
@@ -71,7 +71,7 @@ func (r *pathCall) anywhere(dir int32, path string, follow following) (resolved,
 	if n, ok := descriptor(path); ok {
 		return resolved{dir: -1, own: n}, nil
 	}
-	if dir, path = beginning(dir, path); strings.HasPrefix(path, "/proc/") { // another one for each process
+	if dir, path = beginning(dir, path); strings.HasPrefix(path, "/proc/") { // it differs for each process
 		return resolved{}, errGoOn
 	}
 	if path[0] != '/' {
@@ -158,7 +158,7 @@ func (r *pathCall) step(at int, path string, follow following) (s resolved, targ
 	return s, "", nil
 }
 
-// pathOfDir returns the path of an open directory, as the kernel knows it. To go there and ask takes a fifth of
+// pathOfDir returns the path of an open directory, as the kernel knows it. Changing to it and asking takes a fifth of
 // the time that /proc takes.
 func (r *pathCall) pathOfDir(fd int) (string, error) {
 	if r.top >= 0 && unix.Fchdir(fd) == nil {
@@ -183,8 +183,8 @@ func (r *pathCall) pathOf(fd int) (string, error) {
 	return string(r.block[:n]), nil
 }
 
-// deepPath returns a path for a directory that has none because it would be too long: that of one above it, and a name
-// which no file has. No protected name lies so deep, but for those below one.
+// deepPath returns a path for a directory whose own would be too long: that of a directory above it, and a name that no
+// file has. No protected name lies that deep, except below another.
 func (r *pathCall) deepPath(fd int) (string, error) {
 	at, err := unix.Openat(fd, "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	for err == nil {
@@ -202,7 +202,7 @@ func (r *pathCall) deepPath(fd int) (string, error) {
 	return "", unix.EACCES
 }
 
-// own is the name of a descriptor of ours.
+// own returns the path of our own descriptor.
 func own(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // descriptor returns the number of the descriptor of the caller that a path names.
@@ -221,7 +221,7 @@ func descriptor(path string) (int, bool) {
 	return 0, false
 }
 
-// beginning returns where a path begins that names a directory of the caller by way of /proc.
+// beginning splits a path that starts at a directory of the caller in /proc into that directory and the rest.
 func beginning(dir int32, path string) (int32, string) {
 	for _, at := range []string{"/proc/self/cwd/", "/proc/thread-self/cwd/"} {
 		if rest, found := strings.CutPrefix(path, at); found && strings.Trim(rest, "/") != "" {
@@ -256,7 +256,7 @@ func (r *pathCall) base(dir int32) (int, error) {
 	return fd, nil
 }
 
-// held opens what a descriptor of the caller is, without rights.
+// held opens, with O_PATH, the file of a descriptor of the caller. It fails with errGoOn outside the workspace.
 func (r *pathCall) held(number int) (fd int, path string, err error) {
 	if fd, path, err = r.opened(number); err == nil && !r.inside(path) {
 		_ = unix.Close(fd)
@@ -265,7 +265,7 @@ func (r *pathCall) held(number int) (fd int, path string, err error) {
 	return fd, path, err
 }
 
-// opened is held for what may lie elsewhere.
+// opened is held without the check for the workspace.
 func (r *pathCall) opened(number int) (fd int, path string, err error) {
 	fd, err = r.ofCaller("fd/"+strconv.Itoa(number), 0)
 	if err != nil {

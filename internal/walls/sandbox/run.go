@@ -10,10 +10,10 @@ import (
 	"omniagent/internal/kit/pathname"
 )
 
-// runDirs are where services keep their sockets, and logins for as long as the machine runs.
+// runDirs returns the directories of the sockets of services and of logins.
 func runDirs() []string { return []string{"/run", "/var/run"} }
 
-// temporaryDirs are where everybody's temporary files lie. Commands have a directory of their own.
+// temporaryDirs returns the temporary directories that all users share. Commands have their own in place of them.
 func temporaryDirs() []string { return []string{"/tmp", "/var/tmp"} }
 
 // stayInRun returns what commands and agents see of /run: where /etc and PATH lead. shown are directories or files

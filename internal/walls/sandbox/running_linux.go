@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/sys/process"
 )
 
-// stage returns the plan of a stage that starts the program. end is called when nothing of it is left.
+// stage returns the plan of a stage that starts the program. end is called when no process of it is left.
 func (r *running) stage(p process.Plan, end func(*process.Ending)) process.Plan {
 	after := p.After
 	p.Name = cmp.Or(p.Name, p.Argv[0])
@@ -29,12 +29,12 @@ func (r *running) stage(p process.Plan, end func(*process.Ending)) process.Plan 
 	return p
 }
 
-// running is what belongs to a command that runs.
+// running holds what a running command uses.
 type running struct {
 	order, theirs *os.File
 	ledger        *readLedger // nil: nothing receives what is written
 	home          *os.File    // where the stage receives home directories
-	control       int         // our end, -1: none
+	control       int         // our end; -1: none
 	network       Network
 	say           func(string)
 	heard         func(string) // receives each report at once; may be nil

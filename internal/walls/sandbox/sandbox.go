@@ -54,15 +54,15 @@ type Options struct {
 	// Tier is a weaker tier for Open than the report offers. None: what the report offers.
 	Tier Tier
 
-	// State is the user's directory in which Open keeps on record what it makes. One that cannot be written is replaced
-	// by a directory of the user's below the temporary one.
+	// State is the user's directory in which Open records what it creates. If it cannot be written, Open uses a
+	// directory of the user's below the temporary one.
 	State string
 
 	// Refused is called, when a command has ended, with each path that it could not write because the path is
 	// protected, as the command gave it, up to a few; nil: it is not called.
 	Refused func(path string)
 
-	// Watcher gets what programs behind the walls write; nil: nobody wants to know.
+	// Watcher receives what programs behind the walls write; it may be nil.
 	Watcher Watcher
 }
 

@@ -4,7 +4,7 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// bpfCommon returns the answers to calls that both machines have.
+// bpfCommon returns the answers to calls that amd64 and arm64 share.
 func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 	refuse, missing := bpfRefuse(unix.EPERM), bpfRefuse(unix.ENOSYS)
 	calls := map[uint32][]unix.SockFilter{}
@@ -36,11 +36,11 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 	calls[unix.SYS_SOCKETPAIR] = bpfOneOf(0, 0, []uint32{unix.AF_UNIX},
 		bpfOneOf(1, kinds, []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}, bpfAllow(), refuse), refuse)
 
-	// A limit of the processor's time ends a process outside that no signal reaches.
+	// A limit on processor time could end a process outside that no signal reaches.
 	calls[unix.SYS_PRLIMIT64] = bpfOneOf(0, 0, []uint32{0}, bpfAllow(), refuse)
 
-	// The shell outside would run input put into a terminal; a line discipline is kernel code that nobody needs. To
-	// file systems there are requests that change what can only be read, where Landlock does not look: they make names,
+	// The shell outside would run input put into a terminal, and a line discipline is kernel code that nobody needs.
+	// Some requests to file systems change what can only be read, and Landlock does not check them: they make names,
 	// make upper and lower case the same, or make files and whole subvolumes read-only for good.
 	calls[unix.SYS_IOCTL] = bpfOneOf(1, 0xff00, ofFileSystems(),
 		bpfOneOf(1, 0, asksFileSystems(), bpfAllow(), refuse),
@@ -48,18 +48,18 @@ func bpfCommon(inet bool) map[uint32][]unix.SockFilter {
 			unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, linksOfOCFS2, setsAttributesOfFAT,
 		}, refuse, bpfAllow()))
 
-	// Reading it, Linux for 64 and for 32 bits, each also with an old version number, and addresses without ASLR,
-	// which debuggers and sanitizers set for their children. All others are old behaviours with old holes.
+	// Allowed are reading it, Linux for 64 and for 32 bits, each also with an old version number, and addresses without
+	// ASLR, which debuggers and sanitizers set for their children. All others are old behaviours with old holes.
 	const unshuffled, old = 0x0040000, 0x0020000
 	calls[unix.SYS_PERSONALITY] = bpfOneOf(0, 0, []uint32{0xffffffff, 0, 8, old, old | 8, unshuffled, unshuffled | 8},
 		bpfAllow(), refuse)
 	return calls
 }
 
-// bpfOutside adds the answers to calls that reach processes outside by their numbers. A program may change how it is
-// scheduled itself, which it says by the number 0; each program expects that a priority is refused. Libraries for
-// threads choose processors by their own numbers, which no filter tells from others, so that a claim names these.
-// Queues of POSIX have names that all programs share.
+// bpfOutside adds the answers to calls that reach processes outside by their numbers. A program may change its own
+// scheduling, with the number 0; programs expect that a priority is refused. Thread libraries choose processors by
+// their own thread numbers, which no filter can tell from others, so this is among the holes. POSIX message queues have
+// names that all programs share.
 func bpfOutside(calls map[uint32][]unix.SockFilter) {
 	refuse := bpfRefuse(unix.EPERM)
 	for _, n := range []uint32{unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR} {
@@ -73,7 +73,7 @@ func bpfOutside(calls map[uint32][]unix.SockFilter) {
 	calls[unix.SYS_MQ_OPEN], calls[unix.SYS_MQ_UNLINK] = refuse, refuse
 }
 
-// Requests of file systems that have other ones of the same kind.
+// Requests of file systems whose kind other file systems use for harmless ones.
 const (
 	linksOfOCFS2        = 0x40186f04
 	setsAttributesOfFAT = 0x40047211
@@ -82,7 +82,7 @@ const (
 // ofFileSystems are the kinds of requests to file systems: of all and of ext4, of XFS, btrfs and bcachefs.
 func ofFileSystems() []uint32 { return []uint32{'f' << 8, 'v' << 8, 'X' << 8, 0x94 << 8, 0xbc << 8} }
 
-// asksFileSystems are those requests of these kinds that ask, or that write what is open for writing.
+// asksFileSystems are the requests of these kinds that read, or that write to a file open for writing.
 func asksFileSystems() []uint32 {
 	const getsFlags, getsMoreFlags, getsVersion, getsExtents = 0x80086601, 0x801c581f, 0x80087601, 0xc020660b
 	return []uint32{
@@ -117,7 +117,7 @@ func bpfRefused() []uint32 {
 	}
 }
 
-// bpfHeld adds the calls that a supervisor makes for programs.
+// bpfHeld adds the calls that a supervisor makes in place of programs.
 func bpfHeld(calls map[uint32][]unix.SockFilter) {
 	bpfWriting(calls)
 	calls[unix.SYS_UMASK] = []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
@@ -127,7 +127,7 @@ func bpfHeld(calls map[uint32][]unix.SockFilter) {
 		bpfRefuse(unix.EALREADY), bpfRefuse(unix.EOPNOTSUPP))
 }
 
-// bpfWriting holds what opens files for writing and changes names.
+// bpfWriting holds the calls that open files for writing or change names.
 func bpfWriting(calls map[uint32][]unix.SockFilter) {
 	held := []unix.SockFilter{bpfReturn(unix.SECCOMP_RET_USER_NOTIF)}
 	for _, n := range append(oldCalls(),
@@ -145,8 +145,8 @@ func bpfWriting(calls map[uint32][]unix.SockFilter) {
 	}
 }
 
-// deedOf returns what a held call asks for.
-func deedOf(number uint32, a [6]uint64) (change, bool) {
+// changeOf returns the change that a held call asks for, and false for other calls.
+func changeOf(number uint32, a [6]uint64) (change, bool) {
 	dir := func(i int) int32 { return int32(uint32(a[i])) }
 	one := func(what act, flags uint64, mode uint64) (change, bool) {
 		return change{act: what, dirs: [2]int32{dir(0)}, paths: [2]uint64{a[1]}, flags: flags, mode: uint32(mode)}, true
@@ -179,5 +179,5 @@ func deedOf(number uint32, a [6]uint64) (change, bool) {
 	if d, known := attributeOf(number, a); known {
 		return d, true
 	}
-	return oldDeed(number, a)
+	return oldChangeOf(number, a)
 }

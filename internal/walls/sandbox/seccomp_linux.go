@@ -68,7 +68,7 @@ func bpfOneOf(argument int, mask uint32, values []uint32, yes, no []unix.SockFil
 	return append(head, code...)
 }
 
-// holding says which calls a filter holds for a supervisor.
+// holding says which calls are held for a supervisor.
 type holding int
 
 const (
@@ -78,11 +78,9 @@ const (
 	holdsAttributes         // and those that change modes, owners, times and extended attributes
 )
 
-// systemCalls returns the filter for this machine, or nil if there is no filter for it. With inet a program may use the
-// internet, by TCP and UDP. Sockets with a name in the file system or in the kernel's own space are always refused,
-// because each leads to a program outside.
-// What a supervisor does for programs is held if there is one. With Landlock alone processes outside have numbers, and
-// queues outside have names.
+// systemCalls returns the filter for this machine, or nil if none is known. With inet a program may use TCP and UDP.
+// Sockets with a name in the file system or in the abstract namespace are always refused, because each leads to a
+// program outside. With Landlock alone it also refuses calls that reach processes outside by number, or queues by name.
 func systemCalls(tier Tier, inet bool, held holding) []unix.SockFilter {
 	machine, last, calls := bpfCalls(inet)
 	if machine == 0 {
@@ -105,9 +103,8 @@ func systemCalls(tier Tier, inet bool, held holding) []unix.SockFilter {
 	return filterOf(machine, calls, kill, kill)
 }
 
-// filterOf returns a filter with the answers to some calls; all others are allowed. The nil answer is that to its call
-// and all above: they do not exist. strange is the answer to calls by the numbers of x32, elsewhere that to calls of
-// another machine.
+// filterOf returns a filter with the answers to some calls; all others are allowed. The nil answer is ENOSYS for its
+// call and all above. strange is the answer to calls with x32 numbers, elsewhere that to calls of another machine.
 func filterOf(machine uint32, calls map[uint32][]unix.SockFilter, strange, elsewhere []unix.SockFilter,
 ) []unix.SockFilter {
 	type stretch struct { // calls from this number to the next stretch
@@ -149,11 +146,11 @@ func filterOf(machine uint32, calls map[uint32][]unix.SockFilter, strange, elsew
 	return append([]unix.SockFilter{bpfLoad(bpfMachine)}, bpfIf(unix.BPF_JEQ, machine, code, elsewhere)...)
 }
 
-// asksForWalls are flags that no kernel knows. A filter answers them, so that we know that walls of ours stand around
-// us.
+// asksForWalls are flags that no kernel knows. The filter of a supervisor answers them, so a process can tell that it
+// runs behind our walls.
 const asksForWalls = 1 << 31
 
-// withinWalls says what that means.
+// withinWalls is the reason to give then.
 const withinWalls = "walls of omniagent stand around this program already, and inside of them no others can be built"
 
 // walled reports whether a supervisor stands around this process.
@@ -169,7 +166,7 @@ func install(filter []unix.SockFilter) error {
 	return err
 }
 
-// listenTo installs a filter, and returns where the calls that it holds are told.
+// listenTo installs a filter, and returns the descriptor on which the kernel reports the calls that it holds.
 func listenTo(filter []unix.SockFilter) (listener int, err error) {
 	const listening = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
 	listener, err = installWith(filter, listening|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)

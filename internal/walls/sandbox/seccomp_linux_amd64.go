@@ -16,7 +16,7 @@ func bpfCalls(inet bool) (machine, last uint32, calls map[uint32][]unix.SockFilt
 	return unix.AUDIT_ARCH_X86_64, unix.SYS_RSEQ_SLICE_YIELD, calls
 }
 
-// oldCalls are those of the held calls that only this machine has.
+// oldCalls are the held calls that only this machine has.
 func oldCalls() []uint32 {
 	return []uint32{
 		unix.SYS_CREAT, unix.SYS_MKDIR, unix.SYS_MKNOD, unix.SYS_SYMLINK, unix.SYS_LINK, unix.SYS_RENAME,
@@ -24,11 +24,11 @@ func oldCalls() []uint32 {
 	}
 }
 
-// oldOpen is the call without a directory.
+// oldOpen is the number of open, which takes no directory.
 func oldOpen() (number uint32, ok bool) { return unix.SYS_OPEN, true }
 
-// oldDeed returns what one of them asks for.
-func oldDeed(number uint32, a [6]uint64) (change, bool) {
+// oldChangeOf returns the change that an old call asks for.
+func oldChangeOf(number uint32, a [6]uint64) (change, bool) {
 	one := func(what act, flags uint64, mode uint64) (change, bool) {
 		return change{act: what, dirs: [2]int32{here}, paths: [2]uint64{a[0]}, flags: flags, mode: uint32(mode)}, true
 	}
@@ -68,13 +68,13 @@ func oldAttributes() []uint32 {
 // oldModes are those that change a mode.
 func oldModes() []uint32 { return []uint32{unix.SYS_CHMOD} }
 
-// oldAttribute returns what one of them asks for.
+// oldAttribute returns the change that one of oldAttributes asks for.
 func oldAttribute(
 	number uint32, a [6]uint64, at func(dir int32, path, flags uint64, apply applying) (change, bool),
 ) (change, bool) {
 	switch number {
 	case unix.SYS_CHMOD:
-		return moded(here, a[0], 0, a[1]), true
+		return modeChange(here, a[0], 0, a[1]), true
 	case unix.SYS_CHOWN:
 		return at(here, a[0], 0, owner(a[1], a[2]))
 	case unix.SYS_LCHOWN:
@@ -101,12 +101,12 @@ func oldLooks() (machine uint32, opening, others []uint32) {
 		[]uint32{unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK}
 }
 
-// opensNothing reports whether a call only tells whether and what a file is.
+// opensNothing reports whether a call only tells whether a file exists and what it is.
 func opensNothing(number uint32) bool {
 	return number == unix.SYS_STAT || number == unix.SYS_LSTAT || number == newfstatat || number == unix.SYS_STATX
 }
 
-// looksHere reports whether a call has no directory.
+// looksHere reports whether a call takes no directory.
 func looksHere(number uint32) bool {
 	switch number {
 	case unix.SYS_OPEN, unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK, unix.SYS_CHDIR:
@@ -115,7 +115,7 @@ func looksHere(number uint32) bool {
 	return false
 }
 
-// narrowMachine is i386, whose programs this machine may run, and its keyctl, add_key and request_key.
+// narrowMachine is i386, whose programs this machine may run, and the numbers of its private calls.
 func narrowMachine() (machine uint32, numbers privateCalls) {
 	return unix.AUDIT_ARCH_I386, privateCalls{ioctl: 54, keys: [3]uint32{288, 286, 287}}
 }

@@ -8,12 +8,12 @@ func bpfCalls(inet bool) (machine, last uint32, calls map[uint32][]unix.SockFilt
 	return unix.AUDIT_ARCH_AARCH64, unix.SYS_RSEQ_SLICE_YIELD, bpfCommon(inet)
 }
 
-// oldCalls, oldOpen and oldDeed are about calls that this machine does not have.
+// oldCalls, oldOpen and oldChangeOf are about calls that this machine does not have.
 func oldCalls() []uint32 { return nil }
 
 func oldOpen() (number uint32, ok bool) { return 0, false }
 
-func oldDeed(uint32, [6]uint64) (change, bool) { return change{}, false }
+func oldChangeOf(uint32, [6]uint64) (change, bool) { return change{}, false }
 
 // oldAttributes and oldAttribute too.
 func oldAttributes() []uint32 { return nil }
@@ -31,13 +31,13 @@ const newfstatat = unix.SYS_FSTATAT
 // oldLooks are the calls that look at a path without a directory, of which this machine has none of its own.
 func oldLooks() (machine uint32, opening, others []uint32) { return unix.AUDIT_ARCH_AARCH64, nil, nil }
 
-// opensNothing reports whether a call only tells whether and what a file is.
+// opensNothing reports whether a call only tells whether a file exists and what it is.
 func opensNothing(number uint32) bool { return number == newfstatat || number == unix.SYS_STATX }
 
-// looksHere reports whether a call has no directory.
+// looksHere reports whether a call takes no directory.
 func looksHere(number uint32) bool { return number == unix.SYS_CHDIR }
 
-// narrowMachine is arm, whose programs this machine may run, and its keyctl, add_key and request_key.
+// narrowMachine is arm, whose programs this machine may run, and the numbers of its private calls.
 func narrowMachine() (machine uint32, numbers privateCalls) {
 	return unix.AUDIT_ARCH_ARM, privateCalls{ioctl: 54, keys: [3]uint32{311, 309, 310}}
 }

@@ -23,7 +23,7 @@ func (r *pathCall) mark(change) error { return unix.EPERM }
 
 func (r *pathCall) seeMark(change) {}
 
-func deedOf(uint32, [6]uint64) (change, bool) { return change{}, false }
+func changeOf(uint32, [6]uint64) (change, bool) { return change{}, false }
 
 const newfstatat = 0
 

@@ -42,7 +42,7 @@ func Stage() int {
 		return enter(&o, signals)
 	case o.To == toJoin:
 		return join(&o, signals)
-	case o.To == toLodge:
+	case o.To == toAgent:
 		return agentStage(&o, signals)
 	}
 	env, err := build(&o)
@@ -96,7 +96,7 @@ func listen() chan os.Signal {
 			signal.Notify(signals, s)
 		}
 	}
-	// A command could end its process 1 by these, as if that had failed. Sent by a process, they mean nothing.
+	// A command could end process 1 by these signals. The handler ignores them if a process sent them.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL,
 		syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGSYS, syscall.SIGSTKFLT)
 	return signals
@@ -117,7 +117,7 @@ func receive(o *order) error {
 // build builds one part of the sandbox after the other, and returns the environment of the command.
 func build(o *order) (env []string, err error) {
 	env = o.marked()
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("800"), 0) // the machine is worth more than a command
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("800"), 0) // the kernel kills commands first
 	if o.Tier == Namespaces {
 		if err := mounts(o); err != nil {
 			return nil, err
@@ -152,12 +152,12 @@ func privileges() error {
 	return nil
 }
 
-// confine restricts this thread.
+// confine restricts this thread by capabilities, seccomp and Landlock.
 func confine(o *order) error {
 	if err := privileges(); err != nil { // the thread may be older than that of build
 		return err
 	}
-	rules, err := newRules(o) // the filter refuses it
+	rules, err := newRules(o) // the filter refuses this call
 	if err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
@@ -170,8 +170,8 @@ func confine(o *order) error {
 	return nil
 }
 
-// filtered sets the filter of system calls, and starts the supervisor of those that it holds. A process can have only
-// one: where one stands around us already, it protects its own workspace, and with Landlock alone we do without.
+// filtered installs the filter of system calls, and starts the supervisor of those that it holds. A process can have
+// only one: if there is one around us already, it protects its own workspace, and with Landlock alone we do without.
 func filtered(o *order) error {
 	inet := o.Network != "off"
 	if len(systemCalls(o.Tier, inet, holdsNothing)) == 0 {
@@ -180,7 +180,7 @@ func filtered(o *order) error {
 	if o.Tier == Landlock && !observable("/proc/sys/kernel/yama/ptrace_scope") {
 		return install(systemCalls(o.Tier, inet, holdsNothing))
 	}
-	umask := ownUmask() // to ask for it later would wait for a supervisor that has not begun
+	umask := ownUmask() // asking for it later would wait for a supervisor that does not run yet
 	held := holdsNames
 	switch { // with namespaces mounts hold attributes
 	case o.Tier == Landlock:
@@ -228,10 +228,10 @@ func notFound(program string, err error) int {
 	return exitNoWalls
 }
 
-// ownLoopback names what programs of a fork reach without the proxy: each other's servers.
+// ownLoopback lists the hosts that programs of a fork reach without the proxy: each other's servers.
 const ownLoopback = "localhost,127.0.0.1,::1"
 
-// proxies are the variables by which programs use the proxy at a port, but for the hosts that are reached directly.
+// proxies returns the variables that make programs use the proxy at a port, except for the hosts in directly.
 func proxies(port int, directly string) []string {
 	var env []string
 	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} {

@@ -17,19 +17,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command has no right to change a name in its workspace, nor to open a file there for writing: Landlock refuses it.
-// A supervisor does that for it. Seccomp holds each such system call and tells the supervisor, which finds out where
-// the path leads, refuses protected names, and else acts in the place of the command.
+// A command may not change names in its workspace, nor open files there for writing: Landlock refuses it. A supervisor
+// does that instead. Seccomp holds each such system call and notifies the supervisor, which finds out where the path
+// leads, refuses protected names, and otherwise acts in place of the command.
 //
 //	command ── open, mkdir, rename … ─▶ seccomp holds the call
 //	supervisor ◀─ notification ── path ─▶ parent directory, opened ─▶ protected? ─▶ act there, without links
 //	command ◀─ descriptor, or number of the error
 //
-// Nothing is mounted for that and nothing is made, so that nothing can come off or be left behind. A path that leads
-// out of the workspace is left to the kernel, with which Landlock decides once more: a path that changes meanwhile
-// gains nothing. Reading goes straight to the files.
+// Nothing is mounted or created for that, so nothing can be left behind. A path that leads out of the workspace is left
+// to the kernel, where Landlock decides: a path that changes meanwhile gains nothing. Reading goes straight to the
+// files.
 //
-// The supervisor is a few threads of a stage, outside of the sandbox. If they end, what they would do is refused.
+// The supervisor is a few threads of a stage, outside of the sandbox. If they end, the calls that they would make are
+// refused.
 type supervisor struct {
 	listener int
 	names    *guarded
@@ -38,20 +39,20 @@ type supervisor struct {
 	grants   []string // the same, without links
 
 	umask      uint32        // of the command
-	unmask     atomic.Uint32 // how often a process has asked for another one
-	strange    bool          // /proc has other numbers for processes
-	attributes bool          // it changes those too
+	unmask     atomic.Uint32 // how often a process has changed its own
+	strange    bool          // the process numbers in /proc are those of another namespace
+	attributes bool          // it changes attributes too
 	blunt      bool          // Landlock does not see truncation (before Linux 6.2), so none is left to the kernel
 
 	moves   sync.RWMutex // a rename changes where other paths lead
 	later   chan waiting // what cannot be opened yet
 	ledger  *ledger      // nil: nobody wants to know what is written
 	locking sync.Mutex
-	locks   map[inode]int // those made for commands, each with a descriptor of it
-	told    *toldPaths    // nil: what is refused is not told
+	locks   map[inode]int // locks made for commands, each with an open descriptor
+	told    *refusedPaths // nil: refused paths are not reported
 }
 
-// mostAgain is how often a path is followed again because it was changed.
+// mostAgain is how often a path that has changed is resolved again.
 const mostAgain = 16
 
 // supervisors returns how many threads answer. On a small machine more of them only wake each other.
@@ -99,7 +100,7 @@ var (
 	errMoved    = errors.New("the path leads elsewhere by now")
 )
 
-// supervise starts the supervisor of what sent the listener.
+// supervise starts the supervisor of a listener. It fails if one of its threads cannot give up its rights.
 func supervise(listener int, umask uint32, o *order) error {
 	s := &supervisor{
 		listener: listener, names: newGuarded(o), roots: o.Watched, writable: o.granted(),
@@ -107,7 +108,7 @@ func supervise(listener int, umask uint32, o *order) error {
 		ledger: o.openLedger(), attributes: o.Tier == Landlock,
 	}
 	if o.Tells {
-		s.told = &toldPaths{}
+		s.told = &refusedPaths{}
 	}
 	for _, path := range s.writable {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -140,7 +141,7 @@ func supervise(listener int, umask uint32, o *order) error {
 	return nil
 }
 
-// bare keeps the goroutine on a thread of its own, which has no more rights than the command.
+// bare locks the goroutine to a thread with its own umask and working directory, and drops the thread's capabilities.
 func bare() error {
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
@@ -149,7 +150,7 @@ func bare() error {
 	return dropCapabilities()
 }
 
-// serve answers on a thread that has a umask of its own.
+// serve answers the held calls on its own thread.
 func (s *supervisor) serve(begun chan<- error) {
 	err := bare()
 	unix.Umask(0)
@@ -172,7 +173,7 @@ func (s *supervisor) serve(begun chan<- error) {
 
 func (r *pathCall) handle(n *notification) {
 	r.id, r.pid, r.began = n.id, int(n.pid), time.Now()
-	d, known := deedOf(n.number, n.args)
+	d, known := changeOf(n.number, n.args)
 	err := errGoOn
 	if known {
 		for again := 0; again == 0 || errors.Is(err, errMoved) && again < mostAgain; again++ {
@@ -204,30 +205,30 @@ func (s *supervisor) send(a *answer) {
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), ioctlAnswer, uintptr(unsafe.Pointer(a)))
 }
 
-// pathCall is one call that waits for its answer.
+// pathCall is one held call that waits for its answer.
 type pathCall struct {
 	*supervisor
 	id  uint64
 	pid int // of the thread that calls, in our numbers
 
 	began time.Time // to make the call here; zero: the kernel makes it
-	again bool      // the path was followed before, and the last element was a link or became one
+	again bool      // the path was resolved before, and the last element was a link or became one
 
-	// Memory for all requests of a thread: what the garbage collector takes, every command waits for.
-	answer answer
-	top    int // the root directory, for a thread with a working directory of its own; -1: it has none
-	lives  [8]life
-	block  [unix.PathMax]byte
-	known  known
-	mine   uint32 // the umask of our thread
-	local  [1]unix.Iovec
-	remote [1]unix.RemoteIovec
+	// Memory that all calls of a thread share: every command waits for the garbage collector.
+	answer   answer
+	top      int // the root directory, for a thread with a working directory of its own; -1: it has none
+	procDirs [8]procDir
+	block    [unix.PathMax]byte
+	known    known
+	mine     uint32 // the umask of our thread
+	local    [1]unix.Iovec
+	remote   [1]unix.RemoteIovec
 }
 
 func (s *supervisor) newRequest() *pathCall {
 	r := &pathCall{supervisor: s, known: known{living: -1}, top: -1}
-	for i := range r.lives {
-		r.lives[i].dir = -1
+	for i := range r.procDirs {
+		r.procDirs[i].dir = -1
 	}
 	return r
 }
@@ -280,13 +281,13 @@ func (r *pathCall) proc() (string, error) {
 	return "/proc/" + number, nil
 }
 
-// life is the directory of a thread in /proc. When the thread ends nothing is found there any more, also if its number
-// is used again.
-type life struct{ pid, dir int }
+// procDir is the open directory of a thread in /proc. Nothing is found there once the thread has ended, even if its
+// number is used again.
+type procDir struct{ pid, dir int }
 
-// ofCaller opens what has a name in the caller's directory in /proc, without rights.
+// ofCaller opens, with O_PATH, a name in the caller's directory in /proc.
 func (r *pathCall) ofCaller(name string, flags int) (int, error) {
-	l := &r.lives[r.pid%len(r.lives)]
+	l := &r.procDirs[r.pid%len(r.procDirs)]
 	if l.dir >= 0 && l.pid == r.pid {
 		fd, err := unix.Openat(l.dir, name, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
 		if !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENOENT) {
@@ -309,7 +310,7 @@ func (r *pathCall) ofCaller(name string, flags int) (int, error) {
 	return unix.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
 }
 
-// known is the umask of the last caller of a thread. To ask for it takes longer than all else.
+// known is the umask of the last caller of a thread. It is cached because asking takes longer than all else.
 type known struct {
 	pid    int
 	since  uint32 // the count of changes when it was asked for
@@ -362,7 +363,7 @@ func (r *pathCall) mask() uint32 {
 	return k.umask
 }
 
-// mayHave sets our umask. Only the kernel knows whether it counts where a file is made.
+// mayHave sets our umask. Only the kernel knows whether it applies where a file is made.
 func (r *pathCall) mayHave(umask uint32) {
 	if umask != r.mine {
 		unix.Umask(int(umask))

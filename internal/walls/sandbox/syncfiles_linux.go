@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An agent may keep a single file in the home directory, beside a directory of its own, and replaces it by a rename. A
-// file that is mounted cannot be replaced, and what replaces it would be out of sight. So the agent gets a copy in its
-// empty home directory, and each change of either file is carried to the other one.
+// An agent may keep a single file in the home directory, next to its own directory, and replace it by a rename. A
+// mounted file cannot be replaced. So the agent gets a copy in its empty home directory, and each change of either file
+// is copied to the other.
 //
 //	real directory ── changed ─▶ fileSync ─▶ copy of the agent
 //	real directory ◀─ fileSync ◀─ changed ── copy of the agent
@@ -24,23 +24,23 @@ type fileSync struct {
 	files []*carried
 	watch int       // inotify
 	over  chan bool // closed when the loop has ended
-	stop  [2]int    // a pipe: its end ends the loop
+	stop  [2]int    // a pipe: closing it ends the loop
 }
 
 // carried is one file.
 type carried struct {
-	path    string // to the agent
-	name    string // of it there
-	real    string // in the real directory
-	outside int    // the real directory
-	inside  int    // that of the agent
+	path    string // as the agent sees it
+	name    string // the last element of path
+	real    string // the name in the real directory
+	outside int    // the real directory, opened
+	inside  int    // the agent's directory, opened
 	content []byte // what both had last; nil: no such file
 }
 
-// carriedMost is the size above which a file is not carried.
+// carriedMost is the size above which a file is not copied.
 const carriedMost = 64 << 20
 
-// fetch opens the real directories of the files, before others stand in their place.
+// fetch opens the real directories of the files before others are mounted over them.
 func fetch(o *order) (*fileSync, error) {
 	c := &fileSync{}
 	for _, path := range o.Files {
@@ -65,7 +65,7 @@ func fetch(o *order) (*fileSync, error) {
 	return c, nil
 }
 
-// carry begins to carry.
+// carry starts the loop. Without files it returns nil.
 func (c *fileSync) carry() (*fileSync, error) {
 	if len(c.files) == 0 {
 		return nil, nil
@@ -95,7 +95,7 @@ func (c *fileSync) carry() (*fileSync, error) {
 	return c, nil
 }
 
-// loop carries until the end.
+// loop copies changes until stop is closed.
 func (c *fileSync) loop() {
 	defer close(c.over)
 	block := make([]byte, 64<<10)
@@ -116,7 +116,7 @@ func (c *fileSync) loop() {
 	}
 }
 
-// named reports whether events are about one of the files, or some were lost.
+// named reports whether events concern one of the files, or some events were lost.
 func (c *fileSync) named(events []byte) bool {
 	for len(events) >= unix.SizeofInotifyEvent {
 		mask := binary.NativeEndian.Uint32(events[4:])
@@ -140,7 +140,7 @@ func (c *fileSync) once() {
 	}
 }
 
-// close carries what is left.
+// close ends the loop, and copies the last changes.
 func (c *fileSync) close() {
 	if c == nil {
 		return
@@ -150,13 +150,13 @@ func (c *fileSync) close() {
 	c.once()
 }
 
-// out carries what the agent has changed, and reports whether it has changed anything.
+// out copies what the agent has changed, and reports whether it has changed anything.
 func (f *carried) out() bool { return f.bring(f.inside, f.name, f.outside, f.real) }
 
-// in carries what somebody else has changed.
+// in copies what somebody else has changed.
 func (f *carried) in() { f.bring(f.outside, f.real, f.inside, f.name) }
 
-// bring brings a change from one directory to the other, and reports whether there was one.
+// bring copies a change from one directory to the other, and reports whether there was one.
 func (f *carried) bring(from int, name string, to int, as string) bool {
 	data, err := readAt(from, name)
 	if err != nil || f.content != nil && bytes.Equal(data, f.content) {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trial is what a stage found out when it tried to break out.
+// trial is what a stage found when it tried to break out.
 type trial struct {
 	ABI          int  // of Landlock
 	OldProcesses bool // /proc shows processes outside
@@ -69,7 +69,7 @@ func triesOutside(o order, t *trial) error {
 		if err := refused("a write to "+dir, err); err != nil {
 			return err
 		}
-		// Set the permissions of the user's files to what they are.
+		// Set the mode of the directory to what it is: that tries chmod without changing anything.
 		var s unix.Stat_t
 		if unix.Stat(dir, &s) != nil || int(s.Uid) != os.Geteuid() || unix.Chmod(dir, s.Mode&0o7777) != nil {
 			continue
@@ -160,7 +160,7 @@ func triesNames(o order, t *trial) error {
 	return refused("the renaming of "+o.Root, busy(err))
 }
 
-// mostTried is how many of the protected names a trial tries: each takes a moment, and they all go the same way.
+// mostTried is how many of the protected names a trial tries. Each takes a moment, and all are refused in the same way.
 const mostTried = 40
 
 // notThere counts what leads nowhere as a refusal.
@@ -171,7 +171,7 @@ func notThere(err error) error {
 	return busy(err)
 }
 
-// busy counts as a refusal too, and so does a file instead of a directory or the other way around.
+// busy also counts as refusals a busy path, and a file instead of a directory or the other way around.
 func busy(err error) error {
 	if errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOTEMPTY) ||
 		errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EISDIR) {

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// triedWalls remembers that walls of one kind have held on this machine, because a trial takes as long as building
-// them. The next start is as safe: the stage of each agent tries the walls it has built before it starts the agent.
-// What fails there ends that start, and the memory.
+// triedWalls records that walls of one kind have held on this machine, because a trial takes as long as building them.
+// The next start is as safe: the stage of each agent also tries the walls before it starts the agent. A failure there
+// ends that start, and removes the record.
 type triedWalls struct {
 	file string // of all kinds, a line each
 	kind string // a hash of all that decides whether walls can be built
@@ -49,7 +49,7 @@ func heldIn(state string, p AgentPolicy, files []string) triedWalls {
 	return triedWalls{filepath.Join(state, "agent-walls"), hex.EncodeToString(sum[:])}
 }
 
-// has reports whether walls of this kind have held.
+// has reports whether walls of this kind are recorded.
 func (h triedWalls) has() bool { return slices.Contains(h.kinds(), h.kind) }
 
 func (h triedWalls) kinds() []string {
@@ -57,7 +57,7 @@ func (h triedWalls) kinds() []string {
 	return strings.Fields(string(data))
 }
 
-// remember keeps that they held. Without it the next start tries again.
+// remember records that the walls held. If that fails, the next start tries again.
 func (h triedWalls) remember() {
 	kinds := append(h.kinds(), h.kind)
 	kinds = kinds[max(0, len(kinds)-heldMost):]
@@ -71,5 +71,5 @@ func (h triedWalls) remember() {
 	}
 }
 
-// forget ends the memory of all kinds.
+// forget removes the record of all kinds.
 func (h triedWalls) forget() { _ = os.Remove(h.file) }

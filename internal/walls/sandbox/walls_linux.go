@@ -20,8 +20,8 @@ import (
 
 // wallsOf is the part of Walls for Linux.
 type wallsOf struct {
-	homes *homes   // nil: none are covered
-	lives bool     // an agent lives in them, and writes there
+	homes *homes   // nil: home directories are not covered
+	lives bool     // an agent runs in them, and writes there
 	files []string // single files there that belong to it
 }
 
@@ -49,22 +49,22 @@ type order struct {
 	Configs exact // those that git may change in part
 	Hooks   exact // those that git may make
 	Locks   exact // those that git replaces over a lock
-	Stay    exact // names that stay in their place
+	Stay    exact // names that cannot be moved
 	GitDirs exact // git directories
 	Named   exact // names that commands cannot change wherever they are, see Policy.KeptNames
 	Hidden  exact
 	Fresh   []exact // what new names are refused, see autorun.Policy
 
-	Homes    exact  // home directories, empty but for what follows
-	Seen     exact  // pairs: what is seen, and where
-	Own      exact  // pairs: a directory of the command's own, and where
-	Layers   exact  // threes: a directory, and those of an overlay over it
-	Copies   exact  // threes: the directory of a layer, what is seen below it, and where
-	Identity exact  // the git configuration in the first, if any
-	Hold     bool   // nothing but home directories is to be made, see keeper
-	Lives    bool   // they stay writable, for an agent
-	Files    exact  // single files there that belong to it, see carrier
-	Farm     string // the home directory of the command, where nothing can be mounted
+	Homes      exact  // home directories, empty but for what follows
+	Seen       exact  // pairs: what is seen, and where
+	Own        exact  // pairs: a directory of the command's own, and where
+	Layers     exact  // threes: a directory, and those of an overlay over it
+	Copies     exact  // threes: the directory of a layer, what is seen below it, and where
+	Identity   exact  // the git configuration in the first, if any
+	Hold       bool   // only home directories are built, see homeServer
+	Lives      bool   // they stay writable, for an agent
+	Files      exact  // single files there that belong to it, see fileSync
+	LinkedHome string // the home directory where nothing can be mounted, see linkedHome
 
 	Mine        exact // directories that belong to an agent
 	Shown       exact // what it reads, wherever that lies
@@ -81,10 +81,10 @@ type order struct {
 	Env     exact
 	Program string
 	Trial   bool
-	Tells   bool  // what is refused is told, see Options.Refused
+	Tells   bool  // refused paths are reported, see Options.Refused
 	Outside exact // where a trial tries to write
 
-	Ledger int // the descriptor through which the stage tells what is written; 0: nobody wants to know
+	Ledger int // the descriptor on which the stage reports what is written; 0: there is none
 
 	To    string // what else the stage is for, see Private; "": walls
 	Names exact  // of Layers, in mount tables
@@ -96,7 +96,7 @@ type order struct {
 	ABI          int // of Landlock
 	ProxyPort    int
 	Supervised   bool
-	end          func() // ends what the supervisor began; nil: there is none
+	end          func() // ends the supervisor; nil: there is none
 	Watched      exact  // directories that commands write by way of the supervisor alone, see everyPath
 }
 
@@ -198,7 +198,7 @@ func (w *Walls) try() (trial, error) {
 		Hint("Run: omniagent doctor")
 }
 
-// passing reports whether the machine is short of something now, which says nothing about what it can do.
+// passing reports whether an error only says that the machine is short of something now.
 func passing(err error) bool {
 	return slices.ContainsFunc([]error{unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EINTR},
 		func(e error) bool {
@@ -214,7 +214,7 @@ func (w *Walls) plan(p process.Plan, network Network) (process.Plan, error) {
 	})
 }
 
-// wrap makes a stage that starts the program. say gets the last report of the stage.
+// wrap returns the plan of a stage that starts the program. say gets each report of the stage when it has ended.
 func (w *Walls) wrap(
 	p process.Plan, network Network, trial bool, say func(string),
 ) (wrapped process.Plan, err error) {
@@ -236,7 +236,7 @@ func (w *Walls) wrap(
 			run.end(nil)
 		}
 	}()
-	if run.home, err = w.furnish(&o, trial); err != nil {
+	if run.home, err = w.addHomes(&o, trial); err != nil {
 		return p, err
 	}
 	if err := w.policy.protect(&o); err != nil {
@@ -274,8 +274,8 @@ func shape(t Tier, alone bool) func(*syscall.SysProcAttr) {
 	}
 }
 
-// stageEnvironment has nothing from the command's environment, which could change what the stage does. It has the marks
-// of the processes that run us, so that they recognise the stage as theirs.
+// stageEnvironment returns an environment without the command's variables, which could change what the stage does. It
+// keeps the marks by which the processes that run us recognise the stage.
 func stageEnvironment(env []string) []string {
 	own := []string{"GOMAXPROCS=1", "GOTRACEBACK=none"}
 	for _, entry := range env {

@@ -22,5 +22,5 @@ type Watcher interface {
 	Unseen(why string)
 }
 
-// unseenReason is why the writes of programs behind walls without a supervisor are not seen.
+// unseenReason says why writes are not seen where there is no supervisor.
 const unseenReason = "nothing here sees what commands write"

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where no namespace stands around a command, it could signal whatever shares its domain of Landlock: had one thread of
-// the supervisor the same, a signal to that one would stop them all. So the supervisor is a process in which nothing is
-// confined, and the command one that confines itself, hands over the listener of its filter, and executes the program.
+// Without a namespace, a command could signal every thread in its Landlock domain, and if one thread of the supervisor
+// were in it, such a signal could stop all of them. So the supervisor is a process that is not confined, and the
+// command is one that confines itself, hands over the listener of its filter, and executes the program.
 const (
 	confinedMark = "OMNIAGENT_STAGE_CONFINED"
 	listenerFile = 5 // where that process hands it over
