@@ -71,7 +71,8 @@ func (s *served) say(line string) {
 	}
 }
 
-// until reads lines up to one that has all the words, and returns that. It comes before the end of the turn, or is that.
+// until reads lines up to one that has all the words, and returns that. It comes before the end of the turn, or is
+// that.
 func (s *served) until(words ...string) string {
 	s.t.Helper()
 	var before strings.Builder

@@ -41,7 +41,8 @@ func TestAnsweredAhead(t *testing.T) {
 	var k *talk
 	opened := make(chan struct{})
 	k = converse(t, changes, func(o *conversation.Options) {
-		o.Services.Hook = func(ctx context.Context, m agent.Moment) agent.Word { // comes between a call and its question
+		// it comes between a call and its question
+		o.Services.Hook = func(_ context.Context, m agent.Moment) agent.Word {
 			if m.Name == agent.BeforeTool {
 				<-opened
 				is(t, "the answer", k.reply(m.Call.ID, event.Allow), nil)
