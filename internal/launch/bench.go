@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/walls/shell"
 )
 
-// sandboxFor returns the sandbox of the native agent: as it was asked for, or as it is configured.
+// sandboxFor returns the sandbox of the native agent: the requested one, or else the configured one.
 func (e Env) sandboxFor(s agent.Spec) string {
 	if s.Shared.Sandbox.Origin == setting.Unchosen {
 		return e.Own.Sandbox
@@ -22,7 +22,8 @@ func (e Env) sandboxFor(s agent.Spec) string {
 	return string(s.Shared.Sandbox.Value)
 }
 
-// Bench opens the files and commands of a workspace, as the native agent would have them. close removes what it made.
+// Bench opens a Bench for a workspace, with the sandbox of the native agent. close closes it and removes its temporary
+// files.
 func (e Env) Bench(s agent.Spec) (b *Bench, close func(), err error) {
 	private, err := os.MkdirTemp(e.Temp, "omniagent-bench-")
 	if err != nil {
@@ -47,18 +48,18 @@ func (e Env) Bench(s agent.Spec) (b *Bench, close func(), err error) {
 	return b, func() { b.Close(); _ = os.RemoveAll(private) }, nil
 }
 
-// lent is a Mind whose agent asks for files and commands of ours. They are opened when it does so first.
+// lent is a Mind whose agent may use a Bench. The Bench is opened at the agent's first request.
 type lent struct {
 	agent.Mind
 	open func() (*Bench, func(), error)
 
 	mu     sync.Mutex
-	bench  *Bench // nil: the agent has asked for nothing yet
+	bench  *Bench // nil before the first request
 	close  func()
 	closed bool // the conversation is over
 }
 
-// lend makes Minds of agents that may ask for files and commands.
+// lend returns a NewMind that gives the agent a Bench.
 func (e Env) lend(mind agent.NewMind) agent.NewMind {
 	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 		l := &lent{open: func() (*Bench, func(), error) { return e.Bench(s) }}
@@ -96,7 +97,7 @@ func (l *lent) opened() (b *Bench, err error) {
 	return b, err
 }
 
-// Close ends the commands after the agent.
+// Close closes the agent, and then the Bench.
 func (l *lent) Close(ctx context.Context) (agent.Outcome, error) {
 	out, err := l.Mind.Close(ctx)
 	l.mu.Lock()

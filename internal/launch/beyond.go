@@ -12,15 +12,15 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// outside is a path of a call that the walls keep from the agent, or that goes with them.
+// outside is a path of a call that the walls hide from the agent, or that is removed with them.
 type outside struct {
 	path   string
-	hidden bool   // it exists, and the agent does not find it; else: what is written there is not kept
-	dir    string // the directory that would have to be opened; empty: that is not possible
+	hidden bool   // it exists, but not for the agent; otherwise, what is written there is not kept
+	dir    string // the directory to open for the agent; empty: none can be
 }
 
-// beyond returns a path of a call that lies outside what the agent has here, sooner a hidden one. The words of a
-// command are taken as they are: a path that they do not show is told by what becomes of the call.
+// beyond returns a path of a call that lies outside the walls, a hidden one if there is any. In a command, it finds
+// only the paths that are written out.
 func (a *Around) beyond(c *event.Call) (p outside, found bool) {
 	if a.walls == nil || c == nil {
 		return p, false
@@ -62,7 +62,8 @@ func (a *Around) paths(c *event.Call) (all []string) {
 	return all
 }
 
-// openable returns the directory to open for a path, if it is not one that holds more than a person would mean.
+// openable returns the directory to open for a path. It returns "" if the agent cannot get directories, the directory
+// does not exist, it is a dot directory of a home, or it contains the workspace, a home or /tmp.
 func (a *Around) openable(path string) string {
 	dir := path
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
@@ -82,8 +83,8 @@ func (a *Around) openable(path string) string {
 	return dir
 }
 
-// tells adds to a question, and to the result of a call that failed, that a path lies outside the walls: to the agent
-// it does not exist.
+// tells adds to a question, and to the result of a call that failed, that a path lies outside the walls. To the end of
+// a turn it adds which files are not kept.
 func (a *Around) tells(e event.Event) event.Event {
 	if a.walls == nil {
 		return e

@@ -17,16 +17,16 @@ import (
 	"omniagent/internal/wire/jsonrpc"
 )
 
-// terminal is a command that an agent has begun.
+// terminal is a command that an agent has started.
 type terminal struct {
-	job       string // of the shell
+	job       string // id of the shell's job
 	most      int    // bytes of output that are kept
 	output    string
 	truncated bool
 }
 
-// Serve carries out what an agent asks of its client, and returns the result. Whether it may is decided before. An
-// error is a *jsonrpc.Error, or says why nothing was done.
+// Serve carries out a request of an agent to its client, which the caller has already allowed, and returns the result.
+// An error is a *jsonrpc.Error, or says why nothing was done.
 func (b *Bench) Serve(ctx context.Context, method string, params []byte) (any, error) {
 	c, ok := acp.ReadChore(params)
 	if !ok {
@@ -45,7 +45,7 @@ func (b *Bench) Serve(ctx context.Context, method string, params []byte) (any, e
 	return b.attend(ctx, method, c.Terminal)
 }
 
-// window returns the lines that are asked for.
+// window returns the requested lines.
 func window(c acp.Chore) fsapi.Window {
 	w := fsapi.Window{Start: c.Line}
 	if c.Limit > 0 {
@@ -54,7 +54,7 @@ func window(c acp.Chore) fsapi.Window {
 	return w
 }
 
-// refused tells an agent a missing file from other errors.
+// refused converts the error for a missing file to the one of the protocol.
 func refused(err error) error {
 	if errors.Is(err, fsapi.NotFound) {
 		return jsonrpc.Errorf(acp.NotFound, "%v", err)
@@ -101,8 +101,8 @@ func keptOf(wanted int) int {
 	return min(wanted, mostKept)
 }
 
-// lineOf returns a command as a shell takes it. Without arguments it is a line for a shell already, as most agents
-// write it.
+// lineOf returns a command as a line for a shell. A command without arguments is already such a line, as most agents
+// send it.
 func lineOf(c acp.Chore) (string, error) {
 	var b strings.Builder
 	for _, v := range c.Env {
@@ -126,7 +126,7 @@ func lineOf(c acp.Chore) (string, error) {
 	return b.String(), nil
 }
 
-// attend carries out what is asked of a terminal that there is.
+// attend carries out a request about an existing terminal.
 func (b *Bench) attend(ctx context.Context, method, id string) (any, error) {
 	b.mu.Lock()
 	t := b.terminals[id]
@@ -153,7 +153,7 @@ func (b *Bench) attend(ctx context.Context, method, id string) (any, error) {
 	return nil, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s is not supported", method)
 }
 
-// read returns all output so far, and the exit where there is one.
+// read returns the output that is kept so far, and the exit code if the command has ended.
 func (b *Bench) read(t *terminal) (any, error) {
 	job, err := b.shell.Output(t.job, nil)
 	if err != nil {
@@ -161,7 +161,7 @@ func (b *Bench) read(t *terminal) (any, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t.output += job.Outcome.Stdout // which has standard error, too
+	t.output += job.Outcome.Stdout // it includes standard error
 	if cut := len(t.output) - t.most; cut > 0 {
 		for cut < len(t.output) && !utf8.RuneStart(t.output[cut]) {
 			cut++
@@ -185,8 +185,8 @@ func (b *Bench) exited(t *terminal) (any, error) {
 	return nil, fmt.Errorf("nobody saw how %s ended", t.job)
 }
 
-// exitOf tells how a command ended. One that was killed before it became its own program exits with a code that means
-// nothing to the agent.
+// exitOf returns how a command ended. A command that was stopped is reported as ended by SIGTERM, because the exit code
+// may be that of our own process.
 func exitOf(o shell.Outcome) any {
 	switch {
 	case o.Signal != "":

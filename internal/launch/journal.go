@@ -21,7 +21,7 @@ import (
 	"omniagent/internal/walls/policy"
 )
 
-// Open opens the conversation. If that fails, it removes a session that it created.
+// Open opens the conversation. If that fails, it deletes the session that it created.
 func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 	if err := p.mayWork(); err != nil {
 		return nil, err
@@ -64,7 +64,8 @@ func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 	return nil, err
 }
 
-// mayWork refuses a new conversation that the walls would refuse, before it leaves anything in the home directory.
+// mayWork returns an error for a new conversation whose workspace the walls would refuse, before anything is written in
+// the home directory.
 func (p *Plan) mayWork() error {
 	s, without := p.request.Spec, "With --sandbox off commands run without walls."
 	off := p.native.Sandbox == string(setting.Off)
@@ -83,7 +84,7 @@ func (p *Plan) mayWork() error {
 	return f.Hint("%s", f.Suggestion+" "+without)
 }
 
-// recordMode records the mode if it has changed. After an error the session is closed.
+// recordMode records the mode if it has changed. If that fails, it closes the session.
 func (p *Plan) recordMode(kept *session.Session) error {
 	mode := string(cli.ModeOf(p.request.Spec))
 	if kept.State().Mode == mode {
@@ -96,7 +97,7 @@ func (p *Plan) recordMode(kept *session.Session) error {
 	return err
 }
 
-// resumeMode uses the stricter of the session's mode and the requested one: resuming never loosens the mode. Set can.
+// resumeMode uses the stricter of the session's mode and the requested one, because only Set may loosen the mode.
 func (p *Plan) resumeMode(state session.State) {
 	s := &p.request.Spec
 	recorded, wanted := setting.Approval(state.Mode), cli.ModeOf(*s)
@@ -124,7 +125,7 @@ func (p *Plan) journal(ctx context.Context) (kept *session.Session, fresh bool, 
 		kept, err = native.Keep(ctx, p.native)
 		fresh = s.Resume == "" && !s.Terms.Continue || s.Terms.Fork
 		if err == nil {
-			s.Resume, s.Fresh, s.Terms.Continue, s.Terms.Fork = kept.ID(), "", false, false // the journal has done that
+			s.Resume, s.Fresh, s.Terms.Continue, s.Terms.Fork = kept.ID(), "", false, false // done by the journal
 		}
 		return kept, fresh, err
 	}
@@ -144,8 +145,8 @@ func (p *Plan) journal(ctx context.Context) (kept *session.Session, fresh bool, 
 	return p.resume(ctx, store)
 }
 
-// newest returns the session of this agent in this very directory that was used last. "": we know none, but the agent
-// may.
+// newest returns the last used session of this agent in exactly this directory, or "" if we know none; the agent itself
+// may know one.
 func (p *Plan) newest(ctx context.Context, store session.Store) (string, error) {
 	all, _, err := store.List(ctx, session.Filter{Dir: p.request.Spec.Dir})
 	if err != nil {
@@ -160,7 +161,7 @@ func (p *Plan) newest(ctx context.Context, store session.Store) (string, error) 
 	return "", nil
 }
 
-// needUUID makes Fresh an id that an agent accepts as one of its own.
+// needUUID sets Fresh to a new UUID unless it is one, because agents accept only UUIDs as ids.
 func needUUID(s *agent.Spec) {
 	if !cli.IsUUID(s.Fresh) || s.Fresh != strings.ToLower(s.Fresh) {
 		s.Fresh = ident.UUID()
@@ -227,8 +228,8 @@ func (p *Plan) resume(ctx context.Context, store session.Store) (*session.Sessio
 	return kept, forked, nil
 }
 
-// stores reports whether the agent may have a session in which no turn has ended. Some agents store one only once the
-// model has answered, and refuse to resume it before.
+// stores reports whether the agent may have stored a session in which no turn has ended. Some agents store a session
+// only after the first answer, and refuse to resume it before.
 func (p *Plan) stores(ctx context.Context, own string) bool {
 	if own == "" || p.driver == nil || p.driver.Describe().Archive == nil {
 		return true
@@ -238,7 +239,7 @@ func (p *Plan) stores(ctx context.Context, own string) bool {
 	return err != nil || len(past) == mostPast || slices.ContainsFunc(past, is)
 }
 
-// mostPast is how many of the agent's own sessions are looked at.
+// mostPast is how many of the agent's own sessions are listed.
 const mostPast = 500
 
 // shared reports whether a session is a fork without messages: its agent session is still that of the original, and has
@@ -255,7 +256,8 @@ func shared(store session.Store, state session.State) bool {
 	return original.State.Session == state.Session
 }
 
-// find returns the session of that name, or "".
+// find returns our id of the session with that id, ours or the agent's own, or "". It fails if the session belongs to
+// another agent.
 func (p *Plan) find(ctx context.Context, store session.Store, name string) (string, error) {
 	view, err := store.Show(name)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/core/event"
 )
 
-// notKept returns what the agent has written since it was asked last, in places that are thrown away at the end: files
-// that lie in /tmp or in a home directory, and directories there with files in them, which end in a slash.
+// notKept returns what the agent has written, since the last call, in places that are removed at the end: the files in
+// /tmp or in a home directory, and the directories there that contain files, with a slash at the end.
 func (a *Around) notKept() (all []string) {
 	if a.walls == nil {
 		return nil
@@ -54,7 +54,7 @@ func (a *Around) tellsLost(e event.Event) event.Event {
 	return e
 }
 
-// last reports, before the walls are removed, what was written after the last turn or in a turn without an end.
+// last logs, before the walls are removed, what was written after the last turn, or in a turn without an end.
 func (a *Around) last() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

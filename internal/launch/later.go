@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/walls/policy"
 )
 
-// laterOf returns the function that tells which files of a directory run later by themselves, or nil in a run, which
-// says it with all that it has changed.
+// laterOf returns the function that says which files of a directory run later by themselves. It returns nil in a run,
+// which reports them with its changes.
 func (p *Plan) laterOf() func(dir string) autorun.Policy {
 	if p.env.Run != "" {
 		return nil
@@ -20,8 +20,8 @@ func (p *Plan) laterOf() func(dir string) autorun.Policy {
 	}
 }
 
-// sayLater prints one line that names the changed files of a turn that are run later by themselves. Names are relative
-// to the directory of the snapshots, or absolute.
+// sayLater logs the changed files of a turn that run later by themselves. Names are relative to top, the directory of
+// the snapshots, or absolute.
 func (w *witness) sayLater(limits autorun.Policy, top string, changed []string) {
 	var later []string
 	for _, name := range changed {

@@ -4,11 +4,11 @@
 //	Request ─ Plan: decide, without effects ─▶ Plan ─ Open: journal, Mind ─▶ conversation
 //	              └─▶ refused, by the name of a term
 //
-// Plan decides which agent, program, model and rules are used, and in which environment. It refuses terms that cannot
-// be kept and leaves nothing behind. Open carries the plan out.
+// Plan decides which agent, program, model and rules are used, and in which environment. It refuses terms that the
+// agent cannot keep, and writes nothing. Open carries the plan out.
 //
-// It depends neither on commands nor on hosts: what it needs from the machine and from the person's configuration is an
-// Env.
+// It depends neither on commands nor on hosts: an Env has what it needs from the machine and from the person's
+// configuration.
 package launch
 
 import (
@@ -37,7 +37,7 @@ import (
 	"omniagent/internal/walls/guard"
 )
 
-// Env is what an opening needs from the machine and from the person's configuration.
+// Env is what Plan and Open need from the machine and from the person's configuration.
 type Env struct {
 	Dir      string // the directory of the caller
 	Home     string // empty: unknown
@@ -55,18 +55,18 @@ type Env struct {
 	Gate     func(a Agent, dir string) allow.Gate
 	Own      Own
 	Grace    time.Duration
-	Register func() *process.Register // that lists the agents which are started; nil: none
+	Register func() *process.Register // lists the agents that are started; nil: none
 	Keep     bool                     // keep sessions on disk
 	Bare     bool                     // no walls around installed agents
-	// Plain starts an installed agent for one message as a call without a command does: with these flags, with the
-	// whole environment, with the settings of the repository, and whether it is allowed or not; nil: it does not.
+	// Plain: start an installed agent for one message like a call without a command: with these flags, the whole
+	// environment and the settings of the repository, even if it is not allowed; nil: start it as usual.
 	Plain *setting.Shared
 	Owns  []string // further directories of the home directory that installed agents may change
-	// Veiled are the names in a workspace that any agent obeys: see the function Veiled
+	// the names in a workspace that any agent obeys; see the function Veiled
 	Veiled []string
-	// Reviewed returns the files below directories that a person has reviewed: see config.Trust.Beneath
+	// Reviewed returns the files below directories that a person has reviewed; see config.Trust.Beneath
 	Reviewed func(dirs []string) map[string]string
-	Fork     []string    // the directories of the fork in which all of it happens; none: in no fork
+	Fork     []string    // the directories of the fork to work in; none: no fork
 	ForkID   string      // the id of that fork
 	Undo     *undo.Store // of the snapshots before and after each turn; nil: none are taken
 	Run      string      // the run that conversations are a part of; empty: none
@@ -80,29 +80,29 @@ type Agent struct {
 	Custom bool // defined by a person's own file
 }
 
-// Own are the person's settings of the native agent.
+// Own holds the person's settings for the native agent.
 type Own struct {
 	Rules            guard.Rules
 	Tools            tool.List
-	Known            guard.Agents // beside the native one
-	Others           tool.Agents  // that do what the model delegates; nil: none
+	Known            guard.Agents // besides the native one
+	Others           tool.Agents  // carry out what the model delegates; nil: none
 	Problem          error        // syntax error of a rule
 	Variables        []string     // further variables for commands and servers
 	Memory           int64
-	Read             []string       // what commands see of the home directory besides places of tools
+	Read             []string       // what commands see of the home directory besides the directories of tools
 	Sandbox, Network string         // default for the request
-	Via              netip.AddrPort // the gate through which commands reach hosts; not valid: directly
-	// default for the request; empty: as the profile of the model says, or else UsualProtocol
+	Via              netip.AddrPort // the proxy through which commands reach hosts; not valid: none
+	// default for the request; empty: that of the model's profile, or else UsualProtocol
 	ToolProtocol  string
 	UsualProtocol string // empty: xnlcall.Native
 	First, Idle   time.Duration
-	Proxy         model.Proxy                      // to the model API; nil: that of the environment
-	Again         *model.RetryOptions              // of requests to it; nil: as the API needs it
+	Proxy         model.Proxy                      // to the model API; nil: the one in the environment
+	Again         *model.RetryOptions              // of requests to the model API; nil: the API's own
 	Away          process.Away                     // starts programs that provide a login
 	Programs      func(name string) (string, bool) // the environment for finding programs that provide a login
-	APIs          []model.API                      // among which one is chosen; nil: provider.APIs
+	APIs          []model.API                      // to choose from; nil: provider.APIs
 	Agents        []string                         // that --provider may name
-	Wishes        []provider.Wish                  // what the configuration says of the model
+	Wishes        []provider.Wish                  // what the configuration says about the model
 	Keys          provider.KeyStore                // nil: no keys are stored
 	// the profiles of the user, and of the project of a directory; nil: there are none
 	Profiles func(dir string) provider.Profiles
@@ -114,15 +114,15 @@ type Request struct {
 	Spec     agent.Spec // Resume and Fresh are session ids; this package fills in what depends on the machine
 	Services agent.Services
 	Mode     bool          // the mode was chosen for this conversation, and is not merely a default
-	Rejoin   bool          // a session that exists under the name Fresh is resumed
-	Forget   bool          // nothing of it stays on disk
-	First    []event.Block // the first message, where it is known already; nil: none
+	Rejoin   bool          // resume the session Fresh if it exists
+	Forget   bool          // keep nothing on disk
+	First    []event.Block // the first message, if it is already known; nil: none
 	Patience time.Duration // for an answer; 0: the conversation's own
 
 	// For the native agent only: the model API, its address, a file with an earlier conversation, and rules that ask.
 	Provider, Base, History string
 	Ask                     []string
-	ToolProtocol            string // how the model calls tools; empty: Own.ToolProtocol
+	ToolProtocol            string // how the model calls tools; empty: the default
 }
 
 // Plan is a conversation that can be opened.
@@ -133,10 +133,10 @@ type Plan struct {
 	keep    bool
 	driver  agent.Driver   // for an installed agent
 	native  native.Options // otherwise
-	secrets []string       // the environment whose secrets must not reach the journal
+	secrets []string       // the environment; its secrets must not reach the journal
 }
 
-// Plan decides how to open a conversation. It reads files, but writes and starts nothing.
+// Plan returns how to open a conversation, or why it cannot be opened. It reads files, but writes and starts nothing.
 func (e Env) Plan(ctx context.Context, r Request) (*Plan, error) {
 	if e.Home == "" {
 		return nil, fault.New(fault.NoHome, "there is no home directory to keep the session in").Hint("set HOME")
@@ -190,14 +190,14 @@ func (e Env) rehearsed(id string) bool {
 	return view.State.Begin.Rehearsed
 }
 
-// rejoins reports whether a request that may begin a session continues one.
+// rejoins reports whether a request continues the session that its Fresh names.
 func (e Env) rejoins(r Request) bool {
 	s := r.Spec
 	return r.Rejoin && e.Keep && !r.Forget && s.Resume == "" && !s.Terms.Continue && s.Fresh != "" && r.History == "" &&
 		e.Store().Has(s.Fresh)
 }
 
-// Store returns the place of the sessions.
+// Store returns the store of the sessions.
 func (e Env) Store() session.Store { return session.Default(e.Home).In(e.ForkID) }
 
 // installed plans a conversation with an installed agent.
@@ -218,7 +218,8 @@ func (p *Plan) installed() error {
 	return nil
 }
 
-// Prepare finds the agent, asks the gate, and fills in what depends on this machine.
+// Prepare returns the driver of an agent, and fills in the parts of its Spec that depend on this machine. It fails if
+// the agent is unknown, is not installed, or may not be started.
 func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, error) {
 	known, err := e.Agents()
 	if err != nil {

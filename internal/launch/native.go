@@ -37,8 +37,7 @@ func (e Env) Provider(ctx context.Context, r Request) (provider.Choice, error) {
 	return provider.Choose(o)
 }
 
-// recorded returns the model of the session that is resumed. A session that cannot be read is reported later, when it
-// is opened.
+// recorded returns the model of the session to resume. If the session cannot be read, opening it reports that.
 func (e Env) recorded(ctx context.Context, r Request, profiles provider.Profiles) (provider.Wish, bool) {
 	id := r.Spec.Resume
 	if r.Spec.Terms.Continue {
@@ -106,7 +105,7 @@ func orElse(a, b []string) []string {
 	return b
 }
 
-// minds makes the native agent's Minds. s is what the conversation begins with, with the chosen model.
+// minds returns a NewMind of the native agent. s is the Spec of the first Mind, with the chosen model.
 func minds(o native.Options, s agent.Spec) agent.NewMind {
 	first := s.Shared.Model.Value
 	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {

@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/talk/conversation"
 )
 
-// Passing is a conversation whose lines pass unchanged: the caller starts the agent, and we only keep the record.
+// Passing is a conversation whose lines pass unchanged: the caller starts the agent, and Record keeps the journal.
 type Passing struct {
 	Spec    agent.Spec // for starting the agent; Resume is the agent's own id
 	Record  *conversation.Recorder
@@ -19,8 +19,8 @@ type Passing struct {
 // Installed returns the installed agent of the conversation and how to start it, or nil for the native agent.
 func (p *Plan) Installed() (agent.Driver, agent.Spec) { return p.driver, p.request.Spec }
 
-// Pass begins or continues the record of a conversation with an installed agent whose lines pass unchanged. The caller
-// closes the record.
+// Pass begins or continues the journal of a conversation with an installed agent whose lines pass unchanged. The caller
+// closes the Record.
 func (p *Plan) Pass(ctx context.Context) (*Passing, error) {
 	kept, _, err := p.journal(ctx)
 	if err != nil {

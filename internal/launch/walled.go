@@ -23,21 +23,21 @@ import (
 	"omniagent/internal/wire/mcp"
 )
 
-// Around is what stands around the processes of an installed agent, in a conversation.
+// Around is the walls around the processes of an installed agent in a conversation. It may have none.
 type Around struct {
-	walls *policy.AgentWalls // nil: nothing
+	walls *policy.AgentWalls // nil: none
 	close func()
-	fixed bool // nothing makes the workspace writable
+	fixed bool // the workspace is never writable
 
 	homes   []string // home directories of the agent's own
 	scratch []string // see agent.About.Scratch
 	title   string
 	dir     string // the workspace
-	// what it may do with a path: read, write
+	// returns whether the agent may read and write a path
 	explain func(path string) ([]sandbox.Effect, error)
 	calls   map[string]*event.Call // without a result yet
 	asked   map[string]string      // the calls of open questions
-	keptBy  string                 // the flag with which it gets further directories; empty: there is none
+	keptBy  string                 // the flag that gives it further directories; empty: none
 	log     func(format string, args ...any)
 
 	mu   sync.Mutex
@@ -45,8 +45,8 @@ type Around struct {
 	told []string // see notKept
 }
 
-// Around builds walls around an agent, unless they are switched off or this machine cannot build them. touched gets
-// what the agent writes; it may be nil.
+// Around builds walls around an agent. The result has none if they are switched off or this machine cannot build them.
+// touched gets what the agent writes; it may be nil.
 func (e Env) Around(d agent.Driver, s agent.Spec, touched *touch.Log) (*Around, error) {
 	about := d.Describe()
 	a := &Around{
@@ -82,7 +82,7 @@ func (e Env) Around(d agent.Driver, s agent.Spec, touched *touch.Log) (*Around, 
 			return effects, err
 		}
 		a.close = func() { a.last(); a.walls.Close(); _ = os.RemoveAll(temp); _ = os.RemoveAll(temp + "-home") }
-		_ = a.walls.SetWritable(a.may(a.mode)) // nothing runs yet
+		_ = a.walls.SetWritable(a.may(a.mode)) // no process runs yet
 		return a, nil
 	}
 	_ = os.RemoveAll(temp)
@@ -94,7 +94,8 @@ func (e Env) Around(d agent.Driver, s agent.Spec, touched *touch.Log) (*Around, 
 	return nil, f.Hint("%s", strings.TrimSpace(f.Suggestion+" Or let the agent run without walls: --sandbox off"))
 }
 
-// Wanted describes the walls around an agent that Prepare has found, but for their temporary directory.
+// Wanted returns the description of the walls around an agent that Prepare has found, without their temporary
+// directory.
 func (e Env) Wanted(d agent.Driver, s agent.Spec) policy.AgentWanted {
 	about := d.Describe()
 	w := policy.AgentWanted{
@@ -124,14 +125,15 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) policy.AgentWanted {
 	return w
 }
 
-// Veiled returns the names in a workspace that an agent obeys. They are kept from all agents, since one reads what is
-// another's, and since what an agent trusts by its path is not what a person has trusted.
+// Veiled returns the names of files in a workspace that an agent obeys. They are hidden from all agents, because some
+// agents read the files of others, and because an agent trusts a file by its path, not by the content that a person has
+// trusted.
 func Veiled(about agent.About) []string {
 	return slices.Concat(about.Settings, about.RepoFiles, about.Obeys)
 }
 
-// servedBy returns the files that the MCP servers of a host consist of, as far as their command lines name them. What
-// cannot be read here is refused by the driver.
+// servedBy returns the files that the command lines of a host's MCP servers name. It ignores servers that it cannot
+// read; the driver refuses them.
 func servedBy(servers []byte) (files []string) {
 	all, _ := mcp.Entries(servers)
 	for _, raw := range all {
@@ -156,10 +158,10 @@ func (a *Around) Plan(p process.Plan) (process.Plan, error) {
 	return a.walls.Plan(p)
 }
 
-// Stands reports whether there are any.
+// Stands reports whether there are walls.
 func (a *Around) Stands() bool { return a.walls != nil }
 
-// Told returns what holds.
+// Told returns the walls as an event reports them.
 func (a *Around) Told() *event.Walls { return a.walls.Told() }
 
 // Close removes the walls.
@@ -170,14 +172,14 @@ func writes(mode setting.Approval) bool { return mode != setting.Plan && mode !=
 
 func (a *Around) may(mode setting.Approval) bool { return !a.fixed && writes(mode) }
 
-// Follow changes the walls when the agent reports that it has changed its mode.
+// Follow changes the walls if the event reports that the mode has changed.
 func (a *Around) Follow(e event.Event) {
 	if e.Facts != nil && e.Facts.Mode != "" {
 		_ = a.hold(e.Facts.Mode)
 	}
 }
 
-// hold makes the walls those of the mode. If that fails, they stay as they were.
+// hold changes the walls to those of the mode. If that fails, they stay as they were.
 func (a *Around) hold(mode setting.Approval) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -191,20 +193,20 @@ func (a *Around) hold(mode setting.Approval) error {
 	return nil
 }
 
-// walled is a Mind whose processes stand behind walls.
+// walled is a Mind whose processes run behind walls.
 type walled struct {
 	agent.Mind
 	around *Around
-	opens  func(dir string) error // why a further directory cannot be opened
+	opens  func(dir string) error // returns why a further directory cannot be opened
 	advise func(*fault.Fault) *fault.Fault
 }
 
-// plainly wraps an agent so that it is started for one message as a call without a command would start it.
+// plainly wraps an agent so that it is started for one message, like a call without a command.
 type plainly struct{ agent.Driver }
 
 // Mind implements agent.Driver.
 func (d plainly) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
-	s.Terms.Mode = "" // that of the flags
+	s.Terms.Mode = "" // the flags set the mode
 	return cli.TurnMind(d.Driver, s, sv)
 }
 
@@ -215,7 +217,7 @@ func (e Env) plain(d agent.Driver) agent.Driver {
 	return d
 }
 
-// wall makes Minds of an installed agent whose processes stand behind walls.
+// wall returns a NewMind of an installed agent whose processes run behind walls.
 func (e Env) wall(d agent.Driver) agent.NewMind {
 	env := e
 	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
@@ -225,7 +227,7 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 		}
 		if s.Walled = around.Stands(); s.Walled {
 			sv.Around = around.Plan
-			if s.Shared.Sandbox.Value == setting.WorkspaceWrite { // nobody chose it: with yolo, ours is enough
+			if s.Shared.Sandbox.Value == setting.WorkspaceWrite { // a default; with yolo, our walls are enough
 				s.Shared = s.Shared.Derive()
 			}
 		}
@@ -257,14 +259,14 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 	}
 }
 
-// Facts are those of the agent, and the walls.
+// Facts returns the agent's facts, with the walls.
 func (w *walled) Facts() event.Facts {
 	facts := w.Mind.Facts()
 	facts.Walls = w.around.Told()
 	return facts
 }
 
-// Set changes the walls before the agent. Where they cannot be changed, another process gets new ones.
+// Set changes the walls, and then the agent. If the walls cannot be changed, it returns agent.ErrRestart.
 func (w *walled) Set(ctx context.Context, c agent.Change) error {
 	if c.Dir != "" {
 		return cmp.Or(w.opens(c.Dir), agent.ErrRestart)
@@ -291,7 +293,7 @@ func (w *walled) Answer(r event.Reply) error {
 	return w.Mind.Answer(r)
 }
 
-// Close removes the walls after the agent.
+// Close closes the agent, and then removes the walls.
 func (w *walled) Close(ctx context.Context) (agent.Outcome, error) {
 	out, err := w.Mind.Close(ctx)
 	if f := out.Evidence.Fault; f != nil {

@@ -13,15 +13,17 @@ import (
 	"omniagent/internal/sys/process"
 )
 
-// WithheldDetail is the member of a fault's detail with the names of the variables that an agent did not get and names.
+// WithheldDetail is the member of a fault's detail with the variables that an agent's message names, but that it did
+// not get.
 const WithheldDetail = "withheld_variables"
 
-// outOfReach is the hint for an agent that finds no login.
+// outOfReach is the hint for an agent behind walls that finds no login.
 const outOfReach = "A login in a keyring is out of reach behind walls: put it into the environment, or use " +
 	"--sandbox off."
 
-// advised adds to the fault of an agent a hint that helps here. If the agent names a variable that it did not get, the
-// hint is about that variable. If it finds no login, the hint is about what hides the login: its settings or the walls.
+// advised returns the fault of an agent with a hint for this machine. If the agent's message names a variable that it
+// did not get, the hint is about that variable. If it finds no login, the hint is about what hides the login: its
+// settings or the walls.
 func (e Env) advised(d agent.Driver, s agent.Spec, f *fault.Fault) *fault.Fault {
 	out := *f
 	if names := e.withheld(s, f.Message); len(names) > 0 {
@@ -57,7 +59,7 @@ func (e Env) advised(d agent.Driver, s agent.Spec, f *fault.Fault) *fault.Fault 
 	return out.Hint("%s", strings.TrimSpace(step+" "+outOfReach))
 }
 
-// withheld returns the variables of our environment that an agent did not get and that its message names.
+// withheld returns the variables of our environment that an agent's message names, but that it did not get.
 func (e Env) withheld(s agent.Spec, words string) (names []string) {
 	for _, name := range regexp.MustCompile(`\b[A-Z][A-Z0-9_]+\b`).FindAllString(words, -1) {
 		_, ours := process.Value(e.Environ, name)

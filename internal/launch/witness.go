@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/walls/autorun"
 )
 
-// witness returns what takes snapshots before and after the turns of a session; nil: nothing does.
+// witness returns the Witness of a session, or nil if no snapshots are taken.
 func (p *Plan) witness(session string) conversation.Witness {
 	if len(p.env.Fork) > 0 {
 		return fork{p.env.Fork}
@@ -33,7 +33,7 @@ func (p *Plan) witness(session string) conversation.Witness {
 	}
 }
 
-// fork is the witness of a session in a private copy, which can be thrown away as a whole: no snapshots are taken.
+// fork is the Witness of a session in a fork. It takes no snapshots, because the fork can be removed as a whole.
 type fork struct{ roots []string }
 
 // Begin implements conversation.Witness.
@@ -45,7 +45,7 @@ func (f fork) Start(context.Context) {}
 // Ready does nothing.
 func (f fork) Ready() {}
 
-// Cover is all of the copy.
+// Cover returns the whole fork.
 func (f fork) Cover() event.Cover { return event.Cover{Roots: f.roots} }
 
 // End does nothing.
@@ -55,22 +55,22 @@ func (f fork) End(time.Time) {}
 type witness struct {
 	store   undo.Store
 	origin  undo.Origin
-	waits   bool // the agent calls no tool before the call was told
-	silent  bool // the agent need not tell its calls at all
+	waits   bool // the agent calls no tool before the call is published
+	silent  bool // the agent may not report its calls at all
 	log     func(format string, args ...any)
-	later   func(dir string) autorun.Policy // see sayLater; nil: it is not said
-	touched *touch.Log                      // nil: nothing sees what the agent writes
+	later   func(dir string) autorun.Policy // see sayLater; nil: nothing is logged
+	touched *touch.Log                      // nil: what the agent writes is not recorded
 
-	last *snapshots // the methods of a conversation begin one turn after another
+	last *snapshots // of the turn before; turns begin one after another
 
 	mu       sync.Mutex
-	reported bool // what is not covered was said
+	reported bool // say has logged
 }
 
-// slowSnapshot is how long a turn waits for a snapshot before the person is told.
+// slowSnapshot is how long a turn waits for a snapshot before that is logged.
 const slowSnapshot = 3 * time.Second
 
-// Begin takes the snapshot before a turn, beside the start of the agent and after the snapshots of the turn before.
+// Begin begins the snapshot before a turn, while the agent starts, and after the snapshots of the turn before.
 func (w *witness) Begin(turn int64) conversation.Snapshots {
 	before := w.last
 	l := &snapshots{witness: w, begun: make(chan struct{}), ended: make(chan struct{})}
@@ -104,7 +104,7 @@ func (w *witness) Begin(turn int64) conversation.Snapshots {
 	return l
 }
 
-// say says once what is not covered.
+// say logs the first message about what is not covered, and ignores others.
 func (w *witness) say(format string, args ...any) {
 	w.mu.Lock()
 	before := w.reported
@@ -115,20 +115,20 @@ func (w *witness) say(format string, args ...any) {
 	}
 }
 
-// snapshots are those of one turn.
+// snapshots are the snapshots of one turn.
 type snapshots struct {
 	*witness
 	begun chan struct{} // closed after the first one
 	turn  *undo.Turn    // nil: it failed
-	// what is run later by itself in the workspace
+	// which files of the workspace run later by themselves
 	policy autorun.Policy
-	top    string        // "": that is not said
+	top    string        // "": sayLater is not called
 	late   atomic.Bool   // the agent may have acted before the first one was complete
 	ended  chan struct{} // closed after the second one
 	seen   *touch.Window // what the agent writes
 }
 
-// Start waits for the first snapshot, if nothing else tells when the agent acts.
+// Start waits for the first snapshot if the agent may not report its calls, but at most undo.Patience.
 func (l *snapshots) Start(ctx context.Context) {
 	if !l.silent {
 		return
@@ -151,7 +151,7 @@ func (l *snapshots) Ready() {
 	}
 }
 
-// Cover waits for the first snapshot and returns what it has.
+// Cover waits for the first snapshot and returns what it covers.
 func (l *snapshots) Cover() event.Cover {
 	if <-l.begun; l.turn == nil {
 		return event.Cover{}
@@ -178,6 +178,6 @@ func (l *snapshots) End(at time.Time) {
 		l.log("the snapshot after the turn failed: %v", err)
 	}
 	if l.top != "" {
-		l.sayLater(l.policy, l.top, slices.Concat(record.Changed, record.Perhaps)) // by whatever hand
+		l.sayLater(l.policy, l.top, slices.Concat(record.Changed, record.Perhaps))
 	}
 }

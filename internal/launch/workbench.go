@@ -13,17 +13,17 @@ import (
 	"omniagent/internal/walls/shell"
 )
 
-// Options are the terms of a Bench.
+// BenchOptions are the options of a Bench.
 type BenchOptions struct {
 	Root    string         // the workspace, absolute
 	Env     []string       // the complete environment of commands
 	Private string         // an existing directory that only the user may enter
-	Walls   *policy.Wanted // around commands, but for Root and Temp; nil: none
+	Walls   *policy.Wanted // around commands; OpenBench sets Root and Temp; nil: none
 }
 
-// Bench has the files and commands of a workspace, for what a person types in a conversation and for what an agent
-// asks of its client over the Agent Client Protocol. Commands run behind the walls of the native agent. Its methods
-// may be called from several goroutines.
+// Bench gives access to the files and commands of a workspace, for commands that a person types in a conversation, and
+// for requests of an agent over the Agent Client Protocol. Commands run behind the walls of the native agent. Its
+// methods may be called from several goroutines.
 type Bench struct {
 	files *workspace.Dir
 	walls *policy.Walls
@@ -33,7 +33,7 @@ type Bench struct {
 	terminals map[string]*terminal
 }
 
-// OpenBench returns the files and commands of a workspace. The caller has to call Close.
+// OpenBench opens a Bench. The caller has to close it.
 func OpenBench(o BenchOptions) (*Bench, error) {
 	b := &Bench{terminals: map[string]*terminal{}}
 	s := shell.Options{Root: o.Root, Private: o.Private, Env: o.Env}
@@ -65,18 +65,18 @@ func (b *Bench) open(o shell.Options) (err error) {
 	return err
 }
 
-// FS returns the files, and commands that run to their end.
+// FS returns an interface to the files, and to commands that run to their end.
 func (b *Bench) FS() fsapi.FS { return fsapi.New(b.files, tool.Runner(b.shell)) }
 
-// Close ends what runs.
+// Close ends all commands.
 func (b *Bench) Close() {
 	if b.shell != nil {
 		b.shell.Close()
 	}
 	if b.walls != nil {
-		_ = b.walls.Close() // what it could not remove is removed by the next one
+		_ = b.walls.Close() // the next walls remove what is left
 	}
 	if b.files != nil {
-		_ = b.files.Close() // nothing was written through it
+		_ = b.files.Close() // a directory has nothing to flush
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"omniagent/internal/wire/yume"
 )
 
-// Name selects the agent.
+// Name is the name of the native agent.
 const Name = "native"
 
 type driver struct {
@@ -32,7 +32,7 @@ type driver struct {
 	apis    []model.API
 }
 
-// New returns a driver that starts this program. version is the program's own.
+// New returns a driver that starts this program as an agent. version is the program's own.
 func New(version string, apis []model.API) agent.Driver {
 	d := driver{version: version, apis: apis}
 	d.Program = cli.Program{
@@ -165,7 +165,7 @@ func (o observer) After(agent.Exit) agent.Evidence {
 	return e
 }
 
-// note takes the calls of tools that change files, and their results, out of a message.
+// note adds a message's calls of tools that may change files, and their results, to calls.
 func note(calls *cli.Calls, m session.Message, at time.Time) {
 	kinds := map[string]event.ToolKind{
 		"Bash": event.Shell, "Write": event.Write, "Edit": event.Write, "MultiEdit": event.Write,
@@ -180,7 +180,7 @@ func note(calls *cli.Calls, m session.Message, at time.Time) {
 	}
 }
 
-// Decode reads the lines of start.
+// Decode returns a decoder for the lines of start, or nil for another output.
 func (driver) Decode(o setting.Output) agent.Decoder {
 	if o != setting.StreamJSON {
 		return nil
@@ -188,7 +188,7 @@ func (driver) Decode(o setting.Output) agent.Decoder {
 	return &yume.Decoder{}
 }
 
-// Mind prepares a conversation in which every turn is a process. Open does the same within this process.
+// Mind returns a Mind that starts a process for every turn. Open returns one within this process.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	return cli.TurnMind(d, s, sv)
 }

@@ -14,10 +14,10 @@ import (
 )
 
 // Keep opens the session of a conversation: a new one, the one to resume, the newest of the directory, or a copy. It
-// may import a history from a file. It refuses unsupported terms before it creates a session.
+// may import a history from a file. It returns an error for unsupported terms before it creates a session.
 func Keep(ctx context.Context, o Options) (*session.Session, error) {
 	quiet := o
-	quiet.Log = func(string, ...any) {} // Open logs it
+	quiet.Log = func(string, ...any) {} // Open logs the same
 	t, err := quiet.readTerms()
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (o Options) resumed(ctx context.Context) (*session.Session, error) {
 	return o.Store.Resume(ctx, id)
 }
 
-// Newest returns the last used session of this agent in exactly that directory.
+// Newest returns the last used session of this agent in exactly that directory, or an error if there is none.
 func Newest(ctx context.Context, store session.Store, dir string) (string, error) {
 	all, _, err := store.List(ctx, session.Filter{Dir: dir, Agent: Name})
 	if err != nil {
@@ -116,7 +116,8 @@ func (o Options) address() session.Address {
 	return a
 }
 
-// checkHistory prepares a session for the provider. It returns an error if the history cannot be sent there.
+// checkHistory adopts a history, or records a change of the model and its address. It returns an error if the session
+// belongs to another provider.
 func (o Options) checkHistory(kept *session.Session, history []model.Message) error {
 	if history != nil {
 		return o.adopt(kept, history)

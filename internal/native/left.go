@@ -14,15 +14,15 @@ import (
 	"omniagent/internal/walls/shell"
 )
 
-// leftovers finds the files that commands leave in their temporary directory, which is deleted with the walls. It takes
-// only names that stand in a command: other files are caches and the like of programs.
+// leftovers finds the files that commands leave in their temporary directory, which is deleted with the walls. It
+// reports only names that a command contains, because other files are caches of programs.
 type leftovers struct {
-	dir    string // as it lies here; empty: there are no walls
-	as     string // as commands see it
+	dir    string // its real path; empty: there are no walls
+	as     string // its path for commands
 	places []string
 
 	mu    sync.Mutex
-	words map[string]bool // that the commands consist of
+	words map[string]bool // words of the commands
 	told  []string
 }
 
@@ -43,7 +43,7 @@ func (l *leftovers) follow(start shell.Starter) shell.Starter {
 	}
 }
 
-// take returns the files and directories there that a command has named and that no earlier call returned.
+// take returns the files and directories that a command has named and that no earlier call returned.
 func (l *leftovers) take() (paths []string) {
 	if l.dir == "" {
 		return nil
@@ -58,7 +58,7 @@ func (l *leftovers) take() (paths []string) {
 	return paths
 }
 
-// tells adds the paths that are not kept to the end of a turn.
+// tells returns a function that adds the paths that are not kept to the end of a turn.
 func (l *leftovers) tells(tell func(event.Event)) func(event.Event) {
 	if tell == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/walls/sandbox"
 )
 
-// PlaceOf returns where calls of a conversation are judged: in these directories, of which the first is the workspace.
-// lookup reads a variable of the environment; nil: none is set.
+// PlaceOf returns the place in which calls of a conversation are judged. The first of roots is the workspace. lookup
+// reads a variable of the environment; nil: none is set.
 func PlaceOf(roots []string, home string, agents guard.Agents, lookup func(name string) (string, bool)) guard.Place {
 	policies := make([]autorun.Policy, len(roots))
 	for i, root := range roots {
@@ -52,7 +52,7 @@ func leads(path string) (all []string) {
 			matches = found
 		}
 	}
-	dirs := map[string]bool{} // whether the directory is reached through a link
+	dirs := map[string]bool{} // whether a directory is reached through a link
 	for _, match := range matches {
 		dir := filepath.Dir(match)
 		if _, known := dirs[dir]; !known || strings.Contains(match, "..") {
@@ -60,7 +60,7 @@ func leads(path string) (all []string) {
 			dirs[dir] = err != nil || real != dir || strings.Contains(match, "..")
 		}
 		if info, err := os.Lstat(match); err == nil && info.Mode()&os.ModeSymlink == 0 && !dirs[dir] {
-			continue // there is nothing to follow; this is cheap in a large directory
+			continue // no link to follow; this check is cheap in a large directory
 		}
 		if real, err := filepath.EvalSymlinks(match); err == nil && real != filepath.Clean(match) {
 			all = append(all, real)
@@ -69,7 +69,7 @@ func leads(path string) (all []string) {
 	return all
 }
 
-// names returns the names in a directory, as far as it can be listed.
+// names returns the names in a directory, or those that can be listed.
 func names(dir string) (list []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {

@@ -1,5 +1,5 @@
-// Package native is our own agent: the engine with a model, tools in a directory, and a session on disk. It also has a
-// driver like those of the other agents, which runs this program as a process.
+// Package native implements our own agent: the engine with a model, tools in a directory, and a session on disk. It
+// also has a driver like those of the other agents, which runs this program as a process.
 //
 //	Keep: a new session, an old one, or a copy ─► Open: a Mind ─► Close: the Mind, then the session
 //
@@ -60,9 +60,9 @@ type Options struct {
 	Others  tool.Agents    // the agents that the model can delegate to; may be nil
 	Sandbox string         // workspace-write, or off
 	Network string         // what commands can reach: off, on, packages, or hosts separated by commas
-	Via     netip.AddrPort // the gate through which commands reach hosts; invalid for direct access
+	Via     netip.AddrPort // the proxy through which commands reach hosts; invalid for direct access
 	Memory  int64          // limit in bytes for each process of a command behind walls; 0 for none
-	Read    []string       // what commands see of the home directory, besides the places of tools
+	Read    []string       // what commands see of the home directory, besides the directories of tools
 	Home    string         // the user's home directory
 	State   string         // the directory that records what to clean up if this process is killed
 	Limits  engine.Limits
@@ -251,8 +251,8 @@ func (o Options) addDirectories(files *workspace.Dir) error {
 	return nil
 }
 
-// credentialsFrom returns the places of credentials, seen from a workspace. A rehearsal has its workspace in the state
-// directory of this program, which is such a place for all others.
+// credentialsFrom returns the places of credentials for a workspace. A rehearsal's workspace lies in the state
+// directory of this program, which is then not among them.
 func credentialsFrom(root string, places []string) []string {
 	return slices.DeleteFunc(places, func(place string) bool {
 		return filepath.Base(place) == "omniagent" &&
@@ -300,10 +300,10 @@ func (o Options) instructions(root string) (name, text string) {
 	return "", ""
 }
 
-// closeTimeout is how long a turn may take to end when the caller sets no limit.
+// closeTimeout limits how long Close waits for the end of a turn.
 const closeTimeout = 10 * time.Second
 
-// Close ends the turn, the commands and the servers, but not the session.
+// Close ends the turn, the commands and the servers. It does not close the session.
 func (m *Mind) Close(ctx context.Context) (agent.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()

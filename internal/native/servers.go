@@ -83,7 +83,7 @@ func (o Options) away() process.Away {
 	return away
 }
 
-// silence is how long a server may say nothing before the person hears what the conversation waits for.
+// silence is how long a server may take to connect before the wait is logged.
 const silence = 3 * time.Second
 
 // servers connects to the MCP servers of the user's own file and of the host. The conversation continues without the
@@ -124,8 +124,7 @@ func (m *Mind) servers(ctx context.Context, o Options, list []mcp.Server) ([]too
 	return serverTools(open, o.Services.Touched), states
 }
 
-// serverTools returns the tools of connected servers.
-// No supervisor sees what a server writes.
+// serverTools returns the tools of connected servers. Before each call, touched is told that writes are not seen.
 func serverTools(open []*mcp.Conn, touched *touch.Log) []tool.Tool {
 	offer := mcp.NewOffer(open...)
 	var tools []tool.Tool

@@ -93,8 +93,8 @@ func (o *Options) directories() error {
 	return nil
 }
 
-// rules adds the host's allow and deny rules. A bare denied name removes the tool. A tool that does not exist here
-// needs no rule.
+// rules adds the host's allow and deny rules. A denied name without brackets removes the tool. A rule about a tool that
+// does not exist here is ignored.
 func (o *Options) rules(t *terms) error {
 	o.Rules = slices.Clone(o.Rules)
 	for _, list := range []struct {
@@ -122,8 +122,8 @@ func (o *Options) rules(t *terms) error {
 	return nil
 }
 
-// toolsExist refuses a name in Terms.Tools that no tool has: a misspelt one would take the tool away. Names of Claude
-// Code's tools that are not here are ignored.
+// toolsExist returns an error if no tool has a name in Terms.Tools, because a misspelt name would remove the tool. It
+// ignores names of Claude Code's tools that do not exist here.
 func (o Options) toolsExist() error {
 	all := o.Tools.Specs()
 	var names []string
@@ -242,7 +242,7 @@ func (o Options) kinds() (all []tool.Helper) {
 	return all
 }
 
-// hosted returns the servers that the host names. It refuses an invalid one, because the host relies on it.
+// hosted returns the servers that the host names. It returns an error if one is invalid, because the host relies on it.
 func (o Options) hosted() ([]mcp.Server, error) {
 	if len(o.Terms.Servers) == 0 || string(o.Terms.Servers) == "null" {
 		return nil, nil

@@ -150,7 +150,7 @@ func (o *Options) stricter(held session.Confinement) {
 	}
 }
 
-// Strength returns how far walls replace questions. wanted is false if the user turned walls off.
+// Strength returns how well walls contain commands. wanted is false if the user turned walls off.
 func Strength(walls *policy.Walls, wanted bool) engine.Walls {
 	switch {
 	case walls.Whole():
@@ -163,7 +163,8 @@ func Strength(walls *policy.Walls, wanted bool) engine.Walls {
 	return engine.Missing
 }
 
-// ground returns what can be undone of a call in a place. A snapshot names real paths; the tools may use others.
+// ground returns a function that returns what the current snapshot covers in a place. It converts the snapshot's real
+// paths to those that the tools use.
 func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.Ground {
 	network := m.walls.Told().Network != "off"
 	return func() guard.Ground {
@@ -201,7 +202,7 @@ func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.
 	}
 }
 
-// Walls describes the walls around commands.
+// Walls returns the walls around commands, as an event reports them.
 func (m *Mind) Walls() *event.Walls { return m.walls.Told() }
 
 // keepWalls records the walls around commands, unless they are already recorded.

@@ -12,12 +12,12 @@ import (
 	"omniagent/internal/term/cells"
 )
 
-// shortCommand is how wide a command may be that stands in the question itself.
+// shortCommand is the width of the widest command that the title of a question shows.
 const shortCommand = 60
 
-// about describes the call of a question: in our words what would be done, the command as it will run, what the agent
-// says of it, and last our reason. Nothing of a command is removed: its description may
-// differ, and a shell runs even what a terminal hides.
+// about describes the call of a question: what would be done, in our words; the command as it will run; what the agent
+// says about it; and last our reason. The command is shown completely, because its description may be wrong, and a
+// shell also runs what a terminal hides.
 func (c *Chat) about(one *Question, q *event.Ask) {
 	call := q.Tool
 	one.call = call.ID
@@ -46,7 +46,7 @@ func (c *Chat) about(one *Question, q *event.Ask) {
 	}
 }
 
-// agentName is the name of the agent in a question.
+// agentName returns the name of the agent for a question.
 func (c *Chat) agentName() string {
 	if with := c.Conversation(); with != nil {
 		return text.Name(with.Facts().Agent)
@@ -72,7 +72,7 @@ func said(q *event.Ask) string {
 	return text.Decided(strings.Join(all, "\n"))
 }
 
-// members shows the input of a call, a member a line, but for what the question says already.
+// members returns the input of a call, one member on each line, without those that the question shows.
 func members(call *event.Call) string {
 	var in map[string]json.RawMessage
 	if json.Unmarshal(call.Input, &in) != nil {
@@ -107,7 +107,7 @@ func bars(s string) string {
 	return bar + strings.ReplaceAll(s, "\n", "\n"+bar)
 }
 
-// rows returns the lines of a question between its title and how to answer, for a width; 0: any.
+// rows returns the lines of a question between its title and its hint, wrapped at a width; 0: not wrapped.
 func (q *Question) rows(width int) (rows []string) {
 	barred := func(s string) {
 		for _, line := range clean(s) {

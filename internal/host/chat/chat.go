@@ -1,13 +1,12 @@
 // Package chat lets a person talk to any agent in a terminal.
 //
 // It promises that an agent's text cannot control the screen; that a question is shown as one, and silence never means
-// yes; that Ctrl-C ends the turn at once, in every state, and the conversation only between turns; and that what is not
-// a message, such as an unknown command, is never sent as one. A person answers a question with a line typed after it
-// was asked: earlier lines are messages. In a pipe, where everything may be written at once, the next line is the
-// answer.
+// yes; that Ctrl-C ends the turn at once, in every state, and the conversation only between turns; and that an unknown
+// command is never sent as a message. A person answers a question with a line typed after it was asked: earlier lines
+// are messages. In a pipe, where everything may be written at once, the next line is the answer.
 //
 // A Chat holds the state and decides what a line means. A View shows and reads: Plain line by line, for a pipe and for
-// any terminal; Window with a prompt that stays below what is said. Neither knows a particular agent, and neither keeps
+// any terminal; Window with a prompt that stays at the bottom. Neither depends on a particular agent, and neither keeps
 // messages: they wait in the conversation, within its limits.
 package chat
 
@@ -27,17 +26,17 @@ import (
 	"omniagent/internal/talk/conversation"
 )
 
-// Chat is a person in front of an agent.
+// Chat connects a person and an agent.
 //
 // Three goroutines share it: Run handles signals, listen shows events, and handle handles what is typed. So a signal
-// works even if the screen blocks or a message is still being written to disk. A fourth runs the person's command.
+// works even if the screen blocks or a message is being written to disk. A fourth runs the person's command.
 //
 //	idle ── message ──▶ busy ── Question ──▶ asking ── answer, Withdrawn ──▶ busy
 //	 ▲                   │                     │
 //	 └────── Ended ──────┴────── Ctrl-C ───────┘      Ctrl-C while idle ends the conversation
 type Chat struct {
 	View    View
-	Typed   bool // a person types; else the input is a pipe, which is read only when needed
+	Typed   bool // a person types; otherwise the input is a pipe, which is read only when needed
 	Greet   string
 	Signals <-chan os.Signal
 	World   World
@@ -46,60 +45,60 @@ type Chat struct {
 	busy        atomic.Bool                        // something runs or was postponed
 	running     atomic.Bool                        // something runs
 	interrupted time.Time                          // the last interrupt of a turn
-	command     atomic.Pointer[context.CancelFunc] // ends the person's command that runs
+	command     atomic.Pointer[context.CancelFunc] // ends the running command of the person
 	beside      sync.WaitGroup                     // for that command
 
-	changed  chan struct{} // a question is shown, or nothing runs any more; handle waits for it
-	switched chan struct{} // the person is with another conversation now
+	changed  chan struct{} // wakes handle: a question is shown, or the state has changed
+	switched chan struct{} // wakes Run: another conversation was joined
 
 	with atomic.Pointer[conversation.Conversation]
 
 	mu      sync.Mutex
 	stop    context.CancelFunc // ends listen
-	joined  func()             // waits until what World.Joined began is done; nil: there is nothing
-	replays bool               // what was recorded before is still being shown
-	owed    bool               // listen asks for a message after the replay
+	joined  func()             // returned by World.Joined; may be nil
+	replays bool               // earlier records are still being shown
+	owed    bool               // listen asks for a message after them
 	turns   turns
 	unasked unasked
 	open    []*Question // the first is shown
 	shown   int64       // questions shown so far
 	before  []event.Block
 	agent   applied
-	results []kept // what tools gave back, for /show
-	// what is shown in place of the failure of a call that the person did not allow, by its id
+	results []kept // results of tools, for /show
+	// what to show instead of the failure of a call that the person refused, by its id
 	declined map[string]string
 	spent    Spent
 	failed   bool     // a turn failed, or a message was not sent
-	nobody   bool     // the input has ended: nobody answers any more
+	nobody   bool     // the input has ended, so nobody answers questions
 	retried  []string // notes of this turn's attempts that failed
 
 	messages int     // of the person, in this conversation
-	counted  int64   // the last turn whose message is among them
-	later    []later // handle does them
+	counted  int64   // the last turn that messages includes
+	later    []later // done by handle
 }
 
-// turns are those without an end.
+// turns holds the turns without an end.
 type turns struct {
-	texts    map[int64]string        // with the text of those that wait
-	carries  map[int64][]event.Block // what travels before these texts
+	texts    map[int64]string        // by turn; the text of a message that waits, or ""
+	carries  map[int64][]event.Block // blocks sent before these texts
 	unsent   map[int64]bool          // taken back by the person
-	prompted int64                   // the last message that listen has seen
+	prompted int64                   // turn of the last message that listen has seen
 	sending  bool                    // a message is being sent to the conversation
 }
 
-// later is what was typed in a turn and can happen only when nothing runs.
+// later is an action that was typed during a turn and waits for its end.
 type later struct {
 	typed string
 	do    func()
 }
 
-// applied is the agent that @agent: has named last.
+// applied is the agent that @agent: named last.
 type applied struct {
 	name, text string
 	known      bool // its prompt is in the conversation
 }
 
-// kept is what a tool gave back: a record of the conversation, or the text itself.
+// kept is the result of a tool: the number of its record, or its text.
 type kept struct {
 	record int64
 	text   string
@@ -114,9 +113,9 @@ type Spent struct {
 
 const closing = 10 * time.Second
 
-// Run opens a conversation, talks until the input ends, and returns the exit code, which is 1 if a turn failed that no
-// person saw. It closes the conversation. A person can type while it is opened. The error is that of open, or says that
-// the output cannot be written or that the conversation cannot be kept.
+// Run opens a conversation, chats until the input ends, closes the conversation, and returns the exit code. That is 1
+// if a turn failed and the input was a pipe. A person can type while the conversation is opened. Run returns an error
+// of open, or if the output cannot be written, or if the conversation cannot be kept.
 func (c *Chat) Run(ctx context.Context, open func(context.Context) (*conversation.Conversation, error)) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -169,7 +168,7 @@ func (c *Chat) Run(ctx context.Context, open func(context.Context) (*conversatio
 	}
 }
 
-// left leaves, and returns the exit code.
+// left calls leave, and returns the exit code.
 func (c *Chat) left(ctx context.Context) (int, error) {
 	err := c.leave(ctx)
 	c.mu.Lock()
@@ -180,14 +179,14 @@ func (c *Chat) left(ctx context.Context) (int, error) {
 	return 0, err
 }
 
-// unseen ends a conversation whose words nobody can see any more.
+// unseen ends a conversation because the output cannot be written.
 func (c *Chat) unseen(ctx context.Context) (int, error) {
 	_ = c.close(ctx)
 	return 1, fault.New(fault.OutputFailed, "standard output cannot be written").Because(c.View.Err())
 }
 
-// interrupt ends what runs, or drops what was postponed, and reports whether there was anything. Twice in a short time
-// it drops what waits as well, so that no further turn begins.
+// interrupt ends the running turn or command, or else drops what was postponed, and reports whether there was anything.
+// The second time in a short interval, it also drops the waiting messages.
 func (c *Chat) interrupt() bool {
 	if stop := c.command.Load(); stop != nil {
 		(*stop)()
@@ -219,10 +218,10 @@ func (c *Chat) drop() {
 	}
 }
 
-// Conversation returns the one that the person talks with now; nil while the first is opened.
+// Conversation returns the current conversation; nil while the first one is opened.
 func (c *Chat) Conversation() *conversation.Conversation { return c.with.Load() }
 
-// join makes a conversation the one that the person talks with, and shows what is recorded of it from a record on.
+// join makes a conversation the current one, and shows its records beginning with number from.
 func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from int64) {
 	c.mu.Lock()
 	if c.stop != nil {
@@ -248,7 +247,7 @@ func (c *Chat) join(ctx context.Context, with *conversation.Conversation, from i
 	go c.listen(life, with, from)
 }
 
-// leave says how to go on, and closes the conversation.
+// leave closes the conversation, and shows how to continue it.
 func (c *Chat) leave(ctx context.Context) error {
 	err := c.close(ctx)
 	c.mu.Lock()
@@ -284,7 +283,7 @@ func (c *Chat) end(ctx context.Context, with *conversation.Conversation) error {
 	return err
 }
 
-// handle handles what is typed, until the input ends or the person leaves, and everything is answered.
+// handle handles what is typed, until the input ends or the person leaves, and no turn runs.
 func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 	if c.Picks {
 		c.resume(ctx, "")
@@ -298,7 +297,7 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 		select {
 		case in, more := <-from:
 			select {
-			case <-c.View.Broken(): // nothing is done whose result nobody would see
+			case <-c.View.Broken(): // do nothing, because its result could not be shown
 				return
 			default:
 			}
@@ -334,7 +333,7 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 	}
 }
 
-// unattended is for an input that has ended: no question is answered any more.
+// unattended is called when the input has ended: no question will be answered.
 func (c *Chat) unattended() {
 	c.mu.Lock()
 	c.nobody = true
@@ -342,7 +341,7 @@ func (c *Chat) unattended() {
 	c.Conversation().NobodyAnswers()
 }
 
-// unanswered gives our open questions the empty answer, if nobody answers.
+// unanswered answers our open questions with "" if the input has ended.
 func (c *Chat) unanswered(ctx context.Context) {
 	for {
 		c.mu.Lock()
@@ -358,14 +357,15 @@ func (c *Chat) unanswered(ctx context.Context) {
 	}
 }
 
-// leaving says what chat waits for before it ends.
+// leaving shows that chat waits for the end of the turns.
 func (c *Chat) leaving() {
 	if c.busy.Load() {
 		c.notice("Chat ends when everything is answered.")
 	}
 }
 
-// idle does now what was typed, or behind what runs and what was postponed before. what is its name.
+// idle calls do at once if nothing runs, or else after everything that runs and was postponed. what names it for the
+// person.
 func (c *Chat) idle(what, typed string, do func()) {
 	c.mu.Lock()
 	if !c.runs() && len(c.later) == 0 {
@@ -387,8 +387,8 @@ func (c *Chat) idle(what, typed string, do func()) {
 	c.update()
 }
 
-// catchUp does the first thing that was postponed, if nothing runs and no question is open. What it begins has to end
-// before the next one.
+// catchUp does the first postponed action, if nothing runs and no question is open. What it begins has to end before
+// the next one.
 func (c *Chat) catchUp() {
 	c.mu.Lock()
 	if len(c.later) == 0 || c.runs() || len(c.open) > 0 {
@@ -400,7 +400,7 @@ func (c *Chat) catchUp() {
 	first.do()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.later) > 0 { // else it was dropped
+	if len(c.later) > 0 { // otherwise it was dropped
 		c.later = c.later[1:]
 	}
 	c.refresh(true)
@@ -415,7 +415,7 @@ func (c *Chat) notice(line string) {
 	}
 }
 
-// replaying reports whether what was recorded before is still being shown. Until then the person is asked for nothing.
+// replaying reports whether earlier records are still being shown. Until then, what is typed is not read.
 func (c *Chat) replaying() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -429,7 +429,7 @@ func (c *Chat) ready() {
 	c.refresh(true)
 }
 
-// update tells the view and the other goroutines whether a turn runs. The caller holds the lock.
+// update passes the state to the view and wakes handle. The caller holds the lock.
 func (c *Chat) update() { c.refresh(false) }
 
 func (c *Chat) refresh(again bool) {
@@ -437,7 +437,7 @@ func (c *Chat) refresh(again bool) {
 	busy := running || len(c.later) > 0
 	c.running.Store(running)
 	c.busy.Store(busy)
-	if c.owed = c.replays && !busy; !c.owed { // else listen asks for a message, behind what it shows
+	if c.owed = c.replays && !busy; !c.owed { // otherwise listen does this after the replay
 		s := State{Busy: busy, Again: again, Spent: c.spent, Waiting: c.waiting()}
 		if with := c.Conversation(); with != nil && len(c.turns.texts) > 0 {
 			s.Agent = with.Facts().Agent
@@ -450,12 +450,12 @@ func (c *Chat) refresh(again bool) {
 	}
 }
 
-// runs reports whether a turn runs or is about to, or a command of the person. The caller holds the lock.
+// runs reports whether a turn runs or is about to, or a command of the person runs. The caller holds the lock.
 func (c *Chat) runs() bool {
 	return c.turns.sending || len(c.turns.texts) > 0 || c.command.Load() != nil
 }
 
-// waiting returns what waits for a turn, in its order.
+// waiting returns the lines that wait, in order.
 func (c *Chat) waiting() (list []string) {
 	for _, n := range slices.Sorted(maps.Keys(c.turns.texts)) {
 		if words := c.turns.texts[n]; words != "" {

@@ -16,13 +16,14 @@ import (
 	"omniagent/internal/native/eidolon"
 )
 
-// command is a word with a slash.
+// command is a command of the chat, which is typed with a slash.
 type command struct {
 	name, arg, help string
 	run             func(c *Chat, ctx context.Context, rest string)
 }
 
-// builtIn are the commands that every chat has. A file's command with such a name is /project:NAME or /user:NAME.
+// builtIn returns the commands that every chat has. A file's command with such a name becomes /project:NAME or
+// /user:NAME.
 func builtIn() []command {
 	return []command{
 		{"help", "", "show what can be typed here", (*Chat).help},
@@ -87,7 +88,7 @@ func (c *Chat) do(ctx context.Context, words string) (leaves bool) {
 	return false
 }
 
-// announced are the agent's own commands, without those whose name is one of ours.
+// announced returns the agent's own commands, except those with the name of one of ours.
 func (c *Chat) announced() (names []string) {
 	with := c.Conversation()
 	if with == nil {
@@ -100,10 +101,10 @@ func isBuiltIn(name string) bool {
 	return slices.ContainsFunc(builtIn(), func(one command) bool { return one.name == name })
 }
 
-// mostProblems of files are told.
+// mostProblems limits the problems of files that are shown.
 const mostProblems = 5
 
-// problems tells which files of agents and commands could not be understood, and where.
+// problems shows which files of agents and commands are invalid, and where.
 func (c *Chat) problems(ctx context.Context) {
 	all := c.World.prompts(ctx).Problems
 	for _, p := range all[:min(len(all), mostProblems)] {
@@ -114,7 +115,7 @@ func (c *Chat) problems(ctx context.Context) {
 	}
 }
 
-// fileCommands are the commands that files define, under the names by which they are called.
+// fileCommands returns the commands that files define, with the names that a person types.
 func (c *Chat) fileCommands(ctx context.Context) []eidolon.Prompt {
 	all := c.World.prompts(ctx).Commands
 	for i, p := range all {
@@ -138,7 +139,7 @@ func (c *Chat) runFile(ctx context.Context, p eidolon.Prompt, rest string) {
 	c.say(ctx, inserted(p.Text, rest), false)
 }
 
-// inserted is the message for a command of a file: its text and, behind it, what was typed after its name.
+// inserted returns the message for a command of a file: its text, and then what was typed after its name.
 func inserted(content, rest string) string {
 	if rest == "" {
 		return content
@@ -244,7 +245,7 @@ func (c *Chat) permissions(ctx context.Context, rest string) {
 	c.set(ctx, agent.Change{Mode: mode})
 }
 
-// set changes the mode or the model. What comes of it is an event, which is shown.
+// set changes the mode or the model. An event of the conversation shows the change.
 func (c *Chat) set(ctx context.Context, change agent.Change) {
 	if err := c.Conversation().Set(ctx, change); err != nil {
 		c.notice("nothing was changed: " + advised(err))
@@ -265,7 +266,7 @@ func (c *Chat) steer(ctx context.Context, rest string) {
 	c.say(ctx, rest, true)
 }
 
-// compact is a message of its own to agents that know it.
+// compact sends /compact to agents that have this command.
 func (c *Chat) compact(ctx context.Context, rest string) {
 	if !slices.Contains(c.Conversation().Facts().Commands, "compact") {
 		c.notice("This agent shortens a conversation by itself when it has to.")
@@ -278,7 +279,8 @@ func (c *Chat) undo(ctx context.Context, _ string) { c.takeBack(ctx, false) }
 
 func (c *Chat) redo(ctx context.Context, _ string) { c.takeBack(ctx, true) }
 
-// takeBack changes the workspace and not the conversation: the agent is not told.
+// takeBack undoes or redoes the last turn in the workspace. The conversation does not change, and the agent is not
+// told.
 func (c *Chat) takeBack(ctx context.Context, redo bool) {
 	if c.World.Undo == nil {
 		c.notice(notHere)
@@ -302,7 +304,7 @@ func (c *Chat) takeBack(ctx context.Context, redo bool) {
 	c.notice(text.Visible(said))
 }
 
-// show shows a result again, in full.
+// show shows a result in full.
 func (c *Chat) show(ctx context.Context, rest string) {
 	var n int
 	_, err := fmt.Sscanf(rest, "%d", &n)

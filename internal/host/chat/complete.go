@@ -12,11 +12,11 @@ import (
 	"omniagent/internal/term/lineedit"
 )
 
-// mostCandidates is how many are offered at once.
+// mostCandidates limits the candidates that are offered.
 const mostCandidates = 50
 
-// Complete offers what may follow: files behind @file:, agents behind @agent:, commands behind a slash at the
-// beginning. It implements lineedit.Source.
+// Complete offers completions: files after @file:, agents after @agent:, and commands after a slash at the beginning.
+// It implements lineedit.Source.
 func (c *Chat) Complete(ctx context.Context, before string, offer func(lineedit.Offer)) {
 	start := strings.LastIndexAny(before, " \t\n") + 1
 	written := before[start:]
@@ -42,7 +42,7 @@ func (c *Chat) completeCommand(ctx context.Context, typed string) (found []linee
 			found = append(found, lineedit.Candidate{Text: "/" + name + " ", Description: text.Flat(help)})
 		}
 	}
-	for _, p := range c.fileCommands(ctx) { // first: who looks for one knows the others
+	for _, p := range c.fileCommands(ctx) { // first, because a person knows the built-in ones
 		if !strings.ContainsFunc(p.Name, text.Acted) {
 			add(p.Name, p.Description)
 		}
@@ -74,8 +74,8 @@ func (c *Chat) completeAgent(ctx context.Context, typed string) (found []lineedi
 	return found
 }
 
-// completeFile offers the entries of the directory in which the path ends: those that were read first at once, and the
-// first by name when all are read.
+// completeFile offers the matching entries of the directory of the typed path, again after each part of the directory
+// that is read.
 func (c *Chat) completeFile(ctx context.Context, typed string, offer func([]lineedit.Candidate)) {
 	if c.World.List == nil {
 		return
@@ -94,7 +94,7 @@ func (c *Chat) completeFile(ctx context.Context, typed string, offer func([]line
 				continue // it cannot be written
 			}
 			if strings.HasSuffix(name, "/") {
-				one.Text = strings.TrimSuffix(one.Text, `"`) // the path goes on
+				one.Text = strings.TrimSuffix(one.Text, `"`) // the path continues
 			} else {
 				one.Text += " "
 			}

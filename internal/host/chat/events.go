@@ -13,8 +13,8 @@ import (
 	"omniagent/internal/talk/conversation"
 )
 
-// listen shows the events of a conversation behind a record, until the person goes to another one. What was recorded
-// before the conversation was opened is shown as it was, before the person is asked for a message.
+// listen shows the events of a conversation, beginning with record number from, until another conversation is joined.
+// It shows earlier records first, and then the person is asked for a message.
 func (c *Chat) listen(ctx context.Context, with *conversation.Conversation, from int64) {
 	events := with.Events(from)
 	defer events.Close()
@@ -50,15 +50,16 @@ func (c *Chat) listen(ctx context.Context, with *conversation.Conversation, from
 	}
 }
 
-// count counts the message of a turn: the first time when the conversation takes it, or when an event tells of it. The
-// caller holds the lock.
+// count counts the message of a turn once: when the conversation accepts it, or when its event comes. The caller holds
+// the lock.
 func (c *Chat) count(turn int64) {
 	if turn > c.counted {
 		c.messages, c.counted = c.messages+1, turn
 	}
 }
 
-// event shows an event, and updates the state. past: it was recorded in an earlier sitting. The caller holds the lock.
+// event shows an event, and updates the state. past: it was recorded before the conversation was opened. The caller
+// holds the lock.
 func (c *Chat) event(e event.Event, past bool) {
 	number := 0
 	switch e.Kind {
@@ -129,12 +130,13 @@ func (c *Chat) event(e event.Event, past bool) {
 	c.View.Event(c.local(e), number)
 }
 
-// unasked is what files have changed without a question. It is reported once, and for each turn that was interrupted,
-// whose agent does not say what it has done; what cannot be taken back is named after each turn.
+// unasked records the files that changed without a question. That is reported after the first such turn, and after each
+// interrupted one, whose agent does not say what it has done. Files that cannot be taken back are listed after each
+// turn.
 type unasked struct {
 	asked   map[string]bool // calls that were asked about
 	changed bool            // in this turn
-	lasting []string        // changed in this turn, and no undo has them
+	lasting []string        // changed in this turn, and not covered by undo
 	told    bool
 }
 
@@ -147,7 +149,7 @@ func (u *unasked) change(path string, undoes bool) {
 	}
 }
 
-// tell reports whether the end of a turn says that files were changed.
+// tell reports whether to report after a turn that files were changed.
 func (u *unasked) tell(end *event.End) bool {
 	is := u.changed && (!u.told || end.Reason == event.Cancelled)
 	u.changed, u.told = false, u.told || is
@@ -164,7 +166,7 @@ func (u *unasked) note(call *event.Call) {
 	u.asked[call.ID] = true
 }
 
-// untold returns the end of a turn without the notes of attempts that have been shown.
+// untold returns the end of a turn without the notes of retries, which were shown before.
 func (c *Chat) untold(e event.Event) event.Event {
 	end := *e.End
 	end.Notes = slices.DeleteFunc(slices.Clone(end.Notes), func(note string) bool {
@@ -174,7 +176,7 @@ func (c *Chat) untold(e event.Event) event.Event {
 	return e
 }
 
-// local returns an event with paths as they are seen from the workspace.
+// local returns an event with paths relative to the workspace.
 func (c *Chat) local(e event.Event) event.Event {
 	if e.Call != nil {
 		call := *e.Call
@@ -190,7 +192,7 @@ func (c *Chat) local(e event.Event) event.Event {
 	return e
 }
 
-// near returns a path that lies in the workspace as it is seen from there.
+// near returns a path in the workspace relative to it, and any other path unchanged.
 func (c *Chat) near(path string) string {
 	if rel, within := pathname.In(c.World.Dir, path); within {
 		return rel
@@ -198,7 +200,7 @@ func (c *Chat) near(path string) string {
 	return path
 }
 
-// undoes reports whether an undo of this conversation has a path.
+// undoes reports whether undo covers a path.
 func (c *Chat) undoes(path string) bool {
 	return c.World.Undoes == nil || c.World.Undoes(pathname.From(c.World.Dir, path))
 }
@@ -232,7 +234,7 @@ func (c *Chat) ended(e event.Event, past bool) {
 	c.update()
 }
 
-// lastText returns what a person wrote: what travelled before it are texts of their own.
+// lastText returns the text that a person wrote, which is the last one without a name.
 func lastText(blocks []event.Block) string {
 	for _, b := range slices.Backward(blocks) {
 		if b.Media == "" && b.Name == "" {

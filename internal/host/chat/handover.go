@@ -13,14 +13,14 @@ import (
 	"omniagent/internal/talk/conversation"
 )
 
-// longestHandover is what another agent gets of a conversation at most, in characters.
+// longestHandover limits the summary of a conversation for another agent, in characters.
 const longestHandover = 8000
 
-// handedOver is the name of the block with which a summary travels.
+// handedOver is the name of the block with the summary.
 const handedOver = "@handover"
 
-// handover tells another agent where a conversation stands: the task, what was decided, which files changed, what is
-// left to do and what was said last. It is made of the record, without a model.
+// handover returns a summary of a conversation for another agent: the task, decisions, changed files, open tasks and
+// the last answers. It is made from the journal, without a model. It returns "" if nothing was asked.
 func handover(ctx context.Context, with *conversation.Conversation) (string, error) {
 	h := summary{writes: map[string]string{}, questions: map[string]string{}}
 	if err := with.Recorded(ctx, 1, func(e event.Event) { h.add(e) }); err != nil {
@@ -29,10 +29,10 @@ func handover(ctx context.Context, with *conversation.Conversation) (string, err
 	return h.text(with.Facts()), nil
 }
 
-// summary is what a handover consists of.
+// summary collects the parts of a handover.
 type summary struct {
-	earlier   string   // what the agent was handed over itself
-	asked     []string // what the person said
+	earlier   string   // the handover that the agent itself got
+	asked     []string // messages of the person
 	decisions []string
 	files     []string
 	todos     []string
@@ -45,7 +45,7 @@ type summary struct {
 }
 
 func (h *summary) add(e event.Event) {
-	if e.Parent != "" { // a sub-agent's
+	if e.Parent != "" { // of a sub-agent
 		return
 	}
 	switch e.Kind {
@@ -97,7 +97,7 @@ func (h *summary) add(e event.Event) {
 	}
 }
 
-// text writes the summary. The first message and the last ones matter most; what is between is left out first.
+// text returns the summary. It keeps the first message and the last ones, and leaves out those in between first.
 func (h *summary) text(f event.Facts) string {
 	if len(h.asked) == 0 {
 		return ""

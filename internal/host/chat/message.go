@@ -28,7 +28,8 @@ func (c *Chat) enter(ctx context.Context, in Input) (leaves bool) {
 	return false
 }
 
-// commandIn returns the command of a line, if it is one, and not a message that begins with a path, and what follows.
+// commandIn returns the command of a line and the text after it. is is false for a message, even one that begins with a
+// path.
 func commandIn(words string) (name, rest string, is bool) {
 	first := words
 	if i := strings.IndexFunc(words, unicode.IsSpace); i >= 0 {
@@ -38,13 +39,13 @@ func commandIn(words string) (name, rest string, is bool) {
 	return name, strings.TrimSpace(rest), is && !strings.Contains(name, "/")
 }
 
-// isCommand reports whether a line is for us, and neither a message nor an answer.
+// isCommand reports whether a line is a command, and so neither a message nor an answer.
 func isCommand(words string) bool {
 	_, _, is := commandIn(words)
 	return is || strings.HasPrefix(words, eidolon.ShellWord)
 }
 
-// say sends a message. What was typed behind something that was postponed, or behind a command, waits for that.
+// say sends a message. Unless it steers the turn, it waits for postponed actions and the person's command.
 func (c *Chat) say(ctx context.Context, text string, steers bool) {
 	c.mu.Lock()
 	behind := len(c.later) > 0 || c.command.Load() != nil
@@ -61,9 +62,9 @@ func (c *Chat) say(ctx context.Context, text string, steers bool) {
 	})
 }
 
-// send sends a message, with what it refers to and what waits to travel with it.
+// send sends a message, with the files to which it refers and the results that wait for the next message.
 func (c *Chat) send(ctx context.Context, text string, steers bool) {
-	if c.ofAgent(text) { // with anything before it, it would be a message
+	if c.ofAgent(text) { // with any text before it, it would be a message
 		c.deliver(ctx, []event.Block{{Text: text}}, nil, text, steers)
 		return
 	}
@@ -117,8 +118,8 @@ func (c *Chat) unsent() {
 	c.failed = true
 }
 
-// deliver hands a message to the conversation, and says what becomes of it. carried are those of its blocks that would
-// travel with any. It reports whether the message was taken.
+// deliver passes a message to the conversation, and shows what becomes of it. carried are those of its blocks that the
+// next message gets if this one is taken back. It reports whether the message was accepted.
 func (c *Chat) deliver(ctx context.Context, blocks, carried []event.Block, text string, steers bool) bool {
 	with := c.Conversation()
 	c.mu.Lock()
@@ -167,8 +168,8 @@ func (c *Chat) deliver(ctx context.Context, blocks, carried []event.Block, text 
 	return true
 }
 
-// takeBackLine gives the person the last line that waits, if its turn has not begun. What travelled with it travels
-// with the next.
+// takeBackLine gives the person the last waiting line back, if its turn has not begun. The next message gets the blocks
+// that were sent with it.
 func (c *Chat) takeBackLine(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// addDir opens a directory to the agent between two turns.
+// addDir gives the agent access to a further directory, between two turns.
 func (c *Chat) addDir(ctx context.Context, rest string) {
 	if rest == "" {
 		c.notice("/add-dir DIR lets the agent work in a further directory, until this conversation is left.")
@@ -20,7 +20,7 @@ func (c *Chat) addDir(ctx context.Context, rest string) {
 	c.idle("/add-dir "+text.Name(rest), "/add-dir "+rest, func() { c.opens(ctx, dir) })
 }
 
-// opens opens a directory to the agent, and reports whether it is open.
+// opens gives the agent access to a directory, and reports whether it has it.
 func (c *Chat) opens(ctx context.Context, dir string) bool {
 	if err := c.Conversation().Set(ctx, agent.Change{Dir: dir}); err != nil {
 		c.notice("nothing was changed: " + advised(err))
@@ -30,7 +30,7 @@ func (c *Chat) opens(ctx context.Context, dir string) bool {
 	return true
 }
 
-// widen refuses a call, opens the directory that it needs when the turn has ended, and has the agent go on.
+// widen refuses a call, opens the directory that it needs after the turn, and tells the agent to continue.
 func (c *Chat) widen(ctx context.Context, dir string, send func(context.Context, event.Reply) error) error {
 	words := text.Name(dir) + " is being opened to you. The next message says when that is done."
 	if err := send(ctx, event.Reply{Option: event.Deny, Text: words, Stop: true}); err != nil {

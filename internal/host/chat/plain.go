@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// Plain is a View line by line, for a pipe and for any terminal.
+// Plain is a View that reads and prints lines, for a pipe and for any terminal.
 type Plain struct {
 	in     io.Reader
 	out    io.Writer
@@ -24,9 +24,9 @@ type Plain struct {
 	err    error        // why it is closed
 	asked  atomic.Int64 // questions shown so far
 	ready  atomic.Bool  // the cursor is after "> "; in a pipe, input does not move it
-	over   atomic.Bool  // nothing is printed any more
+	over   atomic.Bool  // nothing more is printed
 
-	open   bool // the cursor is behind text without a newline
+	open   bool // the cursor is after text without a newline
 	asking bool // a question is shown
 	failed bool
 }
@@ -36,12 +36,12 @@ func NewPlain(in io.Reader, out io.Writer, typed bool) *Plain {
 	return &Plain{in: in, out: out, typed: typed, broken: make(chan struct{})}
 }
 
-// plainWidth is that of a terminal whose width is not asked for.
+// plainWidth is the width of questions.
 const plainWidth = 76
 
 const longestLine = 64 << 20
 
-// Run implements View. It reads a terminal all the time, to know when a line was typed.
+// Run implements View. It reads all the time, to know how many questions were shown before a line was typed.
 func (p *Plain) Run(ctx context.Context, typed chan<- Input) {
 	defer close(typed)
 	from := &stamped{Reader: p.in, now: &p.asked}
@@ -61,7 +61,7 @@ func (p *Plain) Run(ctx context.Context, typed chan<- Input) {
 	}
 }
 
-// stamped records how many questions had been shown at the last read.
+// stamped is a reader that records how many questions had been shown at the last read.
 type stamped struct {
 	io.Reader
 	now   *atomic.Int64
@@ -111,7 +111,7 @@ func (p *Plain) State(s State) {
 // Ask implements View.
 func (p *Plain) Ask(q *Question) {
 	if p.asking = q != nil; q == nil {
-		p.open = p.open && !p.typed // the person has ended the line
+		p.open = p.open && !p.typed // the person has typed Return
 		return
 	}
 	p.say("? " + strings.ReplaceAll(q.Title, "\n", "\n  "))
@@ -124,7 +124,7 @@ func (p *Plain) Ask(q *Question) {
 	if q.Why != "" {
 		p.say("  " + q.Why)
 	}
-	p.asked.Add(1) // before the text that an answer follows, however fast that is
+	p.asked.Add(1) // before the text is shown, so that no answer comes first
 	p.print("  " + q.Hint)
 	p.open = true
 }
@@ -133,7 +133,7 @@ func (p *Plain) Ask(q *Question) {
 func (p *Plain) Event(e event.Event, number int) {
 	switch e.Kind {
 	case event.Text:
-		if e.Delta && e.Parent == "" { // the pieces make up the whole
+		if e.Delta && e.Parent == "" { // the pieces add up to the whole
 			p.words(e.Text)
 		}
 	case event.ToolCall:
@@ -155,7 +155,7 @@ func (p *Plain) Event(e event.Event, number int) {
 	}
 }
 
-// say prints a line of its own.
+// say prints a separate line.
 func (p *Plain) say(line string) {
 	if p.open || p.ready.Load() {
 		p.print("\n")
@@ -185,7 +185,7 @@ func (p *Plain) print(text string) {
 	}
 }
 
-// advised is what went wrong, with the next steps in lines of their own.
+// advised returns an error with its hints, one on each line.
 func advised(err error) string {
 	f, words := fault.Of(err), err.Error()
 	for _, hint := range f.Hints() {
@@ -197,7 +197,7 @@ func advised(err error) string {
 	return words
 }
 
-// eventLine says what an event is in one line, if need be with a hint, or "".
+// eventLine describes an event in a line, with a hint if there is one, or returns "".
 func eventLine(e event.Event) string {
 	switch e.Kind {
 	case event.Changed:

@@ -18,21 +18,21 @@ import (
 // Question is a question as a person sees it: the agent's, or one of ours.
 type Question struct {
 	Title  string        // in our words
-	Said   string        // the agent's words, which are shown as such
-	Detail string        // what it is about, as it will run
-	Change *event.Change // what it is about: a file that changes
+	Said   string        // the agent's words, marked as such
+	Detail string        // the command or input, as it will run
+	Change *event.Change // how a file would change
 	Why    string        // our reason, shown last
 	Hint   string        // how to answer
 	Keys   string        // answers of one letter, which need no Return
-	Items  []screen.Item // one of them is chosen: the text of an item is an answer
+	Items  []screen.Item // to choose one from; its text is the answer
 
-	opens  string // a directory that d opens
-	id     string // of the agent's question; empty: it is ours
-	call   string // what it is about
+	opens  string // the directory that the answer d opens
+	id     string // of the agent's question; empty: one of ours
+	call   string // id of the call that it is about
 	answer func(ctx context.Context, words string) error
 }
 
-// short is the hint in a few words, for a window in which letters answer.
+// short returns a short hint, for a window in which letters answer.
 func (q *Question) short() string {
 	switch q.Keys {
 	case "yn":
@@ -47,7 +47,7 @@ func (q *Question) short() string {
 	return strings.TrimSuffix(q.Hint, ": ")
 }
 
-// ask shows one of our questions behind those that are open.
+// ask shows one of our questions after those that are open.
 func (c *Chat) ask(q *Question) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +62,7 @@ func (c *Chat) queue(q *Question) {
 }
 
 func (c *Chat) present(q *Question) {
-	c.shown++ // before the text that an answer follows, however fast that is
+	c.shown++ // before the question is shown, so that no answer comes first
 	c.View.Ask(q)
 	c.update()
 }
@@ -76,7 +76,7 @@ func (c *Chat) questioned() bool {
 // answers answers the shown question with a line, and reports whether it did.
 func (c *Chat) answers(ctx context.Context, in Input) bool {
 	c.mu.Lock()
-	// Neither a command nor what was typed before the question was shown answers it.
+	// A command does not answer it, nor does a line that was typed before it was shown.
 	if len(c.open) == 0 || c.Typed && (in.Asked < c.shown || isCommand(strings.TrimSpace(in.Text))) {
 		c.mu.Unlock()
 		return false
@@ -88,7 +88,7 @@ func (c *Chat) answers(ctx context.Context, in Input) bool {
 	return true
 }
 
-// answer answers a question that is closed.
+// answer passes the answer of a question that is closed.
 func (c *Chat) answer(ctx context.Context, q *Question, words string) {
 	if err := q.answer(ctx, words); err != nil {
 		c.notice("the answer was not taken: " + err.Error())
@@ -107,7 +107,7 @@ func (c *Chat) remove(i int) {
 	}
 }
 
-// forget closes a question of the agent's, and reports whether it was open.
+// forget closes a question of the agent, and reports whether it was open.
 func (c *Chat) forget(id string) bool {
 	i := slices.IndexFunc(c.open, func(q *Question) bool { return q.id == id && id != "" })
 	if i < 0 {
@@ -117,7 +117,7 @@ func (c *Chat) forget(id string) bool {
 	return true
 }
 
-// asked makes a question of the agent's fit for a person.
+// asked converts a question of the agent for a person.
 func (c *Chat) asked(q *event.Ask) *Question {
 	with := c.Conversation()
 	send := func(ctx context.Context, r event.Reply) error {
@@ -162,7 +162,8 @@ func (c *Chat) asked(q *event.Ask) *Question {
 	return one
 }
 
-// decline has the result of a call say what the person did with it: agents report all of it as a failure.
+// decline records what to show as the result of a call that the person refused or skipped, because agents report it as
+// a failure.
 func (c *Chat) decline(q *event.Ask, what, why string) {
 	if q.Tool == nil {
 		return
@@ -178,8 +179,8 @@ func (c *Chat) decline(q *event.Ask, what, why string) {
 	c.declined[q.Tool.ID] = what
 }
 
-// reply takes y or yes for consent, a or always for consent for ever where that is offered, and everything else for a
-// refusal with its reason.
+// reply reads an answer: y or yes allows, a or always allows from now on if that is offered, and anything else refuses
+// and is the reason.
 func reply(words string, always bool) event.Reply {
 	r := event.Reply{Option: event.Deny}
 	switch word := strings.ToLower(words); {
@@ -199,8 +200,8 @@ func yes(words string) bool {
 	return word == "y" || word == "yes"
 }
 
-// form returns the first question of a form; the answer to one asks the next. Installed agents ask the questions of
-// theirs one by one, without the tool.
+// form returns the first question of a form; the answer to one asks the next. A question without a form becomes a form
+// with one question.
 func (c *Chat) form(q *event.Ask, send func(context.Context, event.Reply) error) *Question {
 	var form event.Form
 	filled := q.Tool != nil && json.Unmarshal(q.Tool.Input, &form) == nil && len(form.Questions) > 0
@@ -254,7 +255,7 @@ func options(q event.FormQuestion) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// changeOf returns how a call changes a file, where its input says so; else nil.
+// changeOf returns how a call changes a file, or nil if its input does not say.
 func changeOf(call *event.Call) *event.Change {
 	if call.Kind != event.Write {
 		return nil
@@ -271,7 +272,7 @@ func changeOf(call *event.Call) *event.Change {
 	switch {
 	case in.Content != nil && in.New == nil:
 		return &event.Change{Path: in.Path, Old: nil, New: *in.Content}
-	case in.Old != nil && in.New != nil: // parts of a file: that they do not end in a newline says nothing
+	case in.Old != nil && in.New != nil: // for parts of a file, a missing newline at the end means nothing
 		return &event.Change{Path: in.Path, Old: new(ended(*in.Old)), New: ended(*in.New)}
 	}
 	return nil
@@ -280,7 +281,7 @@ func changeOf(call *event.Call) *event.Change {
 // longestCompared limits the size of a file that a question compares.
 const longestCompared = 1 << 20
 
-// replaced adds what is lost to the change of a whole file, or says why it cannot be shown.
+// replaced adds the old content to a change that replaces a whole file, or returns why it cannot be shown.
 func (c *Chat) replaced(change *event.Change) (problem string) {
 	path := pathname.From(c.World.Dir, change.Path)
 	if change.Old != nil || c.World.Load == nil || c.World.Exists == nil || !c.World.Exists(path) {

@@ -16,8 +16,8 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// references returns the blocks of a message: the prompt of the agent that applies, unless the conversation has it, the
-// files that the message names, then its text, with absolute paths. ok is false if the person has to change it.
+// references returns the blocks of a message: the prompt of the current agent, unless the conversation has it; the
+// files that the message names; and its text, with absolute paths. ok is false if the person has to change the message.
 func (c *Chat) references(ctx context.Context, message string) (blocks []event.Block, agent applied, ok bool) {
 	c.mu.Lock()
 	agent = c.agent
@@ -51,7 +51,7 @@ func (c *Chat) references(ctx context.Context, message string) (blocks []event.B
 	return append(blocks, event.Block{Text: absolute}), agent, true
 }
 
-// agentPrompt returns the prompt of an agent that a file defines, or what is wrong.
+// agentPrompt returns the prompt of an agent that a file defines, or a problem for the person.
 func (c *Chat) agentPrompt(ctx context.Context, name string) (found eidolon.Prompt, problem string) {
 	var names []string
 	for _, p := range c.World.prompts(ctx).Agents {
@@ -78,7 +78,7 @@ func untrusted(kind string, p eidolon.Prompt) string {
 		kind, text.Name(p.Name), text.Shell(p.Path))
 }
 
-// file reads a file that a message names, or says why it does not travel with it.
+// file reads a file that a message names, or returns why it is not sent.
 func (c *Chat) file(f *eidolon.File) (event.Block, string) {
 	name := text.Name(f.Written)
 	if f.Outside {
@@ -112,7 +112,7 @@ func (c *Chat) file(f *eidolon.File) (event.Block, string) {
 	return blockOf(word, word+"\n"+string(content)), ""
 }
 
-// secret returns the path of a file among the blocks that lies where logins and keys are kept, or "".
+// secret returns the path of a file among the blocks that may contain logins or keys, or "".
 func (c *Chat) secret(blocks []event.Block) string {
 	for _, b := range blocks {
 		path, named := strings.CutPrefix(b.Name, eidolon.FileWord)
@@ -123,8 +123,8 @@ func (c *Chat) secret(blocks []event.Block) string {
 	return ""
 }
 
-// shell runs a command that the person typed, beside what is typed next: it may answer a question of the turn that
-// runs. The agent sees the result with the next message.
+// shell runs a command that the person typed, in the background, so that the person can answer a question of the
+// running turn. The agent gets the result with the next message.
 func (c *Chat) shell(ctx context.Context, command string) {
 	switch {
 	case command == "":
@@ -139,7 +139,7 @@ func (c *Chat) shell(ctx context.Context, command string) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	c.command.Store(&stop)
-	input := text.MustLine(map[string]string{"command": command}) // shown like a call of the model's
+	input := text.MustLine(map[string]string{"command": command}) // shown like a call of the model
 	c.mu.Lock()
 	c.update()
 	c.View.Event(event.Event{Kind: event.ToolCall, Call: &event.Call{
@@ -164,7 +164,7 @@ func (c *Chat) shell(ctx context.Context, command string) {
 // ran shows the result of the person's command, and keeps it for the next message. The caller holds the lock.
 func (c *Chat) ran(command, output string, code int) {
 	output = cmp.Or(output, "(no output)")
-	if code > 0 { // else it succeeded, or was killed, as the output says
+	if code > 0 { // otherwise it succeeded, or was killed, which the output says
 		output = strings.TrimSuffix(output, "\n") + fmt.Sprintf("\n[exit code %d]", code)
 	}
 	c.results = append(c.results, kept{text: output})

@@ -61,7 +61,7 @@ func (c *Chat) handOver(ctx context.Context, name string) {
 	c.goTo(ctx, Next{Agent: name}, summary)
 }
 
-// goTo leaves the conversation for another one, which is told what is handed over.
+// goTo leaves the conversation for another one. handed is a summary for that one, or "".
 func (c *Chat) goTo(ctx context.Context, n Next, handed string) {
 	next, err := c.World.Open(ctx, n)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *Chat) goTo(ctx context.Context, n Next, handed string) {
 	}
 	c.mu.Lock()
 	c.agent = applied{}
-	c.before = slices.DeleteFunc(c.before, func(b event.Block) bool { // results of commands go on with the person
+	c.before = slices.DeleteFunc(c.before, func(b event.Block) bool { // keep the results of commands
 		return b.Name == handedOver && (handed != "" || n.Agent == "")
 	})
 	if handed != "" {
@@ -116,7 +116,7 @@ func (c *Chat) sessions(ctx context.Context, _ string) {
 	c.notice(strings.Join(lines, "\n"))
 }
 
-// known are the other conversations about this directory.
+// known returns the other conversations about this directory. ok is false if they cannot be listed.
 func (c *Chat) known(ctx context.Context) ([]Session, bool) {
 	if c.World.Sessions == nil {
 		c.notice(notHere)
@@ -131,7 +131,7 @@ func (c *Chat) known(ctx context.Context) ([]Session, bool) {
 	return slices.DeleteFunc(all, func(s Session) bool { return s.ID == own }), true
 }
 
-// resume continues another conversation: the one named, by its id or the beginning of it, or one from a list.
+// resume continues the conversation whose id is or begins with id. Without an id, the person chooses from a list.
 func (c *Chat) resume(ctx context.Context, id string) {
 	if c.World.Rehearses {
 		c.notice("nothing was changed: a rehearsal cannot continue a saved conversation")
@@ -160,7 +160,7 @@ func (c *Chat) resume(ctx context.Context, id string) {
 		c.goLater(ctx, found[0])
 	case len(found) > 1:
 		c.notice(fmt.Sprintf("%s is the beginning of %s", text.Name(id), text.Either(found)))
-	case c.World.Open != nil: // it may be about another directory
+	case c.World.Open != nil: // one about another directory
 		c.goLater(ctx, id)
 	}
 }
@@ -169,7 +169,7 @@ func (c *Chat) goLater(ctx context.Context, id string) {
 	c.idle("/resume "+text.Name(id), "/resume "+id, func() { c.goTo(ctx, Next{Session: id}, "") })
 }
 
-// choose asks which conversation to go to.
+// choose asks which conversation to continue.
 func (c *Chat) choose(ctx context.Context, all []Session) {
 	q := event.FormQuestion{Question: "Which conversation?"}
 	var items []screen.Item
@@ -202,7 +202,7 @@ func (c *Chat) clear(ctx context.Context, _ string) {
 	c.idle("/clear", "/clear", func() { c.goTo(ctx, Next{}, "") })
 }
 
-// reminder returns what the agent is reminded of, if it is time. The caller holds the lock.
+// reminder returns the block that reminds the agent, if one is due. The caller holds the lock.
 func (c *Chat) reminder() []event.Block {
 	if c.World.Reminder == nil {
 		return nil

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// String says what was spent in one line.
+// String returns what was spent, in one line.
 func (s Spent) String() string {
 	if s.Turns == 0 {
 		return "Nothing has been spent."
@@ -29,7 +29,7 @@ func (s Spent) String() string {
 
 const goOnWith = "Go on with: "
 
-// farewell says what the conversation is called, how to go on with it, and what it has cost.
+// farewell returns lines with what the conversation has cost, and how to continue it.
 func (c *Chat) farewell() []string {
 	if c.messages == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/term/screen"
 )
 
-// style gives lines their looks, where this terminal has any.
+// style adds styles to lines, if on.
 type style struct{ on bool }
 
 func (s style) of(look cells.Style, line string) string {
@@ -27,7 +27,7 @@ func (s style) ask(line string) string  { return s.of(cells.Yellow, line) }
 func (s style) call(line string) string { return s.of(cells.Cyan, line) }
 func (s style) bad(line string) string  { return s.of(cells.Red, line) }
 
-// each gives several lines the same look.
+// each adds a style to several lines.
 func (s style) each(look func(string) string, lines []string) []string {
 	for i, line := range lines {
 		lines[i] = look(line)
@@ -35,7 +35,7 @@ func (s style) each(look func(string) string, lines []string) []string {
 	return lines
 }
 
-// change shows how a file changes.
+// change returns the lines that show how a file changes.
 func (s style) change(c *event.Change) []string {
 	old := ""
 	if c.Old != nil {
@@ -54,7 +54,7 @@ func marksOf(c *event.Change) (marks []string) {
 	return marks
 }
 
-// counted says how many lines are added and removed.
+// counted returns how many lines are added and removed, as text.
 func counted(marks []string) string {
 	added := 0
 	for _, line := range marks {

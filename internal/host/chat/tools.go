@@ -13,19 +13,19 @@ import (
 	"omniagent/internal/term/cells"
 )
 
-// How much of a call and of its result is shown.
+// The limits of what is shown of a call and of its result.
 const (
 	longestInput  = 140
 	mostLines     = 5
 	longestResult = 1000 // characters
 )
 
-// callLine shows a call in one line.
+// callLine returns a call in one line.
 func callLine(c *event.Call) string {
 	return strings.TrimSpace("⏺ " + text.Name(c.Name) + " " + text.Visible(brief(c.ForHosts())))
 }
 
-// brief says what a call is about: for the tools of a name space their input, as it was written.
+// brief returns what a call is about. For a tool with a namespace, that is its input as written.
 func brief(c *event.Call) string {
 	var compact bytes.Buffer
 	if strings.Contains(c.Name, ".") && len(c.Input) > 0 && json.Compact(&compact, c.Input) == nil {
@@ -53,7 +53,7 @@ func brief(c *event.Call) string {
 	return ""
 }
 
-// folded shows the beginning of a result, and how to see the rest. number is what /show calls it; 0: it is not kept.
+// folded returns the beginning of a result, and how to see the rest. number is its number for /show; 0: it has none.
 func folded(e event.Event, number int) []string {
 	r := e.Result
 	if r.Change != nil && !r.Failed {
@@ -78,8 +78,8 @@ func folded(e event.Event, number int) []string {
 	return lines
 }
 
-// truncated returns the first lines of a text. If something is left out, the end says how much, with the note behind
-// it.
+// truncated returns the first lines of a text. If something is left out, the last line says how much, followed by the
+// note.
 func truncated(output, note string) []string {
 	all := strings.Split(output, "\n")
 	lines, room := all[:min(len(all), mostLines)], longestResult

@@ -6,24 +6,24 @@ import (
 	"omniagent/internal/core/event"
 )
 
-// View is what a person sees and types on. All methods but Run, Broken and Err are called one at a time.
+// View shows a chat and reads what a person types. All methods except Run, Broken and Err are called one at a time.
 type View interface {
 	// Run reads what the person types and sends it, until the input or ctx ends; then it closes the channel.
 	Run(ctx context.Context, typed chan<- Input)
-	// Broken is closed when nothing can be shown any more; Err is why.
+	// Broken returns a channel that is closed when nothing more can be shown; Err returns why.
 	Broken() <-chan struct{}
 	Err() error
 	// Notice shows a line of ours.
 	Notice(line string)
 	// Message shows a message of the person that the view did not show when it was typed.
 	Message(text string)
-	// Event shows what happens in the conversation. number is that of a tool's result, for /show.
+	// Event shows an event of the conversation. number is the number of a tool's result, for /show.
 	Event(e event.Event, number int)
-	// Ask shows the question that the next line answers; nil: there is none any more.
+	// Ask shows the question that the next line answers; nil: remove it.
 	Ask(q *Question)
-	// State shows what runs. If nothing does, and there is no question, the person is asked for a message.
+	// State shows the state. If nothing runs and no question is open, the person is asked for a message.
 	State(s State)
-	// Draft gives the person a line back to type on.
+	// Draft gives a line back to the person, to edit it.
 	Draft(text string)
 	// Page shows a long text.
 	Page(text string)
@@ -31,21 +31,21 @@ type View interface {
 	Close()
 }
 
-// Input is something that a person typed.
+// Input is a line or a key that a person typed.
 type Input struct {
 	Text  string
-	Asked int64 // how many questions had been shown before it was typed
-	Steer bool  // it is for the turn that runs
+	Asked int64 // number of questions shown before it was typed
+	Steer bool  // it is for the running turn
 	Leave bool  // the person leaves
-	Back  bool  // the person takes back the last line that waits
-	Long  bool  // it was too long, and is not here
+	Back  bool  // the person takes back the last waiting line
+	Long  bool  // it was too long, and Text is empty
 }
 
-// State is what a view shows of a chat beside what is said.
+// State is the state of a chat that a view shows.
 type State struct {
 	Busy    bool     // a turn runs or is about to
-	Again   bool     // a line was typed that began none
-	Waiting []string // what was typed and waits for the end of the turn
+	Again   bool     // a line was typed that began no turn
+	Waiting []string // lines that wait for the end of the turn
 	Spent   Spent
-	Agent   string // whose turn runs; empty: it is a command of the person
+	Agent   string // whose turn runs; empty: none, or a command of the person
 }

@@ -19,10 +19,10 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// Window is a View in a terminal: what is said scrolls away above a prompt that stays.
+// Window is a View in a terminal: the conversation scrolls above a prompt that stays at the bottom.
 //
-// Three goroutines share it: Run has the keys and the editor, a painter has the screen, and the chat's have the rest. A
-// terminal that takes nothing stops the painter and then the chat, but not the keys.
+// Three kinds of goroutines share it: Run owns the keys and the editor, a painter owns the screen, and those of the
+// chat use the rest. A terminal that blocks stops the painter and then the chat, but not the keys.
 type Window struct {
 	o      WindowOptions
 	term   *terminal.Terminal
@@ -30,42 +30,42 @@ type Window struct {
 	editor *lineedit.Editor
 	style  style
 	now    func() time.Time
-	second time.Duration // how often the figures of a running turn change
+	second time.Duration // interval of repainting the figures of a running turn
 	broken chan struct{}
-	kick   chan struct{} // there is something to paint
-	stir   chan struct{} // the state has changed: Run looks whether time matters
+	kick   chan struct{} // wakes the painter
+	stir   chan struct{} // wakes Run: the state has changed
 	closed chan struct{}
 	gone   chan struct{} // the painter has ended
 
-	painting sync.Mutex // the screen is ours; taken before mu
+	painting sync.Mutex // held while the screen is used; locked before mu
 
 	mu       sync.Mutex
-	room     *sync.Cond // for more lines
-	blank    bool       // the last line is
-	lines    []string   // finished, not given to the screen yet
-	queued   int        // bytes of these
+	room     *sync.Cond // for print: there is room for more lines
+	blank    bool       // the last line is blank
+	lines    []string   // finished lines that the screen has not printed yet
+	queued   int        // bytes of lines
 	live     screen.Live
-	answer   *markdown.Renderer // of the text that grows; nil: there is none
+	answer   *markdown.Renderer // of the answer that is being written; nil: none
 	state    State
-	opened   bool                // there is a conversation
-	began    time.Time           // the turn that runs
-	heard    bool                // the agent has said something in it
-	does     string              // what it does
-	before   string              // what it did before the question
-	agreed   map[string][]string // what changes, as a question about a call has shown it
+	opened   bool                // a conversation is open
+	began    time.Time           // when the running turn began
+	heard    bool                // the turn has had an event
+	does     string              // what the turn does
+	before   string              // does before the question
+	agreed   map[string][]string // the changed lines that a question has shown, by the id of the call
 	tasks    []screen.Todo
 	lists    eidolon.Lists
 	question *Question
-	drafts   []string       // given back to the person; Run puts them into the editor
-	typing   bool           // the line is not empty, or is searched for
+	drafts   []string       // lines for Run to put into the editor
+	typing   bool           // the line is not empty, or the history is being searched
 	picker   *screen.Picker // for a question with items
 	asked    int64
-	at       time.Time // the question was shown
-	since    time.Time // the person was asked
+	at       time.Time // when the question was shown
+	since    time.Time // when the person was asked
 	over     bool
 }
 
-// WindowOptions say what a window is on.
+// WindowOptions are the options of a window.
 type WindowOptions struct {
 	Terminal *terminal.Terminal
 	Out      io.Writer // for what is printed after Close
@@ -73,21 +73,21 @@ type WindowOptions struct {
 	History  *lineedit.History
 	Complete lineedit.Source
 	Plain    bool               // no colours
-	Reader   bool               // a screen reader reads it
+	Reader   bool               // a screen reader is used
 	Pager    func(string) error // shows a long text; nil: it is printed
-	Notify   func(string)       // tells a person who looks elsewhere; nil: the bell rings
+	Notify   func(string)       // notifies a person who looks elsewhere; nil: ring the bell
 }
 
 const (
 	mostQueued = 4096 // lines
 	mostBytes  = 1 << 20
-	// mostTasks of a list are shown.
+	// mostTasks limits the tasks that are shown.
 	mostTasks = 6
-	// settling is how long after a question appears typed letters still belong to the message before it.
+	// settling is how long after a question appears a typed letter does not answer it.
 	settling = 300 * time.Millisecond
-	// reasons is how long a letter has to stand alone to be an answer, and not the beginning of a reason.
+	// reasons is how long a letter must stay the only one to be an answer, and not the beginning of a reason.
 	reasons = 700 * time.Millisecond
-	// longTurn is one whose end is told to a person who looks elsewhere.
+	// longTurn is how long a turn takes at least for a notification at its end.
 	longTurn = 10 * time.Second
 	twice    = 2 * time.Second
 	waiting  = "waiting for you"
@@ -103,7 +103,7 @@ func NewWindow(o WindowOptions) *Window {
 	w.room = sync.NewCond(&w.mu)
 	w.screen = screen.New(screen.Options{Out: o.Terminal, Size: o.Terminal.Size, Reader: o.Reader, Plain: o.Plain})
 	edit := lineedit.Options{Prompt: w.style.bold("> "), History: o.History, Complete: o.Complete}
-	if !o.Reader { // for which it would be text
+	if !o.Reader { // a screen reader would read it
 		edit.Hint = w.style.dim("a message, /help, @file:")
 	}
 	w.editor = lineedit.New(edit)
@@ -113,7 +113,7 @@ func NewWindow(o WindowOptions) *Window {
 	return w
 }
 
-// paint gives the screen what there is to show.
+// paint is the painter: it prints lines and the live region until the window is closed.
 func (w *Window) paint() {
 	defer close(w.gone)
 	for open := true; open; {
@@ -128,7 +128,7 @@ func (w *Window) paint() {
 	}
 }
 
-// giveToScreen gives the screen all that waits. The caller has the screen.
+// giveToScreen prints the queued lines and the live region. The caller holds painting.
 func (w *Window) giveToScreen() {
 	w.mu.Lock()
 	lines, live := w.lines, w.live
@@ -139,7 +139,7 @@ func (w *Window) giveToScreen() {
 	w.screen.Set(live)
 }
 
-// repaint has the painter look. The caller holds the lock.
+// repaint updates the live region and wakes the painter. The caller holds the lock.
 func (w *Window) repaint() {
 	w.live.Above, w.live.Below = w.above(), w.below()
 	select {
@@ -148,7 +148,7 @@ func (w *Window) repaint() {
 	}
 }
 
-// stirred makes Run look at the state again. The caller holds the lock.
+// stirred wakes Run. The caller holds the lock.
 func (w *Window) stirred() {
 	select {
 	case w.stir <- struct{}{}:
@@ -163,7 +163,7 @@ func (w *Window) print(lines ...string) {
 	}
 	if w.over {
 		for _, line := range lines {
-			_, _ = io.WriteString(w.o.Out, line+"\n") // there is nobody to tell
+			_, _ = io.WriteString(w.o.Out, line+"\n") // nothing can be done about an error
 		}
 		return
 	}
@@ -177,7 +177,7 @@ func (w *Window) print(lines ...string) {
 	w.repaint()
 }
 
-// say prints lines below the text that grows, which goes on below them.
+// say prints lines after the finished part of the answer, which continues below them.
 func (w *Window) say(lines ...string) {
 	if w.answer != nil {
 		w.live.Tail = nil
@@ -186,7 +186,7 @@ func (w *Window) say(lines ...string) {
 	w.print(lines...)
 }
 
-// finish ends the text that grows.
+// finish ends the answer that is being written.
 func (w *Window) finish() {
 	if w.answer != nil {
 		w.live.Tail = nil
@@ -195,7 +195,7 @@ func (w *Window) finish() {
 	}
 }
 
-// part is say for what stands apart from the lines before it.
+// part is like say, but prints a blank line first.
 func (w *Window) part(lines ...string) {
 	if w.say(); !w.blank {
 		w.print("")
@@ -210,14 +210,14 @@ func (w *Window) locked(do func()) {
 	do()
 }
 
-// glance is the state of a window that a key needs.
+// glance is the state of a window that the handling of a key needs.
 type glance struct {
 	question     *Question
 	picker       *screen.Picker
 	asked        int64
 	at           time.Time
 	busy, opened bool
-	waits        bool // something that was typed
+	waits        bool // there are waiting lines
 }
 
 func (w *Window) glance() glance {
@@ -242,7 +242,7 @@ func (w *Window) Close() {
 	})
 	close(w.closed)
 	<-w.gone
-	_ = w.screen.Close() // what could not be written was reported
+	_ = w.screen.Close() // write errors were reported before
 	_ = w.term.Close()
 }
 
@@ -271,11 +271,10 @@ func (w *Window) Page(content string) {
 	}
 }
 
-// aroundText is how many rows of a window are left to what stands around a text: what was typed for it, a status and
-// the prompt.
+// aroundText is how many rows a window needs besides a text: for the typed line, the status and the prompt.
 const aroundText = 4
 
-// fits reports whether the window shows a text whole, above the prompt.
+// fits reports whether the window can show a whole text above the prompt.
 func (w *Window) fits(content string) bool {
 	columns, rows := w.term.Size()
 	taken := 0
@@ -287,12 +286,12 @@ func (w *Window) fits(content string) bool {
 	return true
 }
 
-// aside takes the region away while something else has the terminal.
+// aside clears the live region while use has the terminal.
 func (w *Window) aside(use func() error) error {
 	w.painting.Lock()
 	defer w.painting.Unlock()
 	w.giveToScreen()
-	_ = w.screen.Clear() // a screen that cannot be written is noticed by the next frame
+	_ = w.screen.Clear() // the next frame detects a screen that cannot be written
 	defer w.screen.Restart()
 	return use()
 }
@@ -302,7 +301,7 @@ func (w *Window) Message(message string) {
 	w.locked(func() { w.part(w.typedLines(message)...) })
 }
 
-// typedLines shows a message of the person's.
+// typedLines returns the lines of a message of the person.
 func (w *Window) typedLines(message string) []string {
 	lines := clean(message)
 	if len(lines) > 0 {
@@ -328,7 +327,7 @@ func (w *Window) State(s State) {
 	})
 }
 
-// ended tells of the end of a turn that was long. The caller holds the lock.
+// ended notifies the person of the end of a long turn. The caller holds the lock.
 func (w *Window) ended() {
 	if w.now().Sub(w.began) > longTurn {
 		w.call("the turn is over")
@@ -339,14 +338,14 @@ func (w *Window) ended() {
 // ticked repaints what depends on the time. The caller holds the lock.
 func (w *Window) ticked() {
 	if w.state.Agent != "" && !w.heard && w.now().Sub(w.began) >= longTurn {
-		w.heard = true // it is said once
+		w.heard = true // only once
 		w.say(w.style.dim("· " + text.Name(w.state.Agent) +
 			" has not answered yet. Some agents need minutes to start."))
 	}
 	w.repaint()
 }
 
-// call tells a person who looks elsewhere. The caller holds the lock.
+// call notifies a person who looks elsewhere. The caller holds the lock.
 func (w *Window) call(what string) {
 	if w.term.Front() {
 		return
@@ -355,7 +354,7 @@ func (w *Window) call(what string) {
 		w.o.Notify(what)
 		return
 	}
-	_, _ = io.WriteString(w.term, "\a") // nothing depends on it
+	_, _ = io.WriteString(w.term, "\a") // best effort
 }
 
 // Event implements View.
@@ -368,16 +367,16 @@ func (w *Window) Event(e event.Event, number int) {
 			case e.Parent != "":
 			case e.Delta:
 				w.grow(e.Text)
-			default: // the whole of what has grown
+			default: // the whole text, after its pieces
 				w.finish()
 			}
 		case event.TurnBegan:
 			w.finish()
-			w.does, w.tasks, w.lists = "", nil, nil // it counts from what was typed, or from the end of the turn before
+			w.does, w.tasks, w.lists = "", nil, nil // began stays as it is
 		case event.Thinking:
 			w.does = "thinking"
 		case event.ToolCall:
-			if e.Parent == "" && e.Call.ID != eidolon.ShellWord { // what the person runs is beside the text
+			if e.Parent == "" && e.Call.ID != eidolon.ShellWord { // a command of the person does not end the answer
 				w.finish()
 			}
 			w.called(e.Call)
@@ -386,7 +385,7 @@ func (w *Window) Event(e event.Event, number int) {
 		case event.Ended:
 			w.finish()
 			w.say(w.style.each(w.style.dim, w.ours(eventLine(e)))...)
-			if w.state.Busy { // else it is of an earlier sitting
+			if w.state.Busy { // otherwise it is an earlier record
 				w.ended()
 			}
 		default:
@@ -454,7 +453,7 @@ func (w *Window) result(e event.Event, number int) {
 	w.say(w.style.each(look, lines)...)
 }
 
-// prose breaks lines between words.
+// prose wraps lines between words.
 func (w *Window) prose(lines []string) (rows []string) {
 	columns, _ := w.term.Size()
 	if w.o.Reader {
@@ -466,7 +465,7 @@ func (w *Window) prose(lines []string) (rows []string) {
 	return rows
 }
 
-// ours is clean for prose, wrapped between words. A command to copy is left to the terminal, which gives back the line.
+// ours returns the lines of a text of ours, wrapped between words. It does not wrap a command to copy.
 func (w *Window) ours(s string) (rows []string) {
 	columns, _ := w.term.Size()
 	for _, line := range clean(s) {
@@ -478,7 +477,7 @@ func (w *Window) ours(s string) (rows []string) {
 	return rows
 }
 
-// clean divides a text of ours into lines that a terminal does not act on.
+// clean returns the lines of a text without control characters.
 func clean(s string) []string {
 	if s == "" {
 		return nil

@@ -11,13 +11,13 @@ import (
 	"omniagent/internal/term/lineedit"
 )
 
-// hand is the person's hands on the keys.
+// hand handles the keys. Only Run uses it.
 type hand struct {
 	w      *Window
-	queue  []Input     // what the chat has not taken yet: it may run a command, and the keys must not wait for that
-	before int64       // questions shown when the first letter of the line was typed
-	alone  *time.Timer // runs out when a letter that may be an answer has stayed the only one
-	ctrlC  time.Time   // Ctrl-C with nothing to interrupt
+	queue  []Input     // input that the chat has not taken yet; keys must not wait for the chat
+	before int64       // number of questions shown when the first letter of the line was typed
+	alone  *time.Timer // fires when a letter has stayed the only one, and so is an answer
+	ctrlC  time.Time   // the last Ctrl-C with nothing to interrupt
 }
 
 // Run implements View.
@@ -32,7 +32,7 @@ func (w *Window) Run(ctx context.Context, typed chan<- Input) {
 	h.show()
 	for keys := w.term.Input(); keys != nil || len(h.queue) > 0; {
 		var ticking <-chan time.Time
-		if busy := w.glance().busy && !w.o.Reader; busy { // something changes with time
+		if busy := w.glance().busy && !w.o.Reader; busy { // the figures of the turn change
 			if !counts {
 				ticks.Reset(w.second) // in step with the turn
 			}
@@ -131,8 +131,8 @@ func (h *hand) key(k keys.Key) {
 	h.show()
 }
 
-// begun starts the clock of a letter that may be a whole answer. It may also be the first of a reason, so it has to
-// stay alone for a while. What was being typed when the question came does not answer it.
+// begun starts the timer for a letter that may be an answer. It must stay the only letter for a while, because it may
+// begin a reason. A letter that was typed just when the question appeared does not answer it.
 func (h *hand) begun() {
 	now, letter := h.w.glance(), h.w.editor.Text()
 	settled := h.before == now.asked && time.Since(now.at) >= settling
@@ -141,7 +141,7 @@ func (h *hand) begun() {
 	}
 }
 
-// letter answers a question with the only letter that was typed.
+// letter answers the question with the only letter that was typed.
 func (h *hand) letter() {
 	now, letter := h.w.glance(), h.w.editor.Text()
 	if now.question == nil || now.asked != h.before {
@@ -156,7 +156,7 @@ func (h *hand) letter() {
 	h.give(Input{Text: letter, Asked: now.asked})
 }
 
-// drafts puts what the person has taken back before what was typed meanwhile.
+// drafts inserts the lines that were given back before the text in the editor.
 func (h *hand) drafts() {
 	var lines []string
 	h.w.locked(func() { lines, h.w.drafts = h.w.drafts, nil })
@@ -167,12 +167,12 @@ func (h *hand) drafts() {
 		h.w.editor.Set(line)
 	}
 	if len(lines) > 0 {
-		h.before = 0 // it was typed before any question that is open, and answers none
+		h.before = 0 // it is older than any open question, and answers none
 		h.show()
 	}
 }
 
-// picks hands a key to the list of which something is chosen, and reports whether there is one.
+// picks passes a key to the list of items, and reports whether one is shown.
 func (h *hand) picks(k keys.Key) bool {
 	now := h.w.glance()
 	if now.picker == nil || k == keys.C("z") {
@@ -194,7 +194,7 @@ func (h *hand) picks(k keys.Key) bool {
 	return true
 }
 
-// show has the screen show the editor as it is now.
+// show updates the editor on the screen.
 func (h *hand) show() {
 	look := h.w.editor.View
 	if picker := h.w.glance().picker; picker != nil {
@@ -207,7 +207,7 @@ func (h *hand) show() {
 	})
 }
 
-// send sends what was typed.
+// send sends the text of the editor.
 func (h *hand) send(in Input) {
 	w := h.w
 	in.Text, in.Asked = w.editor.Take(), h.before
@@ -216,7 +216,7 @@ func (h *hand) send(in Input) {
 		words := strings.TrimSpace(in.Text)
 		asked := w.question != nil && in.Asked == w.asked
 		waits := w.state.Busy && !asked && !in.Steer && !isCommand(words)
-		if words != "" && !waits { // one that waits is shown when its turn begins
+		if words != "" && !waits { // a waiting message is shown when its turn begins
 			w.part(w.typedLines(in.Text)...)
 		}
 		if asked && !isCommand(words) {
@@ -228,7 +228,7 @@ func (h *hand) send(in Input) {
 
 func (h *hand) give(in Input) { h.queue = append(h.queue, in) }
 
-// stop is Ctrl-C: it ends what runs, and leaves the line alone; else it empties the line, or, twice, leaves.
+// stop handles Ctrl-C: it ends what runs, or else clears the line, or else, the second time, leaves.
 func (h *hand) stop() {
 	switch now := h.w.glance(); {
 	case now.busy:
@@ -236,7 +236,7 @@ func (h *hand) stop() {
 	case !h.w.editor.Empty() || h.w.editor.Searching():
 		h.w.editor.Set("")
 		h.show()
-	case !now.opened: // an interrupt ends the call
+	case !now.opened: // an interrupt ends the program
 		h.interrupt()
 	case time.Since(h.ctrlC) < twice:
 		h.give(Input{Leave: true})
@@ -249,6 +249,6 @@ func (h *hand) stop() {
 func (h *hand) interrupt() {
 	select {
 	case h.w.o.Signals <- os.Interrupt:
-	default: // there are several already
+	default: // enough are pending
 	}
 }

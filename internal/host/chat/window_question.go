@@ -10,10 +10,10 @@ import (
 	"omniagent/internal/term/screen"
 )
 
-// mostWaiting lines that wait are shown.
+// mostWaiting limits the waiting lines that are shown.
 const mostWaiting = 3
 
-// mostInSight is how many lines of a question are in sight on a usual screen, with what stands below them.
+// mostInSight is how many lines of a question are visible on a usual screen.
 const mostInSight = 16
 
 // Ask implements View.
@@ -48,7 +48,7 @@ func (w *Window) Ask(q *Question) {
 		if q.Why != "" {
 			lines = append(lines, w.style.each(w.style.ask, w.ours(q.Why))...)
 		}
-		if w.o.Reader { // which reads nothing below the prompt
+		if w.o.Reader { // it does not read below the prompt
 			lines = append(lines, clean(q.short())...)
 		}
 		w.part(lines...)
@@ -60,7 +60,7 @@ func (w *Window) Ask(q *Question) {
 	})
 }
 
-// answered removes the question, so that later keys are not taken for an answer. The caller holds the lock.
+// answered removes the question, so that later keys do not answer it. The caller holds the lock.
 func (w *Window) answered() {
 	if w.question, w.picker = nil, nil; w.does == waiting {
 		w.does = w.before
@@ -93,7 +93,7 @@ func (w *Window) above() []string {
 	return append(append(screen.Todos(w.tasks, mostTasks), w.waitingLines(typed)...), line)
 }
 
-// waitingLines shows the last of the lines that wait, and how to take back the last one.
+// waitingLines returns the last waiting lines, and how to take back the last one.
 func (w *Window) waitingLines(list []string) (lines []string) {
 	const key = " · Up takes it back"
 	for i, words := range list[max(len(list)-mostWaiting, 0):] {

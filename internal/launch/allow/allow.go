@@ -1,15 +1,14 @@
-// Package allow decides which installed agents programs may start through us: `start --agent`, an editor, another
-// agent, a run. Calls without a command only ask whether the program comes with the workspace.
+// Package allow decides which installed agents may be started on behalf of programs: `start --agent`, an editor,
+// another agent, a run. Calls without a command only check that the program does not come with the workspace.
 //
 // An agent is started only if the user's list and configuration allow it. The program that is started is the one that
-// was checked: its files are those that were allowed, no other user may write them, and it comes neither with the
-// workspace nor as a script for an interpreter that does. It gets only listed variables of our environment, and only
-// its own credentials; and the audit log has a line before anything runs. A file is hashed again only if its device,
-// inode, size or one of its times differs.
+// was checked: its files are those that were allowed, not every user may write them, and neither the program nor its
+// interpreter comes with the workspace. It gets only listed variables of our environment, and only its own credentials,
+// and the audit log has a line before anything runs. A file is hashed again only if its device, inode, size or one of
+// its times differs.
 //
-// It does not guess: an agent that is not listed, a list that cannot be read, or a program with unknown write
-// permissions, is not started. It is not a sandbox: it does not restrict the program that it lets through, and it does
-// not follow a script into what it loads.
+// If the list cannot be read, or the permissions of the program are unknown, nothing is started. The package is not a
+// sandbox: it does not restrict the program that it allows, and does not check what a script loads.
 package allow
 
 import (
@@ -27,7 +26,7 @@ import (
 	"omniagent/internal/walls/shell"
 )
 
-// Gate is what the configuration allows.
+// Gate holds what the configuration and the user's list allow.
 type Gate struct {
 	Allow []string // names of agents; nil: all built-in ones, and others that List allows
 	More  []string // names of additional variables for agents
@@ -38,11 +37,11 @@ type Gate struct {
 	Within    []string // directories in which the agent may work, absolute; nil: any
 	DenyFlags []string // flags that are refused in Request.Passthrough; see docs/agents-in-conversation.md
 
-	// Record writes an entry with Args and ErrorCode set by the gate; nil: there is no log.
+	// Record writes an entry with Args and ErrorCode set; nil: there is no log.
 	Record func(audit.Entry) error
 }
 
-// Request asks for a conversation.
+// Request describes the agent to be started.
 type Request struct {
 	Driver  agent.Driver
 	Custom  bool // the user's own file defines the agent
@@ -50,11 +49,12 @@ type Request struct {
 	Env     []string // the environment that we have
 
 	Dirs        []string // where the agent works, absolute
-	Passthrough []string // what is added in the agent's own words
+	Passthrough []string // flags in the agent's own words
 }
 
-// Admit reports whether the conversation may be opened, and with which environment. Both answers are recorded; if that
-// fails, nothing is admitted. It compares files with what is recorded, so call it just before each start.
+// Admit returns the environment of the agent, or an error if the agent may not be started. It records either in the
+// audit log, and fails if it cannot. It compares the files with those that were allowed, so call it just before each
+// start.
 func (g Gate) Admit(r Request) (env []string, err error) {
 	env = g.environment(r)
 	name, interpreter := r.Driver.Name(), ""
@@ -65,7 +65,7 @@ func (g Gate) Admit(r Request) (env []string, err error) {
 		var e Entry
 		var files []File
 		if e, files, err = g.looked(r); err == nil && !slices.Equal(files, e.Files) {
-			_ = g.List.Renew(e, files) // or the files are hashed again at the next start
+			_ = g.List.Renew(e, files) // if it fails, the next start hashes the files again
 		}
 	}
 	if err == nil {
@@ -105,7 +105,7 @@ func (g Gate) environment(r Request) []string {
 	return Environment(r.Env, own, g.More, g.Roots)
 }
 
-// listed checks agents.allow.
+// listed returns an error if agents.allow does not contain the agent.
 func (g Gate) listed(name string) error {
 	if len(g.Allow) == 0 || slices.Contains(g.Allow, name) {
 		return nil
@@ -115,9 +115,9 @@ func (g Gate) listed(name string) error {
 		With("agent", name)
 }
 
-// FromWorkspace returns the first part of an installation that comes with the workspace, or "": the path that is
-// started, the target of its links, the program that it hands over to, or the interpreter of its first line. env is the
-// program's environment, since its PATH chooses the interpreter; what cannot be read is ignored.
+// FromWorkspace returns the first part of an installation that comes with the workspace, or "". The parts are the path
+// that is started, the target of its links, the program that replaces it, and the interpreter of its first line. env is
+// the program's environment, whose PATH determines the interpreter. A file that cannot be read is ignored.
 func (g Gate) FromWorkspace(in agent.Install, env []string) string {
 	interpreter, _ := Interpreter(in.RealPath, env)
 	for _, path := range []string{in.Path, in.RealPath, in.Program, interpreter} {
@@ -132,13 +132,13 @@ func (g Gate) fromWorkspace(path string, env []string) bool {
 	return (shell.Inheritance{Roots: g.Roots}).FromWorkspace(path, env)
 }
 
-// Outside returns PATH of an environment without the directories that come with the workspace.
+// Outside returns the PATH of an environment without the directories that come with the workspace.
 func (g Gate) Outside(env []string) string {
 	path, _ := process.Value(shell.Inheritance{Roots: g.Roots}.Of(env), "PATH")
 	return path
 }
 
-// fit checks the program, its interpreter, and the one that is started in its place.
+// fit checks the program, its interpreter, and the program that is started in its place. It returns the interpreter.
 func (g Gate) fit(name string, in agent.Install, env []string) (interpreter string, err error) {
 	if g.fromWorkspace(in.Path, env) { // a link of the workspace can change its target at any moment
 		return "", fault.New(fault.Unsafe, "%s is not started: %s comes with the workspace", name, in.Path).With("path",
@@ -159,7 +159,7 @@ func (g Gate) fit(name string, in agent.Install, env []string) (interpreter stri
 	return interpreter, g.sound(name, interpreter, env)
 }
 
-// sound refuses a program that others than its owner and group may replace.
+// sound refuses a program that comes with the workspace, or that every user may replace.
 func (g Gate) sound(name, path string, env []string) error {
 	refuse := func(why string) error {
 		return fault.New(fault.Unsafe, "%s is not started: %s %s", name, path, why).With("path", path)
@@ -182,7 +182,8 @@ func (g Gate) sound(name, path string, env []string) error {
 	return nil
 }
 
-// Interpreter returns the real path of the program that the first line of a script names, or "".
+// Interpreter returns the real path of the program that the first line of a script names, or "" if the file is not a
+// script. It fails if the file cannot be read, or the interpreter does not exist.
 func Interpreter(path string, env []string) (string, error) {
 	words, script, err := process.Shebang(path)
 	if err != nil {
@@ -206,9 +207,9 @@ func Interpreter(path string, env []string) (string, error) {
 	return real, nil
 }
 
-// Environment returns an agent's part of our environment: what every program gets, and what it reads itself: its own
-// login, addresses and settings. Names may end in "*". Variables that make a program load or run something are never
-// passed on. The depth of agents that ask one another is.
+// Environment returns the part of our environment that an agent gets: the variables that every program gets, those that
+// the agent itself reads (own), and those that the user adds (more). Names in own may end in "*". Variables that make a
+// program load code are never passed on; agent.DepthVariable always is.
 func Environment(base, own, more, roots []string) []string {
 	names := slices.Clone(more)
 	for _, entry := range base {
@@ -225,7 +226,7 @@ func Environment(base, own, more, roots []string) []string {
 	return env
 }
 
-// loads reports whether a variable makes a program load other code. A name on a list must not allow that by accident.
+// loads reports whether a variable makes a program load other code.
 func loads(name string) bool {
 	switch name = strings.ToUpper(name); name {
 	case "NODE_OPTIONS", "NODE_PATH", "NODE_REPL_EXTERNAL_MODULE", "BUN_OPTIONS", "RUBYOPT", "RUBYLIB",

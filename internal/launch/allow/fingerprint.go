@@ -17,7 +17,8 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// File is one file of a program. All but the path and the hash changes when a file is written or replaced.
+// File identifies one file of a program. At least one of the members after the hash changes when the file is written or
+// replaced.
 type File struct {
 	Path    string `json:"path"`
 	SHA256  string `json:"sha256"`
@@ -28,8 +29,8 @@ type File struct {
 	Status  int64  `json:"status_changed" doc:"nanoseconds since 1970"`
 }
 
-// Fingerprint returns the files of a program and their hashes. Of an npm package these are package.json, the script,
-// and the large files, which hold the real program.
+// Fingerprint returns the files of a program and their hashes. For an npm package, these are package.json, the script,
+// and the large files, which contain the real program.
 func Fingerprint(real string) ([]File, error) {
 	list := []File{}
 	for _, path := range files(real) {
@@ -42,7 +43,7 @@ func Fingerprint(real string) ([]File, error) {
 	return list, nil
 }
 
-// SameFiles reports whether the program at the path has the content that it had.
+// SameFiles reports whether the program at the path real has the same content as before.
 func SameFiles(was []File, real string) bool {
 	return len(was) > 0 && was[0].Path == real && !slices.ContainsFunc(was, func(f File) bool {
 		_, same := f.Again()
@@ -50,7 +51,7 @@ func SameFiles(was []File, real string) bool {
 	})
 }
 
-// Again looks at the file once more. same: it has the content that it had; then now has its present times.
+// Again reports whether the file has the same content as before. If so, now has its present times.
 func (f File) Again() (now File, same bool) {
 	now, err := look(f.Path)
 	if err != nil || now.Size != f.Size {
@@ -161,7 +162,7 @@ func script(path string) bool {
 	return err == nil && bytes.Equal(head[:], []byte("#!"))
 }
 
-// Digest hashes a file of any size. It looks at the file first, so that a change meanwhile is found by Again.
+// Digest hashes a file of any size. It reads the status of the file first, so that Again detects a change in between.
 func Digest(path string) (File, error) {
 	file, err := look(path)
 	if err != nil {
@@ -178,16 +179,17 @@ func Digest(path string) (File, error) {
 	}
 	file.SHA256 = hex.EncodeToString(h.Sum(nil))
 	if time.Since(time.Unix(0, file.Status)) < tick {
-		file.Status = 0 // no file has it, so Again reads the content
+		file.Status = 0 // differs from every real time, so that Again reads the content
 	}
 	return file, nil
 }
 
-// tick is more than the clock of a file system needs to go on: of a file that changed as recently as that, a further
-// change may leave all times as they are.
+// tick is longer than the resolution of a file system's clock: if a file changed more recently, another change may
+// leave all its times equal.
 const tick = 50 * time.Millisecond
 
-// look returns what the system says of a regular file. Opening another kind could block.
+// look returns the status of a regular file, without its hash. It refuses other kinds of files, because opening them
+// could block.
 func look(path string) (File, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// Entry is what the user decided about an agent.
+// Entry is the user's decision about an agent.
 type Entry struct {
 	Name        string    `json:"name"`
 	Denied      bool      `json:"denied,omitempty"` // the other fields are empty
@@ -34,10 +34,9 @@ func (e Entry) Allows(other Entry) bool {
 	})
 }
 
-// List is the user's list of the agents that may be started, and of those that may not, as it was read. An entry names
-// the very files that were allowed; the list is changed under a lock, in one step. One that cannot be read, or that
-// others may write, is an error and not an empty list, because it may deny an agent. The zero value is empty and cannot
-// be changed.
+// List is the user's list of allowed and denied agents, as it was read. An entry identifies the files that were
+// allowed. The list is changed atomically, under a lock. A list that cannot be read, or that others may write, is an
+// error and not an empty list, because it may deny an agent. The zero value is empty and cannot be changed.
 type List struct {
 	file    string
 	entries []Entry
@@ -67,7 +66,7 @@ func OpenList(file string) List {
 // File returns the path of the list; empty: there is no home directory.
 func (l List) File() string { return l.file }
 
-// Find returns the entry of an agent. not ok: the user decided nothing about it.
+// Find returns the entry of an agent. ok is false if there is none. It fails if the list is unusable.
 func (l List) Find(name string) (e Entry, ok bool, err error) {
 	i := slices.IndexFunc(l.entries, func(e Entry) bool { return e.Name == name })
 	if i < 0 || l.err != nil {
@@ -76,8 +75,8 @@ func (l List) Find(name string) (e Entry, ok bool, err error) {
 	return l.entries[i], true, nil
 }
 
-// Put adds an entry, or replaces the one of the same name. If unless is not nil and returns true for the entry that is
-// read under the lock, nothing is written.
+// Put adds an entry, or replaces the one of the same name. It writes nothing if unless is not nil and returns true for
+// the old entry, which is read under the lock.
 func (l List) Put(e Entry, unless func(old Entry, had bool) bool) error {
 	e.At = e.At.UTC().Truncate(time.Second)
 	return l.change(func(entries []Entry) []Entry {
@@ -116,8 +115,8 @@ func without(entries []Entry, name string) []Entry {
 	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Name == name })
 }
 
-// change reads the list again under its lock, because another process may have changed it. Where edit returns nil, the
-// file stays as it is.
+// change reads the list again under its lock, because another process may have changed it, and writes what edit
+// returns. If that is nil, it writes nothing.
 func (l List) change(edit func([]Entry) []Entry) error {
 	if l.file == "" {
 		return fault.New(fault.NoHome, "there is no place for the list of agents: no home directory is known").

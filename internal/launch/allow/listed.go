@@ -14,8 +14,8 @@ import (
 	"omniagent/internal/sys/process"
 )
 
-// Facts returns what the user allows with this program: its paths, its interpreter, and the content of its files. It
-// refuses a program that the gate would refuse.
+// Facts returns the entry that allows this program: its paths, its interpreter, and the hashes of its files. It refuses
+// a program that every user may change, or that comes with the workspace.
 func (g Gate) Facts(r Request) (Entry, error) {
 	e := Entry{Name: r.Driver.Name(), At: time.Now(), Path: r.Install.Path, RealPath: r.Install.RealPath}
 	env := g.environment(r)
@@ -45,14 +45,15 @@ func unreadable(name, path string, err error) error {
 		Because(err)
 }
 
-// Listed reports whether the program is the one that the user allowed by `omniagent agents allow`. Nothing is written:
-// see Admit.
+// Listed returns an error if the program is not the one that the user allowed by `omniagent agents allow`. Unlike
+// Admit, it writes nothing.
 func (g Gate) Listed(r Request) error {
 	_, _, err := g.looked(r)
 	return err
 }
 
-// looked returns the entry of a program that is the one that the user allowed, and its files with their present times.
+// looked returns the entry of the program and its files with their present times, or an error if it is not the program
+// that the user allowed.
 func (g Gate) looked(r Request) (e Entry, files []File, err error) {
 	name, env := r.Driver.Name(), g.environment(r)
 	e, ok, err := g.entry(name, env)
@@ -80,7 +81,7 @@ func (g Gate) looked(r Request) (e Entry, files []File, err error) {
 	return e, files, err
 }
 
-// entry returns what the user decided about an agent. A denial is an error, and so is a list of the workspace.
+// entry returns the entry of an agent. It fails if the agent is denied, or the list comes with the workspace.
 func (g Gate) entry(name string, env []string) (e Entry, ok bool, err error) {
 	switch e, ok, err = g.List.Find(name); {
 	case err != nil || !ok:
@@ -93,7 +94,7 @@ func (g Gate) entry(name string, env []string) (e Entry, ok bool, err error) {
 	return e, ok, err
 }
 
-// unchanged compares the files of an entry with what is there now.
+// unchanged returns the files of an entry with their present times, or an error if one has other content.
 func unchanged(e Entry) ([]File, error) {
 	files := slices.Clone(e.Files)
 	for i, f := range e.Files {
@@ -112,7 +113,7 @@ func refused(name, why string) *fault.Fault {
 		Hint("look at the program, then run: omniagent agents allow %s", name)
 }
 
-// safe checks what fit checks, and in addition every directory on the way to each file, and PATH.
+// safe checks what fit checks, every directory above each file, and that PATH has no relative entry.
 func (g Gate) safe(r Request, env []string) (interpreter string, err error) {
 	name := r.Driver.Name()
 	path, _ := process.Value(r.Env, "PATH")
@@ -136,8 +137,8 @@ func (g Gate) safe(r Request, env []string) (interpreter string, err error) {
 	return g.fit(name, r.Install, env)
 }
 
-// openPlace returns the first directory above a file, or the file itself, that every user may write. A sticky directory
-// is not among them: nobody can replace the files of others there.
+// openPlace returns the file, or the nearest directory above it, that every user may write, or "". It ignores sticky
+// directories, in which nobody can replace the files of others.
 func openPlace(file string) string {
 	if file == "" || runtime.GOOS == "windows" { // mode bits mean nothing there
 		return ""
@@ -152,8 +153,8 @@ func openPlace(file string) string {
 	}
 }
 
-// permitted checks what the user decided about the agent, whichever program it is: that it is not denied, where it may
-// work, and which flags nobody may pass to it.
+// permitted returns an error if the agent is denied, may not work in one of the directories, or may not be given one of
+// the flags.
 func (g Gate) permitted(r Request, env []string) error {
 	name := r.Driver.Name()
 	if _, _, err := g.entry(name, env); err != nil {
@@ -174,16 +175,17 @@ func (g Gate) permitted(r Request, env []string) error {
 	return nil
 }
 
-// within reports whether a directory is root or below it, after following all links. What does not exist is not.
+// within reports whether a directory is root or below it, after following all links. It returns false if either does
+// not exist.
 func within(dir, root string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	base, wrong := filepath.EvalSymlinks(root)
 	return err == nil && wrong == nil && filepath.IsAbs(root) && pathname.Within(base, real)
 }
 
-// passed returns the first argument that a pattern refuses. A pattern is a flag, and perhaps its value behind a space;
-// "*" at the end of either stands for anything. The value counts behind "=", as the next argument, and behind a flag of
-// one letter. Arguments behind "--" count too: agents differ in what they make of it.
+// passed returns the first argument that a pattern refuses, or "". A pattern is a flag, optionally followed by a space
+// and a value; either may end in "*", which matches anything. The value may follow "=", be the next argument, or follow
+// a flag of one letter directly. Arguments after "--" count too, because agents treat it differently.
 func passed(args []string, pattern string) string {
 	flag, value, valued := strings.Cut(strings.TrimSpace(pattern), " ")
 	for i, arg := range args {

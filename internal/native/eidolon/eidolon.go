@@ -1,10 +1,10 @@
-// Package eidolon knows the files of .eidolon, in a home directory and in a workspace: the prompts that a person keeps
-// there as agents and commands, the words in a message that refer to them, and the record of each conversation.
+// Package eidolon reads and writes the files of .eidolon, in a home directory and in a workspace: prompts that are
+// agents and commands, the words in a message that refer to them, and the record of each conversation.
 //
-// It promises that nothing of a workspace counts unless its exact content is trusted, that a file which cannot be read
-// hides no other, and that a record on disk is whole up to its last message whenever the process dies.
+// It promises that a prompt of a workspace is used only if its exact content is trusted, that an unreadable file does
+// not hide others, and that a record on disk is complete up to its last message whenever the process dies.
 //
-// It knows no conversation and no terminal: it reads files and texts, and writes what it is handed.
+// It depends on neither conversations nor terminals.
 package eidolon
 
 import (
@@ -16,7 +16,7 @@ import (
 // Folder is the name of the directory, in a home directory and in a workspace.
 const Folder = ".eidolon"
 
-// ProjectID returns the name of the directory in which the conversations about a workspace are kept.
+// ProjectID returns the name of the directory for the conversations about a workspace.
 func ProjectID(dir string) string {
 	dir = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(dir)), `\`, "/")
 	var id strings.Builder
@@ -28,7 +28,7 @@ func ProjectID(dir string) string {
 			id.WriteByte('-')
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_':
 			id.WriteRune(r)
-		default: // as many as the character has units in UTF-16, as the original counts
+		default: // the original counts in units of UTF-16
 			id.WriteString(strings.Repeat("_", utf16.RuneLen(r)))
 		}
 		slash = r == '/'
@@ -39,7 +39,7 @@ func ProjectID(dir string) string {
 	return "project"
 }
 
-// ConversationDir returns the directory in which the record of a conversation lies.
+// ConversationDir returns the directory of the record of a conversation.
 func ConversationDir(home, workspace, id string) string {
 	return filepath.Join(home, Folder, "projects", ProjectID(workspace), "sessions", id)
 }

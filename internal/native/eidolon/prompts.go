@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// Limits of what is read.
+// The limits of what is read.
 const (
 	longestPrompt = 1 << 20
 	mostFiles     = 2000
@@ -29,17 +29,17 @@ type Prompts struct {
 	Problems []Problem
 }
 
-// Prompt is a text that a person can bring into a conversation by its name.
+// Prompt is a text that a person can add to a conversation by its name.
 type Prompt struct {
 	Name        string // of a command, without the slash
 	Description string
 	Text        string
 	Path        string // absolute
 	Project     bool   // it comes from the workspace
-	Untrusted   bool   // it comes from the workspace and was not trusted: it must not be used
+	Untrusted   bool   // it comes from the workspace and is not trusted, so it must not be used
 }
 
-// Problem is a file, or a place in it, that could not be understood.
+// Problem is a file, or a place in it, that is invalid.
 type Problem struct {
 	Path         string
 	Line, Column int // 0: the file as a whole
@@ -53,8 +53,8 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.Path, p.Line, p.Column, p.Reason)
 }
 
-// ReadPrompts reads the agents and commands of a home directory and of a workspace; empty: there is none. A prompt of
-// the workspace takes the place of the user's with the same name once its content is trusted.
+// ReadPrompts reads the agents and commands of a home directory and of a workspace, each of which may be "". A trusted
+// prompt of the workspace replaces the user's prompt with the same name.
 func ReadPrompts(ctx context.Context, home, root string, trusted func(path string, content []byte) bool) Prompts {
 	r := reader{trusted: trusted}
 	if home != "" {
@@ -70,7 +70,7 @@ func ReadPrompts(ctx context.Context, home, root string, trusted func(path strin
 	return Prompts{Agents: byName(r.found.Agents), Commands: byName(r.found.Commands), Problems: r.found.Problems}
 }
 
-// byName sorts prompts by name, and leaves one of each: the workspace's, if it is trusted.
+// byName sorts prompts by name, and keeps one of each: the trusted one of the workspace, or else the user's.
 func byName(all []Prompt) []Prompt {
 	slices.SortStableFunc(all, func(a, b Prompt) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), order(a)-order(b))
@@ -78,7 +78,7 @@ func byName(all []Prompt) []Prompt {
 	return slices.CompactFunc(all, func(a, b Prompt) bool { return a.Name == b.Name })
 }
 
-// order of prompts with the same name: the first counts.
+// order returns the rank among prompts with the same name: the lowest wins.
 func order(p Prompt) int {
 	switch {
 	case p.Untrusted:
@@ -120,8 +120,8 @@ func (r *reader) commands(ctx context.Context, dir, below string, project bool) 
 	}, project)
 }
 
-// CommandName returns the name under which a Markdown file is a command, by its path below .eidolon: the directories
-// named commands do not count. It returns "" for any other file.
+// CommandName returns the name of the command that a Markdown file defines, from its path below .eidolon without
+// directories named commands. It returns "" for any other file.
 func CommandName(file string) string {
 	if !strings.EqualFold(path.Ext(file), ".md") {
 		return ""
@@ -136,7 +136,7 @@ func CommandName(file string) string {
 	return strings.Join(parts, ":")
 }
 
-// walk hands over the Markdown files below a directory, with their names below dir and what their head says.
+// walk calls take for each Markdown file below a directory, with its path below dir and the fields of its front matter.
 func (r *reader) walk(ctx context.Context, dir, below string, depth int, take func(Prompt, string, map[string]string),
 	project bool,
 ) {
@@ -147,7 +147,7 @@ func (r *reader) walk(ctx context.Context, dir, below string, depth int, take fu
 		}
 		return
 	}
-	defer func() { _ = d.Close() }() // it was only read
+	defer func() { _ = d.Close() }() // opened for reading only
 	left := mostFiles
 	var visit func(name string, depth int)
 	visit = func(name string, depth int) {
@@ -209,8 +209,8 @@ func (r *reader) problem(path string, err error) {
 	r.found.Problems = append(r.found.Problems, Problem{Path: path, Reason: fault.Bare(err).Error()})
 }
 
-// frontMatter divides a prompt into what its head says, lines of `key: value` between two lines of three dashes, and
-// the text behind it. A head without an end is text.
+// frontMatter divides a prompt into its head, which has lines of `key: value` between two lines of three dashes, and
+// the text after it. If the head has no end, everything is text, with a problem.
 func frontMatter(content string) (head map[string]string, body string, problem Problem) {
 	content = strings.ReplaceAll(strings.TrimPrefix(content, "\ufeff"), "\r\n", "\n")
 	lines := strings.Split(content, "\n")
@@ -235,7 +235,7 @@ func frontMatter(content string) (head map[string]string, body string, problem P
 		}
 	}
 	rest := lines[end+2:]
-	for i, line := range rest { // a rule in the text keeps a blank line on each side
+	for i, line := range rest { // put a blank line on each side of a rule in the text
 		if strings.TrimSpace(line) == "---" {
 			rest[i] = "\n---\n"
 		}

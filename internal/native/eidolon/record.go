@@ -22,16 +22,16 @@ import (
 	"omniagent/internal/talk/session"
 )
 
-// Record is the record of a conversation, in a directory of its own:
+// Record is the record of a conversation, in its own directory:
 //
 //	history.xnl   each message, appended when it is there
 //	history.json  the same messages, brought up to date at the end of each turn
 //	todos.json    the list of tasks
 //	app.log       what happened, a line each
 //
-// The messages are those that the model gets: where it calls tools in its text, they have the blocks that it wrote and
-// the results as it was told them. It is a projection of the journal: who opens it again continues behind the last
-// whole turn.
+// The messages are those that the model gets: if it calls tools in its text, they contain the blocks that it wrote and
+// the results in the form that it got. The record is a projection of the journal: OpenRecord continues after the last
+// complete turn.
 type Record struct {
 	dir      string
 	kind     string // of the model's API, for the log
@@ -41,10 +41,10 @@ type Record struct {
 	log      *os.File
 	facts    event.Facts
 	turn     []model.Message // of the turn, as the model gets them
-	thought  string          // what an agent thought that does not keep it in its messages
-	thinks   bool            // its messages have it
-	adopted  int             // messages that come from elsewhere
-	asks     time.Time       // when the next request began, until it is noted; it is not made if the turn ends
+	thought  string          // thinking of an agent whose messages do not contain it
+	thinks   bool            // the agent's messages contain its thinking
+	adopted  int             // adopted messages that are still to come
+	asks     time.Time       // when the next request began, until it is logged or the turn ends
 	ended    [][]byte        // messages of the turn, as JSON
 	lists    Lists
 	messages int
@@ -52,7 +52,7 @@ type Record struct {
 	failed   error
 }
 
-// position is how far a record had come at the end of a turn: what lies behind it in the files is written again.
+// position is the end of the last complete turn in the files. What follows it is written again.
 type position struct {
 	Seq      int64 `json:"seq"`
 	History  int64 `json:"history"`
@@ -63,20 +63,20 @@ type position struct {
 
 const positionFile = ".position"
 
-// RecordFiles are the names of the files of a record.
+// RecordFiles returns the names of the files of a record.
 func RecordFiles() []string {
 	return []string{"history.xnl", "history.json", "todos.json", "app.log", positionFile}
 }
 
-// OpenRecord begins the record of a conversation in a directory, or continues the one there: its next event is the one
-// behind Seq. kind is the kind of the model's API: openai, anthropic, or the name of an agent.
+// OpenRecord begins the record of a conversation in a directory, or continues the one there with the event after Seq.
+// kind is the kind of the model's API: openai, anthropic, or the name of an agent.
 func OpenRecord(dir, kind string) (*Record, error) {
 	if err := workspace.MkdirAll(dir); err != nil {
 		return nil, err
 	}
 	r := &Record{dir: dir, kind: kind}
 	var at position
-	// what cannot be read is written from the beginning
+	// without a readable position, the files are written from the beginning
 	_ = workspace.ReadJSON(filepath.Join(dir, positionFile), 1<<10, &at)
 	for range 2 {
 		whole, err := r.open(at)
@@ -88,13 +88,13 @@ func OpenRecord(dir, kind string) (*Record, error) {
 			break
 		}
 		r.Close()
-		at = position{} // somebody has cut a file
+		at = position{} // a file has become shorter
 	}
 	r.size, r.messages, r.seq = at.JSON, at.Messages, at.Seq
 	return r, r.flush()
 }
 
-// open opens the files where a turn ended. It reports whether they have all of it.
+// open opens the files at a position. whole is false if one of them is shorter.
 func (r *Record) open(at position) (whole bool, err error) {
 	for _, one := range []struct {
 		name string
@@ -122,7 +122,7 @@ func (r *Record) open(at position) (whole bool, err error) {
 	return true, nil
 }
 
-// Seq is the number of the last event that the record has.
+// Seq returns the number of the last event in the record.
 func (r *Record) Seq() int64 { return r.seq }
 
 // Close ends the record.
@@ -134,7 +134,7 @@ func (r *Record) Close() {
 	}
 }
 
-// Begin notes the facts of the conversation and, if it is new, what the model reads before it.
+// Begin records the facts of the conversation and, if it is new, the instructions of the model.
 func (r *Record) Begin(f event.Facts, instructions []string) {
 	r.facts = f
 	r.line(time.Now(), "session start workspace=%s agent=%s provider=%s apiKind=%s model=%s", f.Dir, f.Agent,
@@ -146,10 +146,10 @@ func (r *Record) Begin(f event.Facts, instructions []string) {
 	}
 }
 
-// provider is whose model answers, in the words of a profile where one was used.
+// provider returns the name of the model's provider, or of the vendor that a profile names.
 func (r *Record) provider() string { return cmp.Or(r.facts.Vendor, r.facts.Provider) }
 
-// Add notes a record of the conversation's journal. It returns the first error that there was.
+// Add adds a record of the conversation's journal. It returns the first error of this Record.
 func (r *Record) Add(entry session.Entry) error {
 	switch record := entry.Record.(type) {
 	case session.Adopted:
@@ -164,13 +164,13 @@ func (r *Record) Add(entry session.Entry) error {
 			r.asks = cmp.Or(entry.Time, time.Now())
 		}
 	}
-	if e := entry.Event(); e != nil && e.Parent == "" && !e.Delta && r.failed == nil { // a sub-agent's are its own
+	if e := entry.Event(); e != nil && e.Parent == "" && !e.Delta && r.failed == nil { // not those of a sub-agent
 		r.event(*e)
 	}
 	return r.failed
 }
 
-// event notes what happened. What the model and the tools said are messages.
+// event logs an event. Texts of the model and of the tools are recorded as messages.
 func (r *Record) event(e event.Event) {
 	r.seq = e.Seq
 	switch e.Kind {
@@ -207,7 +207,7 @@ func (r *Record) event(e event.Event) {
 	}
 }
 
-// asked notes a request to the model, if there was one.
+// asked logs the request to the model, if there was one.
 func (r *Record) asked() {
 	if !r.asks.IsZero() {
 		r.line(r.asks, "request provider=%s apiKind=%s model=%s messages=%d", r.provider(), r.kind, r.facts.Model,
@@ -216,7 +216,7 @@ func (r *Record) asked() {
 	r.asks = time.Time{}
 }
 
-// mark notes how far the record has come.
+// mark writes the current position.
 func (r *Record) mark() error {
 	at := position{Seq: r.seq, JSON: r.size, Messages: r.messages}
 	for file, size := range map[*os.File]*int64{r.history: &at.History, r.log: &at.Log} {
@@ -233,7 +233,7 @@ func (r *Record) mark() error {
 	return workspace.WriteDerived(filepath.Join(r.dir, positionFile), data, 0o600)
 }
 
-// prompt notes what a person said. What travelled before it are messages of the system.
+// prompt records the message of a person. The texts that a host has added become messages of the system.
 func (r *Record) prompt(e event.Event) {
 	for _, b := range e.Blocks {
 		switch {
@@ -250,13 +250,13 @@ func (r *Record) prompt(e event.Event) {
 	}
 }
 
-// say writes a message that is a text.
+// say writes a message with a text.
 func (r *Record) say(role, text string) {
 	r.write(role, xnl.Object{{Key: "content", Value: text}})
 }
 
-// message notes what one side said, as the model gets it. What a person said was noted when it was accepted, unless it
-// comes from elsewhere.
+// message records a message as the model gets it. A person's message was recorded when it was accepted, unless it was
+// adopted.
 func (r *Record) message(m model.Message) {
 	adopted := r.adopted > 0
 	r.adopted = max(r.adopted-1, 0)
@@ -283,11 +283,11 @@ func textOf(m model.Message, kind model.Kind) string {
 	return b.String()
 }
 
-// answer writes an answer of the model. If calls stood in its text, the content is the text as the model wrote it.
+// answer writes an answer of the model. If its text contains calls, the content is the text as the model wrote it.
 func (r *Record) answer(m model.Message) {
 	thought := textOf(m, model.Thinking)
 	r.thinks = r.thinks || thought != ""
-	if !r.thinks { // the messages of other agents do not have it
+	if !r.thinks { // the messages of some agents do not contain it
 		thought = r.thought
 	}
 	r.thought = ""
@@ -336,7 +336,7 @@ func inputOf(b model.Block) any {
 	return input
 }
 
-// results writes what tools gave back: one message for all, if the calls stood in a text, and else one for each.
+// results writes the results of tools: one message for all if the calls were text, otherwise one for each.
 func (r *Record) results(m model.Message) {
 	told, notes := xnlcall.Told(m, r.turn)
 	if told != "" {
@@ -367,7 +367,7 @@ func (r *Record) write(role string, fields xnl.Object) {
 	r.messages++
 }
 
-// flush brings history.json up to date. It only grows, in one write, and is whole before and after it.
+// flush appends the new messages to history.json in one write, so that the file is always valid JSON.
 func (r *Record) flush() error {
 	var b bytes.Buffer
 	if r.size == 0 {
@@ -406,7 +406,7 @@ func (r *Record) line(at time.Time, format string, args ...any) {
 	r.fail(err)
 }
 
-// Task is one of the list of tasks that a model keeps.
+// Task is an entry of the model's list of tasks.
 type Task struct {
 	ID      string `json:"id"`
 	Content string `json:"content"`
@@ -414,10 +414,10 @@ type Task struct {
 	Active  string `json:"activeForm"`
 }
 
-// Lists are the lists of tasks that calls without a result want to write, by the ids of the calls.
+// Lists holds the lists of tasks that calls without a result want to write, by the id of the call.
 type Lists map[string][]Task
 
-// Called takes a call, of any tool.
+// Called records a call of any tool.
 func (l *Lists) Called(c *event.Call) {
 	tasks, ok := tasksOf(c)
 	if !ok {
@@ -429,15 +429,14 @@ func (l *Lists) Called(c *event.Call) {
 	(*l)[c.ID] = tasks
 }
 
-// Came takes the result of a call. It returns the list that the call has written, and whether it has: a call that was
-// refused leaves the list as it was.
+// Came returns the list that a call has written, given its result. ok is false if the call failed or writes no list.
 func (l Lists) Came(r *event.Result) (tasks []Task, ok bool) {
 	tasks, ok = l[r.ID]
 	delete(l, r.ID)
 	return tasks, ok && !r.Failed
 }
 
-// tasksOf returns the list of tasks that a call of a tool writes, and whether it is such a call.
+// tasksOf returns the list of tasks that a call writes. ok is false if it writes none.
 func tasksOf(c *event.Call) (tasks []Task, ok bool) {
 	var in struct {
 		Todos, Items []struct {

@@ -9,17 +9,17 @@ import (
 	"omniagent/internal/kit/pathname"
 )
 
-// The words of a message that refer to something.
+// The prefixes of words in a message that refer to something.
 const (
-	AgentWord = event.AgentWord // brings the prompt of an agent
-	FileWord  = "@file:"        // brings a file
+	AgentWord = event.AgentWord // adds the prompt of an agent
+	FileWord  = "@file:"        // adds a file
 	ShellWord = "@!"            // at the beginning: runs the rest as a command
 )
 
-// Reminder is the name of a text that a person does not see, and that reminds the model of its list of tasks.
+// Reminder is the name of the text that reminds the model of its list of tasks. A person does not see it.
 const Reminder = "@reminder"
 
-// AgentNamed returns the name of the agent that a message brings, or "". If there are several, the last counts.
+// AgentNamed returns the name of the agent to which a message refers, or "". If there are several, it returns the last.
 func AgentNamed(message string) string {
 	at := strings.LastIndex(message, AgentWord)
 	for ; at >= 0; at = strings.LastIndex(message[:at], AgentWord) {
@@ -42,16 +42,16 @@ func word(s string) string {
 type File struct {
 	Written string // as the person wrote it
 	Path    string // absolute
-	Inside  string // its name in the workspace, if it was written relative to that; it must not lead out by links
-	Outside bool   // it was written relative to the workspace, and leads out of it
+	Inside  string // its path in the workspace, if it was written relative to that; it must not lead out through links
+	Outside bool   // it was written relative to the workspace, but lies outside
 }
 
-// Punctuation may follow a name in a sentence.
+// Punctuation has the characters that may follow a name in a sentence.
 const Punctuation = ".,;:!?)]}'\"`"
 
-// FilesNamed returns the message with absolute paths, and the files to which it refers. A name with blanks stands in
-// double quotes; one that begins with ~/ lies in home. exists reports whether there is a file: punctuation behind a
-// name belongs to it only if there is such a file. nil: it always belongs to it.
+// FilesNamed returns the message with absolute paths, and the files to which it refers. A name with blanks has double
+// quotes; one that begins with ~/ is in home. exists reports whether a file exists: punctuation after a name belongs to
+// it only if there is such a file. If exists is nil, it always belongs to it.
 func FilesNamed(message, workspace, home string, exists func(path string) bool) (absolute string, files []File) {
 	namedFile := regexp.MustCompile(`@file:(?:"([^"\n]+)"|(\S+))`)
 	fileAt := func(written string) File { return fileAt(written, workspace, home) }
@@ -65,7 +65,7 @@ func FilesNamed(message, workspace, home string, exists func(path string) bool) 
 		f, cut := fileAt(written), len(written)
 		for exists != nil && !exists(f.Path) {
 			if cut--; cut == 0 || !strings.ContainsRune(Punctuation, rune(written[cut])) {
-				f, cut = fileAt(written), len(written) // say under its whole name that it is missing
+				f, cut = fileAt(written), len(written) // report the whole name as missing
 				break
 			}
 			f = fileAt(written[:cut])
@@ -76,7 +76,7 @@ func FilesNamed(message, workspace, home string, exists func(path string) bool) 
 	return absolute, files
 }
 
-// Quoted returns a path as it is written behind FileWord.
+// Quoted returns a path as it is written after FileWord.
 func Quoted(path string) string {
 	if word(path) == path {
 		return path
@@ -84,7 +84,8 @@ func Quoted(path string) string {
 	return `"` + path + `"`
 }
 
-// FileBegun returns the path that is being typed behind the last FileWord of a text, and where what was typed begins.
+// FileBegun returns the path that is being typed after the last FileWord of a text, and its offset. ok is false if
+// there is none.
 func FileBegun(before string) (typed string, from int, ok bool) {
 	at := strings.LastIndex(before, FileWord)
 	if at < 0 {
@@ -108,8 +109,8 @@ func fileAt(written, workspace, home string) File {
 	return f
 }
 
-// RemindAt returns the text that reminds a model of its list of tasks, if it is due before a message: before the first
-// two, and before every tenth. earlier is how many there were.
+// RemindAt returns the text that reminds a model of its list of tasks, or "". It is due before the first two messages,
+// and before every tenth. earlier is the number of messages before.
 func RemindAt(earlier int) string {
 	if earlier > 1 && earlier%10 != 0 {
 		return ""

@@ -27,18 +27,18 @@ const mostParallel = 8
 //	  └ wrong    └ denied ─▶ a result that gives the reason
 type step struct {
 	call         event.Call      // its input is the model's, byte for byte
-	input        json.RawMessage // for the tool: the model's input with canonical names, or the input of a host
+	input        json.RawMessage // for the tool: with canonical names, or given by a host
 	action       tool.Action
 	wrong        string // why it cannot run, for the model
 	begun        bool   // it runs in parallel with others
 	waits        bool   // its result mentions something that still runs
 	ran          bool
 	changed      bool          // a host has changed its input
-	seen         *tool.Sight   // what a person was shown of its file
+	seen         *tool.Sight   // what a person saw of its file
 	stops        bool          // the answer to its question ends the turn
-	refusal      string        // what the walls refuse of it, and the setting that would open it
-	needsNetwork bool          // a yes opens the network for it
-	context      []model.Block // what a hook tells the model before it runs
+	refusal      string        // what the walls will refuse, and the setting that allows it
+	needsNetwork bool          // an approval opens the network for it
+	context      []model.Block // what a hook adds for the model before it runs
 	done         chan tool.Result
 }
 
@@ -69,7 +69,7 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 	var results []model.Block
 	for i := 0; i < len(steps); {
 		n := 1
-		// decided here, because the previous call may have changed the mode
+		// decide this now, because the previous call may have changed the mode
 		if l.free(steps[i]) {
 			for i+n < len(steps) && n < mostParallel && l.free(steps[i+n]) {
 				n++
@@ -96,13 +96,13 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 	if ctx.Err() != nil {
 		return results, context.Cause(ctx)
 	}
-	if slices.ContainsFunc(steps, func(s *step) bool { return s.waits }) { // it may well get the same result again
+	if slices.ContainsFunc(steps, func(s *step) bool { return s.waits }) { // an unchanged result is expected then
 		return results, nil
 	}
 	return results, l.repeat.check(calls, results)
 }
 
-// plan finds the tool and lets it read its input.
+// plan finds the tool of a call and lets it read the input. Errors are in wrong.
 func (l *loop) plan(c model.Block) *step {
 	s := &step{
 		call: event.Call{ID: c.ID, Name: c.Name, Kind: event.Other, Input: arguments(c)}, input: c.Input,
@@ -150,8 +150,7 @@ func arguments(c model.Block) json.RawMessage {
 	return json.RawMessage(c.Broken)
 }
 
-// free reports whether a call may run in parallel and without a question: it only reads. A tool that keeps a list for
-// the conversation runs alone.
+// free reports whether a call may run in parallel and without a question, because it only reads.
 func (l *loop) free(s *step) bool {
 	kind := s.action.Kind
 	if s.wrong != "" || l.mind.o.Services.Hook != nil || s.action.Changes || kind == event.Agent ||
@@ -179,7 +178,7 @@ func noTool(tools []tool.Tool, name string) string {
 	return fmt.Sprintf("There is no tool %q.%s There are %s.", name, near, strings.Join(names, ", "))
 }
 
-// carryOut reports the call, checks whether it may run, runs it unless it runs already, and reports the result.
+// carryOut reports a call and its result. Unless it has begun, it runs the call if that is permitted.
 func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 	l.tell(event.Event{Kind: event.ToolCall, Call: s.sent()})
 	var result tool.Result
@@ -263,14 +262,14 @@ func (l *loop) runAlone(ctx context.Context, s *step) tool.Result {
 	s.start(ctx)
 	result := l.await(s)
 	failed := result.Failed || result.Exit != nil && *result.Exit != 0
-	missing := result.Exit != nil && *result.Exit == 127 // the shell found no such program; no wall refused anything
+	missing := result.Exit != nil && *result.Exit == 127 // the program was not found, so the walls refused nothing
 	if failed && !missing && s.refusal != "" {
 		result.Text += "\n\n(" + strings.ReplaceAll(s.refusal, "; ", ";\n") + ")"
 	}
 	return result
 }
 
-// start runs the call in a goroutine of its own.
+// start runs the call in its own goroutine.
 func (s *step) start(ctx context.Context) {
 	go func() { s.done <- run(ctx, s.action) }()
 }
@@ -316,11 +315,12 @@ type repetition struct {
 }
 
 const (
-	warnAfter = 3 // how often the same calls with the same results pass without a warning
+	warnAfter = 3 // the same calls with the same results get a warning from this time on
 	stopAfter = 6
 )
 
-// check compares the calls and their results with the previous ones.
+// check compares the calls and their results with the previous ones. It adds a warning to the last result, and at last
+// returns an error that ends the turn.
 func (r *repetition) check(calls, results []model.Block) error {
 	var b strings.Builder
 	for i, c := range calls {
@@ -353,5 +353,5 @@ func (l *loop) noteTodos(result tool.Result) {
 	for _, t := range todos.Get() {
 		items = append(items, session.Todo{Content: t.Content, Status: t.Status, Active: t.ActiveForm})
 	}
-	_, _ = journal.Append(session.Todos{Items: items}) // the next message tells that nothing can be written
+	_, _ = journal.Append(session.Todos{Items: items}) // the next message reports a journal that cannot be written
 }

@@ -45,8 +45,8 @@ func (s *step) denied(v verdict, reason string) *event.Denial {
 	return &event.Denial{CallID: s.call.ID, Tool: s.call.Name, Reason: reason, Firm: v.firm}
 }
 
-// permitted returns nil if the call may run, and a denial with the reason if not. It asks if it has to. The order is
-// that of Claude's hosts: hooks, denials, questions, the mode, allowances, and then a person.
+// permitted returns nil if the call may run, and otherwise a denial with the reason. It asks a person if necessary. The
+// order is that of Claude's hosts: hooks, denials, questions, the mode, allowances, and then a person.
 func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 	host := agent.Word{}
 	if !l.answers(s) {
@@ -105,7 +105,7 @@ func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 	return l.question(ctx, s, title, v)
 }
 
-// now returns the current policy, with the ground of the turn that runs.
+// now returns the current policy, with the ground of the running turn.
 func (m *Mind) now() policy {
 	var ground guard.Ground
 	if m.o.Ground != nil {
@@ -142,7 +142,7 @@ func (l *loop) question(ctx context.Context, s *step, title string, v verdict) *
 	return s.refused(false, "the turn was interrupted before anybody answered")
 }
 
-// replyTo asks a question, and waits for the answer. ok is false if ctx ends before.
+// replyTo asks a question and waits for the answer. ok is false if ctx ends first.
 func (l *loop) replyTo(ctx context.Context, ask *event.Ask) (reply event.Reply, ok bool) {
 	answer := l.mind.expect(ask.ID)
 	defer l.mind.withdraw(ask.ID)
@@ -158,7 +158,8 @@ func (l *loop) replyTo(ctx context.Context, ask *event.Ask) (reply event.Reply, 
 	}
 }
 
-// applyReply carries out an answer. An approval that cannot be carried out in full is a refusal.
+// applyReply applies an answer to a call. It returns a denial if the answer refuses the call, or cannot be applied
+// completely.
 func (l *loop) applyReply(s *step, reply event.Reply) *event.Denial {
 	s.stops = reply.Stop
 	switch {
@@ -214,7 +215,7 @@ func (s *step) open() {
 	}
 }
 
-// deniedNow returns the denial of a call that was planned again, or nil.
+// deniedNow judges a call that was planned again. It returns the denial, or nil.
 func (l *loop) deniedNow(s *step) *event.Denial {
 	v := l.mind.now().judge(Described(s.call.Name, s.action), s.action, "")
 	if s.refusal, s.needsNetwork = v.refusal, v.needsNetwork; v.decision == guard.Deny {
@@ -223,7 +224,7 @@ func (l *loop) deniedNow(s *step) *event.Denial {
 	return nil
 }
 
-// agreed changes the mode as an approval says. Approval of a plan ends the mode plan.
+// agreed changes the mode if an approval says so. The approval of a plan ends the mode plan.
 func (l *loop) agreed(s *step, reply event.Reply) {
 	mode, planned := reply.Mode, s.call.Name == tool.PlanName
 	if planned && mode == "" {
@@ -240,7 +241,7 @@ func (l *loop) agreed(s *step, reply event.Reply) {
 	}
 }
 
-// filled returns the form as a hook filled it in.
+// filled returns the result of a form that a hook has filled in. ok is false if the hook has not.
 func (s *step) filled(host agent.Word) (r tool.Result, ok bool) {
 	if s.action.Form == nil || host.Input == nil {
 		return r, false
@@ -248,7 +249,7 @@ func (s *step) filled(host agent.Word) (r tool.Result, ok bool) {
 	return s.action.Form(host.Input, "")
 }
 
-// answered makes a result out of the answer to a call that is a question.
+// answered makes r the result of a call that is a question.
 func (s *step) answered(r tool.Result) {
 	s.action.Run = func(context.Context) tool.Result { return r }
 }

@@ -14,10 +14,10 @@ import (
 	"omniagent/internal/talk/session"
 )
 
-// Set changes the mode from the next call on, and the model from the next request on. Open questions stay open. If one
-// of several changes cannot be made, none is made.
+// Set changes the mode from the next call on, and the model from the next request on. Open questions stay open. It
+// makes all changes or, if it returns an error, none. For another directory it returns agent.ErrRestart.
 func (m *Mind) Set(_ context.Context, c agent.Change) error {
-	if c.Dir != "" { // its tools and walls are built for certain directories
+	if c.Dir != "" { // the tools and walls are built for fixed directories
 		return agent.ErrRestart
 	}
 	if c.Mode != "" && !known(c.Mode) {
@@ -87,8 +87,8 @@ func (m *Mind) difference(c agent.Change, fresh *Model) *event.Facts {
 	return &facts
 }
 
-// setMode changes the mode. The lock is held. When planning begins or ends, the model is told, because its task
-// changes.
+// setMode changes the mode. The caller holds the lock. When the mode plan begins or ends, the model is told, because
+// its task changes.
 func (m *Mind) setMode(mode setting.Approval) {
 	before := m.policy.mode
 	m.policy.mode = mode
@@ -101,7 +101,7 @@ func (m *Mind) setMode(mode setting.Approval) {
 	}
 }
 
-// takeNews returns what the model has to be told about a change, once.
+// takeNews returns the message about a change of the mode for the model, once.
 func (l *loop) takeNews() []model.Block {
 	m := l.mind
 	m.mu.Lock()
@@ -114,7 +114,7 @@ func (l *loop) takeNews() []model.Block {
 	return []model.Block{{Kind: model.Text, Text: news}}
 }
 
-// other returns another model. Under a budget its price has to be known: the budget could not be enforced without it.
+// other returns another model. It fails if the model cannot change, is unknown, or has no known price under a budget.
 func (m *Mind) other(name string) (Model, error) {
 	if m.o.Other == nil {
 		return Model{}, fault.New(fault.Unsupported, "the model cannot be changed in the middle of this conversation")
@@ -129,7 +129,7 @@ func (m *Mind) other(name string) (Model, error) {
 	return m.plain(other), nil
 }
 
-// Unpriced is the error that a budget cannot be enforced with a model.
+// Unpriced returns the error for a budget with a model whose price is unknown.
 func Unpriced(name string) error {
 	return fault.New(fault.Unsupported, "the price of %s is not known, so a budget cannot be enforced", name).
 		Hint("limit the turns, or choose a model whose price is known")
@@ -157,7 +157,7 @@ func (l *loop) client() model.Client {
 	return l.asks
 }
 
-// patient retries failed requests where that helps, and reports each retry.
+// patient returns a client that retries failed requests and reports each retry.
 func (l *loop) patient(m Model) model.Client {
 	return model.Retrying(m.Client, m.Retry, func(r model.Retry) {
 		again := event.Again{
@@ -181,7 +181,7 @@ func (l *loop) count(client model.Client, u model.Usage) {
 	l.spend(u, cost, prices != nil && !u.Estimated)
 }
 
-// spend adds usage whose cost is known, or not.
+// spend adds usage and its cost. known reports whether the cost is exact.
 func (l *loop) spend(u model.Usage, cost float64, known bool) {
 	for at := l; at != nil; at = at.outer {
 		at.usage = at.usage.Add(u)
@@ -193,14 +193,14 @@ func (l *loop) spend(u model.Usage, cost float64, known bool) {
 	l.mind.spent += cost
 }
 
-// mode returns the mode now.
+// mode returns the current mode.
 func (m *Mind) mode() setting.Approval {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.policy.mode
 }
 
-// offers reports whether the model gets a tool in a mode. It can submit a plan only in the mode that makes one.
+// offers reports whether the model gets a tool in a mode. The tool that submits a plan exists only in the mode plan.
 func offers(name string, mode setting.Approval) bool {
 	return name != tool.PlanName || mode == setting.Plan
 }
@@ -232,7 +232,7 @@ func (m *Mind) Instructions() (system []string, tools []event.ToolSpec) {
 	return system, tools
 }
 
-// outside reports whether a mode lets the API search without a question.
+// outside reports whether a mode lets the API search the web without a question.
 func outside(mode setting.Approval) bool { return mode != setting.DenyAll && mode != setting.AskAll }
 
 // offered returns the tools that the model gets now.

@@ -24,16 +24,16 @@ const (
 	summarised  = "The conversation until here was longer than fits. This is its summary:\n\n"
 	unanswered  = "This came before, and was too long to be answered. Its beginning and end:\n\n"
 	wordForWord = "The user's last message, word for word:\n\n"
-	// longestAsked is how much of that message is kept.
+	// longestAsked limits that message.
 	longestAsked = 20_000
-	// keptShare is the share of the window that stays word for word.
+	// keptShare is the share of the window for messages that are kept unchanged.
 	keptShare = 0.2
 	// usualWindow is assumed for a model whose window is not known.
 	usualWindow  = 128_000
 	usualCompact = 0.6
 )
 
-// fit shortens the conversation before it fills the context of the model.
+// fit shortens the conversation if it nearly fills the context of the model.
 func (l *loop) fit(ctx context.Context) error {
 	window, share := l.window()
 	if float64(l.talk.tokens()) < share*float64(window) || len(l.talk.messages) < 3 {
@@ -42,13 +42,13 @@ func (l *loop) fit(ctx context.Context) error {
 	if err := l.shorten(ctx, "auto", ""); !errors.Is(err, errLeftWhole) {
 		return err
 	}
-	return nil // there is still room, so a refusal of the host does not fail the turn
+	return nil // the conversation still fits, so a refusal of the host does not fail the turn
 }
 
 // CompactCommand is the command, without its slash, that shortens the conversation in a turn of its own.
 const CompactCommand = "compact"
 
-// asksToShorten reports whether a message is that command alone, perhaps with what the person wishes of the summary.
+// asksToShorten reports whether a message is only CompactCommand. wish is the text after it, for the summary.
 func asksToShorten(message []model.Block) (wish string, ok bool) {
 	if len(message) != 1 || message[0].Kind != model.Text {
 		return "", false
@@ -56,10 +56,10 @@ func asksToShorten(message []model.Block) (wish string, ok bool) {
 	words := strings.TrimSpace(message[0].Text)
 	wish, ok = strings.CutPrefix(words, "/"+CompactCommand)
 	after := strings.TrimSpace(wish)
-	return after, ok && (after == "" || after != wish) // and not /compactor
+	return after, ok && (after == "" || after != wish) // not /compactor
 }
 
-// shortenNow shortens the conversation because a person wants it.
+// shortenNow shortens the conversation because a person asked for it.
 func (l *loop) shortenNow(ctx context.Context, wish string) error {
 	if len(l.talk.messages) < 2 {
 		l.tell(event.Event{Kind: event.Text, Session: l.mind.o.ID, Text: "There is nothing to shorten yet."})
@@ -68,7 +68,7 @@ func (l *loop) shortenNow(ctx context.Context, wish string) error {
 	return l.shorten(ctx, "manual", wish)
 }
 
-// errLeftWhole: the host refuses to have the conversation shortened.
+// errLeftWhole is the cause of an error if the host refuses to shorten the conversation.
 var errLeftWhole = errors.New("left whole")
 
 func (l *loop) window() (tokens int64, share float64) {
@@ -76,8 +76,8 @@ func (l *loop) window() (tokens int64, share float64) {
 	return cmp.Or(p.Window, usualWindow), cmp.Or(p.Compact, usualCompact)
 }
 
-// shorten replaces the old part of the conversation by a summary that the model writes. It cuts before an answer of the
-// model, and only where all earlier calls are answered, so that no call loses its result. wish is a person's, or "".
+// shorten replaces the old part of the conversation with a summary that the model writes. It cuts where all earlier
+// calls have their results. wish is what a person wants of the summary, or "".
 func (l *loop) shorten(ctx context.Context, trigger, wish string) error {
 	before := l.talk.tokens()
 	window, _ := l.window()
@@ -114,7 +114,7 @@ func (l *loop) shorten(ctx context.Context, trigger, wish string) error {
 		text += "\n\n" + wordForWord + asked
 	}
 	first := words(model.User, text)
-	if trigger == "auto" && persona(l.talk.messages[cut:]) == nil { // else the next message brings it
+	if trigger == "auto" && persona(l.talk.messages[cut:]) == nil { // otherwise a message that stays has it
 		first.Blocks = append(persona(l.talk.messages[:cut]), first.Blocks...)
 	}
 	record := session.Compacted{Summary: first, Trigger: trigger, Before: before}
@@ -124,7 +124,7 @@ func (l *loop) shorten(ctx context.Context, trigger, wish string) error {
 	return l.compact(record, l.talk.messages[cut:], l.talk.numbers[cut:])
 }
 
-// compact records a summary, with which the conversation goes on in place of everything but the messages that stay.
+// compact records a summary, which replaces the conversation except the messages that stay.
 func (l *loop) compact(record session.Compacted, stay []model.Message, numbers []int64) error {
 	number := int64(0)
 	if l.journal != nil {
@@ -146,18 +146,18 @@ func (l *loop) compact(record session.Compacted, stay []model.Message, numbers [
 	return nil
 }
 
-// longestLeft is how much stays of a text that no turn could answer.
+// longestLeft limits what is kept of a text that no turn could answer.
 const longestLeft = 8_000
 
-// clips reports whether clip may help: nothing but messages without an answer precedes this turn's message. They were
-// longer than the model can take, and as they are, no later message could be answered either.
+// clips reports whether clip may help: only messages without an answer precede this turn's message. They were too long
+// for the model, and would prevent every later answer.
 func (l *loop) clips() bool {
 	messages := l.talk.messages
 	return l.journal != nil && !l.clipped && l.asked == 0 && len(messages) == 1 &&
 		len(messages[0].Blocks) > len(l.prompt.Blocks)
 }
 
-// clip cuts the texts before this turn's message.
+// clip shortens the texts before this turn's message.
 func (l *loop) clip() error {
 	l.clipped = true
 	blocks := l.talk.messages[0].Blocks
@@ -172,8 +172,8 @@ func (l *loop) clip() error {
 	return l.compact(record, []model.Message{l.prompt}, []int64{l.promptAt})
 }
 
-// cut returns the index from which the messages stay: as many as fit into the budget, but at least the last. It never
-// separates a result from its call.
+// cut returns the index of the first message that stays. As many stay as fit into the budget, but at least the last. It
+// never separates a result from its call.
 func (l *loop) cut(budget int64) int {
 	messages := l.talk.messages
 	at := len(messages) - 1
@@ -186,7 +186,7 @@ func (l *loop) cut(budget int64) int {
 	return at
 }
 
-// lastAsked returns the user's last message, without results of tools.
+// lastAsked returns the text of the user's last message, without results of tools, or "".
 func lastAsked(messages []model.Message) string {
 	for _, m := range slices.Backward(messages) {
 		var b strings.Builder
@@ -240,7 +240,7 @@ func (l *loop) summary(ctx context.Context, old []model.Message, also string) (s
 	}
 }
 
-// inWords renders a conversation as text: the model quotes it and does not continue it, and no API rejects it.
+// inWords renders a conversation as text, so that the model does not continue it, and no API rejects it.
 func inWords(messages []model.Message) string {
 	var b strings.Builder
 	b.WriteString("<conversation>\n")

@@ -8,15 +8,15 @@ import (
 	"omniagent/internal/talk/session"
 )
 
-// conversation is the message history in a form that a model accepts at any moment: each call has its result, and the
-// first message is the user's.
+// conversation is the message history in a form that every model accepts: each call has its result, and the first
+// message is the user's.
 type conversation struct {
 	messages []model.Message
-	numbers  []int64         // the journal's record in which each message begins; 0: not known
+	numbers  []int64         // record of the journal in which each message begins; 0: unknown
 	ids      map[string]bool // of calls
 	number   int             // how many calls got an id from us
-	context  int64           // tokens of the conversation when the model last saw it; 0: not known
-	seen     int             // how many messages that covers
+	context  int64           // tokens of the conversation in the last request; 0: unknown
+	seen     int             // number of messages in context
 }
 
 func newConversation(history []model.Message, kept *session.Session) *conversation {
@@ -26,7 +26,7 @@ func newConversation(history []model.Message, kept *session.Session) *conversati
 		history = kept.Messages()
 		numbers = numbered(kept.Visible())
 	}
-	if len(numbers) != len(history) { // something was repaired, so their places in the journal are not known
+	if len(numbers) != len(history) { // a message was repaired, so their records are unknown
 		numbers = make([]int64, len(history))
 	}
 	for i, m := range history {
@@ -68,7 +68,7 @@ func (c *conversation) named(blocks []model.Block) {
 	}
 }
 
-// add appends a message. One of the same role as the last message extends that.
+// add appends a message. A message of the same role as the last one extends that one.
 func (c *conversation) add(m model.Message, number int64) {
 	if n := len(c.messages); n > 0 && c.messages[n-1].Role == m.Role {
 		last := &c.messages[n-1]
@@ -78,7 +78,8 @@ func (c *conversation) add(m model.Message, number int64) {
 	c.messages, c.numbers = append(c.messages, m), append(c.numbers, number)
 }
 
-// tokens returns about how many tokens the conversation has: what the model counted, and an estimate of the rest.
+// tokens returns roughly how many tokens the conversation has: those that the model counted, and an estimate of the
+// rest.
 func (c *conversation) tokens() int64 {
 	if c.context == 0 {
 		return estimate(c.messages)

@@ -16,8 +16,8 @@ import (
 	"omniagent/internal/sys/touch"
 )
 
-// caller is the conversation as another agent sees it that does the work of a call. The work of that agent is reported
-// as that of a sub-agent: its calls have ids of this conversation, and each has one result.
+// caller is the conversation as seen by another agent that does the work of a call. That agent is reported as a
+// sub-agent: its calls have ids of this conversation, and each has one result.
 type caller struct {
 	*loop
 
@@ -28,7 +28,7 @@ type caller struct {
 
 var _ tool.Caller = (*caller)(nil)
 
-// delegate returns what runs a call whose work another agent does.
+// delegate returns the function that runs a call whose work another agent does.
 func (l *loop) delegate(s *step) func(context.Context) tool.Result {
 	c := &caller{
 		loop: &loop{mind: l.mind, turn: l.turn, parent: s.call.ID, outer: l}, open: map[string]string{},
@@ -45,17 +45,17 @@ func (l *loop) delegate(s *step) func(context.Context) tool.Result {
 	}
 }
 
-// Mode returns the mode of the conversation now.
+// Mode returns the current mode of the conversation.
 func (c *caller) Mode() setting.Approval { return c.mind.mode() }
 
 // CanAsk reports whether a person can be asked.
 func (c *caller) CanAsk() bool { return c.mind.o.Services.CanAsk }
 
-// Touched receives the paths that the agent writes.
+// Touched returns the log for the paths that the agent writes.
 func (c *caller) Touched() *touch.Log { return c.mind.o.Services.Touched }
 
-// Ask asks a person. The question is about a call that hosts know: the agent's own, or one that consists of the
-// question.
+// Ask asks a person. Hosts see the question as one about a call: the agent's own, or a call that consists of the
+// question. ok is false without an answer.
 func (c *caller) Ask(ctx context.Context, ask event.Ask) (event.Reply, bool) {
 	if !c.CanAsk() {
 		return event.Reply{}, false
@@ -80,7 +80,7 @@ func (c *caller) Ask(ctx context.Context, ask event.Ask) (event.Reply, bool) {
 		reply, ok = answered(ask, call, reply, ok)
 		c.end(event.Result{ID: given, Failed: !ok, Output: reply.Text})
 	}
-	if reply.Mode != "" || reply.Rules != nil { // they are about this conversation, and the agent has rights of its own
+	if reply.Mode != "" || reply.Rules != nil { // they would change this conversation, not the agent's
 		reply = event.Reply{Option: event.Deny, Text: "only this call can be allowed, and nothing beyond it"}
 	}
 	return reply, ok
@@ -91,7 +91,7 @@ func answered(ask event.Ask, call event.Call, reply event.Reply, ok bool) (event
 	var form struct {
 		Answers map[string]string `json:"answers"`
 	}
-	_ = json.Unmarshal(reply.Input, &form) // anything else has no answers
+	_ = json.Unmarshal(reply.Input, &form) // any other input has no answers
 	words := cmp.Or(form.Answers[ask.Text], reply.Text)
 	if words == "" && slices.Contains(ask.Options, reply.Option) {
 		words = reply.Option
@@ -147,7 +147,7 @@ func (c *caller) close() {
 	c.open = map[string]string{}
 }
 
-// Spend counts what the agent used for the turn and the limits of the conversation.
+// Spend adds the agent's usage to that of the turn and to the limits of the conversation.
 func (c *caller) Spend(u *event.Usage) {
 	if u == nil {
 		c.spend(model.Usage{}, 0, false)

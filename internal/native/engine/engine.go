@@ -1,5 +1,5 @@
-// Package engine is the native agent: it asks a model, runs the tools that the model calls, sends the results to the
-// model, and repeats that until the model answers without a call.
+// Package engine implements the native agent: it asks a model, runs the tools that the model calls, sends the results
+// to the model, and repeats that until the model answers without a call.
 //
 //	message ─▶ fit into the context ─▶ ask the model ─┬─▶ answer ─▶ end of the turn
 //	                 ▲                             └─▶ calls ─▶ policy ─▶ tools ─┐
@@ -7,7 +7,7 @@
 //
 // It promises: each turn has exactly one end, whatever fails; each call has exactly one result, which comes after it; a
 // change of mode or model is reported before anything that it affects; the model always gets a complete conversation,
-// also after an interruption; and nothing that changes something runs unless the policy permits it.
+// even after an interruption; and no call that changes something runs unless the policy permits it.
 //
 // It depends on no vendor, API, terminal or file format: the caller passes those in. It has no queue of messages and no
 // clock for questions: both belong to the conversation.
@@ -42,10 +42,10 @@ type Options struct {
 	Mode     setting.Approval
 	Rules    guard.Judge
 	Walls    Walls
-	Ground   func() guard.Ground // of the turn that runs; nil: nothing but the walls
+	Ground   func() guard.Ground // of the running turn; nil: only the walls
 	Limits   Limits
 	Search   bool        // the API's own web search may be used
-	Todos    *tool.Todos // the list that TodoWrite keeps, so that the journal has it too; nil: none
+	Todos    *tool.Todos // the list of TodoWrite, which is also recorded in the journal; nil: none
 	// Secrets are values that never appear in what is stored, reported or sent. Results of tools are also cleared of
 	// other credentials.
 	Secrets *redact.Values
@@ -82,14 +82,14 @@ type Mind struct {
 	policy    policy
 	model     Model                       // without secrets
 	models    int                         // how many models came before it
-	spent     float64                     // USD, as we count it
-	news      string                      // for the model, with the next message
+	spent     float64                     // USD, by our own count
+	news      string                      // for the model, sent with the next message
 	hookBegun bool                        // the hook was called for the beginning of the conversation
 	turn      *turn                       // nil: no turn runs
 	steering  []model.Block               // for the running turn, not sent to the model yet
 	questions map[string]chan event.Reply // by the id of the question
 	closed    bool
-	hidden    bool // the model was shown a mask in place of a secret
+	hidden    bool // the model has seen a mask in place of a secret
 	evidence  agent.Evidence
 
 	// Only the goroutine of the turn uses these.

@@ -22,7 +22,7 @@ type Form struct {
 	retries int             // how often the model is asked again for an answer that matches
 }
 
-// NewForm reads the schema of an answer.
+// NewForm reads the schema of an answer. It fails if that is not a valid JSON schema of an object.
 func NewForm(written []byte, retries int) (*Form, error) {
 	bad := func(format string, args ...any) (*Form, error) {
 		return nil, fault.New(fault.ArgError, "the schema of the answer "+format, args...).

@@ -47,7 +47,7 @@ func (l *loop) callHook(ctx context.Context, m agent.Moment) agent.Word {
 	return w
 }
 
-// runHook calls the hook. wrong says what is wrong with its decision.
+// runHook calls the hook. wrong says why its decision is invalid, or is "".
 func (m *Mind) runHook(ctx context.Context, at agent.Moment) (w agent.Word, wrong string) {
 	if at.Call != nil { // the hook gets a copy, which it may change
 		call := *at.Call
@@ -86,8 +86,8 @@ func (m *Mind) runHook(ctx context.Context, at agent.Moment) (w agent.Word, wron
 	return w, r.wrong
 }
 
-// admit adds what the host says to a message. An error means that the host refuses the message; then nothing of it is
-// recorded.
+// admit returns a message with what the host's hooks add to it. An error means that the host refuses the message; then
+// nothing of it is recorded.
 func (l *loop) admit(ctx context.Context, message []model.Block) ([]model.Block, error) {
 	m := l.mind
 	if m.o.Services.Hook == nil {
@@ -150,12 +150,12 @@ func (l *loop) after(ctx context.Context, s *step, r *event.Result) string {
 	return remarks
 }
 
-// finish reports whether a turn that would end has to continue: the form of the answer is missing, the host objects, or
-// the user added something at the last moment.
+// finish reports whether a turn that would end has to continue, because the answer is not in its form, the host
+// objects, or the user has added something.
 func (l *loop) finish(ctx context.Context) (more bool, err error) {
 	prompt := ""
 	if text := strings.TrimSpace(l.last); l.forms() && l.given == nil && json.Valid([]byte(text)) &&
-		l.mind.o.Form.schema.Validate(json.RawMessage(text)) == nil { // without the tool, and the same
+		l.mind.o.Form.schema.Validate(json.RawMessage(text)) == nil { // given as text instead
 		l.given = json.RawMessage(text)
 	}
 	if l.forms() && l.given == nil {
@@ -203,7 +203,7 @@ func (m *Mind) endHook(ctx context.Context) {
 	_, _ = m.runHook(ctx, agent.Moment{Name: agent.SessionEnds, Text: "other"})
 }
 
-// replace plans the call again with an input from the host.
+// replace plans a call again with an input from the host.
 func (l *loop) replace(s *step, input json.RawMessage) {
 	sent, before := s.call.Input, s.input
 	fresh := l.plan(model.Block{Kind: model.Call, ID: s.call.ID, Name: s.call.Name, Input: input})
@@ -218,7 +218,7 @@ func (l *loop) replace(s *step, input json.RawMessage) {
 	s.changed = s.changed || string(before) != string(s.input)
 }
 
-// ranWith tells the model with which input the call ran.
+// ranWith returns the remark that tells the model with which input the call ran.
 func ranWith(input json.RawMessage) string {
 	return "\n\n(The user has changed the input. It ran with: " + clipped(string(input), 2000) + ")"
 }

@@ -25,7 +25,7 @@ type loop struct {
 	talk    *conversation
 	tools   []tool.Tool
 	system  []string
-	parent  string           // the call that this sub-agent works for; empty: the agent itself
+	parent  string           // the call of this sub-agent; empty: the agent itself
 	outer   *loop            // the loop of that call
 	journal *session.Session // nil: nothing is recorded, as for sub-agents
 
@@ -39,17 +39,17 @@ type loop struct {
 	notes     []string
 	last      string // text of the last answer
 	continues bool   // the next answer continues the last one
-	resumed   bool   // a broken answer was continued
+	resumed   bool   // an answer that broke off was continued
 	shortened bool   // a full context was shortened
-	clipped   bool   // what earlier turns left unanswered was cut
+	clipped   bool   // clip was called
 	repeat    repetition
 
 	asks       model.Client // the client of models, with retries
 	models     int
 	cost       float64
-	unknown    bool            // part of the cost is not known
+	unknown    bool            // part of the cost is unknown
 	given      json.RawMessage // the answer in its form
-	formErrors int             // how often the model ended the turn without it, or gave an invalid one
+	formErrors int             // how often the answer was missing or invalid
 	keptGoing  bool            // a hook has prevented the end of the turn
 }
 
@@ -80,7 +80,7 @@ func (l *loop) keep(m model.Message, a *model.Answer) error {
 	return nil
 }
 
-// run asks and acts until the model is done.
+// run asks the model and runs its calls until the turn ends.
 func (l *loop) run(ctx context.Context) error {
 	for {
 		if err := l.within(); err != nil {
@@ -130,7 +130,7 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// rest handles an answer without calls: the turn ends, unless there is more to do.
+// rest handles an answer without calls. more reports whether the turn continues.
 func (l *loop) rest(ctx context.Context, answer *model.Answer) (more bool, err error) {
 	if blocks := l.steered(ctx, false); blocks != nil {
 		return true, l.keep(model.Message{Role: model.User, Blocks: blocks}, nil)
@@ -161,8 +161,8 @@ func answerError(a *model.Answer) error {
 	return nil
 }
 
-// steered returns what the user has added to the turn meanwhile. A sub-agent gets nothing. last: if there is nothing,
-// the turn ends and accepts no more. What was added to a turn that has been ended from outside is left to the next one.
+// steered returns what the user has added to the turn, and nothing for a sub-agent. With last, the turn accepts no more
+// if nothing was added. What was added to an interrupted turn is left for the next one.
 func (l *loop) steered(ctx context.Context, last bool) []model.Block {
 	if l.outer != nil || ctx.Err() != nil {
 		return nil
@@ -184,7 +184,7 @@ func (l *loop) steered(ctx context.Context, last bool) []model.Block {
 	return more
 }
 
-// within enforces the limits. The requests of a sub-agent have a limit of their own.
+// within returns an error if a limit is reached. The requests of a sub-agent are counted separately.
 func (l *loop) within() error {
 	limits := l.mind.o.Limits
 	if l.asked >= limits.Turns {
@@ -228,7 +228,7 @@ func (l *loop) ask(ctx context.Context) (*model.Answer, error) {
 	if answer.Stop == model.Full && len(answer.Blocks) == 0 {
 		return nil, l.mend(ctx, client, &model.Error{Trouble: model.Overflow, Message: tooLong})
 	}
-	l.resumed, l.shortened = false, false // the next trouble is another one
+	l.resumed, l.shortened = false, false // allow both again
 	l.tell(event.Event{Kind: event.Answered, Model: answer.Model, Answer: &event.Answer{
 		ID: answer.ID, Reason: answer.Reason, Usage: usageOf(answer.Usage),
 	}})
@@ -285,7 +285,7 @@ func words(from model.Role, text string) model.Message {
 	return model.Message{Role: from, Blocks: []model.Block{{Kind: model.Text, Text: text}}}
 }
 
-// mend tries to recover from an error. nil: the conversation can be sent again.
+// mend tries to recover from an error of the model. It returns nil if the conversation can be sent again.
 func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
 	e, is := errors.AsType[*model.Error](err)
 	if !is {

@@ -7,7 +7,7 @@ import (
 	"omniagent/internal/walls/guard"
 )
 
-// policy combines what the rules say about a call with the mode. A denial outweighs a question, and a question an
+// policy combines the verdict of the rules about a call with the mode. A denial outweighs a question, and a question an
 // allowance, wherever they come from.
 type policy struct {
 	mode  setting.Approval
@@ -15,13 +15,13 @@ type policy struct {
 	walls Walls
 }
 
-// Walls is how well commands are kept from changing anything outside of the workspace.
+// Walls says how well commands are kept from changing anything outside the workspace.
 type Walls uint8
 
 // The walls.
 const (
-	Unwanted Walls = iota // not at all, because the user did not want it
-	Missing               // not at all, although the user wanted it
+	Unwanted Walls = iota // none, because the user did not want them
+	Missing               // none, although the user wanted them
 	Partial               // by the kernel, with the gaps that the record names
 	Whole                 // by the kernel
 )
@@ -31,17 +31,17 @@ type verdict struct {
 	decision     guard.Decision
 	reason       string // for the model and for people
 	run          bool   // it needs a question, but may run if nobody can be asked, because walls contain it
-	refusal      string // what the walls refuse of it, and the setting that would open it
-	needsNetwork bool   // a yes has to open the network for it
+	refusal      string // what the walls will refuse, and the setting that allows it
+	needsNetwork bool   // an approval has to open the network for it
 	answered     bool   // an earlier answer allows it
-	part         string // of a command, that the reason is about
-	firm         bool   // a rule or a hook decided, and no mode or answer does
+	part         string // the part of a command that the reason is about
+	firm         bool   // decided by a rule or a hook, so that no mode or answer changes it
 }
 
-// judge decides about a call. The sandbox may be stricter than this decision, never laxer.
+// judge decides about a call. The sandbox may be stricter than this decision, but not less strict.
 //
-// host is what a hook has decided before. Its approval answers the questions that the built-in tables and the mode
-// raise. It does not override a denial, a question that a rule of the user wants, or a question that every mode asks.
+// host is the decision of a hook. Its approval answers the questions of the built-in tables and of the mode. It does
+// not override a denial, a question of a user's rule, or a question that every mode asks.
 func (p policy) judge(call guard.Call, a tool.Action, host string) (v verdict) {
 	p.rules.Place.Ground.Walls = p.walls == Whole
 	held := p.rules.Place.Holds()
@@ -64,8 +64,8 @@ func (p policy) judge(call guard.Call, a tool.Action, host string) (v verdict) {
 	return v
 }
 
-// groundFor returns the ground as the mode uses it. The stricter modes also ask about what is contained; auto-edit does
-// not ask about gaps of the snapshot.
+// groundFor returns the ground as the mode uses it. The stricter modes also ask about what the snapshot covers;
+// auto-edit does not ask about its gaps.
 func (p policy) groundFor(g guard.Ground, a tool.Action) guard.Ground {
 	switch {
 	case p.mode == setting.Yolo, p.mode == setting.Default && !a.Lasts:
@@ -125,14 +125,14 @@ func (p policy) withoutHook(said guard.Verdict, a tool.Action) verdict {
 	return v
 }
 
-// inside reports whether the changes of a call stay in the workspace: files through the directory that all tools use,
-// commands through the kernel. What every mode asks about does not count.
+// inside reports whether the changes of a call stay in the workspace: the tools ensure that for files, the kernel for
+// commands. It returns false for what every mode asks about.
 func (p policy) inside(a tool.Action, said guard.Verdict) bool {
 	return !said.Firm && (a.Kind == event.Write && said.Decision == guard.Allow || a.Kind == event.Shell &&
 		p.walls == Whole)
 }
 
-// Described returns a call as the rules see it. It is described once, so that what is decided about is what runs.
+// Described returns a call in the form that the rules judge.
 func Described(name string, a tool.Action) guard.Call {
 	kinds := map[event.ToolKind]string{
 		event.Shell: "command", event.Read: "read", event.Search: "read", event.Write: "write", event.Web: "web",
@@ -159,7 +159,7 @@ func because(v guard.Verdict) (reason, part string) {
 	return "", ""
 }
 
-// reasoned adds to a title why the question is asked.
+// reasoned returns the title of a question with the reason for it.
 func reasoned(title, reason string) string {
 	switch "" {
 	case reason:

@@ -32,8 +32,8 @@ const planned = "Tools that only read run, and nothing else does: find out what 
 // longestProject is how much of a project's file goes into the prompt.
 const longestProject = 10_000
 
-// System returns the system prompt: who the model is, where it is, what it may do. The first part is the same in every
-// conversation, so that it can be cached.
+// System returns the parts of the system prompt. The first part is the same in every conversation, so that it can be
+// cached.
 func System(s Setting) []string {
 	parts := []string{cmp.Or(s.Own, identity)}
 	repository := "no"

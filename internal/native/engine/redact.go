@@ -15,8 +15,8 @@ import (
 	"omniagent/internal/sys/redact"
 )
 
-// redacting is a model that neither receives nor returns a known secret. It removes them from each request, also from
-// messages that are older than the knowledge of the secret, and from the pieces of each answer.
+// redacting is a model that neither receives nor returns a known secret. It removes secrets from the whole of each
+// request, including messages from before the secret was known, and from the pieces of each answer.
 type redacting struct {
 	model.Client
 	known *redact.Values
@@ -56,7 +56,8 @@ func (v redacting) Count(ctx context.Context, q model.Request) (tokens int64, ex
 // Close releases what the model holds, as Retrying does.
 func (v redacting) Close() error { return model.Close(v.Client) }
 
-// pieces passes pieces on. A piece that may be the beginning of a secret waits for the next one.
+// pieces returns a function that passes pieces to hear without secrets. It holds back what may be the beginning of a
+// secret until the next piece, or until flush.
 func (v redacting) pieces(hear func(model.Piece)) (told func(model.Piece), flush func()) {
 	kind, stream := model.Text, v.known.Stream()
 	flush = func() {

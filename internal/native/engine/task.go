@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/native/tool"
 )
 
-// callKey is the key under which the context of a call holds the call.
+// callKey is the key of a call in its context.
 type callKey struct{}
 
 type calling struct {

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/llm/model"
 )
 
-// stop is why a turn ends without success.
+// stop is the error of a turn that ends without success.
 type stop struct {
 	reason string
 	fault  *fault.Fault // nil: the reason says it all

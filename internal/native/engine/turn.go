@@ -13,11 +13,11 @@ import (
 	"omniagent/internal/llm/model"
 )
 
-// turn is the one that runs.
+// turn is the running turn.
 type turn struct {
 	cancel context.CancelCauseFunc
 	over   chan struct{} // closed when it has ended
-	killed chan struct{} // closed by Kill: the turn waits for nothing any more
+	killed chan struct{} // closed by Kill; the turn then waits for no tool
 
 	// Under the Mind's lock.
 	sealed   bool // it accepts no more steering: further input is a new message
@@ -27,7 +27,8 @@ type turn struct {
 // errInterrupted is the cause of a turn that the user ended.
 var errInterrupted = errors.New("interrupted")
 
-// Turn answers a message. A message without content is refused, and so is a second turn. Cancelling ctx interrupts it.
+// Turn answers a message. It returns an error for a message without content, and while another turn runs. Cancelling
+// ctx interrupts the turn.
 func (m *Mind) Turn(ctx context.Context, message []event.Block) error {
 	blocks, err := m.message(message)
 	if err != nil {
@@ -69,7 +70,7 @@ func (m *Mind) Turn(ctx context.Context, message []event.Block) error {
 }
 
 // Steer adds input to the turn that runs: the model gets it with the next results, or instead of the end of the turn.
-// It refuses when no turn runs, or when the turn has had its last answer.
+// It returns an error if no turn runs, or the turn has had its last answer.
 func (m *Mind) Steer(_ context.Context, message []event.Block) error {
 	blocks, err := m.message(message)
 	if err != nil {
@@ -106,8 +107,7 @@ func (m *Mind) message(blocks []event.Block) ([]model.Block, error) {
 	return redactBlocks(m.o.Secrets, message), nil
 }
 
-// interrupt ends a turn in order. Steering that the model has not got yet is for the next turn: its author was told
-// that it is heard.
+// interrupt cancels a turn. The next turn gets the steering that the model has not received, because it was accepted.
 func (m *Mind) interrupt(t *turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,7 +126,7 @@ func (m *Mind) fail(why *stop) {
 	}
 }
 
-// Kill interrupts the turn that runs, which then waits for no tool.
+// Kill interrupts the running turn, which then waits for no tool.
 func (m *Mind) Kill() {
 	m.mu.Lock()
 	t := m.turn
@@ -185,7 +185,7 @@ func (m *Mind) answer(ctx context.Context, t *turn, message []model.Block) {
 	l.tell(event.Event{Kind: event.Ended, Session: m.o.ID, Model: l.model, End: end})
 }
 
-// respond answers a message.
+// respond records a message and runs the loop.
 func (l *loop) respond(ctx context.Context, message []model.Block) error {
 	message, err := l.admit(ctx, message)
 	if err == nil {

@@ -31,7 +31,7 @@ type Shell interface {
 	Kill(id string) (shell.Job, error)
 }
 
-// Bash runs a command.
+// Bash returns a tool that runs a command.
 func Bash(env *Env) Tool {
 	s := specOf(event.ToolSpec{Name: "Bash", Kind: event.Shell, Rule: event.RuleCommand, Changes: true})
 	return s.plan(func(in *input) (Action, error) {

@@ -26,7 +26,7 @@ const (
 type Agents interface {
 	// Names returns the agents that may be started, the preferred one first.
 	Names() []string
-	// Carry has an agent do the work that a packet describes, with no more rights than the caller has. The report is
+	// Carry makes an agent do the work that a packet describes, with no more rights than the caller has. The report is
 	// for the model; done is false if the work was not completed.
 	Carry(ctx context.Context, p Packet, by Caller) (report any, done bool)
 }
@@ -47,13 +47,13 @@ type Packet struct {
 type Caller interface {
 	Mode() setting.Approval // the current mode
 	CanAsk() bool           // a person can be asked
-	// Ask passes a question of the agent to the person. ok is false if nobody answers before ctx ends.
+	// Ask passes a question of the agent to a person. ok is false if nobody answers before ctx ends.
 	Ask(ctx context.Context, ask event.Ask) (reply event.Reply, ok bool)
 	// Tell shows an event of the agent, below the call.
 	Tell(e event.Event)
 	// Spend counts the agent's usage, which is nil if unknown.
 	Spend(u *event.Usage)
-	Touched() *touch.Log // gets what the agent writes; nil: nobody wants to know
+	Touched() *touch.Log // gets what the agent writes; nil: not recorded
 }
 
 // Delegate returns the tool that delegates work to another agent.

@@ -155,8 +155,8 @@ func (e *editor) find(ctx context.Context, text []byte, ends endings, c change) 
 // spot is a range in a text.
 type spot struct{ start, end int }
 
-// occurrences counts the hits of a text, and keeps the first ones. The positions of a letter in a large file would need
-// many times the size of the file, so they are found again when all are needed.
+// occurrences counts the hits of a text, and keeps the first ones. All positions could need many times the memory of
+// the file, so they are found again when needed.
 type occurrences struct {
 	count int
 	bytes int // total bytes of all hits
@@ -164,7 +164,7 @@ type occurrences struct {
 	all   iter.Seq[spot]
 }
 
-// maxFirst is one more than messages list.
+// maxFirst is one more than linesOf lists.
 const maxFirst = 11
 
 func count(all iter.Seq[spot]) occurrences {
@@ -296,7 +296,7 @@ func splice(text []byte, hits occurrences, new string) ([]byte, occurrences) {
 	return append(out, text[at:]...), spots
 }
 
-// replaceBytes changes text in place, as long as there is room.
+// replaceBytes replaces a range of text, in place if its capacity is large enough.
 func replaceBytes(text []byte, h spot, new string) []byte {
 	grown := len(new) - (h.end - h.start)
 	if grown > 0 {

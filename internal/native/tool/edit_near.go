@@ -14,12 +14,11 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// The search for the nearest place ends after this time with the best result so far, because it only improves a
-// message.
+// searchTime limits the search for the nearest place, which then uses the best result so far.
 const searchTime = 300 * time.Millisecond
 
-// Equal lines vote with their length. A place with fewer votes, such as one with a single equal brace, is not similar
-// enough.
+// enoughVotes is how many votes a similar place needs. Each equal line votes with its length, so that a single equal
+// brace is not enough.
 const enoughVotes = 4
 
 // notFound returns an error that shows the text that old most likely meant, and how it differs.
@@ -77,8 +76,8 @@ type near struct {
 	until  time.Time
 	seed   maphash.Seed
 	lines  []string
-	hashes map[uint64][]int // positions of a line in wanted
-	pairs  [1 << 16]bool    // pairs of letters in the longest line of wanted
+	hashes map[uint64][]int // indexes in lines, by the hash of a line
+	pairs  [1 << 16]bool    // pairs of letters in the longest line
 	count  int              // number of pairs
 	anchor int              // index of that line
 

@@ -14,14 +14,14 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// input is the object that a model passed to a tool. It is parsed leniently: numbers and lists written as strings,
-// filePath for file_path, and the whole object written as a string are accepted. It collects all errors, so that the
-// model gets them at once, together with a correct input.
+// input is the object that a model passed to a tool. It accepts numbers and lists written as strings, filePath for
+// file_path, and the whole object written as a string. It collects all errors, so that the model gets them at once,
+// together with a correct input.
 type input struct {
 	tool, example string
 	members       []member
 	problems      []string
-	broken        bool // it is not an object; do not report missing members
+	broken        bool // it is not an object, so missing members are not reported
 }
 
 // member is a member of the object. Members keep their order, so that a host sees what the model wrote.
@@ -135,7 +135,7 @@ func (in *input) add(name, value string) {
 	in.members = append(in.members, member{name, quoted(value)})
 }
 
-// need reports a required member that is missing.
+// need records a problem if a required member is missing.
 func (in *input) need(name, what string) {
 	if in.raw(name) == nil && !in.broken {
 		in.problem("%q is missing: it must be %s", name, what)
@@ -166,7 +166,7 @@ func (in *input) text(name string, need bool) string {
 	return s
 }
 
-// whole returns an integer of at least least; the default is usual.
+// whole returns an integer that is at least least, or usual if the member is absent.
 func (in *input) whole(name string, usual, least int) int {
 	value := in.raw(name)
 	if value == nil {
@@ -200,7 +200,7 @@ func (in *input) whole(name string, usual, least int) int {
 	return int(n)
 }
 
-// flag returns a boolean; the default is false.
+// flag returns a boolean, or false if the member is absent.
 func (in *input) flag(name string) bool {
 	value := in.raw(name)
 	if value == nil {
@@ -221,7 +221,7 @@ func (in *input) flag(name string) bool {
 	return false
 }
 
-// list returns a list; need means that it is required.
+// list returns the items of a list; need means that it is required.
 func (in *input) list(name string, need bool) []json.RawMessage {
 	value := in.raw(name)
 	if value == nil {
@@ -247,7 +247,7 @@ func (in *input) list(name string, need bool) []json.RawMessage {
 	return items
 }
 
-// err returns all errors, for the model.
+// err returns all problems as an error for the model, or nil.
 func (in *input) err() error {
 	if len(in.problems) == 0 {
 		return nil

@@ -20,7 +20,7 @@ const (
 	usualLines   = 2000
 	longestLine  = 2000      // characters
 	largestPage  = 256 << 10 // bytes of a result
-	largestFile  = 64 << 20  // larger files are shown, but not counted, remembered or edited
+	largestFile  = 64 << 20  // of larger files, Read shows only pages, and records no fingerprint
 	largestImage = 5 << 20   // the limit of models
 )
 
@@ -105,7 +105,7 @@ func (r reader) whole(b io.Reader, f *workspace.Reading, show func([]byte) ([]by
 	}
 	text, images, err := show(data)
 	p := page{first: r.first, limit: r.limit, all: true, numbered: err != nil || !strings.HasSuffix(r.name, ".ipynb")}
-	if err != nil { // not a notebook after all
+	if err != nil { // not a valid notebook
 		text = data
 	}
 	if err := p.fill(bufio.NewReaderSize(bytes.NewReader(text), 64<<10)); err != nil {
@@ -190,11 +190,11 @@ func (p *contextReader) Read(b []byte) (int, error) {
 	return p.r.Read(b)
 }
 
-// page is a part of a text, line by line.
+// page is a range of lines of a text.
 type page struct {
 	first, limit int
 	numbered     bool // put its number before each line
-	all          bool // read to the end for the fingerprint, unless the file grows faster than we read
+	all          bool // read to the end, for the fingerprint
 
 	text  strings.Builder
 	line  int  // lines read
@@ -203,11 +203,11 @@ type page struct {
 	ended bool // read to the end
 }
 
-// errLongLine means that a line does not end, as in the hole of a sparse file.
+// errLongLine means that a line is longer than any file, as in the hole of a sparse file.
 var errLongLine = errors.New("a line is too long")
 
-// fill differs from a lines.Reader: it counts what it does not keep, and continues after a line that is too long for a
-// page.
+// fill reads the lines of the page. Unlike a lines.Reader, it counts the lines that it does not keep, and continues
+// after a line that is too long.
 func (p *page) fill(b *bufio.Reader) error {
 	var current []byte
 	total := 0

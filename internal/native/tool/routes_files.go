@@ -111,7 +111,7 @@ func editRoute(env *Env, fs fsapi.FS) Tool {
 				return done(e.Action, change)
 			},
 		}
-		if e.Action != fsapi.Replace { // lines are told by their numbers
+		if e.Action != fsapi.Replace { // insert and delete_range name lines by their numbers
 			a.Asked = file.note
 		}
 		return a, nil

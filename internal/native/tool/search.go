@@ -28,8 +28,7 @@ type searchArea struct {
 // newSearchArea reads the rules of all parents of name, up to the root of the file system, as ripgrep and fd do. Some
 // may be outside the workspace. Nothing else is read there, and only the effect of the rules is visible.
 //
-// If a rule excludes name itself, name is still searched, because the caller named it, and the rules from above do not
-// apply.
+// If a rule excludes name itself, name is searched anyway, without the rules from above, because the caller named it.
 func newSearchArea(env *Env, name, own string) *searchArea {
 	g := &searchArea{own: own, name: name}
 	if env.Excludes != "" {
@@ -56,7 +55,7 @@ func fromTop(full string) string {
 	return strings.TrimPrefix(filepath.ToSlash(full[len(filepath.VolumeName(full)):]), "/")
 }
 
-// lifted returns the scope of a directory that the caller named, although a rule excludes it.
+// lifted returns the scope of a directory that the caller named although a rule excludes it.
 func lifted(scope *ignore.Scope, full string) *ignore.Scope {
 	if !scope.InGit() {
 		return nil

@@ -53,15 +53,15 @@ func changed(shown string) error {
 		Hint("Read it again, then repeat the change on what it holds now.")
 }
 
-// Sight is what a file held when a person was asked about a call. A file that is too large to be read, or cannot be, is
-// known by its size and its times.
+// Sight is the state of a file when a person was asked about a call. A file that is too large or cannot be read is
+// identified by its size and time.
 type Sight struct {
 	name  string
 	print workspace.Fingerprint
-	info  os.FileInfo // nil: there was none
+	info  os.FileInfo // nil: there was no file
 }
 
-// same reports whether a file still holds the same.
+// same reports whether the file is unchanged.
 func (was *Sight) same(is *Sight) bool {
 	switch {
 	case !was.print.Same(is.print) || (was.info == nil) != (is.info == nil):
@@ -73,19 +73,19 @@ func (was *Sight) same(is *Sight) bool {
 		os.SameFile(was.info, is.info)
 }
 
-// sight returns what the file holds, given its fingerprint.
+// sight returns the current state of the file, given its fingerprint.
 func (s *subject) sight(print workspace.Fingerprint) *Sight {
 	info, _ := s.files.Stat(s.name)
 	return &Sight{s.name, print, info}
 }
 
-// print returns the fingerprint of the file, or that of none.
+// print returns the fingerprint of the file, or the zero value without one.
 func (s *subject) print() workspace.Fingerprint {
 	_, print, _ := s.files.Load(s.name, largestFile)
 	return print
 }
 
-// note is the Asked of a call that changes the file.
+// note implements Action.Asked for a call that changes the file.
 func (s *subject) note(seen *Sight) *Sight {
 	if seen == nil {
 		seen = s.sight(s.print())
@@ -96,7 +96,7 @@ func (s *subject) note(seen *Sight) *Sight {
 	return seen
 }
 
-// still refuses a file that holds something else than when a person was asked. Where nobody was, it reads nothing.
+// still refuses a file that has changed since a person was asked. If nobody was asked, it reads nothing.
 func (s *subject) still() error {
 	if s.asked == nil {
 		return nil
@@ -104,7 +104,7 @@ func (s *subject) still() error {
 	return s.unseen(s.print())
 }
 
-// unseen refuses a file that holds something else than when a person was asked.
+// unseen refuses a file whose fingerprint differs from when a person was asked.
 func (s *subject) unseen(now workspace.Fingerprint) error {
 	if s.asked == nil || s.asked.same(s.sight(now)) {
 		return nil

@@ -20,7 +20,7 @@ type spec struct {
 	event.ToolSpec
 	example string
 	names   []string
-	others  map[string]string // such as path to file_path
+	others  map[string]string // from other names to the known one, such as path to file_path
 }
 
 // specOf completes a tool with the content of its file.

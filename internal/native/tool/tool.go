@@ -28,18 +28,18 @@ type Action struct {
 	Changes bool     // it may change something: it runs alone, and needs permission
 	Paths   []string // names, relative to the root, that it reads or changes; nil if unknown
 	Command string   // for a shell
-	Lasts   bool     // it starts something that outlives the call and the turn
+	Lasts   bool     // it starts a command that outlives the call and the turn
 	URL     string   // of a page
 	// At returns the directory in which a command would start, relative to the root; nil means the root. It is called
-	// at the time of the decision, because another command may have changed the directory. Run starts only in the
-	// directory that At returned last.
+	// for the decision, because another command may have changed the directory. Run starts only in the directory that
+	// At returned last.
 	At    func() string
 	Opens func()          // opens the network for a command, after a person agreed; may be nil
 	Title string          // one line for a person
 	Input json.RawMessage // the input with the names that hosts know (file_path), including unknown members
-	// Asked is called with nil before a person is asked about the call, and returns what that person sees. Run then
-	// refuses to replace anything else. Where the input was changed since, the new call gets what the old one returned.
-	// It may be nil.
+	// Asked is called with nil before a person is asked about the call, and returns the state of the file that the
+	// person sees. Run then fails if the file has another state. If the input is changed afterwards, Asked of the new
+	// call is called with that state. It may be nil.
 	Asked func(seen *Sight) *Sight
 	// Run runs the call. It returns soon after ctx ends, and leaves nothing running.
 	Run func(ctx context.Context) Result
@@ -60,7 +60,7 @@ type Result struct {
 	Exit   *int          // of a command
 	Masked int           // secrets already removed from the text
 	Listed bool          // the list of tasks has changed
-	Waits  bool          // it reports on something that still runs, so repeating the call is not a loop
+	Waits  bool          // it reports on a running command, so that repeating the call is allowed
 	Change *event.Change // the change of a file, for hosts that show it; not for the model
 }
 
@@ -73,7 +73,7 @@ type Image struct {
 // Env is shared by the tools of a conversation. They reach nothing else.
 type Env struct {
 	Files    *workspace.Dir
-	Excludes string   // the user's own rules for git: see ExcludesFile; may be empty
+	Excludes string   // the file of the user's own rules for git; see ExcludesFile; may be empty
 	Shell    Shell    // nil if commands cannot run
 	Web      Web      // nil if pages cannot be fetched
 	Task     Task     // nil if there are no sub-agents

@@ -13,7 +13,7 @@ import (
 	web "omniagent/internal/native/webpage"
 )
 
-// Web fetches pages. *page.Fetcher is one.
+// Web fetches pages. *webpage.Fetcher is one.
 type Web interface {
 	// Fetch gets a page. A response with an error status is a page too.
 	Fetch(ctx context.Context, address string) (web.Page, error)
@@ -24,7 +24,7 @@ func WebFetch(env *Env) Tool {
 	s := specOf(event.ToolSpec{Name: "WebFetch", Kind: event.Web, Rule: event.RuleHost})
 	return s.plan(func(in *input) (Action, error) {
 		address := strings.TrimSpace(in.text("url", true))
-		// ignored: models know it from other agents, but here no model reads the page
+		// accepted because other agents have it, but unused: no model reads the page here
 		in.text("prompt", false)
 		if u, err := url.Parse(address); len(in.problems) == 0 &&
 			(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {

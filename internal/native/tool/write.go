@@ -44,7 +44,7 @@ type subject struct {
 	shown  string   // as the model wrote it, for messages
 	paths  []string // name and target, so that a decision sees .git/hooks behind a link named docs
 	files  *workspace.Dir
-	asked  *Sight // what it held when a person was asked; nil: nobody was
+	asked  *Sight // its state when a person was asked; nil: nobody was asked
 }
 
 func newSubject(env *Env, written string) (s *subject, err error) {
@@ -105,7 +105,7 @@ func writeWhole(ctx context.Context, env *Env, s *subject, content string) (*eve
 // longestShown limits the size of a file whose change a host gets.
 const longestShown = 1 << 20
 
-// before is the content of a file before the change, if it can be shown.
+// before is the content of a file before the change. ok reports whether it can be shown.
 type before struct {
 	text *string // nil if there was no file
 	ok   bool

@@ -31,7 +31,7 @@ func (f *Fetcher) transport(r *http.Request) (t *http.Transport, proxy string, e
 		return t, through.Host, f.judgeName(r.URL.Hostname())
 	}
 	if !f.o.AllowPrivate {
-		// Only here is the final address of a name known, and it cannot change any more.
+		// Check the address here, after the name is resolved, so that it cannot change again.
 		dialer.Control = func(_, dialled string, _ syscall.RawConn) error { return judgeDialled(dialled) }
 	}
 	return t, "", nil

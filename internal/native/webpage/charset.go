@@ -28,7 +28,7 @@ func mediaOf(header string) (media, charset string) {
 	return media, charset
 }
 
-// cleanName normalises a charset's name. ok: it is plausible.
+// cleanName returns a name without spaces and non-ASCII characters, or "". ok reports whether it is plausible.
 func cleanName(s string) (string, bool) {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f {

@@ -127,7 +127,7 @@ func (w *writer) take(t token) {
 	}
 }
 
-// start handles a start tag. It is long because it is a table.
+// start handles a start tag.
 func (w *writer) start(t token) {
 	if n := lines(t.name); n > 0 && t.name != "li" && t.name != "ul" && t.name != "ol" && t.name != "menu" {
 		w.breakLines(n)

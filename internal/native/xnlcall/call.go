@@ -19,20 +19,20 @@ const tag = "tool_call"
 type writtenCall struct {
 	id      string
 	lang    string
-	code    string // its text, as it was written
-	raw     string // the block, with the first of its calls
+	code    string // its text as written
+	raw     string // the text of the block; only in its first call
 	name    string // the tool
 	input   json.RawMessage
 	problem string // why it cannot run; for the model
 }
 
-// resend is the advice for what cannot be read.
+// resend is the advice for a block that cannot be read.
 const resend = ". Please resend a valid XNL tool_call with " + unquoteStart + "/" + unquoteEnd +
 	" and JavaScript code that parses."
 
 func (c *writtenCall) reject(why string) { c.problem = why }
 
-// reason returns why a text is not XNL, without the place, which the model cannot see.
+// reason returns why a text is not XNL, without the position, which means nothing to the model.
 func reason(err error) string {
 	var e *xnl.Error
 	if errors.As(err, &e) {
@@ -64,7 +64,7 @@ func (n names) call(node *xnl.Node) *writtenCall {
 	return c
 }
 
-// evaluate reads the text of a call.
+// evaluate parses the text of a call.
 func (n names) evaluate(c *writtenCall) {
 	parsed, err := literal.ParseCall([]byte(c.code))
 	var syntax *literal.SyntaxError

@@ -21,8 +21,7 @@ type Document struct {
 	Text string `json:"text"`
 }
 
-// SystemPrompt returns the first part of the prompt, which names the routes of seed 2 where that of the engine names
-// other tools.
+// SystemPrompt returns the first part of the prompt. It names the routes of seed 2 instead of the engine's tools.
 func SystemPrompt() string { return document("SystemPrompt.md") }
 
 func document(name string) string {
@@ -33,8 +32,8 @@ func document(name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// Documents returns the parts of the prompt that follow the system prompt, in their order: the notation, the protocol,
-// and for each tool what it is and how it is called.
+// Documents returns the parts of the prompt that follow the system prompt: the notation, the protocol, and for each
+// tool a description and its usage.
 func Documents(tools []event.ToolSpec) []Document {
 	all := []Document{
 		{"XnlDataFormatForAi.md", document("XnlDataFormatForAi.md")},
@@ -57,16 +56,16 @@ func Documents(tools []event.ToolSpec) []Document {
 	return all
 }
 
-// briefOf returns what a tool is.
+// briefOf returns the description of a tool.
 func briefOf(namespace, name string, t event.ToolSpec) string {
 	return xnl.Print(&xnl.Node{Tag: "tool", Attributes: xnl.Object{
 		{Key: "namespace", Value: namespace}, {Key: "name", Value: name}, {Key: "description", Value: t.Description},
 	}}, "  ")
 }
 
-// detailOf returns how a tool is called, from the schema of its input.
+// detailOf returns the usage of a tool, from the schema of its input.
 func detailOf(namespace, name string, t event.ToolSpec) string {
-	v, _ := xnl.FromJSON(t.Input) // a schema that cannot be read describes nothing
+	v, _ := xnl.FromJSON(t.Input) // an invalid schema describes nothing
 	schema, _ := v.(xnl.Object)
 	types := "\nexport type " + name + "Input = " + typeOf(schema, 0) + ";\nexport type " + name +
 		"Output = string;\n" +
@@ -80,10 +79,10 @@ func detailOf(namespace, name string, t event.ToolSpec) string {
 	}, "  ")
 }
 
-// deepest is how deep types are described.
+// deepest limits the depth of the types that are described.
 const deepest = 4
 
-// typeOf returns a schema as a type of TypeScript. What it does not know is unknown.
+// typeOf returns a schema as a TypeScript type, which is unknown if it has no equivalent.
 func typeOf(schema xnl.Object, depth int) string {
 	if list := listIn(schema, "enum"); len(list) > 0 {
 		return union(list, quoted)
@@ -176,7 +175,7 @@ func keyOf(key string) string {
 	return quoted(key)
 }
 
-// exampleOf returns an input with the members that a schema requires.
+// exampleOf returns an example input with the members that a schema requires.
 func exampleOf(schema xnl.Object) string {
 	var parts []string
 	for _, m := range objectIn(schema, "properties") {

@@ -7,7 +7,7 @@ import (
 	"omniagent/internal/llm/model"
 )
 
-// The lines between which calls stand, and between which they are quoted.
+// The markers around blocks of calls, and around quotations of them.
 const (
 	unquoteStart = "!unquote_start"
 	unquoteEnd   = "!unquote_end"
@@ -15,30 +15,30 @@ const (
 	quoteEnd     = "!quote_end"
 )
 
-// reader divides the text of an answer, as it comes, into what a person reads and the calls.
+// reader divides the text of an answer, as it arrives, into prose for a person and calls.
 //
 //	prose ── !quote_start ─▶ quote ── !quote_end ─▶ prose
 //	  └───── !unquote_start ─▶ block ── !unquote_end ─▶ prose
 //
-// It looks at every byte once, and keeps back only what may be the beginning of a marker.
+// It holds back only what may be the beginning of a marker.
 type reader struct {
 	names    names
 	segments []segment
 	text     strings.Builder // the last segment, while it is open
-	fresh    strings.Builder // what a person has not got yet
+	fresh    strings.Builder // prose that was not returned yet
 
 	state   position
 	pending string // may be the beginning of a marker
-	begun   bool   // something but blanks stands on this line
+	begun   bool   // this line has more than blanks
 
 	raw    strings.Builder // the block
 	stream xnl.Stream
 	calls  []*writtenCall // of the block
-	wrong  string         // why the block does not run
+	wrong  string         // why the block is invalid
 	last   *writtenCall   // of the block that has just been closed
 }
 
-// position is where the reader is.
+// position is the state of the reader.
 type position uint8
 
 const (
@@ -55,7 +55,7 @@ type segment struct {
 
 func newReader(n names) *reader { return &reader{names: n} }
 
-// feed takes the next piece and returns what a person can read of it already.
+// feed adds the next piece of the answer and returns the prose that is complete.
 func (r *reader) feed(piece string) (shown string) {
 	r.pending += piece
 	for r.pending != "" && r.step(false) {
@@ -63,7 +63,7 @@ func (r *reader) feed(piece string) (shown string) {
 	return r.shown()
 }
 
-// end takes the end of the answer and returns the rest of what a person can read.
+// end ends the answer and returns the rest of the prose.
 func (r *reader) end(stop model.Stop) (shown string) {
 	for r.pending != "" && r.step(true) {
 	}
@@ -85,7 +85,7 @@ func (r *reader) shown() string {
 	return s
 }
 
-// flush ends the segment of text.
+// flush ends the current segment of text.
 func (r *reader) flush() {
 	if r.text.Len() > 0 {
 		r.segments = append(r.segments, segment{text: r.text.String()})
@@ -93,7 +93,7 @@ func (r *reader) flush() {
 	}
 }
 
-// pass removes the next n pending bytes and notes where they leave the line.
+// pass removes and returns the next n pending bytes, and updates begun.
 func (r *reader) pass(n int) string {
 	passed := r.pending[:n]
 	r.pending = r.pending[n:]
@@ -105,9 +105,9 @@ func (r *reader) pass(n int) string {
 	return passed
 }
 
-// show gives the next n pending bytes to the person.
+// show moves the next n pending bytes to the prose.
 func (r *reader) show(n int) {
-	if r.state == block { // at the end of an answer, in a block that is not closed
+	if r.state == block { // the answer ends in a block that is not closed
 		r.take(n)
 		return
 	}
@@ -116,7 +116,8 @@ func (r *reader) show(n int) {
 	r.fresh.WriteString(s)
 }
 
-// step goes on by a piece of the pending text. False: more has to come first. ended: no more will.
+// step processes a part of the pending text. It returns false if it needs more text first. ended means that there is no
+// more.
 func (r *reader) step(ended bool) bool {
 	switch r.state {
 	case quote:
@@ -124,7 +125,7 @@ func (r *reader) step(ended bool) bool {
 	case block:
 		return r.inBlock(ended)
 	}
-	if r.last != nil { // the line break behind a block belongs to it
+	if r.last != nil { // the line break after a block belongs to it
 		if r.pending[0] == '\n' {
 			r.last.raw += r.pass(1)
 			r.last = nil
@@ -147,7 +148,7 @@ func (r *reader) inProse(ended bool) bool {
 	if !ended && (strings.HasPrefix(unquoteStart, r.pending) || strings.HasPrefix(quoteStart, r.pending)) {
 		return false
 	}
-	// In the middle of a line, a marker counts only where the line ends with it: a sentence may mention it.
+	// In the middle of a line, a marker counts only at the end of the line, because a sentence may mention it.
 	after, quotes := strings.CutPrefix(r.pending, quoteStart)
 	if quotes && !r.begun && after != "" && strings.IndexByte(" \t\r\n<", after[0]) >= 0 {
 		r.quote()
@@ -205,7 +206,7 @@ func (r *reader) open() {
 	r.raw.WriteString(r.pass(len(unquoteStart)))
 }
 
-// take gives the next n pending bytes to the block.
+// take moves the next n pending bytes to the block.
 func (r *reader) take(n int) {
 	s := r.pass(n)
 	r.raw.WriteString(s)
@@ -216,7 +217,7 @@ func (r *reader) take(n int) {
 	r.add(nodes, err)
 }
 
-// add adds the calls that a block has.
+// add adds the calls of a block, or records why it is invalid.
 func (r *reader) add(nodes []*xnl.Node, err error) {
 	for _, n := range nodes {
 		r.calls = append(r.calls, r.names.call(n))
@@ -226,7 +227,7 @@ func (r *reader) add(nodes []*xnl.Node, err error) {
 	}
 }
 
-// inBlock looks for the end of the block, which counts only at the beginning of a line: texts in calls may have it
+// inBlock looks for the end of the block. It must be at the beginning of a line, because texts in calls may contain it
 // elsewhere.
 func (r *reader) inBlock(ended bool) bool {
 	if r.begun {
@@ -251,7 +252,7 @@ func (r *reader) inBlock(ended bool) bool {
 	return true
 }
 
-// close ends the block. Its first call carries the text, which the model gets back as it wrote it.
+// close ends the block. Its first call keeps the text, so that the model gets it back unchanged.
 func (r *reader) close() {
 	if r.wrong == "" {
 		r.add(r.stream.End())
@@ -272,8 +273,8 @@ func (r *reader) close() {
 	carrier.raw, r.last = r.raw.String(), carrier
 }
 
-// accept adds the calls of the block to the answer, and returns the first. One with the id of an earlier call takes its
-// place.
+// accept adds the calls of the block to the answer, and returns the first new one. A call with the id of an earlier one
+// replaces that one.
 func (r *reader) accept() (first *writtenCall) {
 	for _, c := range r.calls {
 		if had := r.called(c.id); had != nil {

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/native/tool"
 )
 
-// failure begins the result of a call that failed.
+// failure is the prefix of the result of a failed call.
 const failure = "tool_call error: "
 
 // written returns a request in which tools, calls and results are text.
@@ -36,7 +36,7 @@ func written(q model.Request) model.Request {
 	return q
 }
 
-// idsOf returns the ids of the calls that stood in a text: the engine's, and the one that the model wrote.
+// idsOf returns the ids of the calls that were written as text: from the engine's id to the one that the model wrote.
 func idsOf(messages []model.Message) map[string]string {
 	ids := map[string]string{}
 	for _, m := range messages {
@@ -49,7 +49,7 @@ func idsOf(messages []model.Message) map[string]string {
 	return ids
 }
 
-// said returns what the model said as it wrote it: calls are text again.
+// said returns the blocks of an answer with calls as text, as the model wrote them.
 func (n names) said(blocks []model.Block) (out []model.Block) {
 	var b strings.Builder
 	flush := func() {
@@ -80,7 +80,7 @@ func (n names) said(blocks []model.Block) (out []model.Block) {
 	return out
 }
 
-// block returns a call of the API's own kind as the model would have written it.
+// block returns a native call of the API as the text that a model would write.
 func (n names) block(c model.Block) string {
 	name := c.Name
 	for _, written := range n.list {
@@ -94,7 +94,7 @@ func (n names) block(c model.Block) string {
 	return blockWith(c.ID, name, cmp.Or(c.Broken, string(c.Input), "{}"))
 }
 
-// blockWith returns a block that has one call.
+// blockWith returns the text of a block with one call.
 func blockWith(id, name, input string) string {
 	node := &xnl.Node{
 		Kind: xnl.Text, Tag: tag, Metadata: xnl.Object{{Key: "id", Value: id}, {Key: "lang", Value: "javascript"}},
@@ -103,7 +103,7 @@ func blockWith(id, name, input string) string {
 	return unquoteStart + "\n" + xnl.Print(node, "") + "\n" + unquoteEnd + "\n"
 }
 
-// heard returns what the model is told: all results first, as one text, and the rest as it is.
+// heard returns the blocks of a user's message for the model: first all results as one text, then the rest.
 func heard(blocks []model.Block, ids map[string]string) []model.Block {
 	var results, notes, rest []model.Block
 	for _, b := range blocks {
@@ -112,7 +112,7 @@ func heard(blocks []model.Block, ids map[string]string) []model.Block {
 		case b.Kind != model.Result:
 			rest = append(rest, b)
 			continue
-		case b.Name == tool.RejectedName && written && id == "": // it answers a block, not a call
+		case b.Name == tool.RejectedName && written && id == "": // the answer to a block, not to a call
 			notes = append(notes, model.Block{Kind: model.Text, Text: failure + b.Text})
 		default:
 			if written {
@@ -129,7 +129,7 @@ func heard(blocks []model.Block, ids map[string]string) []model.Block {
 	return append(append(out, notes...), rest...)
 }
 
-// Results returns the text of a message with results of tools, one node for each.
+// Results returns the results of tools as text, with one node for each.
 func Results(results []model.Block) string {
 	if len(results) == 0 {
 		return ""
@@ -150,14 +150,13 @@ func Results(results []model.Block) string {
 	return b.String() + unquoteEnd
 }
 
-// Written returns a message as the model wrote it or was told it, for a record of the conversation. earlier are the
-// messages before it.
+// Written returns a message in the form that the model wrote or got. earlier are the messages before it.
 func Written(m model.Message, earlier []model.Message) model.Message {
 	all := written(model.Request{Messages: append(slices.Clone(earlier), m)}).Messages
 	return all[len(all)-1]
 }
 
-// Raw returns the blocks of calls in an answer as the model wrote them; "" if no call stood in its text.
+// Raw returns the blocks of calls in an answer as the model wrote them, or "" if no call was written as text.
 func Raw(m model.Message) string {
 	var b strings.Builder
 	for _, one := range m.Blocks {
@@ -174,8 +173,8 @@ func ID(call model.Block) string {
 	return cmp.Or(o.ID, call.ID)
 }
 
-// Told returns what the model is told of its calls: the results, and what was wrong with blocks that could not become
-// calls. It is empty unless the calls stood in a text. earlier are the messages before it.
+// Told returns the text of the results in a message, and the problems of invalid blocks. Both are empty unless the
+// calls were written as text. earlier are the messages before it.
 func Told(m model.Message, earlier []model.Message) (results string, notes []string) {
 	ids := idsOf(earlier)
 	told := m

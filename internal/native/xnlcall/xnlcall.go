@@ -1,15 +1,15 @@
-// Package xnlcall lets a model that cannot call functions call them in XNL, by the protocol of seed 2. It stands
-// between the engine and any model.Client, so that the engine knows only calls of one kind.
+// Package xnlcall lets a model that cannot call functions call tools in XNL, by the protocol of seed 2. It wraps any
+// model.Client, so that the engine sees only ordinary calls.
 //
 //	request  ─▶ tools become documents in the prompt; calls and results become text ─▶ model
 //	answer   ◀─ text without blocks, and calls ◀─ scanner ◀─ pieces of text ◀───────── model
 //
-// It promises: only what stands whole between !unquote_start and !unquote_end is called, never what is quoted, thought,
-// or stands word for word in a result or a preloaded file of the conversation; a call is parsed as soon as it is whole
-// and given on when the answer is; what the model wrote is sent back to it byte for byte, so that the beginning of a
-// conversation can be cached; and what cannot become a call gets an answer that names what is missing.
+// It promises: only complete blocks between !unquote_start and !unquote_end are calls, never what is quoted, thought,
+// or appears word for word in a result or a preloaded file of the conversation; the calls are returned with the
+// complete answer; the model gets back byte for byte what it wrote, so that the beginning of a conversation can be
+// cached; and an invalid block gets an answer that says what is missing.
 //
-// It runs nothing, and changes nothing for a request without tools but the form of earlier calls.
+// It runs nothing. For a request without tools, it only changes the form of earlier calls.
 package xnlcall
 
 import (
@@ -24,22 +24,22 @@ import (
 	"omniagent/internal/native/tool"
 )
 
-// The protocols of tool calls, as the flag --tool-protocol and the configuration name them.
+// The protocols of tool calls, as in the flag --tool-protocol and in the configuration.
 const (
 	XNL    = "xnl"
 	Native = "native"
 )
 
-// wire is the value of model.Block.Wire for calls that stood in a text.
+// wire is the value of model.Block.Wire for calls that were written as text.
 const wire = "xnl"
 
-// origin is what is kept of such a call.
+// origin is the original form of such a call, kept in model.Block.Opaque.
 type origin struct {
-	ID  string `json:"id,omitempty"` // as the model wrote it; empty: it wrote none that counts
+	ID  string `json:"id,omitempty"` // as the model wrote it; empty: it wrote no valid one
 	Raw string `json:"raw,omitempty"`
 }
 
-// originOf returns what is kept of a call, and whether it stood in a text.
+// originOf returns the origin of a call. ok is false if the call was not written as text.
 func originOf(b model.Block) (o origin, ok bool) {
 	return o, b.Kind == model.Call && b.Wire == wire && json.Unmarshal(b.Opaque, &o) == nil
 }
@@ -47,8 +47,8 @@ func originOf(b model.Block) (o origin, ok bool) {
 // Wrap returns a client whose model calls tools in XNL.
 func Wrap(c model.Client) model.Client { return &client{Client: c} }
 
-// Played returns a client for the script of a rehearsal. The script knows functions only; what it calls is written in
-// XNL, as a model would write it, and read like any answer.
+// Played returns a client for the script of a rehearsal. The script makes ordinary calls; they are written in XNL, as a
+// model would write them, and parsed like any answer.
 func Played(c model.Client) model.Client { return &client{Client: script{c}, plays: true} }
 
 // script writes the calls of an answer as text.
@@ -57,11 +57,11 @@ type script struct{ model.Client }
 // Close closes the underlying client, if it can be closed.
 func (s script) Close() error { return model.Close(s.Client) }
 
-// Ask is Client.Ask.
+// Ask implements model.Client.
 func (s script) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	n := namesOf(q.Tools)
 	q.Tools = slices.Clone(q.Tools)
-	for i, t := range q.Tools { // as scripts know them
+	for i, t := range q.Tools { // scripts use the plain names
 		q.Tools[i].Name = strings.TrimPrefix(t.Name, tool.Namespace+".")
 	}
 	answer, err := s.Client.Ask(ctx, q, hear)
@@ -81,10 +81,10 @@ func (s script) Ask(ctx context.Context, q model.Request, hear func(model.Piece)
 
 type client struct {
 	model.Client
-	plays bool // a script answers, which is asked with tools
+	plays bool // a script answers, and gets the tools
 }
 
-// sent is a request as it is sent.
+// sent returns a request as it is sent.
 func (c *client) sent(q model.Request) model.Request {
 	if c.plays {
 		return q
@@ -133,7 +133,7 @@ func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece
 	return r.answer(*answer, q.Messages), nil
 }
 
-// read reads a whole text.
+// read parses a complete text.
 func read(n names, text string, stop model.Stop) *reader {
 	r := newReader(n)
 	r.feed(text)
@@ -141,7 +141,8 @@ func read(n names, text string, stop model.Stop) *reader {
 	return r
 }
 
-// visible returns an error whose part of an answer has no block that is not whole: the model goes on before it.
+// visible returns an error whose partial answer has no calls and ends before an incomplete block, so that the model
+// continues there.
 func visible(err error, n names) error {
 	var e *model.Error
 	if !errors.As(err, &e) || len(e.Partial) == 0 {
@@ -174,7 +175,7 @@ func (r *reader) answer(a model.Answer, messages []model.Message) *model.Answer 
 		}
 		blocks = append(blocks, s.call.block())
 	}
-	for _, b := range a.Calls() { // the model was offered no functions, and called one
+	for _, b := range a.Calls() { // the model called a function although it was offered none
 		b.Name = r.names.native(b.Name)
 		blocks = append(blocks, b)
 	}
@@ -187,7 +188,7 @@ func (r *reader) answer(a model.Answer, messages []model.Message) *model.Answer 
 const standsElsewhere = "this call stands word for word in a result or a file of the conversation, so it counts as " +
 	"quoted and was not run. If the user's task needs it, write it in your own words"
 
-// quotedIn returns a function that reports whether a text stands in a result of a tool or a preloaded file.
+// quotedIn returns a function that reports whether a text occurs in a result of a tool or in a preloaded file.
 func quotedIn(messages []model.Message) func(code string) bool {
 	return func(code string) bool {
 		code = strings.TrimSpace(code)
@@ -218,13 +219,13 @@ func (c *writtenCall) block() model.Block {
 	return b
 }
 
-// names are the tools of a request under the names that the model writes.
+// names maps the names that the model writes to the tools of a request.
 type names struct {
 	real map[string]string // by the written name
 	list []string          // the written names, in order
 }
 
-// others is the namespace of the tools that are not seed 2's own.
+// others is the namespace of the tools that are not routes of seed 2.
 const others = "Tools"
 
 func namesOf(tools []event.ToolSpec) names {
@@ -246,7 +247,7 @@ func namesOf(tools []event.ToolSpec) names {
 	return n
 }
 
-// identifier returns a name in which all that JavaScript does not allow is replaced.
+// identifier returns a name as a JavaScript identifier.
 func identifier(name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -260,7 +261,7 @@ func identifier(name string) string {
 	return plain
 }
 
-// native returns the tool that a call of the API's own kind means.
+// native returns the tool for the name in a native call of the API.
 func (n names) native(name string) string {
 	if real := n.real[name]; real != "" {
 		return real

@@ -11,9 +11,9 @@ import (
 	"omniagent/internal/sys/redact"
 )
 
-// assembly gives the events of all agents one order. Some agents repeat as a whole what they sent in pieces, continue
-// after what they call an error, never report the result of a call, report success without an answer, or end a turn
-// with a reason of their own.
+// assembly puts the events of every agent into the same order. Some agents repeat as a whole what they sent in pieces,
+// continue after what they call an error, never report the result of a call, report success without an answer, or end a
+// turn with a reason of their own.
 //
 // What put returns keeps these rules. A text comes in pieces and then as a whole, and the pieces add up to the whole.
 // Each call has exactly one result, and each result its call. A fatal error comes directly before the end of its turn.
@@ -24,16 +24,16 @@ import (
 //	error ─────▶ held ───▶ the turn succeeds ─▶ a note of its end
 //	                       the turn fails ────▶ error, end
 type assembly struct {
-	texts       map[textKey]*strings.Builder // sent in pieces; the whole is due
+	texts       map[textKey]*strings.Builder // texts sent in pieces, not yet as a whole
 	lastText    string                       // the agent's own last text
 	open        map[string]event.Event       // calls without a result
 	order       []string                     // ids of open, oldest first
 	denied      map[string]bool              // ids of calls that were denied
-	did         bool                         // something that needs no words: a call, or a shorter conversation
+	did         bool                         // the turn made a call or a compaction, so it needs no text
 	failure     *event.Event                 // the turn may end with this error
 	failureText string                       // the error of the turn that ended, for its record
-	hidden      *redact.Values               // secrets, also when pieces of a text divide them; nil: none
-	streams     map[textKey]*redact.Stream   // for hidden, of the texts that come in pieces
+	hidden      *redact.Values               // secrets to mask, even if they span pieces; nil: none
+	streams     map[textKey]*redact.Stream   // masks hidden in texts that come in pieces
 }
 
 type textKey struct {
@@ -41,7 +41,7 @@ type textKey struct {
 	kind   event.Kind
 }
 
-// longestWhole is how much text is held until the whole arrives. A longer text becomes several wholes.
+// longestWhole is the longest text that is held until it is whole. A longer one is published as several texts.
 const longestWhole = 1 << 20
 
 // The output of a call whose result the agent did not report.
@@ -161,7 +161,8 @@ func (a *assembly) text(e event.Event) []event.Event {
 	return append(out, e)
 }
 
-// masked returns the text of an event without secrets. What may be the beginning of one waits for the next piece.
+// masked returns the text of an event without secrets. It holds back what may be the beginning of a secret until the
+// next piece.
 func (a *assembly) masked(key textKey, e event.Event) string {
 	if a.hidden == nil {
 		return e.Text
@@ -180,7 +181,7 @@ func (a *assembly) masked(key textKey, e event.Event) string {
 	return a.streams[key].Feed(e.Text)
 }
 
-// whole ends a text that came in pieces.
+// whole publishes as a whole a text that came in pieces.
 func (a *assembly) whole(key textKey, at event.Event) (out []event.Event) {
 	e := event.Event{Kind: key.kind, Session: at.Session, Parent: key.parent, Model: at.Model, Synthetic: true}
 	if s := a.streams[key]; s != nil {
@@ -204,7 +205,7 @@ func (a *assembly) setLast(key textKey, text string) {
 	}
 }
 
-// flush ends the texts that came in pieces before an event.
+// flush publishes as a whole the texts that came in pieces before an event.
 func (a *assembly) flush(e event.Event) (out []event.Event) {
 	for _, kind := range []event.Kind{event.Thinking, event.Text} {
 		if key := (textKey{e.Parent, kind}); a.texts[key] != nil {
@@ -222,7 +223,7 @@ func (a *assembly) fail(e event.Event) {
 	}
 }
 
-// end publishes first what is still due.
+// end ends the turn, after the texts, results and error that are still missing.
 func (a *assembly) end(e event.Event) (out []event.Event) {
 	for _, key := range slices.SortedFunc(maps.Keys(a.texts),
 		func(x, y textKey) int { return strings.Compare(y.parent, x.parent) }) {
@@ -244,7 +245,7 @@ func (a *assembly) end(e event.Event) (out []event.Event) {
 	}
 	end := *e.End
 	blank := strings.TrimSpace(end.Text+a.lastText) == "" && len(end.Structured) == 0
-	if end.OK && blank && !a.did && !e.Unasked { // what begins by itself owes no answer
+	if end.OK && blank && !a.did && !e.Unasked { // a turn without a message needs no answer
 		f := fault.New(fault.NoAnswer, "the agent reported success without an answer")
 		a.fail(event.Event{Kind: event.Failed, Session: e.Session, Fault: f, Terminal: true, Synthetic: true})
 		end.OK = false

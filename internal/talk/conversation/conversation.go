@@ -1,9 +1,9 @@
 // Package conversation implements a conversation with an agent, for every agent and every host.
 //
-// There is one implementation. It owns the queue of messages, the turns and their numbers, open questions and their
-// clocks, the mode, the model and the other facts, restarts, and the journal. A Mind (package agent) answers one
-// message at a time and knows nothing of all this; a host (stream, acp, delegate, chat) translates between a
-// conversation and its other side and decides nothing about it.
+// It owns the queue of messages, the turns and their numbers, open questions and their time limits, the mode, the model
+// and the other facts, restarts, and the journal. A Mind (package agent) answers one message at a time and knows
+// nothing of all this; a host (stream, acp, mcp, chat) translates between a conversation and its client and decides
+// nothing about it.
 //
 // It promises:
 //
@@ -14,11 +14,11 @@
 //   - A question is answered once, and the first answer counts. A question without an answer is denied.
 //   - A change of mode or model is an event that precedes the first event it affects. Set holds when it returns nil;
 //     else nothing has changed.
-//   - Every method but Send, Set and Close returns at once, in every state. A host that reads slowly, or not at all,
-//     costs the agent nothing.
-//   - Close leaves nothing alive.
+//   - Every method without a context returns at once, in every state. A host that reads slowly, or not at all, does
+//     not delay the agent.
+//   - When Close returns, nothing that was started is alive.
 //
-// It refuses, by name, what an agent cannot do, and more messages than the queue holds.
+// It refuses what an agent cannot do, and more messages than the queue holds.
 //
 //	          Send                  Turn returns, queue empty
 //	idle ───────────────▶ working ───────────────────────────▶ idle
@@ -47,12 +47,12 @@ import (
 	"omniagent/internal/talk/session"
 )
 
-// Options say who takes part in a conversation, and how.
+// Options are the parts and the limits of a conversation.
 type Options struct {
 	Journal  *session.Session // open for writing; the conversation closes it
 	Mind     agent.NewMind    // makes the Mind; called again for each restart of the agent
-	Spec     agent.Spec       // what the Mind begins with; Resume is the agent's own id
-	Services agent.Services   // for the Mind; Open sets Tell. CanAsk: somebody answers questions
+	Spec     agent.Spec       // for the first Mind; Resume is the agent's own id
+	Services agent.Services   // for the Mind; CanAsk: somebody answers questions
 	Recorded bool             // the Mind appends its messages to the journal itself, as the engine does
 	Patience time.Duration    // for the answer to a question; 0: five minutes
 	Timeout  time.Duration    // for a turn; 0: none
@@ -66,7 +66,7 @@ type Options struct {
 // Limits of a conversation.
 const (
 	MostWaiting = 64 // messages in the queue
-	// bytes of the messages in the queue; a single message may be as long as a host takes it
+	// bytes of the messages in the queue; a single message may be longer
 	mostWaitingBytes = 128 << 20
 
 	patience    = 5 * time.Minute
@@ -86,12 +86,12 @@ type Conversation struct {
 	mu    sync.Mutex
 	known event.Facts
 	own   string   // the agent's own id
-	dirs  []string // further ones in which the agent works
-	watch *watch   // of the last turn that a message began; nil: none. Only run sets it.
+	dirs  []string // further directories in which the agent works
+	watch *watch   // of the last turn that a message began; nil: none; only run sets it
 
 	// Owned by run.
 	mind       agent.Mind
-	claims     *claim.Hearer // of what the Mind changes; nil: nobody wants to know
+	claims     *claim.Hearer // reads what the Mind changes; nil: not recorded
 	generation int           // of the Mind; events of an earlier one are ignored
 	able       agent.Abilities
 	spec       agent.Spec
@@ -113,7 +113,7 @@ type Conversation struct {
 	closingMind bool // the Mind is being closed
 	finished    bool
 	outcome     agent.Outcome
-	failure     error // to write the journal; nothing is accepted any more
+	failure     error // the journal cannot be written; nothing more is accepted
 }
 
 // message is an accepted message.
@@ -230,31 +230,31 @@ func (c *Conversation) adopt(m agent.Mind) {
 	c.known.Merge(m.Facts())
 }
 
-// ID is the id of the conversation, which is the id of its journal.
+// ID returns the id of the conversation, which is the id of its journal.
 func (c *Conversation) ID() string { return c.o.Journal.ID() }
 
-// Own is the agent's own id of the conversation, empty until it is known.
+// Own returns the agent's own id of the conversation, or "" until it is known.
 func (c *Conversation) Own() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.own
 }
 
-// Facts are the mode, the model and the rest as they are now. Started and Changed events report changes.
+// Facts returns the current mode, model and other facts. Started and Changed events report changes.
 func (c *Conversation) Facts() event.Facts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known
 }
 
-// Dirs are the further directories in which the agent works.
+// Dirs returns the further directories in which the agent works.
 func (c *Conversation) Dirs() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.dirs
 }
 
-// Instructions are what the model reads before the conversation, as far as the agent tells.
+// Instructions returns what the model reads before the conversation, or nil if the agent does not report it.
 func (c *Conversation) Instructions() []string {
 	c.mu.Lock()
 	mind, _ := c.mind.(agent.Instructed)
@@ -265,28 +265,28 @@ func (c *Conversation) Instructions() []string {
 	return mind.Instructions()
 }
 
-// Abilities are what the agent can do.
+// Abilities returns what the agent can do.
 func (c *Conversation) Abilities() agent.Abilities {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.able
 }
 
-// Done is closed when the conversation is over: it was closed, or its journal cannot be written.
+// Done returns a channel that is closed when the conversation is over: it was closed, or its journal cannot be written.
 func (c *Conversation) Done() <-chan struct{} { return c.done }
 
 // Events reads the conversation, beginning with record number from; 1 reads all. To read only what comes from now on,
 // pass Last() + 1.
 func (c *Conversation) Events(from int64) *Events { return &Events{c.o.Journal.Reader(from)} }
 
-// Opened is the number of the last record before the conversation was opened. A reader that begins after it sees
-// everything that happens in it.
+// Opened returns the number of the last record before the conversation was opened. A reader that begins after it sees
+// everything that happens in the conversation.
 func (c *Conversation) Opened() int64 { return c.opened }
 
-// First is the turn of the message that the conversation was opened with; or 0.
+// First returns the turn of the message that the conversation was opened with, or 0.
 func (c *Conversation) First() int64 { return c.firstTurn }
 
-// Last is the number of the last record.
+// Last returns the number of the last record.
 func (c *Conversation) Last() int64 { return c.o.Journal.Last() }
 
 // Events is a reader of a conversation.
@@ -308,7 +308,7 @@ func (e *Events) Next(ctx context.Context) (event.Event, error) {
 // Record waits for the next record of the journal, whether it is an event or not.
 func (e *Events) Record(ctx context.Context) (session.Entry, error) { return e.records.Next(ctx) }
 
-// Recorded calls each with every event from record number from up to the last one that there is now.
+// Recorded calls each with every event from record number from up to the record that is the last one now.
 func (c *Conversation) Recorded(ctx context.Context, from int64, each func(event.Event)) error {
 	last := c.Last()
 	records := c.o.Journal.Reader(from)
@@ -417,8 +417,8 @@ func (c *Conversation) Answer(ctx context.Context, r event.Reply) (turn int64, e
 	return ask(ctx, c, func(reply func(int64, error)) { reply(c.answer(r)) })
 }
 
-// Hide keeps secrets out of the journal from now on, and so out of everything that a host gets. For texts that come in
-// pieces they replace those of an earlier call.
+// Hide keeps secrets out of the journal from now on, and so out of everything that a host gets. In texts that come in
+// pieces, only the secrets of the last call are masked.
 func (c *Conversation) Hide(ctx context.Context, known *redact.Values) error {
 	_, err := ask(ctx, c, func(reply func(struct{}, error)) {
 		c.o.Journal.Hide(known)
@@ -428,8 +428,8 @@ func (c *Conversation) Hide(ctx context.Context, known *redact.Values) error {
 	return err
 }
 
-// Set changes the mode or the model from the next call of a tool on. If the agent accepts the change only when it
-// starts, Set restarts it between turns, and refuses with UNSUPPORTED during one.
+// Set changes the mode, the model or the directories, from the next call of a tool on. If the agent accepts the change
+// only when it starts, Set restarts it between turns, and returns UNSUPPORTED during a turn.
 func (c *Conversation) Set(ctx context.Context, change agent.Change) error {
 	return c.StartSet(ctx, change)()
 }
@@ -446,12 +446,12 @@ func (c *Conversation) StartSet(ctx context.Context, change agent.Change) (wait 
 	}
 }
 
-// Interrupt ends the turn that runs. A second call kills the agent instead of waiting for it. With drop, the queue is
-// emptied and its messages end after that turn; without it, the next message is answered.
+// Interrupt ends the turn that runs. A second call kills the agent instead of waiting for it. With drop, it also drops
+// the messages in the queue, which end after that turn.
 func (c *Conversation) Interrupt(drop bool) { c.inbox.post(func() { c.interrupt(drop) }) }
 
-// Withdraw takes back a message from the queue; its end comes in its place. If its turn has begun, Withdraw interrupts
-// it.
+// Withdraw removes a message from the queue; it ends after the turn that runs. If its turn has begun, Withdraw
+// interrupts it.
 func (c *Conversation) Withdraw(number int64) { c.inbox.post(func() { c.withdraw(number) }) }
 
 // Unsend is Withdraw for a message whose turn has not begun, and nothing for any other. It reports whether the message
@@ -467,8 +467,8 @@ func (c *Conversation) Unsend(ctx context.Context, number int64) bool {
 	return taken && err == nil
 }
 
-// Kill ends the turn that runs without a word to the agent: an interrupt on its standard input could be taken for an
-// answer.
+// Kill ends the turn that runs and sends the agent nothing, because it could take an interrupt on its standard input
+// for an answer.
 func (c *Conversation) Kill() { c.inbox.post(c.kill) }
 
 // NobodyAnswers declares that no more answers come: open and later questions are denied.

@@ -27,7 +27,7 @@ type inbox struct {
 	size    int // of these events
 }
 
-// mostEvents is how many events may wait for the journal before the agent has to wait.
+// The limits of the events that wait for the journal. At a limit, the agent has to wait.
 const (
 	mostEvents = 256
 	mostBytes  = 1 << 20
@@ -35,7 +35,7 @@ const (
 
 func (b *inbox) init() { b.room.L, b.filled.L = &b.mu, &b.mu }
 
-// tell adds an event. It blocks while the inbox is full, which is as long as the disk takes.
+// tell adds an event. It blocks while the inbox is full, that is, until run has written to the disk.
 func (b *inbox) tell(i item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +79,7 @@ func (b *inbox) take() []item {
 	return items
 }
 
-// close makes the inbox ignore what is added.
+// close makes the inbox ignore what is added later.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,7 +87,7 @@ func (b *inbox) close() {
 	b.room.Broadcast()
 }
 
-// hash identifies the line that an event was read from.
+// hash returns the hash of the line that an event was read from, or "" without a line.
 func hash(raw []byte) string {
 	if len(raw) == 0 {
 		return ""

@@ -55,7 +55,7 @@ func limitFault(calls bool) *fault.Fault {
 		With("limit_bytes", mostTold)
 }
 
-// endFlood kills the agent. A Recorder has no agent, and only says that the rest of the turn is not recorded.
+// endFlood kills the agent. A Recorder has no agent, and only records a notice.
 func (c *Conversation) endFlood(t *turn) {
 	switch {
 	case c.mind == nil:

@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/kit/setting"
 )
 
-// questions is the table of open questions, the only one.
+// questions is the table of open questions.
 //
 //	Mind asks ─▶ open ─▶ answered   the first reply, recorded before the Mind gets it
 //	                  ├─▶ denied     no reply within Options.Patience, or nobody can reply
@@ -64,7 +64,7 @@ func (q *questions) endTurn(c *Conversation, turn int64) {
 	clear(q.calls)
 }
 
-// withdrawn removes the open questions that are meant. byUs: the agent has not said so.
+// withdrawn removes the open questions for which meant returns true. byUs: the agent has not withdrawn them itself.
 func (q *questions) withdrawn(c *Conversation, byUs bool, meant func(*question) bool) {
 	for id, open := range q.open {
 		if meant(open) {
@@ -168,7 +168,7 @@ func (c *Conversation) answer(r event.Reply) (turn int64, err error) {
 	}
 	if id := find(q.open, r.Question); id != "" {
 		if ask := q.open[id].ask; ask.Tool != nil && !ask.Form && r.Option != event.Allow && r.Option != event.Deny &&
-			!slices.Contains(ask.Options, r.Option) { // a denial would be told as the user's
+			!slices.Contains(ask.Options, r.Option) { // it would be recorded as the user's denial
 			return 0, fault.New(fault.ArgError, "question %s has no option %q, only %s", id, r.Option,
 				strings.Join(ask.Options, ", "))
 		}
@@ -210,7 +210,7 @@ func (c *Conversation) reply(r event.Reply) error {
 			seen(r.Question)
 		}
 		if err := mind.Answer(given); err != nil && given.Option != event.Deny {
-			// It may still wait for an answer that it can take.
+			// It may still wait for an answer.
 			_ = mind.Answer(event.Reply{Question: given.Question, Option: event.Deny, ByUs: true})
 			c.inbox.post(func() {
 				c.record(event.Event{
@@ -240,7 +240,7 @@ func (c *Conversation) nobodyAnswers() {
 	}
 }
 
-// steer is a message for the turn that runs, and how to report what became of it.
+// steer is a message for the turn that runs, and the function that reports its outcome.
 type steer struct {
 	blocks []event.Block
 	reply  func(turn int64, err error) // a negative number is the turn of a new message
@@ -254,7 +254,7 @@ func (c *Conversation) steer(s steer) {
 	}
 }
 
-// nextSteer passes on the oldest steer, and the others when the agent has that one: they reach it in their order.
+// nextSteer passes the oldest steer to the agent, and the next one when the agent has taken it.
 func (c *Conversation) nextSteer() {
 	for len(c.steers) > 0 {
 		t, mind := c.turn, c.mind
@@ -291,8 +291,8 @@ func (c *Conversation) becomesMessage() {
 	s.reply(-number, err)
 }
 
-// answerStale answers a question of an earlier process: the answer becomes the next message. It allows nothing by
-// itself: if the agent makes the call again, it asks again.
+// answerStale answers a question of an earlier process: the answer becomes the next message. It allows no call: if the
+// agent makes the call again, it asks again.
 func (c *Conversation) answerStale(id string, r event.Reply) (turn int64, err error) {
 	q := &c.questions
 	ask := q.stale[id].ask

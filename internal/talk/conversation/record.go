@@ -65,7 +65,7 @@ func (c *Conversation) append(r session.Record) {
 	}
 }
 
-// sync waits until the journal is durable, before somebody acts on it.
+// sync waits until the journal is durable.
 func (c *Conversation) sync() {
 	if c.failure == nil {
 		if err := c.o.Journal.Sync(); err != nil {

@@ -11,18 +11,18 @@ import (
 	"omniagent/internal/talk/session"
 )
 
-// Recorder keeps the journal of a conversation whose host and agent speak the same lines, so that the lines pass
-// unchanged. It orders the events as those of any conversation. It answers no question and ends no turn. Its methods
-// may be called from several goroutines.
+// Recorder keeps the journal of a conversation whose host and agent use the same protocol, so that their lines pass
+// unchanged. It orders the events like those of any conversation, but answers no question and interrupts no turn. Its
+// methods may be called from several goroutines.
 type Recorder struct {
 	mu     sync.Mutex
 	c      *Conversation
-	claims *claim.Hearer // of what the agent changes; nil: nobody wants to know
+	claims *claim.Hearer // reads what the agent changes; nil: not recorded
 	looks  bool          // Conversation.watch belongs to the turn that runs or is about to begin
 }
 
-// Watch has a Witness look before and after each turn, and a log get what the calls of the agent, which works in a
-// directory, say that they change. It is called before the first message.
+// Watch makes w take snapshots before and after each turn, and records in log what the calls of the agent change. dir
+// is the agent's directory. Call it before the first message.
 func (r *Recorder) Watch(w Witness, log *touch.Log, dir string) {
 	r.c.o.Witness, r.claims = w, claim.Hear(log, dir)
 }
@@ -35,14 +35,14 @@ func (r *Recorder) begin() {
 	}
 }
 
-// end takes the snapshot after the turn.
+// end begins the snapshot after the turn.
 func (r *Recorder) end() {
 	r.looks = false
 	r.c.watch.end()
 }
 
 // Record begins a conversation in a journal, or continues the one there. The Recorder closes the journal. It reports
-// once, to log, that a journal cannot be written.
+// once to log if the journal cannot be written.
 func Record(journal *session.Session, log func(format string, args ...any)) *Recorder {
 	c := &Conversation{o: Options{Journal: journal, Log: log}, done: make(chan struct{})}
 	c.inbox.init()

@@ -8,9 +8,9 @@ import (
 	"omniagent/internal/llm/model"
 )
 
-// transcript turns events into messages for Minds that do not record messages themselves. So every session can be
+// transcript turns events into messages for Minds that do not record messages themselves, so that every session can be
 // shown, searched, exported, and continued by another agent. It leaves out what sub-agents say. Of a turn that is
-// longer than any model reads it keeps the beginning, and the end of the last text.
+// longer than mostKept, it keeps the beginning and the end of the last text.
 type transcript struct {
 	answer  []model.Block
 	results []model.Block
@@ -24,7 +24,8 @@ const (
 	lastKept = 64 << 10 // of the last text
 )
 
-// keeps reports whether the turn has room for a block. After the first block without room it drops all others.
+// keeps reports whether the turn has room for a block. After the first block without room, it returns false for all
+// others.
 func (t *transcript) keeps(text string, more int) bool {
 	t.kept += 256 + len(text) + more
 	if t.left == 0 && t.kept <= mostKept {
@@ -81,7 +82,7 @@ func (t *transcript) put(e event.Event) []model.Message {
 	return nil
 }
 
-// flush returns the messages that are not complete yet.
+// flush returns the messages that put has not returned yet.
 func (t *transcript) flush() []model.Message {
 	if t.left > 0 {
 		done := t.take(&t.results, model.User)

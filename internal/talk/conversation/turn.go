@@ -236,7 +236,7 @@ func (c *Conversation) kill() {
 		return
 	}
 	t.cancelled, t.killed = true, true
-	go func(mind agent.Mind) { // killed first, it is not asked to end the turn
+	go func(mind agent.Mind) { // kill first, so that it is not asked to end the turn
 		mind.Kill()
 		t.cancel(errInterrupted)
 	}(c.mind)
@@ -455,10 +455,10 @@ func (c *Conversation) endUnfinished(state session.State) {
 	}
 }
 
-// What is in End.Said of a turn of a process that died.
+// The values of End.Said for a turn whose process died.
 const (
-	UnknownOutcome = "unknown_outcome" // nobody knows what the turn did
-	NeverBegan     = "never_began"     // its message waited
+	UnknownOutcome = "unknown_outcome" // what the turn did is unknown
+	NeverBegan     = "never_began"     // its message was still in the queue
 )
 
 // Abandoned reports whether it is the end of a turn whose process died.

@@ -10,27 +10,26 @@ import (
 
 // Witness takes snapshots of the workspace before and after turns.
 type Witness interface {
-	// Begin takes the first snapshot, without waiting for it. It is called before each turn that a message
-	// begins.
+	// Begin begins the first snapshot and returns at once. It is called before each turn that a message begins.
 	Begin(turn int64) Snapshots
 }
 
-// Snapshots are those of one turn.
+// Snapshots are the snapshots of one turn.
 type Snapshots interface {
-	// Start is called before the agent gets the message. It may delay that for a moment, for an agent that does not
-	// announce what it does.
+	// Start is called before the agent gets the message. It may delay the message for an agent that does not announce
+	// its calls.
 	Start(ctx context.Context)
 	// Ready waits for the first snapshot. It is called before an agent's tool call, or its question, is published. If
 	// the agent waits for that, the snapshot is complete before anything changes.
 	Ready()
-	// Cover waits for the first snapshot and returns what it has, which is nothing if it failed.
+	// Cover waits for the first snapshot and returns what it covers, which is nothing if it failed.
 	Cover() event.Cover
 	// End takes the second snapshot. The turn ended at the given time: what changed later does not belong to it.
 	End(at time.Time)
 }
 
-// watch is Snapshots whose end does not hold up the turn: only the next turn and the end of the conversation wait for
-// it. A nil watch takes none.
+// watch takes the Snapshots of a turn. Only the next turn and the end of the conversation wait for the second one. A
+// nil watch takes none.
 type watch struct {
 	snapshots Snapshots
 	once      sync.Once
@@ -56,7 +55,7 @@ func (w *watch) ready() {
 	}
 }
 
-// cover returns what the first snapshot of a turn has.
+// cover returns what the first snapshot of a turn covers.
 func (w *watch) cover() event.Cover {
 	if w == nil {
 		return event.Cover{}

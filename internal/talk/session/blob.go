@@ -16,7 +16,8 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// blobs is the directory of the bodies that are too large for a journal's lines, or empty if the journal has none.
+// blobs is the directory of the bodies that are too large for a line of the journal. It is empty for a journal without
+// such a directory.
 type blobs string
 
 const (

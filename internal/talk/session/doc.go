@@ -44,13 +44,13 @@
 //
 //   - everything that a compaction has put aside: history is what the model sees now, with the summary as its first
 //     message;
-//   - branches that were left, and the records that are no messages: ends of turns, their errors and denials, todos,
+//   - abandoned branches, and the records that are not messages: ends of turns, their errors and denials, todos,
 //     changes, times;
-//   - what a model thought, signatures and everything else that only its own API understands;
+//   - thinking, signatures and everything else that only the model's own API understands;
 //   - images and files: a line in brackets stands in their place;
-//   - whether a tool's result was a failure; the arguments of a call that were no JSON object;
-//   - which messages came as one: each result of a tool is an entry of its own, what else the user said there follows
-//     as another;
+//   - whether a tool's result was a failure; the arguments of a call that were not a JSON object;
+//   - which entries were one message: each result of a tool is an entry of its own, and the rest of the message
+//     follows as another;
 //   - the sorts of input tokens (cached or not are one sum), the tokens of thinking, and which figures were estimated;
 //   - where the session was forked from, and its permission mode.
 package session

@@ -65,7 +65,7 @@ func foldAt(j *journal, number int64) (*fold, error) {
 	f.branch(way)
 	f.unfinished()
 	f.state.Damaged, f.state.Damage = j.broken(), j.list()
-	if torn := j.size - j.end; torn > 0 { // it may just be being written
+	if torn := j.size - j.end; torn > 0 { // it may still be written
 		f.state.Damage = append(f.state.Damage, Damaged{j.end, int(torn), tornEnd})
 	}
 	return f, nil
@@ -165,7 +165,7 @@ func (f *fold) branch(way []int) {
 			c := e.Record.(Compacted)
 			keep, f.summary = c.Keep, &Numbered{e.Number, c.Summary}
 		} else {
-			from = 0 // rather too much than nothing
+			from = 0 // show all rather than nothing
 		}
 	}
 	for at, i := range way {

@@ -248,7 +248,7 @@ func (s Store) searchIn(ctx context.Context, hit *Hit, wanted string) error {
 		}
 		m := e.Record.(Message)
 		for _, b := range m.Blocks {
-			if addedByHost(b) { // nobody said or saw it
+			if addedByHost(b) { // the person did not write it
 				continue
 			}
 			if at := strings.Index(strings.ToLower(b.Text), wanted); at >= 0 {

@@ -122,7 +122,7 @@ func (s *Session) writeProjection() error {
 		return err
 	}
 	text := b.Bytes()
-	if s.mask != nil { // the messages in memory contain identifiers of the API
+	if s.mask != nil { // the messages in memory are not masked
 		var err error
 		if text, err = MaskedJSON(s.mask, text, json.Valid); err != nil {
 			return fault.New(fault.Internal,

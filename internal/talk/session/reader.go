@@ -69,8 +69,8 @@ func (s *sharedFile) leave() error {
 	return nil
 }
 
-// Reader returns a reader of a session that this process has open. It begins with the record from, or with the first if
-// from is below 1. Next waits for records until the session is closed, and returns io.EOF after the last one. The
+// Reader returns a reader of a session that this process has open. It begins with record number from, or with the first
+// if from is below 1. Next waits for records until the session is closed, and returns io.EOF after the last one. The
 // caller must close the reader.
 func (s *Session) Reader(from int64) *Reader {
 	s.mu.Lock()

@@ -102,7 +102,7 @@ type Begin struct {
 	Title   string    `json:"title,omitempty"`
 	Forked  *Origin   `json:"forked,omitempty"`
 	InFork  string    `json:"in_fork,omitempty"` // the id of the fork of the workspace in which it began
-	// a script answered in place of a model, so it cost nothing and cannot go on without that script
+	// a script answered in place of a model, so it cost nothing and cannot continue without that script
 	Rehearsed bool `json:"rehearsed,omitempty"`
 }
 
@@ -159,8 +159,8 @@ func (e End) spent() (used model.Usage, cost float64) {
 	}, cost
 }
 
-// Total holds the running totals of a session. Usage, Cost, Turns, Calls and Denials never decrease, because an
-// abandoned branch has its cost too.
+// Total holds the running totals of a session. Usage, Cost, Turns, Calls and Denials never decrease, because they
+// include abandoned branches.
 type Total struct {
 	Usage       model.Usage `json:"usage"`
 	Cost        float64     `json:"cost,omitempty"`

@@ -201,7 +201,7 @@ func (s *Session) put(parent int64, records ...Record) (int64, error) {
 	return entries[len(entries)-1].Number, nil
 }
 
-// write appends the lines in a single write. If a full disk takes only part of them, it removes that.
+// write appends the lines in a single write. If only a part could be written, it removes that part.
 func (s *Session) write(entries []Entry) error {
 	text := s.buffer[:0]
 	sizes := make([]int, len(entries))

@@ -381,7 +381,7 @@ func (s Store) open(id string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// noLink rejects a file of the projection that is a symlink.
+// noLink rejects a projection that is not a regular file, such as a symlink.
 func (s Store) noLink(id string) error {
 	path := s.file(id, projectionEnding)
 	info, err := os.Lstat(path)

@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/kit/setting"
 )
 
-// Advised returns what went wrong, with a suggestion that holds a command of ours; nil if nothing did, or a person has
-// to answer.
+// Advised returns what went wrong, with a suggestion that names a command to type. It returns nil if nothing went
+// wrong, or a person has to answer.
 func (r Record) Advised() *fault.Fault {
 	if r.Result == nil || r.Result.Fault == nil || r.State == NeedsInput || r.ID == "" {
 		return nil
@@ -58,7 +58,7 @@ func (r Record) Advised() *fault.Fault {
 	return &f
 }
 
-// command is what helps first where the words name no command.
+// command returns the command to suggest for a fault whose own words name none.
 func (r Record) command(code fault.Code, retry string) string {
 	logs, diff := "omniagent runs logs "+r.ID, "omniagent runs diff "+r.ID
 	switch code {

@@ -18,8 +18,8 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// identity identifies a call by all that the agent shows of it, but for how it describes it to a person. words count
-// where nothing else does.
+// identity returns a hash of all that the agent shows of a call, except its description for a person. It includes words
+// only if the call has neither input nor command.
 func identity(c *event.Call, words string) string {
 	var input map[string]json.RawMessage
 	shown := bytes.TrimSpace(c.Input)
@@ -37,9 +37,9 @@ func identity(c *event.Call, words string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// holds returns the hash of the file that a call of a file tool would change; "none" where no file can be read, and ""
-// for any other call.
-func (r *Run) holds(c *event.Call) string {
+// fileHash returns the hash of the file that a call of a file tool would change. It returns "none" if there is no
+// regular file that can be read, and "" for any other call.
+func (r *Run) fileHash(c *event.Call) string {
 	if c == nil || c.Kind != event.Write || c.Path == "" {
 		return ""
 	}
@@ -48,7 +48,7 @@ func (r *Run) holds(c *event.Call) string {
 		path = filepath.Join(r.Dir, path)
 	}
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() { // no pipe is opened
+	if err != nil || !info.Mode().IsRegular() { // never open a pipe
 		return "none"
 	}
 	f, err := os.Open(path)
@@ -63,7 +63,7 @@ func (r *Run) holds(c *event.Call) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// decision returns what a person said to the question whether a tool may run, or "".
+// decision returns the person's answer to the question whether a tool may run, or "" if there is none or it is stale.
 func (q Question) decision() string {
 	switch a := q.Answer; {
 	case q.Tool == "" || a == nil || q.Stale:
@@ -79,7 +79,7 @@ func (q Question) decision() string {
 // file that the person could see. Otherwise it waits for a person or ends the turn.
 func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
 	q := plain(&o.Run.secrets, questionOf(ask))
-	q.File = o.Run.holds(ask.Tool)
+	q.File = o.Run.fileHash(ask.Tool)
 	for i := range o.Run.Questions {
 		known := &o.Run.Questions[i]
 		switch option := known.decision(); {
@@ -111,9 +111,9 @@ func (q Question) comment() string {
 	return q.Answer.Text
 }
 
-// made records which approved calls the agent made, also those that it did not ask about again, and which of them
-// failed and did not succeed afterwards.
-func (r *Run) made(e Ending) {
+// recordMade records which approved calls the agent made, even without asking again, and which of them failed and did
+// not succeed afterwards.
+func (r *Run) recordMade(e Ending) {
 	ended := map[string]string{} // by the identity of a call: "" if it succeeded once, else how it failed
 	for id, t := range e.Tools {
 		if !t.Ended || slices.ContainsFunc(e.Denials, func(d event.Denial) bool { return d.CallID == id }) {
@@ -141,9 +141,9 @@ func (r *Run) made(e Ending) {
 	}
 }
 
-// approved returns the verdict of a run that succeeded, unless a call that a person approved in it was never made, or
-// failed and did not succeed afterwards.
-func (r *Run) approved(v Verdict) Verdict {
+// checkApproved returns v, or a failure if a call that a person approved in this run was never made, or failed and did
+// not succeed afterwards.
+func (r *Run) checkApproved(v Verdict) Verdict {
 	for _, q := range r.Questions {
 		if q.decision() != Approve || q.Made && q.Failure == "" || q.Attempt == 0 { // another run asked
 			continue

@@ -17,7 +17,7 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// aside is a path that the check of a run has changed in the run's fork, with what the run had left there.
+// aside describes a path that the check of a run has changed in the run's fork, and what the run had left there.
 type aside struct {
 	Path string `json:"path"`
 	fork.Version
@@ -25,12 +25,13 @@ type aside struct {
 
 const (
 	asideFile = "aside.json"
-	checkFile = "checking" // it is there while the check works, and stays where nobody saw its end
+	checkFile = "checking" // exists while the check runs, and remains if its end was not observed
 	asideDir  = "aside"
 	asideSize = 1 << 30 // of the file
 )
 
-// checked runs the task's check. In a fork, what the check changes does not come home with what the run has changed.
+// checked runs the task's check. In a fork, the check's own changes are set aside, so that they are not applied with
+// those of the run.
 func (o *Owner) checked(ctx context.Context, v Verdict) Verdict {
 	if o.Run.sight.fork == nil || o.Run.sight.last == nil {
 		return o.check(ctx, v)
@@ -39,7 +40,7 @@ func (o *Owner) checked(ctx context.Context, v Verdict) Verdict {
 	if err := os.WriteFile(at, nil, 0o600); err != nil {
 		o.Log("nothing says that a check is under way: %v", err)
 	}
-	defer os.Remove(at) //nolint:errcheck // then the run comes home with fork apply alone
+	defer os.Remove(at) //nolint:errcheck // if it remains, only fork apply applies the run
 	v = o.check(ctx, v)
 	moved, err := o.Run.setAside(context.WithoutCancel(ctx), wrote)
 	if err != nil {
@@ -51,9 +52,9 @@ func (o *Owner) checked(ctx context.Context, v Verdict) Verdict {
 	return v
 }
 
-// setAside records what the check has changed in the fork of the run, and keeps what the run had left there. wrote
-// reports whether the fork has written a path, before the check or since. It returns the branches that the check moved,
-// which are not kept apart.
+// setAside records what the check has changed in the fork of the run, and keeps a copy of what the run had left there.
+// wrote reports whether the fork has written a path, before the check or since. It returns the branches that the check
+// moved, which are not set aside.
 func (r *Run) setAside(ctx context.Context, wrote func(path string) bool) (moved []string, err error) {
 	start, err := snapshot.LoadFile(filepath.Join(r.Path(), startFile))
 	if err != nil {
@@ -89,7 +90,7 @@ func (r *Run) setAside(ctx context.Context, wrote func(path string) bool) (moved
 			a.Kept = filepath.Join(dir, fmt.Sprint(len(all)))
 			if keep(was, contents, a.Kept) != nil {
 				if !was.Ignored() && !snapshot.SameFile(start.Find(name), was) {
-					return // what the check made of it comes home, rather than nothing
+					return // apply the check's version rather than none
 				}
 				a.Kept, a.Lost = "", true
 			}
@@ -99,7 +100,7 @@ func (r *Run) setAside(ctx context.Context, wrote func(path string) bool) (moved
 	return moved, workspace.WriteJSON(filepath.Join(r.Path(), asideFile), all, workspace.WriteDerived)
 }
 
-// keep makes a copy of a file that an index has.
+// keep copies a file of an index.
 func keep(f *snapshot.File, contents *snapshot.Contents, to string) error {
 	switch {
 	case f.Mode.IsDir():
@@ -117,7 +118,8 @@ func keep(f *snapshot.File, contents *snapshot.Contents, to string) error {
 	return err
 }
 
-// Aside returns what the checks of runs in one fork have changed, and no later one of these runs.
+// Aside returns the paths that the checks of runs in one fork have changed, except those that a later of these runs has
+// changed again. It fails if a check has not ended, or what a run had left is missing.
 func (s Store) Aside(runs []Record) (map[string]fork.Version, error) {
 	all := map[string]fork.Version{}
 	for _, r := range runs {
@@ -133,15 +135,15 @@ func (s Store) Aside(runs []Record) (map[string]fork.Version, error) {
 		}
 		var list []aside
 		err := workspace.ReadJSON(filepath.Join(s.Path(r.ID), asideFile), asideSize, &list)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // without it, what the check made would come home
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // without the list, the check's changes would be applied
 			return nil, err
 		}
 		for _, a := range list {
-			if _, errKept := os.Lstat(a.Kept); a.Kept != "" && errKept != nil { // else it would count as removed
+			if _, errKept := os.Lstat(a.Kept); a.Kept != "" && errKept != nil { // otherwise it would count as removed
 				return nil, fault.New(fault.Conflicting, "%s lacks %s as the run left it", r.ID, a.Path).
 					With("run_id", r.ID).Because(errKept).Hint("omniagent fork apply %s", r.Fork)
 			}
-			if first, again := all[a.Path]; again { // what the run found there, an earlier check had left
+			if first, again := all[a.Path]; again { // this run found there what an earlier check had left
 				a.Kept, a.Lost = first.Kept, first.Lost
 			}
 			all[a.Path] = a.Version

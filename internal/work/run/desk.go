@@ -18,7 +18,7 @@ import (
 	"omniagent/internal/talk/conversation"
 )
 
-// ownerCall is a request of another process to an owner: a line of JSON. The response is a line that may have a fault.
+// ownerCall is a request of another process to an owner: a line of JSON. The response is an ownerReply.
 type ownerCall struct {
 	Do    string       `json:"do"` // answer, cancel
 	Reply *event.Reply `json:"reply,omitempty"`
@@ -26,7 +26,7 @@ type ownerCall struct {
 	Hide  string       `json:"hide,omitempty"` // the secret in the reply
 }
 
-type said struct {
+type ownerReply struct {
 	Fault *fault.Fault `json:"fault,omitempty"`
 }
 
@@ -52,7 +52,7 @@ func errCancelled() *fault.Fault {
 	return fault.New(fault.Interrupted, "somebody cancelled the run").With("cancelled_by", "omniagent runs cancel")
 }
 
-// listen opens the desk.
+// listen opens the socket and serves requests. It fails if the socket cannot be made.
 func listen(r *Run, cancel context.CancelCauseFunc) (*desk, error) {
 	path, err := socketPath(r.Path())
 	if err != nil {
@@ -75,8 +75,8 @@ func listen(r *Run, cancel context.CancelCauseFunc) (*desk, error) {
 
 const maxSocketPath = 100 // bytes, for every system
 
-// socketPath returns the path of a socket in the directory, or in a new one that only the user may enter where the
-// path would be too long for a socket: in the directory for temporary files, or in /tmp if that path is too long too.
+// socketPath returns the path of a socket in dir. If that is too long for a socket, it makes a directory that only the
+// user may enter, in the directory for temporary files, or in /tmp if that path is too long too.
 func socketPath(dir string) (string, error) {
 	if path := filepath.Join(dir, "socket"); len(path) <= maxSocketPath {
 		return path, nil
@@ -137,7 +137,7 @@ func (d *desk) handle(c net.Conn) {
 		return
 	}
 	var q ownerCall
-	var answer said
+	var answer ownerReply
 	err := json.Unmarshal(in.Text, &q)
 	switch {
 	case err != nil:
@@ -212,7 +212,7 @@ func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err er
 		return own.Record, true, err
 	}
 	if err := (ownerCall{Do: "cancel"}).send(ctx, r); err != nil {
-		if again, look := s.Load(ctx, id); look == nil && again.State.Terminal() { // it has ended by itself
+		if again, look := s.Load(ctx, id); look == nil && again.State.Terminal() { // it ended meanwhile
 			return again, false, nil
 		}
 		return r, false, err
@@ -221,8 +221,8 @@ func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err er
 	return r, true, err
 }
 
-// Await waits until a run is over, or waits for a person without an owner, or is enough, which may be nil. See Followed
-// for its errors.
+// Await waits until a run is over, waits for a person without an owner, or satisfies enough, which may be nil. See
+// Followed for its errors.
 func (s Store) Await(ctx context.Context, id string, enough func(Record) bool) (Record, error) {
 	tick, since := time.NewTicker(20*time.Millisecond), time.Now()
 	defer tick.Stop()
@@ -265,7 +265,7 @@ func (q ownerCall) send(ctx context.Context, r Record) error {
 	if !in.Next() {
 		return lost(cmp.Or(in.Err(), errors.New("it said nothing")))
 	}
-	var answer said
+	var answer ownerReply
 	if err := json.Unmarshal(in.Text, &answer); err != nil {
 		return lost(fmt.Errorf("it said something else: %w", err))
 	}

@@ -23,13 +23,13 @@ type Errand struct {
 	Agent    string
 	Spec     agent.Spec
 	Services agent.Services
-	Mode     setting.Approval // the mode for this message; a resumed session may have another
+	Mode     setting.Approval // mode for this message; a resumed session may have another
 	Prompt   string
-	Secrets  *redact.Values // what the prompt has and the journal must not; nil: nothing
+	Secrets  *redact.Values // secrets of the prompt, which the journal must not contain; nil: none
 	Idle     time.Duration  // longest silence of the agent; 0 for no limit
 	Busy     time.Duration  // the same while a tool runs; 0 for no limit
-	// Ask decides about a question. It returns an answer, or whether to wait for one. Otherwise, or without an answer
-	// within Patience, the turn ends with the question.
+	// Ask decides about a question: it returns an answer, or reports that the turn waits for one. Without either, or if
+	// no answer comes within Patience, the turn ends with the question.
 	Ask      func(event.Ask) (reply *event.Reply, wait bool)
 	Patience time.Duration
 	// Person asks a person a question that the turn waits for. If ok is false, the turn ends with the question. Its
@@ -38,9 +38,9 @@ type Errand struct {
 	Opened func(*conversation.Conversation) // may be nil
 	Sent   func(turn int64)                 // called when the agent has the message; may be nil
 	See    func(event.Event)                // gets each event of the turn; may be nil
-	Alive  func() bool                      // reports whether a silent agent works; may be nil
-	Lost   func() error                     // why the output cannot be stored any more, which ends the turn; may be nil
-	// Waits looks for a prompt in the agent's output, which nobody would answer; may be nil
+	Alive  func() bool                      // reports whether a silent agent is working; may be nil
+	Lost   func() error                     // why the output cannot be stored, which ends the turn; may be nil
+	// Waits looks for a prompt in the agent's output, which nobody can answer; may be nil
 	Waits func(exited bool) *stuckprompt.Signal
 }
 
@@ -76,13 +76,13 @@ type ToolCall struct {
 	ExitCode      *int
 }
 
-// errIdle is the cause of an end for want of a sign of life.
+// errIdle is the cause of the end of a turn whose agent was silent for too long.
 var errIdle = errors.New("there was no sign of life")
 
 const (
-	closing   = 10 * time.Second      // time for an agent to end
-	lookEvery = 50 * time.Millisecond // interval for checking the time limits
-	stopped   = time.Second           // without a check for so long, this process was stopped
+	closing   = 10 * time.Second      // for an agent to end
+	lookEvery = 50 * time.Millisecond // between two checks of the time limits
+	stopped   = time.Second           // a longer time between two checks means that this process was stopped
 )
 
 // errand is an Errand in progress.
@@ -102,7 +102,7 @@ type errand struct {
 	mu      sync.Mutex
 	sign    time.Duration // the machine's uptime at the agent's last activity
 	limit   time.Duration // how long the next silence may last; 0 for no limit
-	waits   bool          // it waits for the answer of a person
+	waits   bool          // an answer of a person is due
 	telling bool          // See has not returned
 }
 
@@ -144,7 +144,7 @@ func (e Errand) Do(ctx context.Context) Ending {
 		}
 		life := w.watched(ctx)
 		err = w.listen(life, events)
-		w.replies.close() // nobody looks any more
+		w.replies.close() // nothing waits for See any more
 		w.give(nil)
 		w.persons.Wait()
 		w.Person = nil // the turn no longer waits for answers
@@ -177,14 +177,14 @@ func (e Errand) Do(ctx context.Context) Ending {
 	if atPrompt {
 		w.ending.Prompt, w.ending.Err = at.signal, lost
 	} else if err == nil && w.ending.Question == nil {
-		w.ending.Prompt = w.prompted(true) // the end of its input answered the prompt
+		w.ending.Prompt = w.prompted(true) // it ended at a prompt
 	}
 	w.ending.Facts, w.ending.Own, w.ending.Last = talk.Facts(), talk.Own(), talk.Last()
 	w.evidence(outcome.Evidence)
 	return w.ending
 }
 
-// prompted is the cause of an end at a prompt.
+// prompted is the cause of the end of a turn whose agent waits at a prompt.
 type prompted struct{ signal *stuckprompt.Signal }
 
 func (p *prompted) Error() string { return "it waits at a prompt: " + p.signal.Question }
@@ -207,8 +207,9 @@ func (w *errand) evidence(e agent.Evidence) {
 	}
 }
 
-// watched returns a context that ends with errIdle when the agent is silent for too long. Time counts while the machine
-// sleeps, because connections do not survive that. It does not count while this process is stopped or See blocks.
+// watched returns a context that ends when the agent is silent for too long, waits at a prompt, or its output cannot be
+// stored. The silence includes the time that the machine sleeps, because connections do not survive that, but not the
+// time that this process is stopped or See blocks.
 func (w *errand) watched(ctx context.Context) context.Context {
 	w.alive()
 	life, cancel := context.WithCancelCause(ctx)
@@ -270,7 +271,7 @@ func (w *errand) alive() {
 	}
 }
 
-// listen reads events up to the end of the turn, or to a question without an answer.
+// listen reads events until the turn ends, or a question ends it.
 func (w *errand) listen(ctx context.Context, events *conversation.Events) error {
 	for w.ending.End == nil && w.ending.Question == nil {
 		e, err := events.Next(ctx)
@@ -306,7 +307,7 @@ func (w *errand) tell(e event.Event) {
 	w.See(e)
 }
 
-// take records an event. It only records the calls of a sub-agent.
+// take records an event. It ignores the texts and failures of a sub-agent.
 func (w *errand) take(ctx context.Context, e event.Event) {
 	switch e.Kind {
 	case event.Text:
@@ -357,7 +358,7 @@ func (w *errand) asked(ctx context.Context, ask *event.Ask) {
 	}
 }
 
-// Settled is the cause of the end of the context that Person gets: this person is not asked any more.
+// Settled is the cause with which the context of Person ends.
 type Settled string
 
 // Why a question is settled.

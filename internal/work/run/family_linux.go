@@ -10,8 +10,8 @@ import (
 
 // kin is an agent's process and its descendants.
 type kin struct {
-	agent []int         // those that belong to it, its first one first; ours, which build its walls, do not
-	cpu   time.Duration // total CPU time, of ours too
+	agent []int         // its processes, the first one first; without ours, which build its walls
+	cpu   time.Duration // total CPU time, including ours
 }
 
 // family returns a process and its descendants.
@@ -43,7 +43,7 @@ func family(pid int) (k kin) {
 	self, _ := os.Stat("/proc/self/exe")
 	type member struct {
 		pid   int
-		below bool // it is the agent, or was started by it
+		below bool // it is the agent, or a descendant of it
 	}
 	var sum int64
 	for all := []member{{pid: pid}}; len(all) > 0; all = all[1:] {

@@ -18,7 +18,7 @@ type Hooks struct {
 	// Before and After get the run as JSON on standard input. If Before exits with 2, the attempt is forbidden. Any
 	// other exit code except 0, and any of After, is a warning.
 	Before, After []string
-	Notify        []string // runs at a question and at the end; we hardly wait for it
+	Notify        []string // runs at a question and at the end; has only notifyClock
 	Away          process.Away
 }
 
@@ -82,7 +82,7 @@ func (o *Owner) notify(agent string) {
 	o.call("run.notify", o.Hooks.Notify, notifyClock, o.Run.moment("Notify", agent))
 }
 
-// call runs a hook that decides nothing: what is wrong with it is only logged.
+// call runs a hook that decides nothing. A failure is only logged.
 func (o *Owner) call(setting string, argv []string, clock time.Duration, m moment) {
 	code, words, err := o.Hooks.call(context.Background(), argv, clock, m)
 	if err != nil {
@@ -92,8 +92,8 @@ func (o *Owner) call(setting string, argv []string, clock time.Duration, m momen
 	}
 }
 
-// Tell runs the Notify program for a conversation that waits for its person, as for a run. dir is its workspace, and
-// what says why it waits.
+// Tell runs the Notify program for a conversation that waits for a person. dir is its workspace; what says why it
+// waits.
 func (h Hooks) Tell(ctx context.Context, conversation, agent, dir, what string) error {
 	m := moment{
 		Event: "Notify", Run: conversation, Tool: "external_cli:" + agent, Agent: agent, State: NeedsInput, Dir: dir,

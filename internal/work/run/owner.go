@@ -25,14 +25,14 @@ import (
 	"omniagent/internal/walls/shell"
 )
 
-// Owner carries out a run to its end, or to a question for a person.
+// Owner carries out a run until its end, or until a question for a person.
 type Owner struct {
 	Run  *Run
 	Open conversation.Opener
 	// Spec returns the host's spec for an agent; this package adds the task's terms.
 	Spec     func(agent string) agent.Spec
 	Grace    time.Duration
-	Parallel int           // runs at once; 0 for any number
+	Parallel int           // most runs at once; 0 for any number
 	Lifetime time.Duration // time limit of this process, whatever the run waits for; 0 for none
 	Apart    bool          // the agent gets its own PID namespace, where the system has them
 	Patience time.Duration // how long the agent waits for an answer; 0 for not at all
@@ -42,16 +42,18 @@ type Owner struct {
 	// Check runs the check of a task; the last argument is the time from the request to end until the kill.
 	Check  func(context.Context, Task, time.Duration) (shell.Outcome, error)
 	Inside string // the agent that works in this process, if any
-	// Fork returns a func that reports whether the run's fork has written a path by then; nil: the run is in no fork.
+	// Fork returns a function that reports whether the run's fork has written a path so far; nil: the run is in no
+	// fork.
 	Fork func() func(path string) bool
-	// Later returns which files of a directory run later by themselves; nil: the result does not say it.
+	// Later returns the policy that says which files of a directory run later by themselves; nil: the result does not
+	// name them.
 	Later func(dir string) autorun.Policy
 	// Tell gets each state of the run, and each event of its conversations. It may be nil.
 	Tell func(Progress)
 	Log  func(format string, args ...any)
 
 	over   <-chan struct{} // closed once the run has to end; nil before it began
-	unread bool            // nobody reads what Tell reports
+	unread bool            // Tell blocked too long, and is not called again
 }
 
 // Work carries out the run. It returns when the run is over, or cannot continue without a person. The record then has
@@ -111,7 +113,7 @@ func (o *Owner) Work(ctx context.Context) error {
 		case v.Reason == Asked:
 			r.ask(*v.Question)
 			return o.rest(v, ending, changed)
-		case v.State == Failed && len(ending.Tools) == 0 && ending.Text == "" && r.anew():
+		case v.State == Failed && len(ending.Tools) == 0 && ending.Text == "" && r.startAfresh():
 			continue
 		case Passes(v.Reason) && i+1 < len(r.Agents):
 			i++
@@ -123,7 +125,7 @@ func (o *Owner) Work(ctx context.Context) error {
 			continue
 		}
 		if v.State == Succeeded {
-			v = r.approved(v)
+			v = r.checkApproved(v)
 		}
 		if v.State == Succeeded && r.Check != "" {
 			v = o.checked(ctx, v)
@@ -132,7 +134,7 @@ func (o *Owner) Work(ctx context.Context) error {
 	}
 }
 
-// Skipped says of each agent that could not begin, and whose task the next one got, why that was.
+// Skipped returns a line for each agent that could not begin and was replaced by the next one, with the reason.
 func (r Record) Skipped() (lines []string) {
 	for i, a := range r.Attempts {
 		if i+1 < len(r.Attempts) && a.Agent != r.Attempts[i+1].Agent && Passes(a.Reason) {
@@ -153,7 +155,7 @@ func (o *Owner) queue(ctx context.Context) (free func(), err error) {
 	}
 	told := false
 	for {
-		// One process at a time looks for a place.
+		// One process at a time looks for a free slot.
 		turn, err := workspace.Lock(ctx, filepath.Join(dir, "turn"), time.Minute)
 		if err != nil && !errors.Is(err, fault.LockHeld) {
 			return nil, err
@@ -187,8 +189,8 @@ type preparation struct {
 	survey  func() // waits until the workspace has been surveyed
 }
 
-// prepare starts the preparation for an agent that is a process. It only waits for it if the user's hooks, or the agent
-// in this process, may change the workspace before the task.
+// prepare starts the preparation for an agent that is a process. It waits for the survey only if the user's hooks, or
+// an agent in this process, may change the workspace before the task.
 func (o *Owner) prepare(ctx context.Context) preparation {
 	r := o.Run
 	r.look() // before the log is handed to a conversation
@@ -208,9 +210,9 @@ func (o *Owner) prepare(ctx context.Context) preparation {
 	return ready
 }
 
-// led returns a fault if a further directory was replaced by a link since the run began: the agent, or another one, may
-// have done that while the run waited.
-func (r *Run) led() error {
+// checkDirs returns a fault if a further directory was replaced by a link since the run began, which an agent may have
+// done while the run waited.
+func (r *Run) checkDirs() error {
 	for _, dir := range r.Dirs {
 		if to := pathname.Real(dir); to != dir {
 			return fault.New(fault.Unsafe, "%s leads elsewhere since the run began: to %s", dir, to).With("path", dir)
@@ -219,7 +221,7 @@ func (r *Run) led() error {
 	return nil
 }
 
-// attempt holds one conversation.
+// attempt opens one conversation with an agent, and returns how it ended.
 func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready preparation) Ending {
 	r := o.Run
 	prompt, resume := r.prompt(name)
@@ -246,7 +248,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	if r.Model != "" {
 		spec.Shared.Model = setting.AsTyped(r.Model)
 	}
-	err := r.led()
+	err := r.checkDirs()
 	if err == nil {
 		err = o.before(ctx, name)
 	}
@@ -255,7 +257,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	}
 	tap := r.tap()
 	defer tap.close()
-	asker := "" // another session begins its numbers anew
+	asker := "" // another session numbers its questions from 1 again
 	if n := len(r.Attempts); n > 1 {
 		asker = fmt.Sprintf("a%d.", n)
 	}
@@ -274,7 +276,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 			o.opened(a, c, desk)
 			ready.survey() // before the agent gets the task
 		},
-		Sent: func(turn int64) { a.Turn = turn; o.must(Running) },
+		Sent: func(turn int64) { a.Turn = turn; o.ensure(Running) },
 		See: func(e event.Event) {
 			if left := tap.leaves(); a.Leaves == nil && left != nil {
 				a.Leaves = left
@@ -285,14 +287,14 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 		Ask: o.decide, Patience: o.Patience, Person: o.Person,
 	}
 	ending := e.Do(ctx)
-	r.made(ending)
+	r.recordMade(ending)
 	ending.Err, ending.Said = cmp.Or(ending.Err, tap.unkept(name)), plain(&r.secrets, tap.last())
 	desk.leave()
 	tap.fill(a)
 	return ending
 }
 
-// longCall is how long a tool may run without activity.
+// longCall is how long a tool may run without output, unless the idle timeout is longer.
 const longCall = 15 * time.Minute
 
 // asks reports whether an agent in this mode asks for permission.
@@ -311,7 +313,7 @@ func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 	switch e.Kind {
 	case event.Question:
 		if o.Patience > 0 && len(o.Run.Open()) > 0 {
-			o.must(NeedsInput)
+			o.ensure(NeedsInput)
 			o.pause()
 			o.notify(a.Agent)
 		}
@@ -335,7 +337,7 @@ func (o *Owner) replied(reply event.Reply, by int) {
 				Text: reply.Text, Secret: reply.Secret, Option: reply.Option, At: time.Now().UTC(),
 				By: cmp.Or(by, os.Getpid()),
 			}
-			if q.Form != nil && a.Option == event.Allow { // it says only that the form is filled
+			if q.Form != nil && a.Option == event.Allow { // it only says that the form is filled
 				a.Text, a.Option = cmp.Or(q.together(event.AnswersIn(reply.Input)), a.Text), ""
 			}
 			q.Answer = &a
@@ -354,14 +356,14 @@ func (o *Owner) withdrawn(id string) {
 
 func (o *Owner) resume() {
 	if r := o.Run; r.State == NeedsInput && len(r.Open()) == 0 {
-		o.must(Running)
+		o.ensure(Running)
 		if err := o.Run.survey(context.Background()); err != nil {
 			o.Log("what others changed meanwhile counts as the run's: %v", err)
 		}
 	}
 }
 
-// pause looks at what the run has changed, before it waits for a person while its agent does.
+// pause records what the run has changed, because its agent and it now wait for a person.
 func (o *Owner) pause() {
 	_, _, err := o.Run.changes(context.Background())
 	if err == nil {
@@ -390,7 +392,7 @@ func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
 	a.Fingerprint = fingerprint(o.Run, *a)
 }
 
-// rest leaves the run to a person.
+// rest leaves the run in NeedsInput, without an owner.
 func (o *Owner) rest(v Verdict, e Ending, changed *Changes) error {
 	o.Run.Socket = ""
 	o.Run.Result = plain(&o.Run.secrets, o.Run.result(v, e, changed))
@@ -402,7 +404,8 @@ func (o *Owner) rest(v Verdict, e Ending, changed *Changes) error {
 	return err
 }
 
-// changed returns the changes since before the run, with those that are run later by themselves, by whatever hand.
+// changed returns the changes since before the run, and in Later those that run later by themselves. It returns nil if
+// the changes are unknown.
 func (o *Owner) changed(ctx context.Context) *Changes {
 	changed := o.Run.changed(ctx)
 	if changed == nil || o.Later == nil || changed.Count+len(changed.Git)+changed.Doubtful == 0 {
@@ -455,8 +458,8 @@ func (o *Owner) enter(s State) error {
 	return err
 }
 
-// must enters a state, unless the run is already in it.
-func (o *Owner) must(s State) {
+// ensure enters a state, unless the run is already in it.
+func (o *Owner) ensure(s State) {
 	if o.Run.State != s {
 		if err := o.enter(s); err != nil {
 			o.Log("%v", err)

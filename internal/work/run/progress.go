@@ -12,11 +12,11 @@ type Progress struct {
 	Event *event.Event // an event of the running attempt's conversation
 }
 
-// lastWord is how long a reader that has stopped may hold up a run that is over.
+// lastWord is how long a Tell that blocks may delay a run that is over.
 const lastWord = time.Second
 
-// tell reports progress, and waits until it is read. Once the run's time is over or it is cancelled, a reader that has
-// stopped gets a moment, and then nothing more.
+// tell reports progress, and waits until Tell returns. Once the run is cancelled or out of time, it waits for at most
+// lastWord, and if Tell still blocks then, never calls it again.
 func (o *Owner) tell(p Progress) {
 	if o.Tell == nil || o.unread {
 		return

@@ -32,10 +32,10 @@ func (r *Run) prompt(agent string) (words, resume string) {
 	return "Go on with the task.", resume
 }
 
-// resumes returns the session with which an agent goes on, or "".
+// resumes returns the session that an agent resumes, or "".
 func (r *Run) resumes(agent string) string {
 	for _, a := range slices.Backward(r.Attempts) {
-		// After a failure begin a new session, because nothing was done.
+		// After a failure, begin a new session, because nothing was done.
 		if a.Agent == agent && a.Resumes && (a.Reason == Asked || r.WaitQuota && a.Turn > 0 && a.Worked) {
 			return a.Session
 		}
@@ -43,7 +43,7 @@ func (r *Run) resumes(agent string) string {
 	return ""
 }
 
-// answers lists all answers, or if fresh only those since the last attempt.
+// answers lists all answers, or, if fresh, only those to questions of the last attempt.
 func (r *Run) answers(fresh bool) string {
 	var b strings.Builder
 	for _, q := range r.Questions {

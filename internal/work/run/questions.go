@@ -71,7 +71,7 @@ func (q Question) Filled(answers map[string]string) Answer {
 	return Answer{Text: q.together(answers), parts: answers, At: time.Now().UTC(), By: os.Getpid()}
 }
 
-// PersonOf makes the Person of an Owner of what asks a person a question of the run.
+// PersonOf returns an Owner.Person that calls ask with the question in the form of the run's record.
 func PersonOf(ask func(context.Context, Question) (Answer, bool)) func(context.Context, event.Ask) (event.Reply, bool) {
 	return func(ctx context.Context, of event.Ask) (event.Reply, bool) {
 		q := questionOf(of)
@@ -99,7 +99,7 @@ func (e Ending) question() *Question {
 
 const longestQuestion = 4000 // bytes
 
-// same reports whether two questions are the same. Of those about a call, the words may differ.
+// same reports whether two questions are the same. Questions about the same call are, even if their words differ.
 func (q Question) same(other Question) bool {
 	if q.Call != "" || other.Call != "" {
 		return q.Call == other.Call
@@ -108,7 +108,7 @@ func (q Question) same(other Question) bool {
 	return q.Tool == other.Tool && q.Input == other.Input && plain(q.Text) == plain(other.Text)
 }
 
-// Asks is how many questions of the agent were answered: in the run that this one retries, and in this one.
+// Asks returns how many questions of the agent were answered, in the run that this one retries and in this one.
 func (r Record) Asks() (before, here int) {
 	for _, q := range r.Questions {
 		switch {
@@ -166,8 +166,8 @@ func (r *Record) Question(id string) (*Question, error) {
 		Hint("omniagent runs show %s", r.ID)
 }
 
-// Meant returns the question that an answer is for, which names it or means the only open one: that one, and no later
-// one that the run asks while the answer waits. Of several it is "".
+// Meant returns the id of the question that an answer is for: id itself, or the only open question. So an answer that
+// waits does not go to a later question. It returns "" if several are open, and an error if none is.
 func (r *Record) Meant(id string) (string, error) {
 	switch open := r.Open(); {
 	case id != "" || len(open) > 1:
@@ -188,8 +188,8 @@ func (r *Record) Takes(id string, a Answer) (*Question, error) {
 	return q, err
 }
 
-// accepts returns a fault for a text that does not say whether a tool may run, and for an approval where none waits: a
-// question is answered only once.
+// accepts returns a fault for a text that answers a question whether a tool may run, and for an approval of a question
+// that asks for something else.
 func (q Question) accepts(run string, a Answer) error {
 	words := []string{event.Allow, event.Always, event.Deny}
 	switch {
@@ -211,7 +211,7 @@ func (q Question) accepts(run string, a Answer) error {
 }
 
 // Answers returns the commands that answer the first open question of a run, or the one that shows a run without any.
-// The first one never lets a tool run: a program might do what it reads.
+// The first command never lets a tool run, because a program might run it unread.
 func (r Record) Answers() []string {
 	open := r.Open()
 	if len(open) == 0 {
@@ -260,8 +260,8 @@ func (r *Run) Answer(id string, a Answer) error {
 	return r.save()
 }
 
-// Inherit records the answers of another run. What the task needs and nobody answered is asked again, and so is what
-// was answered with a secret, which was not stored.
+// Inherit records the answers of another run. It asks again what the task needs and nobody answered, and what was
+// answered with a secret, which was not stored.
 func (r *Run) Inherit(from Record) error {
 	for _, q := range from.Questions {
 		switch {
@@ -275,8 +275,8 @@ func (r *Run) Inherit(from Record) error {
 	return r.save()
 }
 
-// reopen asks again for secrets that the next attempt needs, where the process that had them is gone. An agent that
-// resumes its session has those that it was told.
+// reopen asks again for secrets that the next attempt needs and this process does not have. An agent that resumes its
+// session still has those of earlier attempts.
 func (r *Run) reopen() {
 	resume := r.resumes(r.agent())
 	for i := range r.Questions {
@@ -295,8 +295,8 @@ func answeredBefore(id string, a Answer) error {
 		With("answered_at", a.At).With("answered_by", a.By)
 }
 
-// Late returns the fault of an answer that came too late: who answered the question before, and when, if somebody did;
-// else err.
+// Late returns the fault for an answer that came too late, which says who answered the question and when; or err if
+// nobody did.
 func (r *Record) Late(question string, err error) error {
 	_, before := r.Question(question)
 	f := fault.Of(before)

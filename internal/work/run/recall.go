@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/talk/session"
 )
 
-// recall looks at the calls that the sessions of a run have recorded, after the process that saw what the agent wrote
-// has died: what they explain is the run's.
+// recall attributes changes to the run by the calls in the journals of its sessions, because the process that watched
+// the agent's writes has died.
 func (r *Run) recall(ctx context.Context) {
 	log := touch.New()
 	log.Unseen(touch.Unwatched)
@@ -21,7 +21,7 @@ func (r *Run) recall(ctx context.Context) {
 		}
 		records, err := r.store.Sessions.Reader(a.Session, a.First+1, false)
 		if err != nil {
-			continue // without it nothing is explained
+			continue // its changes stay unexplained
 		}
 		open, asked := map[string]event.Done{}, map[string]string{}
 		for {
@@ -39,7 +39,7 @@ func (r *Run) recall(ctx context.Context) {
 			case e.Kind == event.Question && e.Ask != nil && e.Ask.Tool != nil:
 				asked[e.Ask.ID] = e.Ask.Tool.ID
 			case e.Kind == event.Replied && e.Reply != nil:
-				if c, is := open[asked[e.Reply.Question]]; is { // it began then
+				if c, is := open[asked[e.Reply.Question]]; is { // the call began with the answer
 					c.Began = entry.Time
 					open[c.ID] = c
 				}

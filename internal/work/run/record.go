@@ -35,7 +35,7 @@ const (
 	UnknownOutcome State = "unknown_outcome" // the end of its turn was not observed
 )
 
-// States are the words of all states.
+// States returns the words of all states.
 func States() []string {
 	return text.Words([]State{
 		Queued, Starting, Running, NeedsInput, Succeeded, Failed, Blocked, Stalled, TimedOut, Cancelled, UnknownOutcome,
@@ -72,7 +72,7 @@ type Task struct {
 	Detached  bool             `json:"detached,omitempty"`
 	Of        string           `json:"retry_of,omitempty"` // the run that this one retries
 	Fork      string           `json:"fork,omitempty"`     // the fork it works in; empty for the workspace itself
-	ForkID    string           `json:"fork_id,omitempty"`  // of that fork, whose name may be used again later
+	ForkID    string           `json:"fork_id,omitempty"`  // id of that fork, whose name may be used again later
 	Network   string           `json:"network,omitempty"`  // of the fork, as in --network; empty for the default
 	Check     string           `json:"check,omitempty"`    // a shell command that must succeed afterwards
 	CheckFor  time.Duration    `json:"check_timeout_ns,omitempty"`
@@ -100,9 +100,9 @@ type Record struct {
 	Socket    string        `json:"socket,omitempty"`
 	Attempts  []Attempt     `json:"attempts"`
 	Questions []Question    `json:"questions"`
-	Doubts    []Doubt       `json:"doubts,omitempty"` // what it changed and somebody else changed while it waited
+	Doubts    []Doubt       `json:"doubts,omitempty"` // changed by it, and by others while it waited
 	Result    *Result       `json:"result,omitempty"` // of the last verdict; final if the state is
-	Unkept    bool          `json:"-"`                // nothing of it is on disk: no command finds it
+	Unkept    bool          `json:"-"`                // no record is on disk, so no command finds it
 }
 
 // Attempt is one conversation of a run.
@@ -112,7 +112,7 @@ type Attempt struct {
 	First       int64          `json:"first,omitempty"`   // record of the session at its beginning
 	Last        int64          `json:"last,omitempty"`    // and at its end; 0 while it runs
 	Resumes     bool           `json:"resumes,omitempty"` // the agent can resume the session
-	Resumed     bool           `json:"resumed,omitempty"` // it was to resume a session
+	Resumed     bool           `json:"resumed,omitempty"` // it was asked to resume a session
 	Turn        int64          `json:"turn,omitempty"`    // the turn with the task; 0 if it was not sent
 	Version     string         `json:"agent_version,omitempty"`
 	Program     string         `json:"executable,omitempty"`
@@ -120,9 +120,9 @@ type Attempt struct {
 	Records     []string       `json:"agent_records,omitempty"` // files in which the agent keeps its session
 	Args        []string       `json:"args,omitempty"`          // of the program, without the prompt
 	Apart       *bool          `json:"pid_namespace,omitempty"` // whether it had its own; nil if nothing was started
-	Walls       *event.Walls   `json:"walls,omitempty"`         // around it, or around its commands; nil if unknown
+	Walls       *event.Walls   `json:"walls,omitempty"`         // of the agent, or of its commands; nil if unknown
 	EnvKeys     []string       `json:"env_keys,omitempty"`
-	Policies    []agent.Policy `json:"policies,omitempty"` // what is enforced, and what was only wanted
+	Policies    []agent.Policy `json:"policies,omitempty"` // what is enforced, and what was only requested
 	Fingerprint string         `json:"fingerprint,omitempty"`
 	Worked      bool           `json:"worked,omitempty"` // it called a tool, or wrote text
 	Usage       *Usage         `json:"usage,omitempty"`  // nil if the agent does not report it
@@ -145,9 +145,9 @@ type Question struct {
 	Input    string          `json:"input,omitempty"`   // input of that tool
 	Call     string          `json:"call,omitempty"`    // identifies the call of that tool
 	File     string          `json:"file,omitempty"`    // hash of the file that the call would change, as it was then
-	Stale    bool            `json:"stale,omitempty"`   // it was approved, and the file has changed before it was made
+	Stale    bool            `json:"stale,omitempty"`   // it was approved, but the file changed before it was made
 	Made     bool            `json:"made,omitempty"`    // it was approved, and the agent made it
-	Failure  string          `json:"failure,omitempty"` // what that call said, if it failed each time it was made
+	Failure  string          `json:"failure,omitempty"` // output of that call, if it failed each time it was made
 	Form     json.RawMessage `json:"form,omitempty"`    // input of a tool call that the answer completes
 	Required bool            `json:"required,omitempty"`
 	Attempt  int             `json:"attempt,omitempty"` // the asking attempt; 0 if it was asked before the first
@@ -177,8 +177,8 @@ func (r *Record) Open() []Question {
 	return open
 }
 
-// Times returns how long a run has worked up to now, and how long it has waited for a person. Neither is negative,
-// also after the clock was set back.
+// Times returns how long a run has worked up to now, and how long it has waited for a person. Neither is negative, even
+// if the clock was set back.
 func (r *Record) Times(now time.Time) (worked, waited time.Duration) {
 	if waited = r.Waited; r.State == NeedsInput {
 		waited += max(0, now.Sub(r.Since))
@@ -222,7 +222,7 @@ type Tested struct {
 	DurationMS int64  `json:"duration_ms"`
 }
 
-// Changes describes the files that differ from before the run.
+// Changes describes the files that the run has changed.
 type Changes struct {
 	Count   int               `json:"count"`
 	Files   []snapshot.Change `json:"files"`                // at most mostFiles
@@ -233,7 +233,7 @@ type Changes struct {
 	Ignored int               `json:"ignored,omitempty"`    // number of ignored files
 	Later   []string          `json:"runs_later,omitempty"` // those of Files, Git and Perhaps that are run later
 	Partial []string          `json:"partial,omitempty"`    // paths that could not be read
-	// Perhaps differ too, perhaps because of the run: at most mostFiles of them. Doubtful is how many do.
+	// Perhaps lists files that the run may have changed, at most mostFiles. Doubtful counts all of them.
 	Perhaps  []Doubt `json:"perhaps,omitempty"`
 	Doubtful int     `json:"doubtful,omitempty"`
 }
@@ -258,7 +258,7 @@ type Usage struct {
 	CostUSD *float64 `json:"cost_usd"`
 }
 
-// plus returns the sum of two usages, where nil is unknown and counts as nothing.
+// plus returns the sum of two usages. nil means unknown, and adds nothing.
 func (u *Usage) plus(o *Usage) *Usage {
 	if u == nil || o == nil {
 		return cmp.Or(u, o)
@@ -270,14 +270,15 @@ func (u *Usage) plus(o *Usage) *Usage {
 	return sum
 }
 
-// fingerprint identifies an attempt by the agent, its version, arguments, directory and task.
+// fingerprint returns a hash of the agent, its program and version, the terms of the task, and the names of the
+// environment variables.
 func fingerprint(r *Run, a Attempt) string {
 	h := sha256.New()
 	parts := []string{a.Agent, a.Program, a.Version, r.Model, string(r.Approval), r.Transport, r.Dir, r.Text}
 	if r.Comments != "" {
 		parts = append(parts, r.Comments)
 	}
-	for _, part := range slices.Concat(parts, a.EnvKeys) { // replace ids in arguments, which differ each time
+	for _, part := range slices.Concat(parts, a.EnvKeys) {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -6,8 +6,8 @@ import (
 	"omniagent/internal/core/event"
 )
 
-// replies hold back the answers to questions until the run has seen that they were given: it makes its index of the
-// workspace again then, and what the agent does with an answer must not be part of that.
+// replies holds back answers to questions until See has handled them. See takes a new index of the workspace, which
+// must not include what the agent does with the answer.
 type replies struct {
 	mu     sync.Mutex
 	seen   map[string]chan struct{} // by question; closed when See has returned
@@ -29,10 +29,10 @@ func (r *replies) of(question string) chan struct{} {
 	return r.seen[question]
 }
 
-// await returns when the run has seen the answer to a question, or is over.
+// await returns when See has handled the answer to a question, or the turn is over.
 func (r *replies) await(question string) { <-r.of(question) }
 
-// told records that See has returned from an event.
+// told records that See has handled an event.
 func (r *replies) told(e event.Event) {
 	if e.Kind != event.Replied {
 		return

@@ -14,16 +14,16 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// An index leaves out what git needs and writes all the time: its objects, its reflogs, its own index. What a run
-// removes of them is found by their names.
+// An index of the workspace leaves out git's objects, reflogs and index, which git writes all the time. So this file
+// compares their names to find what a run has removed of them.
 
-// Gone is something of a repository that is not there any more, although git needs it.
+// Gone describes files of a repository that are missing, although git needs them.
 type Gone struct {
 	Path  string `json:"path"`  // objects, logs or index of the repository, relative to the directory of the run
 	Count int    `json:"count"` // of files, or of packs and loose objects
 }
 
-// holding is what a repository had when the run began.
+// holding lists what a repository had when the run began.
 type holding struct {
 	Dir     string   `json:"dir"` // usually called .git
 	Common  string   `json:"common"`
@@ -37,7 +37,7 @@ const (
 	holdingsLimit = 1 << 30
 )
 
-// holdings looks at the repositories of an index.
+// holdings returns the holding of each repository of an index.
 func holdings(x *snapshot.Index) (all []holding) {
 	for _, dir := range x.GitDirs() {
 		opened, err := git.At(dir)
@@ -60,8 +60,8 @@ func holdings(x *snapshot.Index) (all []holding) {
 	return all
 }
 
-// gone returns what the repositories have lost since before the run. Where it is known that the run wrote nothing in
-// one, nobody looks.
+// gone returns what the repositories have lost since before the run. It skips a repository in which the run is known to
+// have written nothing.
 func (r *Run) gone() (all []Gone) {
 	var before []holding
 	if workspace.ReadJSON(filepath.Join(r.Path(), holdingsFile), holdingsLimit, &before) != nil {
@@ -94,7 +94,7 @@ func (r *Run) gone() (all []Gone) {
 	return all
 }
 
-// lostObjects counts the loose objects and packs that are gone. Those that git has packed, or packed again, are not.
+// lostObjects counts the missing loose objects and packs, except those that git has packed or repacked.
 func (h holding) lostObjects() (lost int) {
 	there := git.ObjectsIn(h.Common)
 	repacked := slices.ContainsFunc(there, func(name string) bool {
@@ -122,7 +122,7 @@ func (h holding) lostObjects() (lost int) {
 	return lost
 }
 
-// lostLogs counts the reflogs that are gone, although their refs are there.
+// lostLogs counts the missing reflogs whose refs still exist.
 func (h holding) lostLogs() (lost int) {
 	packed, _ := workspace.ReadFile(filepath.Join(h.Common, "packed-refs"), holdingsLimit)
 	for _, ref := range h.Logs {

@@ -10,9 +10,9 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// again makes the next attempt begin a new session, with all answers, if the last one could not resume an earlier
-// session. It reports whether it did.
-func (r *Run) anew() bool {
+// startAfresh makes the next attempt begin a new session, with all answers, if the last attempt was to resume one. It
+// reports whether it did.
+func (r *Run) startAfresh() bool {
 	last := r.Attempts[len(r.Attempts)-1]
 	if !last.Resumed {
 		return false
@@ -25,13 +25,13 @@ func (r *Run) anew() bool {
 	return true
 }
 
-// Passing reports whether a program may repeat a run that ended for this reason and changed nothing: the reason passes
-// by itself. What a person stopped, what reached a limit, and what the model or the check said is not of that kind.
+// Passing reports whether a reason is temporary, so that a program may repeat a run that ended for it and changed
+// nothing. It does not hold for a cancellation, a limit of the run, or a verdict of the model or the check.
 func Passing(r Reason) bool {
 	return slices.Contains([]Reason{RateLimited, Unreachable, Crashed, CutStream, NoOutput, NoAnswer}, r)
 }
 
-// Passes reports whether to try the next agent, because this one could not begin and cannot when it is tried again.
+// Passes reports whether to try the next agent, because this one could not begin, and a retry would not help.
 func Passes(r Reason) bool {
 	return slices.Contains([]Reason{NotInstalled, NotLoggedIn, OutOfQuota, NotAllowed}, r)
 }
@@ -41,10 +41,11 @@ func limited(v Verdict) bool {
 	return (v.Reason == OutOfQuota || v.Reason == RateLimited) && v.Fault != nil && v.Fault.RetryAfter > 0
 }
 
-// tellEvery is how often a wait for a limit of the service is told again.
+// tellEvery is the interval at which a wait for a limit of the service is reported again.
 const tellEvery = 15 * time.Minute
 
-// waitFor waits for a limit of the service. Another process may continue the wait.
+// waitFor waits until a limit of the service ends, after d or at Until if that is set. Another process may continue the
+// wait.
 func (o *Owner) waitFor(ctx context.Context, d time.Duration) error {
 	r := o.Run
 	if r.Until.IsZero() {
@@ -53,8 +54,8 @@ func (o *Owner) waitFor(ctx context.Context, d time.Duration) error {
 	if err := o.enter(Queued); err != nil {
 		return err
 	}
-	// By the machine's uptime, which a jump of the clock does not change; in steps, because a timer stops while the
-	// machine sleeps.
+	// Measure by the machine's uptime, which does not change with the clock, and in steps, because a timer stops while
+	// the machine sleeps.
 	now, whole := time.Now(), time.Until(r.Until)
 	for began, told := uptime(now), uptime(now); ; {
 		left := whole - (uptime(now) - began)
@@ -90,7 +91,8 @@ const (
 	longestWait = time.Minute
 )
 
-// wait waits before an attempt: as long as the service asks for, or else longer each time, with jitter.
+// wait waits before an attempt: as long as the service asks for, or else longer each time, with jitter. It fails at
+// once if that is longer than longestWait.
 func wait(ctx context.Context, f *fault.Fault, n int) error {
 	d := min(firstWait<<n, longestWait)
 	d += rand.N(d / 4)

@@ -114,7 +114,7 @@ func (d Runner) Carry(ctx context.Context, p tool.Packet, by tool.Caller) (repor
 	return out, out.Status == doneStatus
 }
 
-// answerClock limits a question, unless the caller's conversation ends it before.
+// answerClock is how long a question may wait, unless the caller's conversation ends it before.
 const answerClock = 24 * time.Hour
 
 // clarify asks a person the questions that ended the run. It reports whether the run can continue.
@@ -169,7 +169,7 @@ func (out Report) Lines() []string {
 	return lines
 }
 
-// doneStatus is the status of a report, unless it is blocked.
+// doneStatus is the status of a report that is not blocked.
 const doneStatus = "Done"
 
 func blocked(why string) string { return "Blocked(" + text.OneLine(why, 500) + ")" }

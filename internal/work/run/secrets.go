@@ -11,8 +11,8 @@ import (
 	"omniagent/internal/talk/session"
 )
 
-// secrets are the answers that an agent gets and that are written nowhere. Other goroutines add what other processes
-// answer.
+// secrets holds the answers that an agent gets and that are never written. The goroutines that serve other processes
+// add to it.
 type secrets struct {
 	mu    sync.Mutex
 	given map[string]string // by question
@@ -52,7 +52,7 @@ func (s *secrets) hide(body []byte) ([]byte, error) {
 	return session.MaskedJSON(known.Bytes, body, json.Valid)
 }
 
-// plain returns a value without the secrets, as it is written.
+// plain returns a value without the secrets, or its zero value if they cannot be removed.
 func plain[T any](s *secrets, v T) T {
 	if s.values() == nil {
 		return v
@@ -65,7 +65,7 @@ func plain[T any](s *secrets, v T) T {
 	if err == nil {
 		err = json.Unmarshal(body, &clean)
 	}
-	if err != nil { // it cannot be told without them
+	if err != nil {
 		return *new(T)
 	}
 	return clean
@@ -81,7 +81,7 @@ func (s *secrets) in(content []byte) bool {
 	return n > 0
 }
 
-// CheckSecret refuses a secret that cannot be kept out of the records, because other text has the same letters.
+// CheckSecret refuses a secret that is too short to be told from other text, and so to be kept out of the records.
 func CheckSecret(run, value string) error {
 	if redact.Known(value) != nil {
 		return nil

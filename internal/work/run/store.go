@@ -27,8 +27,8 @@ import (
 type Store struct {
 	Dir      string
 	Sessions session.Store // the store of the runs' conversations
-	Ours     []string      // directories that this program writes while an agent works; they are no part of a workspace
-	// Turn returns the last turn of a run in a directory, which undo can take back, or ""; nil: none is known.
+	Ours     []string      // directories that this program itself writes, not part of a workspace
+	// Turn returns the last turn of a run in a directory that undo can take back, or ""; nil: none is known.
 	Turn func(dir, run string) string
 }
 
@@ -65,8 +65,8 @@ type Run struct {
 	file    string // Question.File of the question that ended a turn
 }
 
-// Create creates a run that this process owns. It is visible to others when it is saved: at once if another process is
-// to carry it out, or else by Work or Answer.
+// Create creates a run that this process owns. Others see it once it is saved: at once if it is detached, or else by
+// Work or Answer.
 func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 	id := NewID()
 	if err := workspace.MkdirAll(s.Path(id)); err != nil {
@@ -78,7 +78,7 @@ func (s Store) Create(ctx context.Context, task Task) (*Run, error) {
 		Attempts: []Attempt{}, Questions: []Question{},
 	}}
 	var err error
-	if r.held, err = workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked); err != nil {
+	if r.held, err = workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), lockWait); err != nil {
 		return nil, err
 	}
 	if task.Detached {
@@ -93,16 +93,16 @@ func (r *Run) Abandon() {
 	_ = os.RemoveAll(r.Path())
 }
 
-// looked is how long the lock may be held by processes that only check for an owner.
-const looked = 500 * time.Millisecond
+// lockWait is how long to wait for processes that hold the lock only to check for an owner.
+const lockWait = 500 * time.Millisecond
 
-// Own makes this process the owner of a run without one. It returns CONFLICT for a run that is over. It settles a run
-// whose owner died, which is then over.
+// Own makes this process the owner of a run without one. It first settles a run whose owner died. It returns CONFLICT
+// for a run that is over or has an owner.
 func (s Store) Own(ctx context.Context, id string) (*Run, error) {
 	if _, err := s.Peek(id); err != nil {
 		return nil, err
 	}
-	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked)
+	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), lockWait)
 	if errors.Is(err, fault.LockHeld) {
 		return nil, owned(id, err)
 	}
@@ -125,7 +125,7 @@ func (s Store) Own(ctx context.Context, id string) (*Run, error) {
 	return r, nil
 }
 
-// Free returns a run that this process could own. It returns the same errors as Own.
+// Free returns a run that this process could own, or the error that Own would return.
 func (s Store) Free(ctx context.Context, id string) (Record, error) {
 	r, err := s.Load(ctx, id)
 	switch {
@@ -214,11 +214,11 @@ func (s Store) Peek(id string) (Record, error) {
 	return r, nil
 }
 
-// Load returns the true state of a run. If its owner died, the run is over, and Load records that, or waits for another
-// process that is about to.
+// Load returns the true state of a run. If the owner died while an agent worked, the run is over, and Load records
+// that, or waits for another process that is recording it.
 func (s Store) Load(ctx context.Context, id string) (Record, error) {
 	record, err := s.Peek(id)
-	for began := time.Now(); err == nil && s.settled(record) && time.Since(began) < settling && ctx.Err() == nil; {
+	for began := time.Now(); err == nil && s.beingSettled(record) && time.Since(began) < settling && ctx.Err() == nil; {
 		select {
 		case <-ctx.Done():
 		case <-time.After(settleGap):
@@ -240,13 +240,13 @@ func (s Store) Load(ctx context.Context, id string) (Record, error) {
 }
 
 const (
-	settling  = 5 * time.Second // for a look at the workspace, and the record
+	settling  = 5 * time.Second // for another process to survey the workspace and write the record
 	settleGap = 2 * time.Millisecond
 )
 
-// settled reports whether another process is recording the end of a run whose owner died: it has the lock, but does not
-// listen on the owner's socket.
-func (s Store) settled(r Record) bool {
+// beingSettled reports whether another process is recording the end of a run whose owner died: it has the lock, but
+// does not listen on the owner's socket.
+func (s Store) beingSettled(r Record) bool {
 	if r.State.Terminal() || r.Socket == "" {
 		return false
 	}
@@ -260,7 +260,7 @@ func (s Store) settled(r Record) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }
 
-// orphaned reports whether a run should have an owner and has none.
+// orphaned reports whether a run that needs an owner has none.
 func (s Store) orphaned(r Record) bool {
 	if r.State.Terminal() {
 		return false
@@ -284,7 +284,7 @@ func (r *Record) answered() bool {
 	return r.State == NeedsInput && r.Socket == "" && len(r.Open()) == 0
 }
 
-// ownerless is how long followers of a run wait for a new owner.
+// ownerless is how long a process that follows a run waits for a new owner.
 const ownerless = 2 * time.Second
 
 // Followed returns a fault if a run will not continue: it is queued or answered, but has had no owner for a while. A
@@ -338,14 +338,14 @@ func (r *Run) settle() error {
 		}
 		a.State, a.Reason = v.State, v.Reason
 	}
-	if r.Fork != "" { // it cannot be seen from here
+	if r.Fork != "" { // this process does not see its files
 		return r.conclude(v, Ending{}, nil)
 	}
 	r.recall(context.Background())
 	return r.conclude(v, Ending{}, r.changed(context.Background()))
 }
 
-// unseen is the fault of a run whose owner died while its agent worked.
+// unseen returns the fault of a run whose owner died while its agent worked.
 func (r *Run) unseen(agent string) *fault.Fault {
 	f := fault.New(fault.UnknownOutcome,
 		"the process that watched %s died in the middle of its turn; how that ended is unknown", agent)
@@ -424,12 +424,13 @@ func (s Store) List(ctx context.Context) (all []Record, skipped []Skipped, err e
 	return all, skipped, ctx.Err()
 }
 
-// Delete removes a run that is over, or has no owner, also one whose record is damaged. Its conversations stay.
+// Delete removes a run without an owner, even if its record is damaged. It keeps its conversations. It returns CONFLICT
+// if the run has an owner.
 func (s Store) Delete(ctx context.Context, id string) error {
 	if _, err := s.Peek(id); errors.Is(err, fault.NotFoundCode) {
 		return err
 	}
-	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), looked)
+	held, err := workspace.Lock(ctx, filepath.Join(s.Path(id), ownerFile), lockWait)
 	if errors.Is(err, fault.LockHeld) {
 		return fault.New(fault.Conflicting, "%s is under way", id).With("run_id", id).
 			Hint("omniagent runs cancel %s", id)
@@ -448,11 +449,11 @@ func (s Store) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// pruned is the number of runs that Prune examines.
-const pruned = 50
+// pruneBatch is how many runs Prune examines in one call.
+const pruneBatch = 50
 
-// Prune deletes the records of runs that have been over for longer than keep. To be cheap, a call only examines some of
-// those that are old enough: which ones is left to chance, because some stay, such as those that wait for an answer.
+// Prune deletes runs that have been over for longer than keep. To be cheap, a call examines at most pruneBatch of those
+// that are old enough, chosen at random, because some are not deleted, such as those that wait for an answer.
 func (s Store) Prune(ctx context.Context, keep time.Duration) {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil || keep <= 0 {
@@ -462,9 +463,9 @@ func (s Store) Prune(ctx context.Context, keep time.Duration) {
 		made, known := ident.Made(strings.TrimPrefix(e.Name(), idPrefix))
 		return !e.IsDir() || session.CheckID(e.Name()) != nil || known && time.Since(made) < keep
 	})
-	if len(old) > pruned {
+	if len(old) > pruneBatch {
 		rand.Shuffle(len(old), func(i, j int) { old[i], old[j] = old[j], old[i] })
-		old = old[:pruned]
+		old = old[:pruneBatch]
 	}
 	for _, e := range old {
 		r, err := s.Peek(e.Name())

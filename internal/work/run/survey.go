@@ -26,7 +26,7 @@ func (r *Run) survey(ctx context.Context) error {
 		if !pathname.Within(r.Dir, dir) {
 			continue
 		}
-		// It lies in the workspace. Made before the index, neither it nor a directory above it is a change.
+		// Make it before the index, so that neither it nor a directory above it counts as a change.
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (r *Run) survey(ctx context.Context) error {
 	return before.SaveFile(path)
 }
 
-// take makes an index of the workspace, with the content that a diff will need. since is an earlier one; it may be nil.
+// take makes an index of the workspace, with the content that a diff will need. since is an earlier index, or nil.
 func (r *Run) take(ctx context.Context, since *snapshot.Index) (*snapshot.Index, error) {
 	o := snapshot.Options{Store: r.store.contents(r.ID), Since: since, Except: snapshot.Except(r.Dir, r.store.Ours)}
 	if since != nil {
@@ -58,8 +58,8 @@ func (s Store) contents(id string) *snapshot.Store {
 	return snapshot.OpenStore(filepath.Join(s.Path(id), "contents"))
 }
 
-// changes compares the workspace with its state before the run. It keeps the second index for the diff.
-// What others have changed, and perhaps not the run, is left out; doubts are the latter.
+// changes compares the workspace with its state before the run, and keeps both indexes for the diff. It leaves out what
+// others have changed, and returns as doubts what either may have changed.
 func (r *Run) changes(ctx context.Context) (found *snapshot.Changes, doubts []Doubt, err error) {
 	before, err := snapshot.LoadFile(filepath.Join(r.Path(), startFile))
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *Run) changes(ctx context.Context) (found *snapshot.Changes, doubts []Do
 	r.sight.last = after
 	before, after, doubts = r.judge(before, after)
 	found = snapshot.Diff(before, after)
-	if r.Fork != "" { // its commits, and the contents in them, are nowhere else
+	if r.Fork != "" { // only the fork has its commits, and the contents in them
 		if err := found.Keep(ctx, r.store.contents(r.ID)); err != nil {
 			return nil, nil, err
 		}
@@ -96,7 +96,7 @@ func (r *Run) changed(ctx context.Context) *Changes {
 	out := &Changes{Files: []snapshot.Change{}, Ignored: found.Ignored}
 	out.Doubtful, out.Perhaps = len(doubts), doubts[:min(len(doubts), mostFiles)]
 	for _, f := range found.Files {
-		if f.Status == snapshot.Git { // agents write there too
+		if f.Status == snapshot.Git { // listed apart
 			out.Git = append(out.Git, f.Path)
 			continue
 		}
@@ -158,7 +158,7 @@ func (s Store) Changes(ctx context.Context, id string) (dir string, files []snap
 	return r.Dir, slices.DeleteFunc(found.Files, func(f snapshot.Change) bool { return f.Status == snapshot.Git }), nil
 }
 
-// soFar returns what a run that waits has changed until then, since nothing counts while it waits.
+// soFar returns what a waiting run had changed when it began to wait, because later changes do not count.
 func (r *Run) soFar(ctx context.Context) *Changes {
 	if r.Result != nil && r.Result.Changed != nil {
 		return r.Result.Changed
@@ -190,7 +190,7 @@ func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
 	return found.Patch(ctx, s.contents(id), w)
 }
 
-// compared returns the changes between the indexes that a run has kept.
+// compared returns the differences between the two indexes that a run has kept.
 func (s Store) compared(id string) (*snapshot.Changes, error) {
 	first, last, err := s.indexes(id)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s Store) compared(id string) (*snapshot.Changes, error) {
 	return snapshot.Diff(first, last), nil
 }
 
-// indexes returns what a run has changed, as it was before and as it left it.
+// indexes returns the indexes of what a run has changed, as it was before and as the run left it.
 func (s Store) indexes(id string) (first, last *snapshot.Index, err error) {
 	if first, err = snapshot.LoadFile(filepath.Join(s.Path(id), firstFile)); err != nil {
 		return nil, nil, fault.New(fault.FileMissing, "what %s has changed is not known", id).Because(err)

@@ -18,7 +18,7 @@ import (
 	"omniagent/internal/sys/stuckprompt"
 )
 
-// tap stores everything that an agent writes, and knows its process.
+// tap stores everything that an agent writes, and watches its process.
 type tap struct {
 	dir     string // of the run
 	secrets *secrets
@@ -32,11 +32,11 @@ type tap struct {
 
 	within  time.Duration // how long the agent may be silent; 0 for no limit
 	looked  time.Time     // last look for a prompt
-	resting int           // how many looks in succession have found that nothing will wake the agent
-	asked   []byte        // the first line at which a write of it stopped: see stuckprompt.Stops
+	resting int           // consecutive looks that found the agent at rest
+	asked   []byte        // the first line at which one of its writes stopped; see stuckprompt.Stops
 }
 
-// end is the end of a stream.
+// end holds the end of a stream, and the file with all of it.
 type end struct {
 	process.Tail
 	at    time.Time // time of the last byte, or of the start
@@ -105,8 +105,8 @@ func (t *tap) unkept(agent string) error {
 	return fault.New(fault.DiskFull, "cannot save the output of %s", agent).Because(t.lost)
 }
 
-// prompt looks for a prompt at the ends of the streams. Of an agent that was to speak a protocol and has ended without
-// a line of it, words count as of any program.
+// prompt returns the prompt at the end of a stream, or nil. If an agent has ended without a line of its protocol, its
+// output is judged like that of any program.
 func (t *tap) prompt(exited bool) *stuckprompt.Signal {
 	t.mu.Lock()
 	p, pid := stuckprompt.Program{Exited: exited, Asked: t.asked}, t.began.PID
@@ -137,8 +137,8 @@ func (t *tap) prompt(exited bool) *stuckprompt.Signal {
 	return stuckprompt.Detect(p)
 }
 
-// wait asks the kernel what the agent waits for. Threads are looked at one after the other, so only what two looks in
-// succession have found is rest.
+// wait asks the kernel what the agent waits for. It reports Resting only if two consecutive looks found that, because a
+// look reads one thread after the other.
 func (t *tap) wait(pid int) stuckprompt.Wait {
 	f := family(pid)
 	var input fs.FileInfo
@@ -147,7 +147,7 @@ func (t *tap) wait(pid int) stuckprompt.Wait {
 	}
 	wait := stuckprompt.Waiting(input, f.agent, t.within)
 	if wait == stuckprompt.Resting && !slices.Equal(f.agent, family(pid).agent) {
-		wait = stuckprompt.Working // one has ended, or begun
+		wait = stuckprompt.Working // a process has ended or begun
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uptime returns how long the machine has been up, including sleep, or the time since since if that is unknown.
+// uptime returns how long the machine has been up, including sleep, or time.Since(since) if that is unknown.
 func uptime(since time.Time) time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {

@@ -31,7 +31,7 @@ const (
 	Missing      Reason = "missing_input"     // an answer for --require is missing
 	Refused      Reason = "model_refused"     // the model refused to answer
 	NotInstalled Reason = "not_installed"     //
-	NotAllowed   Reason = "not_allowed"       // the gate does not let programs start this agent
+	NotAllowed   Reason = "not_allowed"       // programs may not start this agent
 	NotLoggedIn  Reason = "not_logged_in"     //
 	NotTrusted   Reason = "not_trusted"       // the agent asks whether the directory is trusted
 	RateLimited  Reason = "rate_limited"      //
@@ -42,7 +42,7 @@ const (
 	CutStream    Reason = "cut_stream"        // the agent's output ended in the middle of its turn
 	Crashed      Reason = "crashed"           // its process failed
 	Killed       Reason = "killed"            // somebody else ended its process
-	NoOutput     Reason = "no_output"         // it was silent from the start
+	NoOutput     Reason = "no_output"         // it was silent from its start
 	Idle         Reason = "idle"              // it was silent for too long
 	TooLong      Reason = "max_duration"      //
 	CancelledBy  Reason = "cancelled"         //
@@ -66,9 +66,8 @@ type Verdict struct {
 	Tested   *Tested      // the outcome of the task's check
 }
 
-// Judge returns the verdict on a turn, from everything known about it. e includes the reason why the agent's process
-// failed: see cli.ProcessFault, which only knows the process. changed reports whether files differ; nil if unknown. The
-// first match decides:
+// Judge returns the verdict on a turn, from everything known about it. e.Fault may come from cli.ProcessFault, which
+// only knows the process. changed reports whether files differ; nil if unknown. The first match decides:
 //
 //	a clock of ours ─▶ stalled, timed_out        somebody cancelled it ─▶ cancelled
 //	it ended with a question ─▶ needs_input      nothing began ─▶ failed, for the fault's own reason
@@ -133,7 +132,8 @@ func isConnect(f *fault.Fault) bool {
 	return f != nil && f.Code == fault.TimedOut && f.Detail["connect_timeout"] != nil
 }
 
-// asked judges a turn that ended with a question. Requests for a password, a login or trust are not passed on.
+// asked judges a turn that ended with a question. A prompt for a password, a login or trust fails the run instead of
+// asking a person.
 func asked(e Ending) Verdict {
 	if p := e.Prompt; p != nil && p.Kind.Sensitive() {
 		words := cmp.Or(p.Question, p.Text)
@@ -159,7 +159,7 @@ func asked(e Ending) Verdict {
 	return v
 }
 
-// answered judges a successful turn. If its answer is only a question, it waits for a person, unless the work was done.
+// answered judges a successful turn. If its answer is only a question and no file differs, the run waits for a person.
 func answered(e Ending, changed *bool) Verdict {
 	answer := e.Answer()
 	open, only := stuckprompt.Questions(answer)
@@ -284,7 +284,7 @@ func evidenceOf(e Ending) []string {
 	return all
 }
 
-// unfinished returns the commands without a result when a turn ended well. What they ran ends with the agent.
+// unfinished returns the commands that had no result when a turn succeeded. They end with the agent.
 func (e Ending) unfinished() (commands []string) {
 	if e.End == nil || !e.End.OK {
 		return nil
@@ -298,7 +298,7 @@ func (e Ending) unfinished() (commands []string) {
 	return commands
 }
 
-// conclude ends the run for good.
+// conclude records the result of the run, and enters its final state.
 func (r *Run) conclude(v Verdict, e Ending, changed *Changes) error {
 	r.Result, r.Socket = plain(&r.secrets, r.result(v, e, changed)), ""
 	return r.enter(v.State)

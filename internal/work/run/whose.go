@@ -19,7 +19,7 @@ type Doubt struct {
 	Why    string          `json:"why"`
 }
 
-// waiting is the reason for a path of the run that differs from what the run had left when it began to wait.
+// whileWaiting is the reason for a path of the run that differs from what the run had left when it began to wait.
 const whileWaiting = "somebody else changed it while the run waited for an answer"
 
 const (
@@ -28,18 +28,18 @@ const (
 	lastFile  = "after"
 )
 
-// sight is what is known of those that change the workspace while the run works.
+// sight records what is known about who changes the workspace while the run works.
 type sight struct {
 	fork func() func(path string) bool // see Owner.Fork; nil: it works in no fork
 	log  *touch.Log
 	seen *touch.Window
-	base *snapshot.Index // when the run began to work, or went on
+	base *snapshot.Index // when the run began to work, or continued
 	own  map[string]bool // what it had changed before it waited
 	last *snapshot.Index // at the last look
 }
 
-// look begins to see what the agent writes. In a fork, that is what the fork has written: what others change in the
-// workspace meanwhile may show in it.
+// look begins to watch what the agent writes. In a fork, it counts only what the fork itself has written, because
+// changes of others in the workspace may show there.
 func (r *Run) look() {
 	if r.sight.log == nil {
 		r.sight.log = touch.New()
@@ -57,11 +57,11 @@ func (r *Run) look() {
 	}
 }
 
-// goOn makes the index of the workspace again for a run that waited: what others changed meanwhile does not count.
+// goOn takes a new index of the workspace for a run that waited, so that changes of others meanwhile do not count.
 func (r *Run) goOn(ctx context.Context, start *snapshot.Index) error {
 	path := filepath.Join(r.Path(), restFile)
 	rested, err := snapshot.LoadFile(path)
-	if err != nil { // an earlier owner died at work, so nothing is known of what it saw
+	if err != nil { // an earlier owner died while it worked, so what it saw is lost
 		r.sight.base = start
 		r.sight.log.Unseen(touch.Unwatched)
 		return nil
@@ -101,7 +101,7 @@ func (r *Run) goOn(ctx context.Context, start *snapshot.Index) error {
 	return os.Remove(path)
 }
 
-// doubt notes a path that the run had changed and somebody else changed while it waited.
+// doubt records a path that the run had changed and somebody else changed while it waited.
 func (r *Run) doubt(found *snapshot.Changes, name string) {
 	i := slices.IndexFunc(found.Files, func(c snapshot.Change) bool { return c.Path == name })
 	if i >= 0 && found.Files[i].Status != snapshot.Git {
@@ -117,8 +117,7 @@ func (r *Run) pause() error {
 	return r.sight.last.SaveFile(filepath.Join(r.Path(), restFile))
 }
 
-// judge divides what differs: it returns both indexes with what the run has changed alone, and what it has perhaps
-// changed.
+// judge returns both indexes reduced to what the run has changed, and the paths that it may have changed.
 func (r *Run) judge(before, after *snapshot.Index) (first, last *snapshot.Index, doubts []Doubt) {
 	others, unsure := map[string]bool{}, map[string]string{}
 	base := r.sight.base
