@@ -198,9 +198,9 @@ func TestWhatTheAgentAddedToGitIsTakenBack(t *testing.T) {
 	p.git("add", "-A")
 	p.git("commit", "-qm", "old")
 	p.put("../script.json", `[{"shell":"echo its >> f; git add f"},{"say":"added"}]`)
-	p.call("run", "--rehearse", "--script", "../script.json", "--sandbox", "off", "--yolo", "-p", "x").is(t, 0, "succeeded",
-		"done")
-	if a := p.call("undo"); p.read("f") != "1\n" || strings.Contains(a.Stdout, "calls say") {
+	a := p.call("run", "--rehearse", "--script", "../script.json", "--sandbox", "off", "--yolo", "-p", "x")
+	a.is(t, 0, "succeeded", "done")
+	if a = p.call("undo"); p.read("f") != "1\n" || strings.Contains(a.Stdout, "calls say") {
 		t.Errorf("%q %s", p.read("f"), a)
 	}
 	p.nothing()

@@ -114,6 +114,11 @@ func typedHints() map[string]typedHint {
 			does:  "omniagent --agent native --provider openai -m m -p TEXT; echo hello | omniagent chat --provider openai -m m --plain",
 			shows: "hello",
 		},
+		"a setting of your own file": {
+			fails: "omniagent config set native.allow 'Bash(go test:*)'", does: "omniagent config set native.allow " +
+				"'Bash(go test:*)' --global", hint: "omniagent config set native.allow 'Bash(go test:*)' --global",
+			shows: `"created"`,
+		},
 		"not in agents.allow": {
 			before: "omniagent config set agents.allow native --global",
 			fails:  runs, hint: "omniagent config set agents.allow native,fine --global",

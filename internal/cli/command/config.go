@@ -143,15 +143,16 @@ func tellScope(c *contract.Call, edit config.Edit, scope, value string) {
 	if scope == "global" {
 		c.Warn("GLOBAL_CONFIG_MODIFIED", "%s holds for every project", edit.File)
 	}
-	held, ok := c.Config.Lookup(edit.Key)
-	switch {
-	case !ok:
-	case value != "" && held.Text != value && held.File != edit.File && higher(held.Source, scope):
-		c.Warn("VALUE_SHADOWED", "%s is set by %s, which wins", edit.Key, held.Source)
-	case value == "" && held.File != edit.File && held.Source != "default":
-		c.Warn("STILL_SET", "%s is still set by %s", edit.Key, held.Source)
-	case value == "" && held.File == edit.File && len(held.Shadowed) > 0:
-		c.Warn("STILL_SET", "%s is still set by %s", edit.Key, held.Shadowed[0])
+	for _, held := range c.Config.Everywhere(edit.Key) { // highest first
+		switch all, _ := c.Config.Lookup(edit.Key); {
+		case held.File == edit.File || held.Source == "default":
+			continue
+		case value == "":
+			c.Warn("STILL_SET", "%s is still set by %s", edit.Key, held.Source)
+		case !all.Sum && held.Text != value && higher(held.Source, scope):
+			c.Warn("VALUE_SHADOWED", "%s is set by %s, which wins", edit.Key, held.Source)
+		}
+		return
 	}
 }
 

@@ -2,16 +2,28 @@ package command
 
 import (
 	_ "embed" // the keys
+	"slices"
 
 	"omniagent/internal/core/agent"
 	"omniagent/internal/sys/config"
+	"omniagent/internal/walls/guard"
 )
 
 //go:embed keys.txt
 var keyTable string
 
 // ownKeys returns the settings of the gate, of the native agent and of what is kept.
-func ownKeys() []config.Key { return config.ReadKeys(keyTable) }
+func (p Parts) ownKeys() []config.Key {
+	keys := config.ReadKeys(keyTable)
+	for _, list := range ruleKeys() {
+		i := slices.IndexFunc(keys, func(k config.Key) bool { return k.Name == list.key })
+		keys[i].Valid = func(text string) error {
+			_, err := guard.Known(p.Tools.Specs()).Rule(list.word, text, "")
+			return err
+		}
+	}
+	return keys
+}
 
 // agentKeys are the settings of each agent that is a program of its own. A project cannot set them.
 func agentKeys(drivers []agent.Driver) []config.Key {

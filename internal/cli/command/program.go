@@ -74,7 +74,7 @@ func (p Parts) app() contract.App {
 			Text: func() string { return modelserver.ScriptText },
 		}},
 		Complete: p.completions,
-		Keys:     slices.Concat(shim.Keys(), ownKeys(), agentKeys(p.Agents)),
+		Keys:     slices.Concat(shim.Keys(), p.ownKeys(), agentKeys(p.Agents)),
 		Direct:   func() *contract.Direct { return directCalls(p.Agents) },
 		Commands: p.commands(),
 	}

@@ -6,13 +6,20 @@ import (
 	"omniagent/internal/walls/guard"
 )
 
+// ruleList is a setting with rules.
+type ruleList struct {
+	key  string
+	word guard.Decision
+}
+
+func ruleKeys() []ruleList {
+	return []ruleList{{"native.deny", guard.Deny}, {"native.ask", guard.Ask}, {"native.allow", guard.Allow}}
+}
+
 // rulesOf returns the user's rules of all layers: a higher layer does not remove those of a lower one. problems are the
 // rules that do not parse; each is replaced by a stricter reading.
 func rulesOf(c *contract.Call, known guard.Known) (rules guard.Rules, problems []error) {
-	for _, list := range []struct {
-		key  string
-		word guard.Decision
-	}{{"native.deny", guard.Deny}, {"native.ask", guard.Ask}, {"native.allow", guard.Allow}} {
+	for _, list := range ruleKeys() {
 		for _, value := range c.Config.Everywhere(list.key) {
 			written, _ := value.Raw.([]string)
 			for _, text := range written {

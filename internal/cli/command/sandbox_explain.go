@@ -129,9 +129,11 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 		return contract.Result{}, err
 	}
 	data := explained{Places: placesOf(limits.Places)}
-	walls, err := policy.Open(w)
-	report := sandbox.Report{}
-	if err != nil {
+	var walls *policy.Walls
+	report, wanted := sandbox.Report{}, c.Config.String("native.sandbox") != "off"
+	if !wanted {
+		data.WallsError = orNil("native.sandbox is off, so none stand around commands")
+	} else if walls, err = policy.Open(w); err != nil {
 		data.WallsError = orNil(err.Error())
 	} else {
 		defer func() { _ = walls.Close() }()
@@ -144,7 +146,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	for _, pair := range rules.Contradictions() {
 		data.Contradictions = append(data.Contradictions, [2]ruleRow{rowOf(pair.Allow), rowOf(pair.Against)})
 	}
-	strength := native.Strength(walls, true) // the sandbox that would be used, even if it is switched off
+	strength := native.Strength(walls, wanted)
 	judge := guard.Judge{
 		Rules: rules, Known: known, Place: native.PlaceOf([]string{limits.Root}, w.Home, w.Agents, c.Host.Lookup),
 	}

@@ -12,6 +12,7 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/literal"
 	"omniagent/internal/kit/pathname"
+	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -69,12 +70,29 @@ func Check(e Edit, value bool) error {
 		return err
 	}
 	if key.Personal && e.Root != "" {
-		return fault.New(fault.ArgError, "%s counts only in your own file: add --global", key.Name)
+		f := fault.New(fault.ArgError, "%s counts only in your own file: add --global", key.Name)
+		return about("key", key.Name, f.Hint("omniagent config set %s --global", text.Shell(key.Name, e.Value)))
 	}
-	if _, err := key.tomlValue(e.Value); err != nil {
+	raw, err := key.tomlValue(e.Value)
+	if err != nil {
 		return wrongValue(key, e.Value, err)
 	}
+	list, _ := raw.([]string)
+	for _, one := range list {
+		if key.Valid == nil {
+			break
+		}
+		if err := key.Valid(one); err != nil {
+			return about("value", one, fault.Of(err))
+		}
+	}
 	return nil
+}
+
+// about makes a fault the only problem of a parameter.
+func about(param, value string, f *fault.Fault) error {
+	f.Problems = []fault.Problem{{Param: param, Code: f.Code, Message: f.Message, Value: value, Fault: f}}
+	return f
 }
 
 // Peek returns the value of the key in the file, or "".

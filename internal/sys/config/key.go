@@ -53,6 +53,10 @@ type Key struct {
 
 	// Personal: a project's file cannot set it, trusted or not, because it concerns the user's own things.
 	Personal bool
+	// Sum: the values of a List in all files hold together.
+	Sum bool
+	// Valid returns what is wrong with one value of a List that is about to be set; nil: any is right.
+	Valid func(text string) error
 }
 
 // ReadKeys reads a table of keys, one a line: the name, the type, what else there is to say, and the help. A type that
@@ -73,6 +77,8 @@ func ReadKeys(table string) []Key {
 			switch what, value, _ := strings.Cut(word, "="); what {
 			case "personal":
 				k.Personal = true
+			case "sum":
+				k.Sum = true
 			case "default":
 				k.Default = value
 			case "max":

@@ -18,6 +18,7 @@ type Value struct {
 	Source   string // flag:--x, env:X, file:/path:line:column or default
 	File     string // path, if the source is a file
 	Pos      literal.Pos
+	Sum      bool     // the value is that of all sources
 	Shadowed []string // lower sources that set the key as well, highest first, without the default
 }
 
@@ -51,13 +52,25 @@ func (s *Set) resolve(layers []layer) {
 			winner, taken := s.values[key.Name]
 			switch {
 			case !taken:
+				v.Sum = key.Sum
 				s.values[key.Name] = v
+			case key.Sum:
+				s.values[key.Name] = winner.with(v)
 			case v.Source != "default":
 				winner.Shadowed = append(winner.Shadowed, v.Source)
 				s.values[key.Name] = winner
 			}
 		}
 	}
+}
+
+// with returns a list followed by that of a lower source.
+func (v Value) with(lower Value) Value {
+	first, _ := v.Raw.([]string)
+	rest, _ := lower.Raw.([]string)
+	all := slices.Concat(first, rest)
+	v.Raw, v.Text, v.Source = all, showRaw(all, ""), v.Source+", "+lower.Source
+	return v
 }
 
 // Lookup returns false if the key is unknown or unset.

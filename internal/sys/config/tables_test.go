@@ -11,7 +11,7 @@ import (
 
 // TestTablesOfKeys: every line of the tables of keys is read, and every word of it is known.
 func TestTablesOfKeys(t *testing.T) {
-	known := []string{"max", "personal", "default", "values", "env", "flag", "also"}
+	known := []string{"max", "personal", "sum", "default", "values", "env", "flag", "also"}
 	for _, file := range []string{"../../cli/contract/keys.txt", "../../cli/command/keys.txt"} {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -120,9 +120,18 @@ func (v *Verdict) add(r Reason) {
 	}
 }
 
-// sort puts the strictest reason first and keeps the order of the line among equals.
+// sort puts the strictest reason first, then a rule, which counts in more modes than what is built in, and keeps the
+// order of the line among equals.
 func (v *Verdict) sort() {
-	slices.SortStableFunc(v.Reasons, func(a, b Reason) int { return cmp.Compare(b.Decision, a.Decision) })
+	builtIn := func(r Reason) int {
+		if r.Source == BuiltIn {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(v.Reasons, func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(b.Decision, a.Decision), cmp.Compare(builtIn(a), builtIn(b)))
+	})
 }
 
 // root returns the innermost directory of the workspace that contains path, which is clean, or "".

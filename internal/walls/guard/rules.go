@@ -143,12 +143,19 @@ func (k Known) of(name string) event.ToolSpec {
 	return event.ToolSpec{}
 }
 
-// Rule parses a rule. source says where it comes from.
+// Rule parses a rule. source says where it comes from, or is empty.
 func (k Known) Rule(w Decision, written, source string) (Rule, error) {
 	bad := func(offset int, hint, format string, args ...any) (Rule, error) {
-		f := fault.New(fault.ArgError, "the %s rule %q (%s) does not parse: byte %d: %s", w, written, source, offset,
+		from := ""
+		if source != "" {
+			from = " (" + source + ")"
+		}
+		f := fault.New(fault.ArgError, "the %s rule %q%s does not parse: byte %d: %s", w, written, from, offset,
 			fmt.Sprintf(format, args...))
-		return Rule{}, f.Hint("%s", hint).With("offset", offset).With("source", source)
+		if f = f.Hint("%s", hint).With("offset", offset); source != "" {
+			f = f.With("source", source)
+		}
+		return Rule{}, f
 	}
 	const forms = "a rule is a tool, or a tool with brackets: Bash(git diff:*), Read(~/notes/**), " +
 		"WebFetch(domain:example.com), mcp__server__tool"

@@ -240,6 +240,12 @@ func TestExplicitAndBothRules(t *testing.T) {
 	if v.Decision != Deny || sources[0] != "test:Bash(npm test)" || !slices.Contains(sources, "test:Bash(npm:*)") {
 		t.Errorf("a policy that contradicts itself shows %q", sources)
 	}
+	v = Judge{Known: known(), Rules: policy(t, "deny Bash(foo:*)"), Place: here()}.Call(Call{
+		Tool: "Bash", Kind: "command", Command: "x=$(date); $x",
+	})
+	if v.Decision != Ask || v.Reasons[0].Source != "test:Bash(foo:*)" {
+		t.Errorf("the first reason is not the rule: %v", v.Reasons)
+	}
 }
 
 func TestContradictions(t *testing.T) {
