@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"omniagent/internal/core/agent"
@@ -99,6 +100,12 @@ func Stay(name string, let <-chan struct{}) tool.Tool {
 // Done is a tool that only counts as done, and needs permission.
 func Done(name string) tool.Tool {
 	return Tool(name, true, func(context.Context) tool.Result { return tool.Result{Text: "done"} })
+}
+
+// Question is our own tool that asks a person. Call it by the name tool.QuestionName.
+func Question() tool.Tool {
+	all := tool.Ours().In(&tool.Env{Person: true, Todos: &tool.Todos{}})
+	return all[slices.IndexFunc(all, func(t tool.Tool) bool { return t.Name == tool.QuestionName })]
 }
 
 // Call is the step of a script that calls a tool.
