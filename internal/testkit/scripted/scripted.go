@@ -28,8 +28,8 @@ type Agent struct {
 	tools  []tool.Tool
 }
 
-// New starts the model of an agent.
-func New(t testing.TB, script string, tools ...tool.Tool) *Agent {
+// Model starts a model, which speaks every API that package modelserver does.
+func Model(t testing.TB, script string) *modelserver.Server {
 	t.Helper()
 	parsed, err := modelserver.ParseScript([]byte(script))
 	if err != nil {
@@ -40,8 +40,14 @@ func New(t testing.TB, script string, tools ...tool.Tool) *Agent {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
+	return server
+}
+
+// New starts the model of an agent.
+func New(t testing.TB, script string, tools ...tool.Tool) *Agent {
+	t.Helper()
 	return &Agent{tools: tools, client: anthropic.New(anthropic.Options{
-		Base: server.URL(), Key: "k", Model: "m", Profile: model.Profile{Window: 200_000},
+		Base: Model(t, script).URL(), Key: "k", Model: "m", Profile: model.Profile{Window: 200_000},
 	})}
 }
 
