@@ -3,7 +3,6 @@ package chat
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -15,15 +14,11 @@ import (
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/kit/setting"
-	"omniagent/internal/llm/model"
-	"omniagent/internal/llm/model/anthropic"
-	"omniagent/internal/llm/modelserver"
-	"omniagent/internal/native/engine"
 	"omniagent/internal/native/tool"
 	"omniagent/internal/talk/conversation"
 	"omniagent/internal/talk/session"
 	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/scripted"
 )
 
 // screen is what a person sees.
@@ -63,18 +58,10 @@ func (s *shown) await(t *testing.T, what string) {
 }
 
 func kit(name string, changes bool, do func()) tool.Tool {
-	return tool.Tool{
-		ToolSpec: event.ToolSpec{Name: name, Description: name, Input: json.RawMessage(`{"type":"object"}`)},
-		Plan: func(input json.RawMessage) (tool.Action, error) {
-			return tool.Action{
-				Kind: event.Other, Changes: changes, Input: input, Title: name,
-				Run: func(context.Context) tool.Result {
-					do()
-					return tool.Result{Text: "done"}
-				},
-			}, nil
-		},
-	}
+	return scripted.Tool(name, changes, func(context.Context) tool.Result {
+		do()
+		return tool.Result{Text: "done"}
+	})
 }
 
 // converse returns a conversation with the engine, whose model says what a script says.
@@ -86,15 +73,6 @@ func converse(t *testing.T, script string, tools ...tool.Tool) *conversation.Con
 // converseOn is converse with a conversation that has a past.
 func converseOn(t *testing.T, script string, past []event.Event, tools ...tool.Tool) *conversation.Conversation {
 	t.Helper()
-	s, err := modelserver.ParseScript([]byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := modelserver.Start(s, modelserver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
 	journal, err := session.Open(t.TempDir()).Unlinked(session.Begin{Provider: "p", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
@@ -104,17 +82,8 @@ func converseOn(t *testing.T, script string, past []event.Event, tools ...tool.T
 			t.Fatal(err)
 		}
 	}
-	client := anthropic.New(anthropic.Options{
-		Base: server.URL(), Key: "k", Model: "m", Profile: model.Profile{Window: 200_000},
-	})
-	c, err := conversation.Open(t.Context(), conversation.Options{
-		Journal: journal, Recorded: true, Services: agent.Services{CanAsk: true, Grace: time.Hour},
-		Mind: func(_ context.Context, _ agent.Spec, sv agent.Services) (agent.Mind, error) {
-			return engine.New(engine.Options{
-				Client: client, Services: sv, Mode: setting.Prompt, Journal: journal,
-				Tools: func(tool.Task) []tool.Tool { return tools },
-			}), nil
-		},
+	c, err := scripted.New(t, script, tools...).Open(t.Context(), conversation.Options{
+		Journal: journal, Services: agent.Services{CanAsk: true, Grace: time.Hour},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"omniagent/internal/talk/conversation"
 	"omniagent/internal/talk/session"
 	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/scripted"
 )
 
 // bench is a server whose agent x is the engine, with a model that says what a script says.
@@ -36,15 +37,7 @@ type bench struct {
 
 func newBench(t *testing.T, script string) *bench {
 	t.Helper()
-	parsed, err := modelserver.ParseScript([]byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{store: session.Open(t.TempDir())}
-	if b.model, err = modelserver.Start(parsed, modelserver.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = b.model.Close() })
+	b := &bench{store: session.Open(t.TempDir()), model: scripted.Model(t, script)}
 	b.server = &server{
 		slots: make(chan struct{}, maxAtOnce), sessions: map[string]startedSession{},
 		o: Options{

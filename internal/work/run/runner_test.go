@@ -16,13 +16,13 @@ import (
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/llm/model"
 	"omniagent/internal/llm/model/anthropic"
-	"omniagent/internal/llm/modelserver"
 	"omniagent/internal/native/engine"
 	"omniagent/internal/native/tool"
 	"omniagent/internal/sys/touch"
 	"omniagent/internal/sys/workspace"
 	"omniagent/internal/talk/conversation"
 	"omniagent/internal/talk/session"
+	"omniagent/internal/testkit/scripted"
 	"omniagent/internal/walls/guard"
 	"omniagent/internal/work/run"
 )
@@ -41,20 +41,12 @@ type bench struct {
 	see    func(event.Event)
 }
 
-func scripted(t *testing.T, script string) model.Client {
+func modelOf(t *testing.T, script string) model.Client {
 	t.Helper()
-	parsed, err := modelserver.ParseScript([]byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := modelserver.Start(parsed, modelserver.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	return anthropic.New(anthropic.Options{Base: server.URL(), Key: "k", Model: "m", Profile: model.Profile{
-		Window: 200_000, Prices: model.Cost(1, 1),
-	}})
+	return anthropic.New(anthropic.Options{
+		Base: scripted.Model(t, script).URL(), Key: "k", Model: "m",
+		Profile: model.Profile{Window: 200_000, Prices: model.Cost(1, 1)},
+	})
 }
 
 // delegate is a script that delegates once.
@@ -62,9 +54,9 @@ const delegate = `[{"call":{"name":"Delegate","input":{"goal":"do it"}}},{"say":
 
 func newBench(t *testing.T, inner string, o engine.Options) *bench {
 	t.Helper()
-	b := &bench{t: t, dir: t.TempDir(), inner: scripted(t, inner)}
+	b := &bench{t: t, dir: t.TempDir(), inner: modelOf(t, inner)}
 	b.store = run.Store{Dir: filepath.Join(t.TempDir(), "runs"), Sessions: session.Open(t.TempDir())}
-	o.Client, o.Services.Tell = scripted(t, delegate), b.tell
+	o.Client, o.Services.Tell = modelOf(t, delegate), b.tell
 	o.Rules.Known = tool.Ours().Specs()
 	o.Tools = func(tool.Task) []tool.Tool { return b.tools(true, touch.New()) }
 	b.outer = engine.New(o)
