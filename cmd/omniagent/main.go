@@ -1,4 +1,4 @@
-// Omniagent puts coding agents behind one command line that people and programs can trust.
+// Omniagent runs coding agents with one command line.
 package main
 
 import (

@@ -1,10 +1,11 @@
 // Package agentsfile reads the file in which a directory of agents defines the default agent and further agents.
 //
-// It promises that the file is never run, whatever its language; that the first existing name of Names counts; and that
+// It promises that the file is never run, whatever its language; that the first of Names that exists is used; and that
 // all errors are reported at once, with line and column.
 //
 // It refuses files that are not regular or larger than 1 MiB, and code in place of a literal. It does not know which
-// agents exist, and does not decide whether the content is trusted: the caller must, before it starts any of it.
+// agents exist. It does not check whether the content is trusted: the caller has to, before it starts an agent of the
+// file.
 package agentsfile
 
 import (
@@ -28,7 +29,7 @@ const (
 	maxFile = 1 << 20
 )
 
-// Names returns the names that the file may have; the first that exists counts.
+// Names returns the names that the file may have. The first that exists is used.
 func Names() []string {
 	names := []string{}
 	for _, ending := range []string{"ts", "mts", "cts", "js", "mjs", "cjs", "json", "toml"} {
@@ -65,7 +66,7 @@ func Resolve(cwd, agentsDir string) string {
 	return filepath.Join(cwd, dir)
 }
 
-// above finds the nearest directory, from dir upwards, that has an entry of the name.
+// above returns the nearest directory, from dir upwards, that has an entry of the name.
 func above(dir, name string) (string, bool) {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
@@ -101,7 +102,7 @@ func Read(dir string, explicit bool) (*File, error) {
 	return nil, nil
 }
 
-// unusable returns the fault for a directory that cannot be read; nil if it is the default and missing.
+// unusable returns the fault for a directory that cannot be read, or nil if it is the default and does not exist.
 func unusable(dir string, explicit bool, err error) error {
 	if workspace.Absent(err) && !explicit {
 		return nil
@@ -152,7 +153,7 @@ func unreadable(path string, err error) error {
 	return p.fault(remedy)
 }
 
-// Parse reads the content of a file; its name says in which language.
+// Parse reads the content of a file, in the language of its name.
 func Parse(path string, data []byte) (*File, error) {
 	var v literal.Value
 	var err error

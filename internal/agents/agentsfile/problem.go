@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/sys/redact"
 )
 
-// maxProblems is how many are listed; a file may have a hundred thousand.
+// maxProblems limits the number of listed problems.
 const maxProblems = 100
 
 // problems collects the errors of one file, in order.
@@ -22,7 +22,7 @@ type problems struct {
 	count int
 }
 
-// add notes a problem; pos may be zero if it concerns the whole file.
+// add records a problem. A zero pos means the whole file.
 func (p *problems) add(pos literal.Pos, message, value, corrected string) {
 	if p.count++; p.count > maxProblems {
 		return
@@ -49,7 +49,7 @@ func (p *problems) syntax(err error) {
 	p.add(literal.Pos{}, err.Error(), "", "")
 }
 
-// fault returns nil if there are no problems. Otherwise it describes the first and carries all.
+// fault returns nil if there are no problems. Otherwise its message is the first problem, and it contains all.
 func (p *problems) fault(remedy string) error {
 	if p.count == 0 {
 		return nil
@@ -66,13 +66,13 @@ func (p *problems) fault(remedy string) error {
 	return f
 }
 
-// clean makes text of the file fit to print, without secrets.
+// clean returns a text of the file without control characters and secrets.
 func clean(s string) string {
 	printable, _ := text.Clean(s)
 	return redact.String(printable)
 }
 
-// cut cleans first: half a secret is not recognised.
+// cut cleans a text and shortens it, in this order, because a part of a secret would not be recognised.
 func cut(s string) string { return text.Cut(clean(s), 60) }
 
 func quote(s string) string { return strconv.Quote(cut(s)) }

@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// reader converts the tree of a file, and notes all errors. A member that is null counts as missing.
+// reader converts the tree of a file, and records all errors. A member that is null counts as missing.
 type reader struct {
 	*problems
 	taken map[string]literal.Pos // ids and aliases, in lower case
@@ -31,7 +31,7 @@ func (r *reader) file(f *File, v literal.Value) {
 		}
 	}
 	if m, ok := member(v, "disableTargets"); ok && r.is(m, literal.Array, "disableTargets", "a list of strings") {
-		for i, item := range m.Items { // which other tools read
+		for i, item := range m.Items { // for other tools; only checked
 			r.str(item, fmt.Sprintf("disableTargets[%d]", i))
 		}
 	}
@@ -43,7 +43,7 @@ func member(v literal.Value, key string) (literal.Value, bool) {
 	return m.Value, ok && m.Value.Kind != literal.Null
 }
 
-// is notes a value of the wrong kind.
+// is reports whether a value has a kind, and records a problem otherwise.
 func (r *reader) is(v literal.Value, kind literal.Kind, name, what string) bool {
 	if v.Kind != kind {
 		r.add(v.Pos, fmt.Sprintf("%s must be %s, not %s", name, what, kindName(v.Kind)), v.Str+v.Num, "")
@@ -117,8 +117,7 @@ func didYouMean(near string) string {
 	return "; did you mean " + near + "?"
 }
 
-// keys notes misspelt members, which would otherwise be ignored silently. Other unknown members may belong to another
-// program.
+// keys records misspelt members, which would otherwise be ignored. Other unknown members may belong to another program.
 func (r *reader) keys(v literal.Value, name string, known ...string) {
 	for _, m := range v.Members {
 		if slices.Contains(known, m.Key) {
@@ -132,7 +131,7 @@ func (r *reader) keys(v literal.Value, name string, known ...string) {
 	}
 }
 
-// exactly notes every unknown member.
+// exactly records every unknown member.
 func (r *reader) exactly(v literal.Value, name string, known []string) {
 	for _, m := range v.Members {
 		if !slices.Contains(known, m.Key) {
@@ -152,7 +151,7 @@ func (r *reader) need(v literal.Value, name, key string) (literal.Value, bool) {
 	return m, ok
 }
 
-// misspelt reports whether keys has already noted the misspelling.
+// misspelt reports whether keys has already recorded the misspelling.
 func (r *reader) misspelt(v literal.Value, key string) bool {
 	_, there := v.Member(key)
 	return !there &&

@@ -83,7 +83,7 @@ func (r *reader) cli(v literal.Value, name string) *CLI {
 		}
 	}
 	m, ok := member(v, "prompt")
-	if c.Prompt.Type == "" { // it can be called with one
+	if c.Prompt.Type == "" { // ACP is not its only mode
 		m, ok = r.need(v, name, "prompt")
 	}
 	if ok && r.is(m, literal.Object, name+".prompt", "an object") {

@@ -8,14 +8,14 @@ type Name struct {
 	Pos  literal.Pos
 }
 
-// Target is an agent that the file defines. The caller decides whether it may replace another, and whether what it
-// inherits from exists.
+// Target is an agent that the file defines. The caller checks whether it may replace another, and whether the agent
+// that it inherits from exists.
 type Target struct {
 	ID          string
 	Pos         literal.Pos // of the id
 	DisplayName string
 	Aliases     []Name
-	Inherits    Name // Text is empty when it inherits from nothing
+	Inherits    Name // Text is empty if it inherits from none
 	CLI         *CLI // nil when the file says nothing about its command line
 }
 
@@ -68,7 +68,7 @@ const (
 	PassBeforePrompt = "before-prompt"
 )
 
-// Prompt is how the prompt reaches the agent.
+// Prompt defines how the agent gets the prompt.
 type Prompt struct {
 	Type     string   // PromptFlag, PromptPositional or PromptStdin
 	Flag     []string // with PromptFlag: the arguments before the prompt
@@ -82,8 +82,8 @@ type Flag struct {
 	ByMode map[string]map[string][]string // by Interactive and OneShot
 }
 
-// Args returns the arguments for a value in a mode; false if it is not supported. An entry for the mode, even null, has
-// precedence.
+// Args returns the arguments for a value in a mode. It reports false if the value is not supported. An entry for the
+// mode, even null, has precedence.
 func (f Flag) Args(mode, value string) ([]string, bool) {
 	if args, ok := f.ByMode[mode][value]; ok {
 		return args, args != nil
@@ -92,7 +92,7 @@ func (f Flag) Args(mode, value string) ([]string, bool) {
 	return args, args != nil
 }
 
-// Model is how a model is chosen: Flag and then its name. Without a Flag it cannot be chosen.
+// Model defines the arguments that choose a model: Flag and then its name. Without a Flag, no model can be chosen.
 type Model struct {
 	Flag  []string
 	Modes []string // empty for every mode

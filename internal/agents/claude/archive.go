@@ -11,7 +11,8 @@ import (
 	"omniagent/internal/core/agent"
 )
 
-// archive finds the transcripts of all projects: projects/DIRECTORY/ID.jsonl. Transcripts of sub-agents do not match.
+// archive returns the archive of the transcripts of all projects: projects/DIRECTORY/ID.jsonl. Transcripts of
+// sub-agents do not match.
 func archive(env []string) agent.Archive {
 	return cli.Transcripts{
 		Dir: configHome(env), Pattern: "projects/*/*.jsonl",

@@ -31,7 +31,7 @@ func New() agent.Driver {
 			Traps:       traps,
 			Settings:    []string{".claude", ".claude.json"},
 			OwnSettings: []string{".claude/.cc-writes"}, // made by its own sandbox
-			// where its sandbox mounts what commands must not make; what is in another comes first
+			// where its sandbox mounts files that commands must not create; a path is listed before its parent
 			Placeholders: []string{
 				".claude/.cc-writes", ".claude", ".git/config.worktree", ".git/glab-cli", ".git/remotes",
 				".git/worktrees", ".git/info/.claude-sandbox-noreplace", ".git/objects/info/.claude-sandbox-noreplace",

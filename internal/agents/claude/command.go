@@ -29,12 +29,12 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		rehearse(&t, s)
 	}
 	if s.Walled && s.Machine.Root && !cli.Passed(s.Passthrough, settings) {
-		// Its own sandbox mounts another /proc, which the kernel refuses to the superuser behind walls. The existing
+		// Its own sandbox mounts another /proc, which the kernel refuses to the superuser in our sandbox. The existing
 		// one shows only the agent's processes.
 		t.Args = withSettings(t.Args, "sandbox", map[string]any{"enableWeakerNestedSandbox": true})
 	}
 	if s.Walled && s.Machine.Root {
-		t.Env = append(t.Env, "IS_SANDBOX=1") // walls of ours stand around it, so it need not refuse a bypass to root
+		t.Env = append(t.Env, "IS_SANDBOX=1") // it runs in our sandbox; else it refuses a bypass to root
 	}
 	l := d.Launch(s, t)
 	l.Session, l.Native = id, native

@@ -15,7 +15,8 @@ import (
 	wire "omniagent/internal/wire/claude"
 )
 
-// Classify counts a turn without a result as failed, even with exit code 0, which an interrupted CLI returns.
+// Classify returns why a run failed, or nil. A turn without a result has failed, even with exit code 0, which an
+// interrupted CLI returns.
 func (d driver) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	f := d.Program.Classify(x, events)
 	if f != nil ||

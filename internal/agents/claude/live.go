@@ -14,7 +14,7 @@ import (
 	"omniagent/internal/wire/mcp"
 )
 
-// Mind prepares a conversation over the CLI's stdio protocol.
+// Mind returns a Mind over the CLI's stdio protocol.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	return cli.LiveMind(cli.Live{
 		Driver:    d,
@@ -95,7 +95,7 @@ func (d driver) launch(s agent.Spec, w relay.Wishes) (agent.Launch, error) {
 	return l, nil
 }
 
-// withWishes adds the flags for a host's wishes about the lines.
+// withWishes adds the flags for a host's options.
 func withWishes(ours []string, mode setting.Approval, w relay.Wishes) []string {
 	if w.Forget {
 		ours = append(ours, "--no-session-persistence")

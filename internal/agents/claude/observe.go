@@ -16,8 +16,8 @@ import (
 	"omniagent/internal/kit/pathname"
 )
 
-// Observe notes the sizes of an existing session's transcripts before the start: records up to there belong to earlier
-// runs.
+// Observe records the sizes of an existing session's transcripts before the start. What they contain then belongs to
+// earlier runs.
 func (d driver) Observe(l agent.Launch) agent.Observer {
 	o := &observer{launch: l, home: configHome(l.Env), before: map[string]int64{}, began: time.Now().UTC()}
 	switch {

@@ -17,7 +17,7 @@ import (
 	wire "omniagent/internal/wire/claude"
 )
 
-// talk speaks both sides of the CLI's stdio protocol: lines of stream-json, and requests in both directions.
+// talk implements the client's side of the CLI's stdio protocol: lines of stream-json, and requests in both directions.
 //
 //	Begin ──► greeting ──► its answer: ready ──► idle ◄────────────────────── result: Ended ──┐
 //	              │ error                         │ message                                   │

@@ -197,8 +197,8 @@ func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 	return events
 }
 
-// exactly names a call by its input, but for the words that describe it. The CLI asks again about a call that its own
-// rules allow, where a hook has asked.
+// exactly returns a key for a call, from its input without its description. The CLI asks again about a call that its
+// own rules allow if a hook has asked about it.
 func exactly(call *event.Call, input json.RawMessage) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(input, &fields) == nil {
@@ -208,7 +208,8 @@ func exactly(call *event.Call, input json.RawMessage) string {
 	return call.Name + " " + string(input)
 }
 
-// changes reports whether a tool of this kind may change something. Whether a plan is good is for a person to say.
+// changes reports whether a tool of this kind may change something. A person decides about the others, such as the end
+// of a plan.
 func changes(k event.ToolKind) bool {
 	return k == event.Write || k == event.Shell || k == event.Web || k == event.MCP
 }

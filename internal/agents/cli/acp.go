@@ -21,18 +21,18 @@ type ACP struct {
 	// Launch returns the program and its arguments. Shared.Approval is the mode. The messages, the session and the
 	// servers go over the wire.
 	Launch func(agent.Spec) (agent.Launch, error)
-	// Fault translates an error of the agent. It may be nil or return nil: then the error speaks for itself.
+	// Fault translates an error of the agent. It may be nil or return nil; then the message of the error is used.
 	Fault func(*jsonrpc.Error) *fault.Fault
-	// Lost returns why a turn failed that the agent reports as done, judging by its last text. It is called if that
-	// text came in one piece, as a model's own rarely does, and is told whether the turn used the model. It may be nil.
+	// Lost returns why a turn failed that the agent reports as done, judging by its last text. It is called only if the
+	// text came in one piece; used reports whether the turn used the model. It may be nil.
 	Lost func(last string, used bool) *fault.Fault
-	// Exit returns the exit code that the result of a command tells in its text. It may be nil.
+	// Exit returns the exit code in the result of a command, or nil. It may be nil.
 	Exit func(output string) *int
 	// Sums is set if the usage with a turn's end is that of all turns so far. The protocol's own documents contradict
 	// each other.
 	Sums bool
-	// Recorded returns the usage of a session so far from the agent's records, or nil if they cannot be read. It takes
-	// the place of the wire's, and may be nil.
+	// Recorded returns the usage of a session so far from the agent's records, or nil if they cannot be read. It
+	// replaces the usage that the agent reports. It may be nil.
 	Recorded func(env []string, session string) *event.Usage
 	Models   bool // the model is chosen over the wire, not by a flag
 	// Unflagged is set if no flag chooses the approval. Then plan needs a mode of the agent's own.
@@ -50,11 +50,11 @@ type ACP struct {
 
 // greetWithin is how long an agent may take from its start to its answer to initialize. On an idle machine agents need
 // 0.6 to 2.8 s, on two busy processors 1.2 to 8.6 s (docs/decisions/0025-acp-as-a-client.md), and opencode at its first
-// start on a slow machine more than 30 s. Who is given up has to do without questions, so the limit is long.
+// start on a slow machine more than 30 s. An agent that is given up cannot ask questions, so the limit is long.
 const greetWithin = 2 * time.Minute
 
-// Mind prepares a conversation over the transport that Terms name. If the agent turns out not to speak the protocol,
-// because it prints something else, exits, or stays silent for too long, the conversation falls back to its stream.
+// Mind returns a Mind over the transport that Terms name. If the agent turns out not to speak the protocol, because it
+// prints something else, exits, or stays silent for too long, the conversation falls back to its stream.
 func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	var unsafe error
 	if a.Unsafe != nil {
@@ -294,12 +294,12 @@ func (m *greeting) other(over bool) (stream agent.Mind, why string) {
 	return stream, m.why
 }
 
-// Abilities are those over the protocol.
+// Abilities returns those over the protocol.
 func (m *greeting) Abilities() agent.Abilities {
 	return agent.Abilities{Images: true, Resume: true}
 }
 
-// Facts are the same for both.
+// Facts returns the facts of the Mind in use.
 func (m *greeting) Facts() event.Facts { return m.now().Facts() }
 
 // Steer passes a message on.

@@ -106,8 +106,8 @@ func (t *acpTalk) judge(c *event.Call) (allowed, decided bool) {
 	return false, false
 }
 
-// sort finds the options by their kinds, because each agent has its own ids. If there are several ways to allow the
-// call once, each becomes an answer.
+// sort sets the answers from the kinds of the options, because each agent has its own ids. If there are several ways to
+// allow the call once, each becomes an answer.
 func (q *acpAsked) sort(options []acp.Option) {
 	once := 0
 	for _, o := range options {

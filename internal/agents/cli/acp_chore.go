@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/wire/jsonrpc"
 )
 
-// chore handles what the agent asks of its client: it serves the request at once, asks first, or refuses.
+// chore handles a request for a file or a terminal: it passes it to the host, asks a person first, or refuses it.
 //
 //	fs/read_text_file       in every mode but deny; ask asks
 //	fs/write_text_file      as the mode decides about a change of that file; auto-edit asks about hidden ones

@@ -66,7 +66,7 @@ type acpOptions struct {
 	recorded    func(session string) *event.Usage // ACP.Recorded in the agent's environment
 }
 
-// acpRequest is a request of ours.
+// acpRequest is a request that we sent.
 type acpRequest struct {
 	method string
 	token  int // if it is a change

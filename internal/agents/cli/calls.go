@@ -7,16 +7,16 @@ import (
 	"omniagent/internal/core/event"
 )
 
-// Calls collects the calls of tools that the records of an agent tell. The zero value is ready.
+// Calls collects the tool calls in the records of an agent. Its zero value is ready to use.
 type Calls struct {
 	all  []event.Done
 	open map[string]int // the calls without a result, by their ids
 }
 
-// mostCalls bounds them.
+// mostCalls limits the number of calls.
 const mostCalls = 10000
 
-// Begin takes a call.
+// Begin adds a call.
 func (c *Calls) Begin(call *event.Call, at time.Time) {
 	if call == nil || len(c.all) == mostCalls {
 		return
@@ -28,7 +28,7 @@ func (c *Calls) Begin(call *event.Call, at time.Time) {
 	c.all = append(c.all, event.Done{Call: *call, Began: at, Ended: at})
 }
 
-// End takes the result of a call.
+// End adds the result of a call.
 func (c *Calls) End(id string, at time.Time, failed bool) {
 	if i, known := c.open[id]; known {
 		delete(c.open, id)
@@ -36,7 +36,7 @@ func (c *Calls) End(id string, at time.Time, failed bool) {
 	}
 }
 
-// Drop forgets a call that was refused: it never ran.
+// Drop removes a call that was refused.
 func (c *Calls) Drop(id string) {
 	c.all = slices.DeleteFunc(c.all, func(d event.Done) bool { return d.ID == id })
 	delete(c.open, id)

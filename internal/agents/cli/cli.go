@@ -20,7 +20,7 @@ import (
 	"omniagent/internal/kit/pathname"
 )
 
-// Program is the driver of an agent that is installed from npm.
+// Program is the driver of an agent that is made of data.
 type Program struct {
 	ID    string // the agent's name
 	About agent.About
@@ -40,7 +40,7 @@ type Program struct {
 	Native string
 }
 
-// Name is the agent's name.
+// Name returns ID.
 func (p Program) Name() string { return p.ID }
 
 // Describe returns About.

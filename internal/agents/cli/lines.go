@@ -84,7 +84,7 @@ func Unfinished(session, said string) event.Event {
 	return event.Event{Kind: event.Ended, Session: session, Synthetic: true, End: end}
 }
 
-// Unreadable is the event for a line that is not JSON.
+// Unreadable returns the event for a line that is not JSON.
 func Unreadable(line []byte) []event.Event {
 	return []event.Event{{Kind: event.Notice, Text: unreadable, Raw: line}}
 }

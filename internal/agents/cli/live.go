@@ -28,7 +28,7 @@ const (
 	settleWithin = 10 * time.Second       // for an agent's answer to a change
 )
 
-// LiveMind prepares a conversation with an agent whose process lasts for many turns. The first Turn starts the process.
+// LiveMind returns a Mind for an agent whose process lasts for many turns. The first Turn starts the process.
 //
 // One goroutine owns the state. Another passes events on, in order, so that the first never waits for their receiver.
 // The process waits until the events from its output have been passed on.

@@ -154,7 +154,7 @@ func (m *live) handle(p *running, e event.Event) {
 	case event.TurnBegan:
 		p.works = true
 	case event.Ended:
-		if m.services.Around != nil { // with the mounts of its own sandbox gone, ours still hold
+		if m.services.Around != nil { // the mounts of its own sandbox are gone, ours remain
 			p.child.Tidy()
 		}
 		m.ended(p, e)

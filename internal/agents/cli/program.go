@@ -64,12 +64,12 @@ func (p Program) Login(env agent.Env) agent.Login {
 	return p.Credentials(env).find(env)
 }
 
-// Classify judges a run by its events.
+// Classify returns why a run failed, judging by its exit and its events, or nil.
 func (p Program) Classify(x agent.Exit, events []event.Event) *fault.Fault {
 	return ProcessFault(x, EvidenceOf(events), p.UsageCodes...)
 }
 
-// Mind prepares a conversation in which every turn is a separate run.
+// Mind returns a Mind that runs the program once for every turn.
 func (p Program) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	return TurnMind(p, s, sv)
 }

@@ -6,9 +6,9 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// Proto speaks both sides of the wire of an agent whose process lasts for many turns. It has no I/O: bytes in, events
-// and bytes out. So tests can replay a recorded conversation without a process, and split it at any byte. A Proto
-// belongs to one process; the next process gets a new one. Its methods are not safe for concurrent use.
+// Proto implements the protocol of an agent whose process lasts for many turns. It does no I/O: it takes bytes, and
+// returns events and bytes. So tests can replay a recorded conversation without a process, and split it at any byte. A
+// Proto belongs to one process; the next process gets a new one. Its methods are not safe for concurrent use.
 //
 // It reports exactly one Ended that is not Unasked for every message, as long as the agent follows its own protocol.
 // End adds what is missing when the process is gone.

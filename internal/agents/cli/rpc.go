@@ -7,8 +7,9 @@ import (
 	"omniagent/internal/wire/jsonrpc"
 )
 
-// RPC is what the wires that speak JSON-RPC share: one message a line, with requests in both directions. R is what a
-// wire keeps about a request of ours until the response comes, and Q what it keeps about a question to a person.
+// RPC is the common part of the protocols that use JSON-RPC: one message a line, with requests in both directions. R is
+// the data that a protocol keeps about a request of ours until the response comes, and Q the data about a question to a
+// person.
 type RPC[R, Q any] struct {
 	Step      Step
 	Questions Questions[Q]

@@ -7,8 +7,8 @@ import (
 	"omniagent/internal/sys/process"
 )
 
-// startProcess writes the files of a launch and starts it, behind the host's walls if there are any. p has the streams
-// and the standby. The tap gets the output first, and learns how the process speaks, which b says.
+// startProcess writes the files of a launch and starts it, in the host's sandbox if there is one. p has the streams and
+// the standby. sv.Tap gets the output before the streams of p, and b after the start.
 func startProcess(d agent.Driver, sv agent.Services, l agent.Launch, p process.Plan, b agent.Beginning) (
 	*process.Child, agent.Observer, error,
 ) {
@@ -29,12 +29,12 @@ func startProcess(d agent.Driver, sv agent.Services, l agent.Launch, p process.P
 			return nil, nil, err
 		}
 	}
-	sv.Register.Tidy() // what an agent left that was killed with its host is not the workspace's
+	sv.Register.Tidy() // remove the files of an agent that was killed together with its host
 	b.Leaves = agent.Absent(d.Describe(), l)
 	p.Leaves = b.Leaves
 	child, err := process.Start(p)
 	if err == nil && sv.Tap != nil {
-		b.PID, b.Launch, b.Apart = child.PID(), l, child.Apart() || sv.Around != nil // walls have a PID namespace too
+		b.PID, b.Launch, b.Apart = child.PID(), l, child.Apart() || sv.Around != nil // ours has a PID namespace too
 		sv.Tap.Began(b)
 	}
 	return child, observer, err

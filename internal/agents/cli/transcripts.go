@@ -31,7 +31,7 @@ type Transcripts struct {
 	Open func(path string, p *agent.Past) func(line []byte) (agent.Said, bool)
 }
 
-// List implements agent.Archive. It merges several files of one conversation.
+// List implements agent.Archive. Of several files of one conversation, it lists only the newest.
 func (t Transcripts) List(ctx context.Context, most int) ([]agent.Past, error) {
 	type candidate struct {
 		path string

@@ -175,7 +175,8 @@ func Missing(needs []string, m agent.Machine) []string {
 	return missing
 }
 
-// Passed reports whether one of the flags is in the passthrough, alone or with "=value"; -mNAME counts for -m.
+// Passed reports whether one of the flags is in the passthrough, alone or with "=value"; -mNAME is -m with the value
+// NAME.
 func Passed(passthrough []string, flags ...string) bool {
 	return len(PassedValues(passthrough, flags...)) > 0
 }

@@ -19,8 +19,8 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// TurnMind prepares a conversation in which every turn is a separate run: the agent is started for a message, resumes
-// the session of the previous turn, and exits. It cannot ask a person.
+// TurnMind returns a Mind for which every turn is a separate run: the agent is started for a message, resumes the
+// session of the previous turn, and exits. It cannot ask a person.
 //
 // The end of a turn is reported when the process has exited. If the agent reported several ends, the last one counts.
 func TurnMind(d agent.Driver, s agent.Spec, sv agent.Services) (agent.Mind, error) {

@@ -14,8 +14,8 @@ const (
 	maxVersion  = 64
 )
 
-// version reads the version of the program at real from the nearest package.json above it that belongs to the agent. It
-// skips others, because bundles contain their own.
+// version returns the version of the program at real, or "". It reads it from the nearest package.json above it that
+// belongs to the agent. It skips others, because bundles contain their own.
 func (p Program) version(real string) string {
 	from := real
 	if target := shimTarget(real); target != "" {

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/core/agent"
 )
 
-// archive finds the rollouts: sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl.
+// archive returns the archive of the rollouts: sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl.
 func archive(env []string) agent.Archive {
 	return cli.Transcripts{
 		Dir: codexHome(env), Pattern: sessionsDir + "/*/*/*/rollout-*.jsonl",
@@ -19,8 +19,8 @@ func archive(env []string) agent.Archive {
 	}
 }
 
-// said returns the message in a line of a rollout. Only events count: the requests to the model, which are recorded
-// too, contain much more than the messages.
+// said returns the message in a line of a rollout. It reads only events, because the requests to the model, which are
+// recorded too, contain much more than the messages.
 func said(line []byte, p *agent.Past) (agent.Said, bool) {
 	head := line[:min(len(line), 256)]
 	if !bytes.Contains(head, []byte(`"event_msg"`)) && !bytes.Contains(head, []byte(`"session_meta"`)) {

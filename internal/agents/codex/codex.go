@@ -36,8 +36,8 @@ func New() agent.Driver {
 			LoginFiles:     []string{".codex/auth.json"},
 			LoginKeys:      []string{"CODEX_API_KEY"},
 			Variables:      []string{"CODEX_*", "OPENAI_*"},
-			Scratch:        []string{"codex-bwrap-*"}, // where its sandbox notes what it has mounted
-			// its sandbox makes them so that no command can, and removes them when the command ends
+			Scratch:        []string{"codex-bwrap-*"}, // the list of mounts of its sandbox
+			// Its sandbox creates them so that no command can, and removes them when the command ends.
 			Placeholders: []string{".agents", ".aws", ".codex", ".git"},
 		},
 		Table:      table,

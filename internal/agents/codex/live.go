@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/kit/setting"
 )
 
-// Mind prepares a conversation over app-server. For a single message without questions it uses exec, which starts
-// faster but cannot ask.
+// Mind returns a Mind over app-server. For a single message without questions it uses exec, which starts faster but
+// cannot ask.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	if s.Terms.Once && s.Terms.Transport != agent.ByStream {
 		return cli.TurnMind(d, s, sv)

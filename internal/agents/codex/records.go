@@ -66,7 +66,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	id := idOf(path)
 	isNew := !createdAt(id).Before(o.start.Truncate(time.Millisecond))
 	if _, known := o.sizes[path]; !known && !isNew {
-		return agent.Evidence{Session: id} // what the run added to it cannot be told from what was there
+		return agent.Evidence{Session: id} // its size before the run is not known
 	}
 	e := readRollout(path, o.sizes[path])
 	e.Session, e.Records = id, []string{path}
@@ -106,9 +106,9 @@ func (o *observer) find(x agent.Exit) string {
 // lines reports whether the output is JSON lines. Then stderr has no head.
 func (o *observer) lines() bool { return slices.Contains(o.launch.Args, "--json") }
 
-// header returns the id from the head of exec's stderr. It only looks at the beginning, because the output of commands,
-// which comes later, could look the same. whole reports whether stderr is complete, so that it would have the head if
-// Codex had printed one.
+// header returns the id from the head of exec's stderr. It uses the first head, because the output of commands, which
+// comes later, could look the same. whole reports whether stderr is complete, so that it would have the head if Codex
+// had printed one.
 func header(stderr []byte) (id string, whole bool) {
 	whole = len(stderr) > 0 && len(stderr) < stderrKept
 	const line = "--------\n"

@@ -44,8 +44,7 @@ func refusals(l agent.Launch, p passed) []agent.Refusal {
 	return out
 }
 
-// outsideRepository is Codex's refusal to work outside a repository. It applies to a rehearsal too, which thus shows
-// what will happen in earnest.
+// outsideRepository is Codex's refusal to work outside a repository. A rehearsal is refused too.
 func outsideRepository(l agent.Launch, p passed) agent.Refusal {
 	flag := "--skip-git-repo-check"
 	if len(l.Spec.Passthrough) == 0 {
@@ -57,8 +56,8 @@ func outsideRepository(l agent.Launch, p passed) agent.Refusal {
 	}
 }
 
-// refused recognises that refusal on stderr. No session began, so there is no record of it. The launch's refusals say
-// what to do.
+// refused returns the fault for that refusal if stderr ends with it, or nil. There is no record, because no session
+// began. The launch's refusals have the advice.
 func refused(x agent.Exit, l agent.Launch) *fault.Fault {
 	const sentence = "Not inside a trusted directory and --skip-git-repo-check was not specified."
 	said := strings.TrimRight(string(x.Stderr), "\r\n")

@@ -125,8 +125,8 @@ func (r *rollout) line(data []byte) {
 	}
 }
 
-// recordedCall is a call of a tool that may change files, as a transcript has it: with arguments, or with an input that
-// is a text. Others are nil.
+// recordedCall returns a recorded call of a tool that may change files, which has arguments or a text as its input. It
+// returns nil for other tools.
 func recordedCall(id, name, args, input string) *event.Call {
 	call := &event.Call{ID: id, Name: name, Kind: event.Shell, Input: json.RawMessage(args)}
 	switch name {
@@ -178,7 +178,7 @@ func (r *rollout) command(id, tool, printed string, failed bool) {
 	}
 }
 
-// wanted reports whether a line may be of use, judging by its beginning. Most are not, and are long.
+// wanted reports whether a line may have evidence, judging by its beginning. Most lines have none, and are long.
 func wanted(data []byte) bool {
 	head := data[:min(len(data), 256)]
 	return slices.ContainsFunc([]string{
@@ -307,7 +307,7 @@ func ranCommand(text string) (output string, failed, ran bool) {
 	return output, code != nil && code[1] != "0", code != nil
 }
 
-// failedShell reports whether a shell tool did not tell that its command succeeded.
+// failedShell reports whether the result of a shell tool does not say that its command succeeded.
 func (r *rollout) failedShell(id string, output json.RawMessage) bool {
 	switch r.calls[id] {
 	case "exec_command", "shell_command":

@@ -16,7 +16,8 @@ import (
 	"omniagent/internal/wire/jsonrpc"
 )
 
-// talk speaks both sides of codex app-server's protocol: JSON-RPC, one object a line, with requests in both directions.
+// talk implements the client's side of the protocol of codex app-server: JSON-RPC, one object a line, with requests in
+// both directions.
 //
 // A thread is always started read-only, and each turn says what may be written. If a thread is started with a sandbox
 // that may write, Codex marks the directory as trusted in the user's settings.
@@ -224,7 +225,7 @@ func (t *talk) opened(result json.RawMessage) []event.Event {
 		return t.refused("thread/start", "its response has no thread id")
 	}
 	t.thread = r.Thread.ID
-	if !t.o.fork || cli.Size(r.Thread.Path) > 0 { // else the past, with its denials, comes into it later
+	if !t.o.fork || cli.Size(r.Thread.Path) > 0 { // else the earlier turns and their denials come later
 		t.record = r.Thread.Path
 	}
 	t.facts.Model, t.facts.Provider, t.facts.Version = r.Model, r.Provider, r.Thread.Version
@@ -338,8 +339,8 @@ func piece(k event.Kind, n *notice) []event.Event {
 	return []event.Event{{Kind: k, Text: n.Delta, Delta: true}}
 }
 
-// spend notes the tokens of the thread. The first that is heard of a resumed thread has those of its past too, and may
-// be a repetition of its last turn.
+// spend records the token counts of the thread. The first counts of a resumed thread include its earlier turns, and may
+// repeat those of its last turn.
 func (t *talk) spend(n *notice) {
 	now := usage(n.Usage.Total)
 	if t.now == (usage{}) {
@@ -397,8 +398,8 @@ func (t *talk) completed(done turn) []event.Event {
 	return append(out, end)
 }
 
-// recorded returns the denials of a turn that only the transcript has: of a call that Codex itself refuses, and of one
-// that its sandbox stops, it tells nothing.
+// recorded returns the denials of a turn that only the transcript has: Codex does not report calls that it refuses
+// itself, or that its sandbox stops.
 func (t *talk) recorded() (out []event.Event) {
 	for _, d := range readRollout(t.record, t.from).Denials {
 		if !t.items.denied[d.CallID] {
@@ -409,10 +410,10 @@ func (t *talk) recorded() (out []event.Event) {
 	return out
 }
 
-// endCommand ends a command that runs on behind its turn. A Codex that does not know it answers with an error.
+// endCommand ends a command that continues after its turn. A Codex without this method returns an error.
 const endCommand = "thread/backgroundTerminals/terminate"
 
-// endCommands ends what the interrupted turn began, because Codex only stops waiting for it.
+// endCommands ends the commands of the interrupted turn, because Codex only stops waiting for them.
 func (t *talk) endCommands() {
 	for _, id := range slices.Sorted(maps.Keys(t.running)) {
 		t.send(endCommand, t.running[id])

@@ -49,7 +49,7 @@ type turn struct {
 type turnError struct {
 	Message string          `json:"message"`
 	Info    json.RawMessage `json:"codexErrorInfo"`
-	Details string          `json:"additionalDetails"` // why, where the message only tells the attempt
+	Details string          `json:"additionalDetails"` // the reason, if the message has only the attempt
 }
 
 func (t *talk) item(moment, thread string, raw json.RawMessage) []event.Event {

@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/core/agent"
 )
 
-// archive finds the logs of sessions: session-state/ID/events.jsonl.
+// archive returns the archive of the logs of sessions: session-state/ID/events.jsonl.
 func archive(env []string) agent.Archive {
 	return cli.Transcripts{
 		Dir: configHome(agent.Launch{Env: env}), Pattern: "session-state/*/events.jsonl",

@@ -65,7 +65,7 @@ func New() agent.Driver {
 	}
 }
 
-// Mind prepares a conversation: with a lasting process over ACP, or else with a process for every turn.
+// Mind returns a Mind with a lasting process over ACP, or else with a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }
 	return cli.ACP{
@@ -111,7 +111,7 @@ func repoEffect(file string) string {
 }
 
 // acpLost returns the fault of a turn that the CLI reports as done although its last text is the CLI's own error
-// message. In a turn that used the model before it failed, only a status tells that message from an answer.
+// message. In a turn that used the model before it failed, only a status distinguishes that message from an answer.
 func acpLost(last string, used bool) *fault.Fault {
 	message, is := strings.CutPrefix(last, "Error: ")
 	if !is {

@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/kit/lines"
 )
 
-// Observe notes the size of the session's log before the start: records up to there belong to earlier runs.
+// Observe records the size of the session's log before the start. What it contains then belongs to earlier runs.
 func (d driver) Observe(l agent.Launch) agent.Observer {
 	home := configHome(l)
 	if l.Interactive || home == "" {
@@ -93,7 +93,7 @@ func (o *observer) After(x agent.Exit) agent.Evidence {
 	return e
 }
 
-// resumable returns the session named in the last lines of stderr after a run with text output.
+// resumable returns the session that the CLI names on stderr after a run with text output, or "".
 func resumable(stderr []byte) string {
 	for line := range bytes.Lines(stderr) {
 		rest, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("Resume"))
@@ -141,7 +141,7 @@ func refused(x agent.Exit) *fault.Fault {
 	return nil
 }
 
-// most bounds the number of denials.
+// most limits the number of denials.
 const most = 1000
 
 // summary collects what a log says about one run.

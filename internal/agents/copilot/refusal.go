@@ -64,8 +64,9 @@ func named(l agent.Launch) bool {
 		l.Spec.Shared.Model.Value != "" || cli.Passed(l.Args, modelFlag)
 }
 
-// sandboxable returns why a sandbox cannot be created here, as far as files show. A sandboxed command needs a tunnel
-// for its network and, unless we are the superuser, a user namespace. Opening the device does not create a tunnel.
+// sandboxable returns why a sandbox cannot be created here, as far as files show, or "". A sandboxed command needs a
+// tunnel for its network and, unless we are the superuser, a user namespace. Opening the device does not create a
+// tunnel.
 func sandboxable(m agent.Machine) string {
 	tun, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
 	if err != nil {

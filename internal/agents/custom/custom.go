@@ -82,8 +82,8 @@ func (p *problems) driver(t agentsfile.Target, known []agent.Driver) agent.Drive
 	}, c}
 }
 
-// adapt tells of an agent what belongs to it. An adapter, such as codex-acp or a script in a package of that name, uses
-// the login of the agent in its name, so what a repository tells that agent is kept from it too.
+// adapt adds the files of the agents that a program adapts. An adapter, such as codex-acp or a script in a package of
+// that name, uses the login of the agent in its name, and may read the same files of a repository.
 func adapt(about *agent.About, known []agent.Driver) {
 	adapts := func(binary string) bool {
 		return strings.Contains(nameOf(about.Binary), binary) ||
@@ -110,8 +110,8 @@ func adapt(about *agent.About, known []agent.Driver) {
 
 func nameOf(binary string) string { return strings.TrimSuffix(filepath.Base(binary), ".exe") }
 
-// keeps returns what belongs to the agents that a program adapts, and the directories that a program of its name
-// usually has, if they exist.
+// keeps returns the data of the agents that a program adapts, and the directories that a program of its name usually
+// has, if they exist.
 func keeps(binary string, of []agent.About, env []string) (k agent.Keeps) {
 	for _, one := range of {
 		its := one.Keeps(env)
@@ -250,7 +250,7 @@ func guarded(before, flag []string) bool {
 	return len(flag) > 0 && strings.HasPrefix(flag[len(flag)-1], "-") && !strings.Contains(flag[len(flag)-1], "=")
 }
 
-// Mind prepares a conversation over ACP, which is all that some agents speak, or with a process for every turn.
+// Mind returns a Mind over ACP, which some agents have as their only mode, or with a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 		if d.cli.OneShot.Command == "" {
@@ -318,7 +318,8 @@ func matrix(c agentsfile.CLI) agent.Matrix {
 	return m
 }
 
-// fixOf says what the file needs so that an agent has a value, and which approval it has already.
+// fixOf returns what to add to the file so that the agent supports a value, and which approvals it supports already. It
+// returns "" for features other than approval and sandbox.
 func fixOf(c agentsfile.CLI, feature, value, mode string) string {
 	if feature != agent.Approval && feature != agent.Sandbox {
 		return ""

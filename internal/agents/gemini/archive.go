@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// archive finds the chats: tmp/PROJECT/chats/session-TIME-ID.jsonl. A resumed chat continues in its first file, and
-// leaves another file with nothing but a head.
+// archive returns the archive of the chats: tmp/PROJECT/chats/session-TIME-ID.jsonl. A resumed chat continues in its
+// first file, and leaves another file with only a first line.
 func archive(env []string) agent.Archive {
 	return cli.Transcripts{
 		Dir: configPath(env), Pattern: "tmp/*/chats/session-*.jsonl",

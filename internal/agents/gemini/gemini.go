@@ -1,11 +1,11 @@
 // Package gemini is the driver of Gemini CLI.
 //
 // The approval is always passed on, so that no settings choose another. A policy for each run turns off web access. A
-// run is recognised by its session id, which we chose or a person named, never by its time or place. The CLI is kept to
-// one process, unless something needs the second one that it would start by itself.
+// run is recognised by its session id, which we chose or a person named; with --resume=latest, by the only transcript
+// that has grown. The CLI is kept to one process, unless something needs the second one that it would start by itself.
 //
-// The driver never trusts a directory on a person's behalf, but in a conversation of ours, where walls hide from
-// the CLI what it would obey. A denial, an error or an answer that is not in the CLI's records is unknown. A
+// The driver does not trust a directory for a person, except in a conversation of ours in which a sandbox hides the
+// files that the CLI would obey. A denial, an error or an answer that is not in the CLI's records is unknown. A
 // repository that a person trusted can allow more than the approval; this is reported, not prevented.
 package gemini
 
@@ -102,7 +102,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 	return l, t.Warnings, nil
 }
 
-// Mind prepares a conversation: with a lasting process over ACP, or else with a process for every turn.
+// Mind returns a Mind with a lasting process over ACP, or else with a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	d.hosted = true
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }

@@ -21,7 +21,7 @@ type observer struct {
 	before map[string]int64 // sizes of the transcripts before the start
 }
 
-// Observe notes the size of the transcript of a session that will be resumed.
+// Observe records the size of the transcript of a session that will be resumed.
 func (d driver) Observe(l agent.Launch) agent.Observer {
 	o := &observer{launch: l}
 	o.before = cli.Sizes(o.transcripts())
@@ -54,7 +54,8 @@ func (o *observer) all(name string) []string {
 }
 
 // transcripts returns the files that may contain the session, followed by those of its subagents. Their names contain
-// the first eight characters of the id. That is enough: how the CLI names the directory of a project is not known.
+// the first eight characters of the id. All projects are searched, because the name of a project's directory is not
+// known.
 func (o *observer) transcripts() []string {
 	id := o.launch.Session
 	if len(id) < 8 || strings.ContainsAny(id, `/\*?[`) {
@@ -140,7 +141,7 @@ type tally struct {
 	messages map[string]message
 }
 
-// message is a message, as far as it matters here. The CLI writes a message again when it has more of it.
+// message is the part of a message that is evidence. The CLI writes a message again when it has more of it.
 type message struct {
 	denials []event.Denial
 	usage   event.Usage

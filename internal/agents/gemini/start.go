@@ -27,9 +27,9 @@ const (
 
 const defaultsName = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 
-// trusts lets the CLI work in a directory that no person trusted, if our walls hide the settings and the .env of the
-// repository. The CLI's own list of trusted directories does not matter then. Without walls too, a default of ours
-// keeps the CLI from reading a repository's .env, unless a person has trusted its content or has defaults of their own.
+// trusts lets the CLI work in a directory that is not trusted, if our sandbox hides the settings and the .env of the
+// repository. With and without a sandbox, a default of ours keeps the CLI from reading a repository's .env, unless a
+// person has trusted its content or has defaults of their own.
 func trusts(t *cli.Translation, s agent.Spec) {
 	if s.Walled {
 		t.Env = append(t.Env, "GEMINI_CLI_TRUST_WORKSPACE=true")

@@ -19,7 +19,7 @@ func archive(env []string) agent.Archive { return store(database(env)) }
 // store is the path of the database, or empty.
 type store string
 
-// untitled begins the title that the CLI gives a session until a model titles it.
+// untitled is the beginning of the title that a session has until a model gives it one.
 const untitled = "New session - "
 
 // List implements agent.Archive. It leaves out sessions with a parent, which belong to sub-agents.

@@ -17,7 +17,8 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// Mind prepares a conversation: with a lasting process over ACP, or else with a process for every turn.
+// Mind returns a Mind with a lasting process over ACP, or else with a process for every turn. It returns a fault if the
+// CLI would run an untrusted file of the repository.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	if err := checkRepository(s); err != nil {
 		return nil, err
@@ -55,8 +56,7 @@ func (d driver) acp(s agent.Spec) (agent.Launch, error) {
 	return withoutProjectConfig(d.Launch(s, t)), nil
 }
 
-// conversing is the driver in a conversation. Before each process, it checks which of the repository's programs the CLI
-// would run.
+// conversing is the driver in a conversation.
 type conversing struct{ driver }
 
 // Command refuses to start if the CLI would run an untrusted program of the repository. The rest of a repository's

@@ -67,8 +67,8 @@ type tokens struct {
 	} `json:"cache"`
 }
 
-// add returns the sum. The CLI does not include cached tokens in its input, nor reasoning in its output. It reports a
-// cost of zero if it does not know the price of the model.
+// add adds the tokens and the cost to u, which may be nil, and returns it. The CLI does not include cached tokens in
+// its input, nor reasoning in its output. It reports a cost of zero if it does not know the price of the model.
 func (t tokens) add(u *event.Usage, cost float64) *event.Usage {
 	u = cmp.Or(u, &event.Usage{})
 	more := event.Usage{

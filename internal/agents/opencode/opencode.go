@@ -1,8 +1,8 @@
 // Package opencode is the driver of OpenCode.
 //
 // Permissions are passed on in OPENCODE_PERMISSION, merged with an existing value so that nothing is allowed that
-// either forbids. The session of a run is recognised by a unique title, never by its time or place. A session, a denial
-// or an error that is not in the CLI's own records is unknown.
+// either forbids. The session of a run is recognised by a unique title; with --continue, it is the only one of the
+// directory that was used meanwhile. A session, a denial or an error that is not in the CLI's own records is unknown.
 package opencode
 
 import (

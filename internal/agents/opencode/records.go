@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// mostEarlier is behind how many sessions from before the start that of a run is not searched for. Sessions come
-	// in the order in which they were made, but an imported one keeps its time.
+	// mostEarlier is the number of sessions from before the start after which the search for the session of a run ends.
+	// Sessions are in the order of their creation, but an imported one keeps its time.
 	mostEarlier = 512
 	clockSlack  = 2 * time.Second
 )
 
-// Observe notes the time, and the messages of a session that will be resumed.
+// Observe records the time, and the messages of a session that will be resumed.
 func (d driver) Observe(l agent.Launch) agent.Observer {
 	o := observer{launch: l, began: time.Now()}
 	for _, a := range l.Args[:min(l.Translated, len(l.Args))] {
@@ -135,7 +135,7 @@ func (o observer) messages() map[string]bool {
 	return ids
 }
 
-// spent returns the usage of a session so far, or nil. Over ACP the CLI tells that of a turn's last request alone.
+// spent returns the usage of a session so far, or nil. Over ACP the CLI reports only that of a turn's last request.
 func spent(env []string, session string) *event.Usage {
 	e := agent.Evidence{Session: session, Usage: &event.Usage{}}
 	o := observer{launch: agent.Launch{Env: env}, before: map[string]bool{}}
@@ -188,8 +188,8 @@ func (o observer) find(s *sqlite.File, all map[string]sqlite.Table) (string, err
 	return mine[0], nil
 }
 
-// newest returns the only session of the directory that was used since the start, or "". It looks at all of them: any
-// number of sessions may have been made since that one was.
+// newest returns the only session of the directory that was used since the start, or "". It checks all sessions,
+// because any number may have been created after that one.
 func (o observer) newest(s *sqlite.File, sessions sqlite.Table) (string, error) {
 	var used []string
 	err := s.Newest(sessions, func(r []any) bool {
@@ -231,8 +231,8 @@ type reading struct {
 
 const messagesIndex = "message_session_time_created_id_idx"
 
-// tree calls f with a session and with those of its sub-agents, however deep. Each comes once, for a damaged database
-// may have a circle of them.
+// tree calls f with a session and with those of its sub-agents, at any depth. It calls f once for each, because a
+// damaged database may have a cycle.
 func (g *reading) tree(id string, f func(id string) error) error {
 	ids, seen := []string{id}, map[string]bool{id: true}
 	for i := 0; i < len(ids); i++ {
@@ -293,8 +293,9 @@ type message struct {
 	Error      *problem `json:"error"`
 }
 
-// messages collects the evidence in the messages of this run. It does not rely on times to tell them from those of the
-// last turn, which may have ended a moment before. Only for a fork it does, because copied messages keep their times.
+// messages collects the evidence in the messages of this run. It distinguishes them from those of earlier turns by
+// their ids, because the last turn may have ended a moment before. If those ids are not known, as for a fork, it
+// compares times, which copied messages keep.
 func (g *reading) messages(session string) error {
 	table := g.all["message"]
 	return g.each("message", messagesIndex, session, func(r []any) error {

@@ -1,9 +1,9 @@
 // Package relay connects a host and an agent that use the same lines: Claude Code's stream-json on both sides.
 //
-// It promises that the agent's lines are neither changed nor delayed, and take no memory; that a line of the host which
-// would kill the agent (invalid JSON, too long, or of an unknown type) is skipped and reported; that a host which goes
-// away ends the turn, and nothing survives; and the usual exit codes. It does not decide with which flags the agent is
-// started, or whether it may be.
+// It promises that the agent's lines are neither changed nor delayed; that a line of the host that would kill the agent
+// (invalid JSON, too long, or of an unknown type) is skipped and reported; that the agent is ended, with all its
+// processes, when the host no longer reads; and the usual exit codes. It does not choose the agent's flags, or check
+// whether the agent may be started.
 package relay
 
 import (
@@ -41,16 +41,16 @@ type Relay struct {
 	Stays   bool // it answers messages until In ends: then a failed turn does not affect the exit code
 	Quiet   bool // denials were asked for
 	Record  Record
-	// Around changes the plan of the agent so that it runs behind walls; nil: no walls.
+	// Around changes the plan of the agent so that it runs in a sandbox. If it is nil, there is none.
 	Around func(process.Plan) (process.Plan, error)
-	// Register lists the agent while it runs; nil: nothing does.
+	// Register lists the agent while it runs. It may be nil.
 	Register *process.Register
 }
 
-// Record gets copies of the lines; nil: none. It may be called concurrently.
+// Record gets copies of the lines. Its methods may be called concurrently.
 type Record interface {
 	Host(line []byte)  // a line that the agent is about to get
-	Agent(data []byte) // what the host got, cut anywhere
+	Agent(data []byte) // output that the host got, split at any byte
 }
 
 // The exit codes, which are those of an agent.
@@ -61,10 +61,11 @@ const (
 	blocked = 3
 )
 
-// longestError is how much of a line of the agent's standard error is logged.
+// longestError is the number of bytes of a line of the agent's standard error that are logged.
 const longestError = 16 << 10
 
-// Run relays until the agent has ended, and returns the exit code. The error says why it could not be started.
+// Run passes lines on until the agent has ended, and returns the exit code. It returns an error if the agent cannot be
+// started.
 func (r Relay) Run(ctx context.Context) (int, error) {
 	watch := NewWatch(r.Out)
 	watch.record = r.Record
@@ -162,7 +163,7 @@ func (r Relay) code(end process.Ending, w *Watch) int {
 	return done
 }
 
-// Speaker is a driver of an agent that uses the lines itself.
+// Speaker is a driver of an agent that uses this protocol itself.
 type Speaker interface {
 	// Relayed returns the launch of a process whose lines go to the host unchanged.
 	Relayed(agent.Spec, Wishes) (agent.Launch, error)
@@ -176,10 +177,10 @@ type Wishes struct {
 	Forget bool // the agent keeps no session
 }
 
-// longest is the longest line of a host that is read; images of some megabytes fit.
+// longest is the maximum length of a line of a host, with room for images.
 const longest = 64 << 20
 
-// longestResult is the longest line of the agent that is looked at.
+// longestResult is the maximum length of a result of the agent.
 const longestResult = 8 << 20
 
 // forward passes on the host's lines, except those that would kill the agent.
@@ -210,7 +211,7 @@ func (r Relay) forward(to io.Writer) {
 	}
 }
 
-// wrong reports why a line would kill the agent. It answers all other errors itself.
+// wrong returns why a line would kill the agent, or "". The agent answers all other errors itself.
 func wrong(line []byte) string {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -287,7 +288,7 @@ func NewWatch(out io.Writer) *Watch {
 	return &Watch{out: out, mark: []byte(mark), lines: lines.Cutter{Most: longestResult}}
 }
 
-// mark is in every result, and in no text: there the quotes would be escaped.
+// mark is in every result. It cannot be in a text, whose quotes are escaped.
 const mark = `"type":"result"`
 
 // Write passes on p and scans it.
@@ -305,7 +306,7 @@ func (w *Watch) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lose notes, once, that the host cannot be written to.
+// lose records, once, that the host cannot be written to, and calls gone.
 func (w *Watch) lose(why error) {
 	w.mu.Lock()
 	first := w.lost == nil

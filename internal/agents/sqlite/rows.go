@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Row finds the row of that number in a table. A missing one is nil.
+// Row returns the row of that number in a table, or nil if there is none. It returns ErrFormat if the pages are not
+// valid.
 func (s *File) Row(t Table, number int64) ([]any, error) {
 	root := t.root
 	for range maxDepth {
@@ -125,7 +126,7 @@ func (s *File) search(root uint32, depth int, prefix []any, out *[]int64) (bool,
 		}
 		order := compare(entry, prefix)
 		if order < 0 {
-			continue // and so is all that is to the left of it
+			continue // as are all entries to the left of it
 		}
 		if n.kind == indexInner {
 			if more, err := s.search(child, depth-1, prefix, out); err != nil || !more {
@@ -147,7 +148,7 @@ func (s *File) search(root uint32, depth int, prefix []any, out *[]int64) (bool,
 	return true, nil
 }
 
-// compare orders the beginning of an entry as SQLite does: nothing before numbers before text.
+// compare compares the beginning of an entry with prefix, in the order of SQLite: NULL, numbers, text.
 func compare(entry, prefix []any) int {
 	for i, p := range prefix {
 		switch want := p.(type) {
@@ -227,7 +228,7 @@ func column(kind uint64, b []byte) any {
 	return nil
 }
 
-// Table is where a table or an index begins, and where its columns are.
+// Table has the first page of a table or an index, and the positions of its columns.
 type Table struct {
 	root    uint32
 	columns map[string]int
@@ -249,8 +250,8 @@ func (s *File) Tables() (map[string]Table, error) {
 	return out, err
 }
 
-// columns reads the names of the columns from the statement that made the table. They stand in another order where the
-// table of an older version was changed.
+// columns returns the positions of the columns, by name, from the statement that created the table. Their order differs
+// if the table of an older version was changed.
 func columns(sql string) map[string]int {
 	out := map[string]int{}
 	_, list, ok := strings.Cut(sql, "(")
@@ -288,7 +289,7 @@ func columns(sql string) map[string]int {
 	return out
 }
 
-// Text reads a column of text by its name. One that is not there is empty.
+// Text returns a column of text by its name, or "" if there is none.
 func (p Table) Text(r []any, name string) string {
 	if i, ok := p.columns[name]; ok && i < len(r) {
 		v, _ := r[i].(string)
@@ -297,7 +298,7 @@ func (p Table) Text(r []any, name string) string {
 	return ""
 }
 
-// Number reads a column of numbers by its name. One that is not there is 0.
+// Number returns a column of numbers by its name, or 0 if there is none.
 func (p Table) Number(r []any, name string) int64 {
 	if i, ok := p.columns[name]; ok && i < len(r) {
 		v, _ := r[i].(int64)

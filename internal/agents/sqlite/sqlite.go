@@ -1,12 +1,11 @@
-// Package sqlite reads databases of SQLite as their documented file format has them: rows by number, and numbers by the
-// beginning of an index. It exists because an agent keeps its records nowhere else, and a library for SQLite would be
+// Package sqlite reads SQLite databases in their documented file format: rows by number, and numbers by the beginning
+// of an index. It exists because an agent keeps its records only in such a database, and a library for SQLite would be
 // larger than the rest of this program.
 //
-// It promises that it takes no lock and writes nothing, and that its work and its memory are bounded. Pages that are
-// still in the write-ahead log are taken from there up to its last commit; should the log begin again while we read,
-// Valid reports it.
+// It promises that it takes no lock and writes nothing, and that its work and its memory are bounded. It reads pages
+// from the write-ahead log up to the last commit. If the log is restarted meanwhile, Valid reports false.
 //
-// It refuses what does not fit the format, later versions of it, and text that is not UTF-8: an error, never a guess.
+// It returns an error for files that do not fit the format, for later versions of it, and for databases in UTF-16.
 package sqlite
 
 import (
@@ -16,34 +15,34 @@ import (
 
 // File is an open database.
 type File struct {
-	db, wal *os.File // wal: nil where there is none
-	header  [32]byte // of the wal, as it was
+	db, wal *os.File // wal is nil if there is none
+	header  [32]byte // of the wal, at Open
 	size    int      // of a page
-	usable  int      // of a page, without what is reserved at its end
+	usable  int      // of a page, without the reserved bytes at its end
 	frames  map[uint32]int64
-	nodes   map[uint32]node // those that were read: most are needed again for the next row
-	left    int             // how often a page may still be looked at
+	nodes   map[uint32]node // a cache: most are needed again for the next row
+	left    int             // number of pages that may still be read
 }
 
 const (
 	maxFrames = 1 << 16
-	// A row costs a look at each level of its table, so a sound database needs some looks at each page. In a damaged
-	// one a page may lead back to another.
+	// The limit on the number of page reads. A row needs one read at each level of its table, so a valid database needs
+	// several reads of each page. In a damaged one the pages may form a cycle.
 	leastLooks, looksForPage = 1 << 14, 256
 	mostNodes                = 2048
-	// MaxPayload is how much of a row is read; a longer one is cut off there.
+	// MaxPayload is the number of bytes of a row that are read. The rest of a longer row is ignored.
 	MaxPayload = 1 << 20
 	maxDepth   = 20
 )
 
-// ErrFormat is the error for whatever does not fit the format.
+// ErrFormat is the error for a file that does not fit the format.
 const ErrFormat = formatError("not a database that can be read")
 
 type formatError string
 
 func (e formatError) Error() string { return string(e) }
 
-// Open opens the database at path, with its write-ahead log if it has one.
+// Open opens the database at path, with its write-ahead log if it has one. It returns ErrFormat for other files.
 func Open(path string) (*File, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil, ErrFormat
@@ -76,7 +75,7 @@ func Open(path string) (*File, error) {
 	if info, err := db.Stat(); err == nil {
 		s.left += looksForPage * (int(info.Size())/s.size + len(s.frames))
 	}
-	// A new database says how text is encoded in its log only.
+	// The encoding of a new database is only in its log, so read page 1 from there.
 	if first, _, err := s.page(1); err != nil || binary.BigEndian.Uint32(first[56:]) != 1 {
 		s.Close()
 		return nil, ErrFormat
@@ -208,7 +207,8 @@ func (s *File) node(n uint32) (node, error) {
 	return out, nil
 }
 
-// varint reads a number of SQLite: up to nine bytes, the last of which has eight bits.
+// varint decodes a number of up to nine bytes, the ninth of which has eight bits. n is its length, or 0 if it is
+// incomplete.
 func varint(b []byte) (v uint64, n int) {
 	for n < len(b) && n < 8 {
 		v = v<<7 | uint64(b[n]&0x7f)
@@ -223,8 +223,8 @@ func varint(b []byte) (v uint64, n int) {
 	return 0, 0
 }
 
-// payload puts the parts of a row together. Index pages keep less of it in the page than tables do. Of a row that is
-// too large it returns the beginning.
+// payload returns the content of a row, with its overflow pages, up to MaxPayload bytes. Index pages keep less of it in
+// the page than tables do.
 func (s *File) payload(cell []byte, size uint64, index bool) ([]byte, error) {
 	if size > 1<<31 {
 		return nil, ErrFormat

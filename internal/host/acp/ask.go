@@ -204,7 +204,7 @@ func (s *clientSession) ask(q *event.Ask, turn int64, method string, params any,
 	})
 }
 
-// withdraw withdraws a question that has been answered or is no longer needed.
+// withdraw cancels the request for a question that was answered or is no longer needed.
 func (s *clientSession) withdraw(question string) {
 	request, open := s.questions[question]
 	if !open {

@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/wire/jsonrpc"
 )
 
-// Our own commands. A message that consists of one does not reach the agent.
+// Our own commands. A message with only such a command does not reach the agent.
 const (
 	undoCommand = "undo"
 	redoCommand = "redo"
@@ -36,7 +36,7 @@ func (s *clientSession) command(blocks []wire.Block) (name string, is bool) {
 	return name, is && (name == undoCommand || name == redoCommand)
 }
 
-// carryOut carries out a command and answers its request. Other requests of the client wait meanwhile.
+// carryOut carries out a command and answers its request. Later requests of the session wait for it.
 func (s *clientSession) carryOut(id json.RawMessage, blocks []wire.Block, command string) {
 	wrong := s.post(func() {
 		said := "Nothing was taken back: the agent is at work. Send /" + command + " again when its turn is over."

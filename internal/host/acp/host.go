@@ -2,10 +2,9 @@
 // client come from standard input, and updates go to standard output.
 //
 // Each session of the client is a separate conversation; there may be several at once. A message is answered when its
-// turn is over, however it ends. Only a clear yes allows something: a missing answer, an error and an unknown option
-// are denials. An invalid line affects nothing else. When the client goes away, turns end with everything that they
-// started. The package does not depend on a particular agent. It runs nothing in a terminal of the client: commands run
-// inside the agent's sandbox.
+// turn is over, however it ends. A missing answer, an error and an unknown option are denials. An invalid line affects
+// nothing else. When the client goes away, turns end with everything that they started. The package does not depend on
+// a particular agent. It runs nothing in a terminal of the client: commands run inside the agent's sandbox.
 package acp
 
 import (
@@ -40,7 +39,7 @@ type Host struct {
 	// result. It is nil if that is not possible.
 	Undo    func(ctx context.Context, dir, session string, redo bool) (said string, err error)
 	NewID   func() string               // returns an id for a new session
-	Ready   func(context.Context) error // reports why a conversation cannot begin; may be nil
+	Ready   func(context.Context) error // returns why a conversation cannot begin; may be nil
 	Mask    func(string) string         // removes secrets from what we read ourselves
 	In      io.Reader
 	Out     io.Writer
@@ -102,7 +101,7 @@ func (h *Host) Run(ctx context.Context) int {
 	return h.finish(signal)
 }
 
-// watch hurries the end, at a second signal, if it takes too long, or if the client does not read the last lines.
+// watch closes hurry at a second signal, if the end takes too long, or if the client does not read the last lines.
 func (h *Host) watch() {
 	defer close(h.hurry)
 	late := time.After(closing)

@@ -1,12 +1,11 @@
-// Package demo shows what this program can do, in scenes that really run.
+// Package demo shows what this program can do, in scenes that actually run.
 //
-// It claims nothing that was not just observed on this machine: each scene starts this program with a command line that
-// a person could type, looks at exit codes, records and files, and reports what was not as expected. It needs no key,
-// no other program and no network. The scenes have a home of their own in a private directory, and an environment
-// without anything of the user's.
+// It reports only what it has observed on this machine: each scene starts this program with a command line that a
+// person could type, checks exit codes, records and files, and reports what was not as expected. It needs no key, no
+// other program and no network. The scenes have their own home in a private directory, and an environment without the
+// user's settings.
 //
-// It always says who plays a part: this program stands in for a coding CLI, and a script for a model. What comes
-// between them is the product itself.
+// The text says what is not real: this program stands in for a coding CLI, and a script for a model.
 package demo
 
 import (
@@ -28,10 +27,10 @@ import (
 	"omniagent/internal/wire/yume"
 )
 
-// Stage is the place of the scenes.
+// Stage is the directory and the environment of the scenes.
 type Stage struct {
 	Self string // the path of this program
-	Dir  string // private, empty, absolute
+	Dir  string // an absolute path of a private, empty directory
 	Path string // PATH, in which the scenes need a shell and the standard programs
 	// Run starts a program to its end; the environment is complete.
 	Run func(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error)
@@ -118,7 +117,7 @@ func (s Stage) Play(ctx context.Context) ([]Scene, error) {
 	return scenes, nil
 }
 
-// player keeps what earlier scenes have found out.
+// player plays the scenes, and keeps what earlier ones have found.
 type player struct {
 	Stage
 	bare bool // this machine has no sandbox
@@ -194,7 +193,7 @@ func (sc *Scene) put(files map[string]string) bool {
 	return true
 }
 
-// look reads a file as it is now.
+// look returns the content of a file, or nil if it cannot be read.
 func look(path string) *string {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -203,7 +202,7 @@ func look(path string) *string {
 	return new(string(data))
 }
 
-// differ notes an unexpected result.
+// differ records an unexpected result.
 func (sc *Scene) differ(format string, args ...any) {
 	sc.Different = append(sc.Different, fmt.Sprintf(format, args...))
 }
@@ -218,7 +217,7 @@ func (s *player) run(ctx context.Context, sc *Scene, expected int, env []string,
 	program := append([]string{filepath.Join(s.bin(), executable(argv[0]))}, argv[1:]...)
 	result, err := s.Run(ctx, s.work(sc.Name), env, program...)
 	step.Exit = result.ExitCode
-	// the files of a scene are named from its workspace, and the stage has another name each time
+	// use paths relative to the workspace, because the stage has another path each time
 	there := strings.NewReplacer(s.home()+string(filepath.Separator), "../")
 	step.Stdout, step.Stderr = there.Replace(string(result.Stdout)), there.Replace(string(result.Stderr))
 	step.Observed = fmt.Sprintf("exit code %d", result.ExitCode)

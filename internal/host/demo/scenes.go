@@ -7,8 +7,7 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// blocked plays the scene in which a coding CLI was not allowed to do its task, exits with 0 all the same, and is not
-// believed.
+// blocked plays the scene in which a coding CLI exits with 0 although its task was denied, and we exit with 3.
 func (s *player) blocked(ctx context.Context) Scene {
 	sc := Scene{
 		Name: "blocked", Title: "A CLI says 0, and we say blocked",
@@ -123,8 +122,7 @@ func refused(output, name string) bool {
 	return false
 }
 
-// open continues without a sandbox, so that nothing may be claimed of it. The scene still shows that the command did
-// not run.
+// open continues the scene on a machine without a sandbox. It then shows that the command did not run.
 func (s *player) open(ctx context.Context, sc Scene) Scene {
 	s.bare = true
 	last := &sc.Steps[len(sc.Steps)-1]

@@ -21,7 +21,7 @@ import (
 
 const (
 	standInName = "claude"
-	standInPart = "OMNIAGENT_DEMO_PART" // must contain the name: a link alone starts no stand-in
+	standInPart = "OMNIAGENT_DEMO_PART" // must contain the name, so that a link alone does not start a stand-in
 )
 
 // The words of the scene.

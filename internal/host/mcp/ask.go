@@ -94,7 +94,7 @@ func (s *server) ask(ctx context.Context, raw json.RawMessage, progress func(str
 	return result
 }
 
-// carryOut has the agent do it, for as long as the request allows.
+// carryOut lets the agent do the task, within the time limit of the request.
 func (s *server) carryOut(ctx context.Context, r askInput, progress func(string)) answer {
 	limited, cancel := context.WithTimeoutCause(ctx, r.limit, fault.New(fault.TimedOut,
 		"%s did not end within %s; what it did until then is done", r.Agent, r.limit))
@@ -105,7 +105,7 @@ func (s *server) carryOut(ctx context.Context, r askInput, progress func(string)
 		Open: s.o.Open, Agent: r.Agent, Spec: s.spec(r), Mode: mode, Prompt: r.Prompt, Ask: ask,
 		Services: agent.Services{
 			CanAsk: mode != setting.Default, // other modes can need a person
-			// the clock of the whole call ends first
+			// the limit of the whole call ends first
 			Timeout: r.limit, Connect: s.o.Connect,
 		},
 		Sent: func(int64) { quiet = beat(r.Agent, progress) },
@@ -120,7 +120,7 @@ func (s *server) carryOut(ctx context.Context, r askInput, progress func(string)
 	return answerOf(r.Agent, ending)
 }
 
-// spec returns what is asked of the agent.
+// spec returns the Spec of the agent's conversation.
 func (s *server) spec(r askInput) agent.Spec {
 	mode := r.Mode.Approval(s.o.Reads)
 	shared := setting.Defaults()
@@ -137,7 +137,7 @@ func (s *server) spec(r askInput) agent.Spec {
 	}
 }
 
-// ask decides about a question of the agent: whether a tool may run is denied, and any other ends the call.
+// ask decides about a question of the agent: it denies a tool; any other question ends the call.
 func ask(a event.Ask) (*event.Reply, bool) {
 	if a.Tool == nil || a.Form {
 		return nil, false
@@ -147,7 +147,7 @@ func ask(a event.Ask) (*event.Reply, bool) {
 	}, false
 }
 
-// beat sends signs of life until quiet is called.
+// beat reports progress at intervals until quiet is called.
 func beat(agent string, progress func(string)) (quiet func()) {
 	progress(agent + " works")
 	ticker, over := time.NewTicker(heartbeat), make(chan struct{})
@@ -204,7 +204,7 @@ func answerOf(agent string, e run.Ending) answer {
 	return a
 }
 
-// questionOf returns a question as the caller reads it.
+// questionOf returns a question in the form of the result.
 func questionOf(ask *event.Ask) *question {
 	q := &question{Text: text.Cut(clean(ask.Text), 4000), Options: append([]string{}, ask.Options...)}
 	if ask.Tool != nil {
@@ -245,7 +245,7 @@ func (a answer) words() string {
 	return b.String()
 }
 
-// clean returns an untrusted text, fit to pass on.
+// clean returns an untrusted text as valid UTF-8, without control characters.
 func clean(s string) string {
 	s, _ = text.Clean(strings.ToValidUTF8(s, "\uFFFD"))
 	return s

@@ -8,9 +8,9 @@ import (
 	"omniagent/internal/core/agent"
 )
 
-// Depth returns how many agents above this process ask one another: the value of the variable, what was told to the
-// agents around this process (see process.OwnNotes), or the number of visible servers, whichever is larger. An invalid
-// value counts as the limit, because only this program sets it.
+// Depth returns the number of nested servers above this process: the largest of the variable, the values in around (see
+// process.OwnNotes), and the number of visible servers. An invalid value counts as the limit, because only this program
+// sets it.
 func Depth(lookup func(string) (string, bool), around []string) int {
 	depth := above()
 	value, _ := lookup(agent.DepthVariable)

@@ -32,7 +32,7 @@ func above() int {
 	return count
 }
 
-// isServer recognises the command line of such a server.
+// isServer reports whether a command line is that of a server.
 func isServer(line []byte) bool {
 	words := strings.Split(string(line), "\x00")
 	return len(words) > 1 && filepath.Base(words[0]) == "omniagent" && words[1] == "mcp"

@@ -1,12 +1,12 @@
-// Package mcp lets one agent ask another: it is a server of the Model Context Protocol on standard input and
-// output, with the tools list_agents and ask_agent.
+// Package mcp lets one agent ask another: it implements a server of the Model Context Protocol on standard input and
+// output, with the tools list_agents, ask_agent and undo.
 //
 // It promises that an agent that is asked gets no more rights or directories than the server was started with; that
-// every call ends, by its time limit, by a cancellation, or because the other side is gone, and that nothing of it is
-// alive then; that it reports only what is known; and that only the end of its input ends the server, not a long or
-// wrong message.
+// every call ends, at the latest by its time limit, by a cancellation, or because the other side is gone, and that
+// nothing that it started is then alive; that it reports only what was observed; and that an invalid message does not
+// end the server.
 //
-// It refuses to answer for a person: if the agent asks a question, the call returns that question. It limits the depth:
+// It does not answer for a person: if the agent asks a question, the call returns that question. It limits the depth:
 // an agent that is asked may ask another one, which may not. The caller decides which agents may be asked and what they
 // see of the environment.
 package mcp
@@ -33,16 +33,16 @@ type Mode string
 
 // The modes, from the strictest.
 const (
-	Read Mode = "read" // it only uses tools that change nothing
-	Edit Mode = "edit" // it changes files in its directory
+	Read Mode = "read" // it may only use tools that change nothing
+	Edit Mode = "edit" // it may change files in its directory
 	Yolo Mode = "yolo" // everything
 )
 
-// Modes lists them, from the strictest.
+// Modes returns the modes, from the strictest.
 func Modes() []Mode { return []Mode{Read, Edit, Yolo} }
 
-// Approval returns a mode in the words that all agents share. reads is the meaning of Read: prompt, where every
-// question is denied because there is no person to ask; or something stricter.
+// Approval returns a mode in the words that all agents share. reads is the meaning of Read: prompt, in which every
+// question is denied because nobody can be asked, or a stricter mode.
 func (m Mode) Approval(reads setting.Approval) setting.Approval {
 	switch m {
 	case Edit:
@@ -62,7 +62,7 @@ type Agent struct {
 	Install      string   `json:"install_command,omitempty"` // if it is not installed
 	Modes        []Mode   `json:"modes"`                     // in which it can be asked here
 	GoesOn       bool     `json:"goes_on"`                   // it can resume a session
-	TellsDenials bool     `json:"tells_denials"`             // no denials reported means there were none
+	TellsDenials bool     `json:"tells_denials"`             // it reports all its denials
 	Aliases      []string `json:"-"`
 }
 
@@ -71,19 +71,19 @@ type Options struct {
 	Name, Version string
 	Agents        func() ([]Agent, error) // starts nothing
 	Open          conversation.Opener
-	// Undo takes back the last turn of a session that changed its directory, or the last undo, and says what came of
-	// it; nil: that is not possible.
+	// Undo takes back the last turn of a session that changed its directory, or the last undo, and returns a text about
+	// the result; nil: not available.
 	Undo    func(ctx context.Context, dir, session string, redo bool) (said string, err error)
 	Ceiling Mode
-	Sandbox setting.Sandbox  // Off: agents have no walls of ours
+	Sandbox setting.Sandbox  // Off: no walls of ours around agents
 	Reads   setting.Approval // what the mode Read means; empty: prompt
 	// directories in and below which agents may work, absolute; the first is the default
 	Roots   []string
-	Env     []string      // of the agents, except for the variable that counts the depth
+	Env     []string      // of the agents, without the variable that counts the depth
 	Depth   int           // how many servers are above this one
 	Timeout time.Duration // default for a call
 	Most    time.Duration // of any call; 0: MaxTimeout
-	Connect time.Duration // from an agent's start to its first sign of life; 0: no limit
+	Connect time.Duration // from an agent's start to its first output; 0: no limit
 }
 
 // The limits.
@@ -95,7 +95,7 @@ const (
 	maxPrompt  = 1 << 20 // bytes
 	maxText    = 256 << 10
 	leaving    = time.Second     // for the last lines to be read
-	heartbeat  = 5 * time.Second // between two signs of life
+	heartbeat  = 5 * time.Second // between two reports of progress
 )
 
 func versions() []string { return []string{"2025-06-18", "2025-03-26", "2024-11-05"} }
@@ -180,7 +180,7 @@ func listen(in io.Reader, to chan<- lines.Line, quit <-chan struct{}) {
 
 // say sends a line. It waits for a slow reader until the server ends.
 func (s *server) say(line []byte) {
-	s.out.Send(line, s.life.Done()) // also when the server ends: an answer is sent if there is room
+	s.out.Send(line, s.life.Done()) // when the server ends, a line is sent only if there is room
 }
 
 func (s *server) refuse(id json.RawMessage, code int, format string, args ...any) {

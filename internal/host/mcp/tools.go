@@ -23,7 +23,7 @@ import (
 	"omniagent/internal/wire/jsonrpc"
 )
 
-// tools returns the declarations. Their text tells a model what it gets, and what that costs.
+// tools returns the declarations of the tools.
 func (s *server) tools() []map[string]any {
 	type object = map[string]any
 	allowed, reads := s.allowed(), s.o.Ceiling == Read && s.o.Reads != setting.Default
@@ -88,7 +88,7 @@ func (s *server) tools() []map[string]any {
 	return all
 }
 
-// undoes reports whether there is something to take back: agents may change files, and snapshots are taken.
+// undoes reports whether the tool undo is offered: agents may change files, and snapshots are taken.
 func (s *server) undoes() bool { return s.o.Undo != nil && s.o.Ceiling != Read }
 
 // undo takes back a turn of an agent that was asked here.
@@ -182,7 +182,7 @@ func (s *server) call(ctx context.Context, id, params json.RawMessage) {
 		s.mu.Lock()
 		delete(s.running, string(id))
 		s.mu.Unlock()
-		if !errors.Is(context.Cause(ctx), errCancelled) { // a client that cancels waits for nothing
+		if !errors.Is(context.Cause(ctx), errCancelled) { // a client that cancels expects no response
 			s.say(jsonrpc.Result(id, result))
 		}
 	})
@@ -255,7 +255,7 @@ type askInput struct {
 	goesOn bool // the agent can resume a session
 }
 
-// strict reads an object and refuses unknown members.
+// strict reads an object. It returns an error for unknown members.
 func strict(raw json.RawMessage, into any) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
@@ -274,7 +274,7 @@ func strict(raw json.RawMessage, into any) error {
 	return nil
 }
 
-// check completes a request, or reports what is wrong with it.
+// check reads and completes a request. It returns an error if the request is invalid or not allowed.
 func (s *server) check(raw json.RawMessage) (askInput, error) {
 	r := askInput{}
 	if err := strict(raw, &r); err != nil {
@@ -331,7 +331,8 @@ func (s *server) check(raw json.RawMessage) (askInput, error) {
 	return r, s.place(&r)
 }
 
-// place determines where the agent works.
+// place determines the directory of the agent. It returns an error if that is not in one of the server's, or the
+// session is unknown.
 func (s *server) place(r *askInput) error {
 	if r.Session != "" {
 		s.mu.Lock()

@@ -9,8 +9,9 @@ import (
 	"omniagent/internal/sys/config"
 )
 
-// admit refuses to start a program that comes with the workspace, unless a person asked for it: npx, npm run and direnv
-// put directories of a repository first in PATH. It checks the program that is really started, with its own PATH.
+// admit returns an error if the program comes with the workspace, unless --allow-workspace-agent is set, because npx,
+// npm run and direnv put directories of a repository first in PATH. It checks the program that is really started, with
+// its own PATH.
 func (c *shimCall) admit(launch agent.Launch) error {
 	if c.args.Workspace || c.driver.Describe().BuiltIn {
 		return nil
@@ -38,7 +39,7 @@ func (c *shimCall) admit(launch agent.Launch) error {
 		With("path", found).Hint("%s", hint)
 }
 
-// elsewhere returns where the agent is installed outside the workspace.
+// elsewhere returns the path of the agent that is installed outside the workspace, or "".
 func (c *shimCall) elsewhere(gate allow.Gate) string {
 	path := gate.Outside(c.host.Env)
 	install, err := c.driver.Locate(agent.Env{Dir: c.dir, Lookup: func(name string) (string, bool) {

@@ -21,7 +21,7 @@ type Arguments struct {
 	Dir         string         // --cwd
 	Timeout     *time.Duration // nil: as configured
 	Strict      *bool
-	Declined    []setting.Approval // by --yolo=false and the like: not even if configured
+	Declined    []setting.Approval // by --yolo=false and the like: not used even if configured
 	Report      string
 	WithStdin   bool
 	Continue    bool
@@ -35,12 +35,12 @@ type Arguments struct {
 	Rehearse    *string // the script's file; empty: the built-in one
 	Workspace   bool    // --allow-workspace-agent
 	Undo        string  // "", "on" or "off"
-	Walls       bool    // walls of ours stand around the agent
+	Walls       bool    // run the agent behind our walls
 	Help        bool
 	Version     bool
 	Delimited   bool // there was a "--"
 	Passthrough []string
-	Given       []string // the arguments before "--", as they came
+	Given       []string // the arguments before "--", unchanged
 
 	outputFlag   string   // --output as typed, for messages
 	approvalFlag string   // --approval as typed
@@ -65,7 +65,7 @@ func Parse(args []string) (Arguments, error) {
 	return a, nil
 }
 
-// one parses the flag at the beginning of rest and returns how many words it took.
+// one parses the flag at the beginning of rest and returns the number of words that it used.
 func (a *Arguments) one(flags []Flag, rest []string) (used int, err error) {
 	flag, value, attached, err := split(flags, rest[0])
 	if err != nil {
@@ -109,7 +109,8 @@ func next(flags []Flag, flag *Flag, rest []string) (string, error) {
 		return word, nil
 	}
 	f := fault.New(fault.MissingArgument, "%s needs a value, and %s begins with a dash", written, printable(word))
-	names := flag.Name == "resume" || flag.Name == "model" // which never begin with a dash: an agent would see a flag
+	// Their values never begin with a dash: an agent would see a flag.
+	names := flag.Name == "resume" || flag.Name == "model"
 	if flag.free && !names && !exactly(flags, word) || flag.Name == "prompt" {
 		return "", f.Hint("%s=%s, if that is the value", written, printable(word))
 	}
@@ -131,7 +132,7 @@ func exactly(flags []Flag, word string) bool {
 	})
 }
 
-// split finds the flag that a word begins with, or nil. The error is the flag as typed, if there is none.
+// split finds the flag that a word begins with. flag is nil for another word. The error is an unknown flag as typed.
 func split(flags []Flag, word string) (flag *Flag, value string, attached bool, err error) {
 	if word == "-" || !strings.HasPrefix(word, "-") {
 		return nil, "", false, nil
@@ -161,7 +162,7 @@ func split(flags []Flag, word string) (flag *Flag, value string, attached bool, 
 	return &flags[i], strings.TrimPrefix(value, "="), true, nil
 }
 
-// unknown explains a flag that there is none of, which was typed like this.
+// unknown returns the error for a flag that does not exist. The message of typed is the flag as typed.
 func (a *Arguments) unknown(flags []Flag, typed error) error {
 	word := typed.Error()
 	names := make([]string, 0, len(flags))
@@ -195,7 +196,7 @@ func (a *Arguments) positional(rest []string) error {
 	f := fault.New(fault.ArgError, "there is no place for %q: a prompt goes behind -p", word).With("word", rest[0])
 	before := a.Given[:len(a.Given)-len(rest)]
 	_, notSwitch := strconv.ParseBool(rest[0])
-	joins := func(flag Flag) bool { // its value stands behind an equals sign
+	joins := func(flag Flag) bool { // its value must follow an equals sign
 		return len(before) > 0 && before[len(before)-1] == "--"+flag.Name &&
 			(flag.Optional() || flag.takes != aValue && notSwitch == nil)
 	}
@@ -353,7 +354,7 @@ func (a *Arguments) approves(flag *Flag, v setting.Approval) {
 	a.Declined = slices.DeleteFunc(a.Declined, func(d setting.Approval) bool { return d == v })
 }
 
-// approve sets an approval. It notes contradicting flags for compatible, unless the first was taken back.
+// approve sets an approval. It records contradicting flags for compatible, unless the first was declined.
 func (a *Arguments) approve(v setting.Approval, flag string) {
 	if now := a.Shared.Approval; now.Typed() && now.Value != v && a.conflict == nil {
 		a.conflict = []string{a.approvalFlag, flag}

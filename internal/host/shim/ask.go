@@ -24,7 +24,7 @@ func (c *shimCall) person() bool {
 	return term.IsTerminal(int(c.host.Stdin.Fd())) && term.IsTerminal(int(c.host.Stderr.Fd()))
 }
 
-// asked prints a question and returns what is typed on the line.
+// asked prints a question and returns the line that is typed.
 func (c *shimCall) asked(question string) (string, error) {
 	fmt.Fprint(c.host.Stderr, question)
 	line, err := terminal.ReadLine(interruptible{c.host.Stdin, c})
@@ -37,11 +37,11 @@ func (c *shimCall) asked(question string) (string, error) {
 	return strings.TrimSpace(text.Flat(line)), nil
 }
 
-// pick lets a person choose among the installed agents, and remembers the choice if they want that. It takes none for
-// an empty answer.
+// pick lets a person choose an installed agent, and stores the choice if they want that. It returns "" for an empty
+// answer.
 func (c *shimCall) pick(installed []string) (name string, err error) {
 	if i := slices.IndexFunc(c.known(), func(d agent.Driver) bool { return d.Describe().BuiltIn }); i >= 0 {
-		installed = append(slices.Clip(installed), c.known()[i].Name()) // it needs nothing but a model
+		installed = append(slices.Clip(installed), c.known()[i].Name()) // it only needs a model
 	}
 	fmt.Fprintln(c.host.Stderr, "No agent is chosen. Installed here:")
 	for i, name := range installed {
@@ -70,7 +70,7 @@ func (c *shimCall) pick(installed []string) (name string, err error) {
 	return name, nil
 }
 
-// ways returns how to begin where no agent is installed.
+// ways returns commands to begin with if no agent is installed.
 func (c *shimCall) ways() []string {
 	rows := [][2]string{{"omniagent demo", "a look at it, without a key"}}
 	for _, d := range c.shim.Drivers {
@@ -91,8 +91,7 @@ func (c *shimCall) ways() []string {
 	return lines
 }
 
-// installedAgents lists the agents that are found on this machine, but for the built-in one: it is always here, and
-// whether it has a model is another question.
+// installedAgents returns the agents that are found on this machine, except the built-in one.
 func (c *shimCall) installedAgents() []string {
 	var installed []string
 	for _, d := range c.known() {

@@ -11,8 +11,8 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// chooseAgent chooses by --agent, OMNIAGENT_AGENT, the file in the agents directory, and the configuration, in this
-// order.
+// chooseAgent chooses the agent by --agent, OMNIAGENT_AGENT, the file in the agents directory, or the configuration, in
+// this order.
 func (c *shimCall) chooseAgent() error {
 	c.custom = c.settings.Custom
 	configuredAgent, isSet := c.settings.Set.Lookup("agent")
@@ -35,7 +35,7 @@ func (c *shimCall) chooseAgent() error {
 	return c.nothingChosen()
 }
 
-// agentsFile reads the file of the agents directory. Its targets count only while its exact content is trusted. If the
+// agentsFile reads the file of the agents directory. Its targets are used only if its exact content is trusted. If the
 // agent is named, but not the directory, an unreadable repository file is only a warning.
 func (c *shimCall) agentsFile(named bool) (*agentsfile.File, error) {
 	given := ""
@@ -69,7 +69,7 @@ func (c *shimCall) agentsFile(named bool) (*agentsfile.File, error) {
 	return file, nil
 }
 
-// takeDefault takes a repository's choice among the built-in agents, and says so.
+// takeDefault takes the agent that a repository's file names, and prints a note.
 func (c *shimCall) takeDefault(file *agentsfile.File) error {
 	name := strings.ToLower(strings.TrimSpace(file.DefaultAgent))
 	place := c.relative(file.Path) + ":" + file.DefaultAgentPos.String()
@@ -97,7 +97,7 @@ func (c *shimCall) take(name, from string) error {
 	return nil
 }
 
-// known returns all agents. The built-in ones are first: none of the configuration replaces one.
+// known returns all agents. The built-in ones are first, so that the configuration cannot replace one.
 func (c *shimCall) known() []agent.Driver { return slices.Concat(c.shim.Drivers, c.custom) }
 
 func (c *shimCall) names() []string {

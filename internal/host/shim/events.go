@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/kit/setting"
 )
 
-// eventsAlone refuses what --output events cannot be combined with: the lines are those of the command start, which
-// knows nothing of it.
+// eventsAlone returns an error for flags that --output events cannot be combined with, because the command start, which
+// prints the events, does not have them.
 func (c *shimCall) eventsAlone() error {
 	a := c.args
 	if !a.Events {
@@ -37,7 +37,8 @@ func (c *shimCall) eventsAlone() error {
 	return nil
 }
 
-// events runs start with the flags that ask for the same. It starts an installed agent as this call would without it.
+// events runs the command start with equivalent flags. It starts an installed agent like a call without --output
+// events.
 func (c *shimCall) events() int {
 	c.standby.Dismiss()
 	lacks, err := c.lacks()
@@ -47,7 +48,7 @@ func (c *shimCall) events() int {
 	return c.shim.Events(c.eventArgs(lacks), c.args.Prompt != nil, Plain{c.shared, c.args.Walls}, c.host.Signals)
 }
 
-// lacks warns about flags that the agent does not support, and returns their features: start would refuse them.
+// lacks warns about flags that the agent does not support, and returns their features, because start would refuse them.
 func (c *shimCall) lacks() (features map[string]bool, err error) {
 	launch, warnings, err := c.driver.Command(c.spec())
 	if err != nil {

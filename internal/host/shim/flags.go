@@ -5,7 +5,7 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// takes is what may follow a flag.
+// takes says what may follow a flag.
 type takes uint8
 
 const (
@@ -33,10 +33,10 @@ type Flag struct {
 // Optional reports whether the flag has a meaning without its value too.
 func (f Flag) Optional() bool { return f.takes == maybe || f.takes == assigned }
 
-// events is the form of output that is the same for every agent.
+// events is the value of --output for events, which are the same for every agent.
 const events = "events"
 
-// Flags lists them in the order of the help. Help, manifest and the parser read the same list.
+// Flags returns all flags, in the order of the help. Help, manifest and the parser use the same list.
 //
 // Long because it is that list.
 func Flags() []Flag {

@@ -36,7 +36,7 @@ type prompt struct {
 	text   *string // from --prompt, if not nil
 }
 
-// again returns the prompt from its beginning.
+// again returns a reader of the prompt from its beginning.
 func (p *prompt) again() (io.Reader, error) {
 	switch {
 	case p.text != nil:
@@ -98,7 +98,7 @@ func (c *shimCall) bothPrompts(text string, limit agent.Limit) error {
 	return c.typedPrompt(text, limit)
 }
 
-// warnUnread says once that text waits in a pipe or a file which -p leaves unread.
+// warnUnread warns once if a pipe or a file has text that is not read because of -p.
 func (c *shimCall) warnUnread() {
 	if c.unread || c.args.Prompt == nil || c.args.WithStdin || !waits(c.host.Stdin) {
 		return
@@ -138,7 +138,7 @@ func emptyPrompt() error {
 		Hint(`omniagent -p "what is to be done", or pipe some text`)
 }
 
-// promptFile counts a file as far as the agent's limit requires, and passes on the file itself.
+// promptFile counts a file as far as the agent's limit requires, and makes the file itself the prompt.
 func (c *shimCall) promptFile(limit agent.Limit) error {
 	file := c.host.Stdin
 	begin, err := file.Seek(0, io.SeekCurrent)
@@ -171,8 +171,8 @@ func (c *shimCall) promptFile(limit agent.Limit) error {
 
 func limited(l agent.Limit) bool { return l.Characters > 0 || l.Bytes > 0 }
 
-// pipedPrompt reads the beginning, which may be all. Otherwise the prompt is relayed as it comes or, if the agent has a
-// limit or the prompt may be needed twice, first spooled to an unnamed file.
+// pipedPrompt reads the beginning, which may be all. A longer prompt is relayed as it comes. If the agent has a limit,
+// or the prompt may be needed twice, it is first copied to an unnamed file.
 func (c *shimCall) pipedPrompt(limit agent.Limit) error {
 	relayed := !limited(limit) && c.args.Schema == nil
 	first, err := c.readFirst(relayed)
@@ -196,13 +196,13 @@ func (c *shimCall) pipedPrompt(limit agent.Limit) error {
 	return nil
 }
 
-// spool copies the prompt to an unnamed file, counting.
+// spool copies the prompt to an unnamed file, and counts it.
 func (c *shimCall) spool(first []byte, limit agent.Limit) error {
 	file, err := os.CreateTemp(c.settings.Temp, "omniagent-prompt-")
 	if err != nil {
 		return noPlace(err)
 	}
-	_ = os.Remove(file.Name()) // on Windows it remains until it is closed
+	_ = os.Remove(file.Name()) // on Windows, the file remains until it is closed
 	c.temp.later(func() {
 		_ = file.Close()
 		_ = os.Remove(file.Name())
@@ -223,7 +223,7 @@ func (c *shimCall) spool(first []byte, limit agent.Limit) error {
 	return err
 }
 
-// copyPrompt copies to the end, or until it is more than the agent accepts.
+// copyPrompt copies until the end, or until the counter's limit is exceeded.
 func copyPrompt(file io.Writer, source io.Reader, counter *counter) error {
 	block := make([]byte, firstLook)
 	for {
@@ -262,8 +262,8 @@ func unreadable(err error) error {
 		Because(fault.Bare(err)).Hint(`omniagent -p "what is to be done"`)
 }
 
-// readFirst reads the first block, or less if the input ends. With words it continues while there is only white space,
-// up to a limit. A silent input is explained once.
+// readFirst reads the first block, or less if the input ends. With words, it continues while there is only white space,
+// up to mostBlanks. If no input comes, it prints a note once.
 func (c *shimCall) readFirst(words bool) ([]byte, error) {
 	var read []byte
 	source, block := lines.Awaited(interruptible{c.host.Stdin, c}, "the prompt", "-p TEXT gives it directly",
@@ -283,8 +283,8 @@ func (c *shimCall) readFirst(words bool) ([]byte, error) {
 	return read, nil
 }
 
-// interruptible reads in the background, so that a signal or the time limit can end the wait. Until the agent starts,
-// only these reads watch for either.
+// interruptible reads in the background, so that a signal or the time limit can end the wait. Before the agent starts,
+// nothing else handles them.
 type interruptible struct {
 	from io.Reader
 	call *shimCall
@@ -317,7 +317,7 @@ func (r interruptible) Read(into []byte) (int, error) {
 	}
 }
 
-// tooLong refuses a prompt that the agent would cut.
+// tooLong returns an error for a prompt that exceeds the agent's limit.
 func (c *shimCall) tooLong(n counter) error {
 	title := c.driver.Describe().Title
 	var what string
@@ -333,7 +333,7 @@ func (c *shimCall) tooLong(n counter) error {
 		Hint("put the text into a file and name it in the prompt")
 }
 
-// grouped writes 1048576 as 1,048,576.
+// grouped returns 1048576 as 1,048,576.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for at := len(digits) - 3; at > 0; at -= 3 {
@@ -344,7 +344,7 @@ func grouped(n int64) string {
 
 var errEnough = errors.New("more than the limit")
 
-// counter counts bytes and characters, and stops the copy when there are too many.
+// counter counts bytes and characters. Write returns errEnough when there are more than the limit.
 type counter struct {
 	limit      agent.Limit
 	bytes      int64

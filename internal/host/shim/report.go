@@ -19,7 +19,7 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// Report is what --report writes: the request, what was started, and how it ended.
+// Report is the content of the file of --report: the request, what was started, and how it ended.
 type Report struct {
 	Schema       int             `json:"schema"` // 1
 	Tool         string          `json:"tool_version"`
@@ -40,16 +40,16 @@ type Report struct {
 	Model        *string         `json:"model"`
 	Answered     *bool           `json:"answered"`      // null: unknown
 	Denials      []reportDenial  `json:"denials"`       //
-	DenialsKnown bool            `json:"denials_known"` // false: none in the list does not mean none
+	DenialsKnown bool            `json:"denials_known"` // false: the list may be incomplete
 	Usage        *reportUsage    `json:"usage"`         //
 	Policies     []agent.Policy  `json:"policies"`      // what is enforced, and what was only requested
-	Sandbox      *event.Walls    `json:"sandbox"`       // what confined the agent's commands, if its records tell
+	Sandbox      *event.Walls    `json:"sandbox"`       // what confined the agent's commands, if its records say so
 	Warnings     []reportWarning `json:"warnings"`      //
 	Records      []string        `json:"records"`       // files that the evidence was read from
 	Attempts     int             `json:"attempts"`      // with --output-schema
 	Rehearsed    bool            `json:"rehearsed"`     // on the scripted model
 	Undo         *Undo           `json:"undo"`          // null: no snapshots were taken
-	Walls        *event.Walls    `json:"walls"`         // of ours, around the agent; null: none
+	Walls        *event.Walls    `json:"walls"`         // our walls around the agent; null: none
 }
 
 type reportError struct {
@@ -79,8 +79,8 @@ type reportWarning struct {
 	Message string            `json:"message"`
 }
 
-// reportable checks before the run that the report can be written, and keeps its directory open, so that the agent
-// cannot redirect it.
+// reportable checks before the run that the report can be written. It keeps the directory open, so that the agent
+// cannot redirect the report.
 func (c *shimCall) reportable() error {
 	if c.args.Report == "" {
 		return nil
@@ -121,8 +121,8 @@ func notAFile(path string) error {
 	return fault.New(fault.ArgError, "--report: %s is not a file", printable(path)).Hint("--report=run.json")
 }
 
-// putReport replaces whatever has the report's name, even a link, with a file for the user alone. If the agent has
-// moved the directory and put another in its place, writing into the old one would be useless.
+// putReport replaces whatever has the report's name, even a link, with a file that only the user can read. It returns
+// an error if the directory was replaced.
 func (c *shimCall) putReport(data []byte) error {
 	dir, name := filepath.Split(c.args.Report)
 	held, err := c.reportDir.Stat(".")

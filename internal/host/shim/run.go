@@ -26,8 +26,8 @@ import (
 	"omniagent/internal/walls/policy"
 )
 
-// strictEnough refuses an approval that is stricter than prompt if this agent does not enforce it: weakening it would
-// be unsafe, even with a warning.
+// strictEnough returns an error if the approval is stricter than prompt and this agent does not enforce it. A warning
+// would not be enough.
 func (c *shimCall) strictEnough(launch agent.Launch) error {
 	wanted := c.shared.Approval.Value
 	if !wanted.Stricter() {
@@ -59,7 +59,7 @@ func (c *shimCall) strictEnough(launch agent.Launch) error {
 	return f.Hint("%s can: --approval %s", c.driver.Name(), strings.Join(can, ", --approval "))
 }
 
-// start translates the call and runs the agent. An error is one before the agent has begun.
+// start translates the call and runs the agent. An error means that the agent was not started.
 func (c *shimCall) start() (code int, err error) {
 	if err := c.mayWork(); err != nil {
 		return 0, err
@@ -106,7 +106,7 @@ func (c *shimCall) start() (code int, err error) {
 	return c.conclude(launch, warnings, c.runOnce(launch, c.host.Stdout)), nil
 }
 
-// mayWork refuses what the walls would refuse, before a home for a rehearsal is made in the very workspace.
+// mayWork returns an error for a workspace that the walls would refuse, before a home for a rehearsal is made.
 func (c *shimCall) mayWork() error {
 	walled := c.args.Walls
 	if c.driver.Describe().BuiltIn {
@@ -119,7 +119,7 @@ func (c *shimCall) mayWork() error {
 	return policy.CheckWorkspace(home, c.dir, nil)
 }
 
-// tell prints what the agent does not do as it was asked. With --strict that is an error.
+// tell prints warnings about flags that the agent does not honour. With --strict it returns an error.
 func (c *shimCall) tell(warnings []agent.Warning) error {
 	for _, w := range warnings {
 		c.warn("%s: %s", c.driver.Name(), w.Message)
@@ -195,7 +195,7 @@ func (c *shimCall) runOnce(launch agent.Launch, out io.Writer) outcome {
 	plan := process.Plan{
 		Path: launch.Path, Argv: append([]string{c.driver.Describe().Binary}, launch.Args...), Dir: launch.Dir,
 		Env: launch.Env,
-		// 0 means no grace, not the default
+		// a configured 0 means no grace, not the default
 		Stdout: out, Stderr: c.host.Stderr, Grace: max(1, c.settings.Set.Duration("grace")), Standby: c.standby,
 		Leaves: agent.Absent(c.driver.Describe(), launch),
 	}
@@ -226,7 +226,7 @@ func (c *shimCall) runOnce(launch agent.Launch, out io.Writer) outcome {
 	o.fault = cli.ProcessFault(o.exit, o.evidence, launch.UsageCodes...)
 	if f := o.fault; f != nil && c.mode == setting.OneShot && process.IsReaderGone(out) {
 		switch f.Code {
-		case fault.NoAnswer: // it had no place for it
+		case fault.NoAnswer: // it could not write its answer
 			f.Message = "the agent ended"
 			fallthrough
 		case fault.AgentFailed:
@@ -242,7 +242,7 @@ func (c *shimCall) runOnce(launch agent.Launch, out io.Writer) outcome {
 	return o
 }
 
-// startAround starts the agent, behind walls if there are any.
+// startAround starts the agent, behind our walls if there are any.
 func (c *shimCall) startAround(p process.Plan) (*process.Child, error) {
 	if c.walls != nil {
 		var err error
@@ -272,7 +272,7 @@ func (c *shimCall) allowMore(f *fault.Fault, denials []event.Denial) {
 
 const longestReason = 500 // bytes
 
-// streams connects the agent's streams with ours. Its stderr is copied only where no person sees it directly.
+// streams connects the agent's streams with ours. It keeps a copy of stderr unless a person sees it directly.
 func (c *shimCall) streams(plan *process.Plan, launch agent.Launch, tail *process.Tail) error {
 	if c.mode == setting.Interactive {
 		plan.Stdin, plan.Terminal, plan.Detach = c.host.Stdin, c.host.Stdin, true
@@ -288,7 +288,7 @@ func (c *shimCall) streams(plan *process.Plan, launch agent.Launch, tail *proces
 			return err
 		}
 	}
-	// If both go to the same place, their order matters more than the evidence.
+	// If stdout and stderr go to the same place, their order matters more than a copy.
 	if !term.IsTerminal(int(c.host.Stderr.Fd())) && !sameFile(c.host.Stdout, c.host.Stderr) {
 		c.relay = &tee{tail: tail, to: c.host.Stderr}
 		plan.Stderr = c.relay
@@ -298,7 +298,7 @@ func (c *shimCall) streams(plan *process.Plan, launch agent.Launch, tail *proces
 
 const longestArgument = 128<<10 - 1 // Linux's limit for one argument
 
-// promptArgument passes the prompt in the form that a user-defined agent wants.
+// promptArgument passes the prompt as an argument.
 func (c *shimCall) promptArgument(plan *process.Plan, launch agent.Launch, input io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(interruptible{input, c}, longestArgument+1))
 	if err != nil {
@@ -348,7 +348,7 @@ func (c *shimCall) wait(child *process.Child) agent.Exit {
 			}
 			return x
 		case s := <-c.host.Signals:
-			// At a terminal the agent decides what an interrupt means; one that only we got is passed on.
+			// At a terminal the agent decides what an interrupt means, so pass it on.
 			if s == os.Interrupt && c.mode == setting.Interactive {
 				child.Signal(s)
 				byUs = cmp.Or(byUs, forwardedInterrupt)
@@ -371,17 +371,17 @@ func (c *shimCall) wait(child *process.Child) agent.Exit {
 	}
 }
 
-// repeatWindow is the time after which a second signal means that the agent shall not be waited for. One key, or a
-// closed window, often sends two: from the terminal, and from the shell or a program around us.
+// repeatWindow is the time after which a second signal kills the agent. One key, or a closed window, often causes two
+// signals: from the terminal, and from the shell or another parent.
 const repeatWindow = 500 * time.Millisecond
 
-// forwardedInterrupt is the end of an agent at a terminal that died of an interrupt that we passed on.
+// forwardedInterrupt is the Exit.ByUs of an agent that died of an interrupt that we passed on.
 const forwardedInterrupt = "SIGINT"
 
 // conclude reports the outcome, writes the report and returns the exit code.
 func (c *shimCall) conclude(launch agent.Launch, warnings []agent.Warning, o outcome) int {
 	code := exitCode(o.fault)
-	c.warnUnread() // a program before the pipe may have been slower than we were
+	c.warnUnread() // the program before the pipe may have written only now
 	c.snapshotAfter(cmp.Or(o.evidence.Session, launch.Session))
 	c.explainOutcome(launch, o)
 	if c.args.Report != "" {
@@ -421,7 +421,7 @@ func (c *shimCall) explainOutcome(launch agent.Launch, o outcome) {
 	}
 	switch f.Code {
 	case fault.Blocked, fault.TimedOut, fault.SchemaUnmet, fault.OutputFailed:
-		return // it did run
+		return // its settings did not prevent the run
 	}
 	for _, r := range launch.Refusals {
 		if !r.Explains(o.exit) {
@@ -431,7 +431,7 @@ func (c *shimCall) explainOutcome(launch agent.Launch, o outcome) {
 	}
 }
 
-// tee passes the agent's stderr on and keeps its end. A write error, such as a full disk, does not end the agent.
+// tee passes the agent's stderr on and keeps its end. A write error does not end the agent.
 type tee struct {
 	tail   *process.Tail
 	to     io.Writer

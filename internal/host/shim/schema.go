@@ -29,7 +29,7 @@ const (
 	maxBlocks    = 32 // fenced blocks that are tried
 )
 
-// schema is the schema that the answer has to fit.
+// schema is the JSON schema that the answer must match.
 type schema struct {
 	compact []byte
 	rules   *rules.Schema
@@ -94,7 +94,7 @@ func newSchema(data []byte) (*schema, error) {
 	return &schema{compact.Bytes(), parsed}, nil
 }
 
-// check reports whether the JSON text fits.
+// check returns an error if the JSON text does not match, or an object has a duplicate key.
 func (s *schema) check(text []byte) error {
 	if name, twice := repeated(text); twice {
 		return fmt.Errorf("the key %q stands twice in one object, and readers differ in which counts", name)
@@ -159,8 +159,8 @@ func candidates(answer string) []string {
 	return list
 }
 
-// conforming returns the JSON in an answer that fits, as one line. The error is about the first candidate that is valid
-// JSON.
+// conforming returns the JSON in an answer that matches the schema, as one line. The error is about the first candidate
+// that is valid JSON.
 func (s *schema) conforming(answer string) ([]byte, error) {
 	var about error
 	for _, text := range candidates(answer) {
@@ -184,7 +184,7 @@ func (s *schema) conforming(answer string) ([]byte, error) {
 	return nil, about
 }
 
-// retries returns how often an answer that fits is asked for again.
+// retries returns how often the agent is asked again.
 func (c *shimCall) retries() int {
 	if c.args.Retries != nil {
 		return *c.args.Retries
@@ -192,7 +192,8 @@ func (c *shimCall) retries() int {
 	return usualRetries
 }
 
-// runSchema asks until an answer fits, and prints only that. Once the agent has run, every outcome includes its report.
+// runSchema asks until an answer matches, and prints only that. Once the agent has run, it writes the report for every
+// outcome.
 func (c *shimCall) runSchema(launch agent.Launch, warnings []agent.Warning) int {
 	retries := c.retries()
 	original := c.prompt
@@ -238,8 +239,8 @@ func (c *shimCall) runSchema(launch agent.Launch, warnings []agent.Warning) int 
 	}
 }
 
-// again translates the call again, and adds the error to the prompt. It uses a new session id, because some agents
-// refuse a known one, and new private directories, because the agent may have left links in the old ones.
+// again translates the call again, with the error in the prompt. It uses a new session id, because some agents refuse a
+// known one, and new private directories, because the agent may have left links in the old ones.
 func (c *shimCall) again(answer string, wrong error) (agent.Launch, error) {
 	spec := c.driverSpec
 	spec.Fresh, spec.Temp = ident.UUID(), c.temp.path(c.settings.Temp)
@@ -346,7 +347,7 @@ func (l *listener) answer(x agent.Exit) runAnswer {
 	return l.last
 }
 
-// appendToPrompt appends our text to the user's prompt, unless that exceeds the agent's limit.
+// appendToPrompt appends our text to the user's prompt. It returns an error if that exceeds the agent's limit.
 func (c *shimCall) appendToPrompt(launch agent.Launch, extra string) error {
 	length := c.prompt.length
 	length.partial = bytes.Clone(length.partial)
@@ -355,7 +356,7 @@ func (c *shimCall) appendToPrompt(launch agent.Launch, extra string) error {
 		return err
 	}
 	if size := length.bytes; launch.Prompt == agent.ByArgument {
-		if c.prompt.file != nil { // it may not have been counted to its end
+		if c.prompt.file != nil { // the file may not have been counted to its end
 			info, err := c.prompt.file.Stat()
 			if err != nil {
 				return unreadable(err)
@@ -382,8 +383,8 @@ func instruction(schema []byte) string {
 		string(schema) + "\n"
 }
 
-// repairs returns messages about an answer that does not fit, the longest first, since prompts have a limit. An agent
-// that has the schema itself need not read it again.
+// repairs returns messages about an answer that does not match, the longest first, because prompts have a limit. If
+// native, the agent has the schema, so the shortest do not repeat it.
 func repairs(schema []byte, native bool, answer string, wrong error) []string {
 	answer = ":\n" + shorten(answer, quotedAnswer) + "\n"
 	why := "What was wrong with it: " + shorten(wrong.Error(), errorsQuoted) + "\n"

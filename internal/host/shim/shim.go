@@ -1,13 +1,13 @@
-// Package shim is one command line for any coding agent.
+// Package shim implements one command line for every coding agent.
 //
 // It promises that flags mean the same for every agent, or that the user is told where they do not; that the agent's
-// output is neither changed nor read, and a terminal remains one; that prompts are never passed as an argument; that
-// nothing which a one-shot run started is alive when it returns; and that the exit code is accurate: 0 it worked, 1 it
-// failed, 2 it was called wrongly, 3 it was blocked by policy, 129, 130 and 143 a signal to us ended it. The evidence
-// for that is read from the agent's own records, after the run.
+// output is not changed, and a terminal remains one; that prompts are passed as an argument only to agents that are
+// defined so; that nothing that a one-shot run started is alive when it returns; and that the exit code is accurate: 0
+// it worked, 1 it failed, 2 it was called wrongly, 3 it was blocked by policy, 129, 130 and 143 a signal to us ended
+// it. The evidence for that is read from the agent's own records, after the run.
 //
-// It does not guess: an unknown flag is an error and never passed on, and missing evidence means unknown. It starts no
-// process but the agent and the guard that cleans up after it.
+// An unknown flag is an error and never passed on, and missing evidence means unknown. It starts no process except the
+// agent and the guard that cleans up after it.
 package shim
 
 import (
@@ -62,7 +62,7 @@ type Shim struct {
 	// Events runs the command start with these flags, for --output events. Without a prompt among them it reads the
 	// prompt from standard input.
 	Events func(args []string, prompted bool, plain Plain, signals <-chan os.Signal) int
-	// Remember makes an agent the one that is used when none is named, and returns 0, or has said why not.
+	// Remember makes an agent the default. It returns 0, or prints why it cannot.
 	Remember func(name string) int
 	// Rehearse starts the scripted model. The path may be empty.
 	Rehearse func(script, home string) (agent.Rehearsal, func(), error)
@@ -71,7 +71,7 @@ type Shim struct {
 // Settings is the configuration as the shim needs it.
 type Settings struct {
 	Set   *config.Set
-	Err   error         // a fault that names everything that is wrong
+	Err   error         // a fault with all errors in the configuration
 	Trust *config.Trust // which contents of repositories are trusted
 	State string        // the directory for our own files; empty: none
 	// RecordedVersion returns the recorded version of a program; nil if none are kept.
@@ -79,19 +79,19 @@ type Settings struct {
 	Temp            string         // where temporary directories are made
 	Custom          []agent.Driver // agents that the configuration defines
 	Undo            *undo.Store    // of the snapshots around each run; nil: none are taken
-	// Around builds walls around an agent. It fails where there are none.
+	// Around builds walls around an agent. It fails if this machine has none.
 	Around func(agent.Driver, agent.Spec, *touch.Log) (Walls, error)
 	// Targets turns the targets of a trusted file of a repository into agents.
 	Targets func(*agentsfile.File) ([]agent.Driver, error)
 }
 
-// Plain is how a call without a command starts an installed agent.
+// Plain describes how a call without a command starts an installed agent.
 type Plain struct {
 	Shared setting.Shared
-	Walls  bool // walls of ours stand around it
+	Walls  bool // run it behind our walls
 }
 
-// Walls stand around the processes of an agent.
+// Walls are the walls around the processes of an agent.
 type Walls interface {
 	Plan(process.Plan) (process.Plan, error)
 	Told() *event.Walls
@@ -131,8 +131,7 @@ func (s *Shim) Main(h Host) int {
 	return c.run()
 }
 
-// hasNoInput reports whether standard input is closed or the null device, so that neither a prompt nor a person is
-// there.
+// hasNoInput reports whether standard input is closed or the null device.
 func hasNoInput(stdin *os.File) bool {
 	info, err := stdin.Stat()
 	if err != nil {
@@ -157,7 +156,7 @@ type shimCall struct {
 	shared     setting.Shared
 	install    agent.Install
 	prompt     prompt
-	unread     bool // it was said that standard input is not read
+	unread     bool // the warning about unread input was printed
 	schema     *schema
 	temp       *temporary
 	standby    *process.Standby // nil: nothing will be started
@@ -191,8 +190,7 @@ func (c *shimCall) run() int {
 	return code
 }
 
-// resolve determines everything that can be known before something is started, the cheapest first. It has no side
-// effects.
+// resolve determines everything that can be known before the agent is started, the cheapest first.
 func (c *shimCall) resolve() error {
 	defer c.ineffective()
 	c.mode = setting.Interactive
@@ -248,7 +246,7 @@ func (c *shimCall) configure() error {
 	return c.defaults()
 }
 
-// ineffective warns of configuration that does not count. The native agent is this program, and warns of untrusted
+// ineffective warns about configuration that has no effect. The native agent is this program, and warns about untrusted
 // configuration itself.
 func (c *shimCall) ineffective() {
 	if c.settings.Set == nil {
@@ -262,7 +260,7 @@ func (c *shimCall) ineffective() {
 	}
 }
 
-// defaults applies the configuration where the command line is silent.
+// defaults applies the configuration to what the command line does not set.
 func (c *shimCall) defaults() error {
 	c.shared = c.args.Shared
 	set := c.settings.Set
@@ -357,7 +355,7 @@ func (s *Shim) explain(h Host, f *fault.Fault) {
 	}
 }
 
-// say prints a line, which on a terminal is broken between words.
+// say prints a line, wrapped between words on a terminal.
 func (h Host) say(line string) {
 	if columns, _, err := term.GetSize(int(h.Stderr.Fd())); err == nil && columns > 0 {
 		line = strings.Join(cells.Rows(line, columns), "\n")
@@ -388,7 +386,7 @@ func (c *shimCall) note(format string, args ...any) {
 	c.host.say(c.shim.Name + ": " + text.Flat(fmt.Sprintf(format, args...)))
 }
 
-// exitCode is the only place where faults become exit codes of the shim.
+// exitCode returns the shim's exit code for a fault; nil is success.
 func exitCode(f *fault.Fault) int {
 	if f == nil {
 		return Success

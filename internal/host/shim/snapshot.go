@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/sys/touch"
 )
 
-// beside is how long a known agent is held back until the snapshot before its run is complete: it cannot act before its
-// model has answered, which takes longer than undo.Patience.
+// beside is how long a built-in driver's agent waits for the snapshot before its run. It cannot act before its model
+// has answered, which takes longer than undo.Patience.
 const beside = 50 * time.Millisecond
 
 // snapshot is the snapshots before and after a run.
@@ -18,20 +18,20 @@ type snapshot struct {
 	turn     *undo.Turn    // nil: it failed
 	seen     *touch.Window // what the agent writes
 	err      error
-	reported bool // what it does not cover
+	reported bool // notCovered was called
 	ended    bool
 	Undo
 }
 
-// Undo is what a report says of the snapshots of a run.
+// Undo is the part of a report about the snapshots of a run.
 type Undo struct {
-	Turn       *string `json:"turn"`        // with which omniagent undo takes the run back; null: it changed nothing
+	Turn       *string `json:"turn"`        // for omniagent undo; null: the run changed nothing
 	Late       bool    `json:"late"`        // the agent may have acted before the first snapshot was complete
 	NotCovered *string `json:"not_covered"` // null: everything is covered
 }
 
-// snapshotBefore takes the snapshot before the run, unless it is not wanted. What it does not have is said before the
-// agent is started, as far as that is known by then.
+// snapshotBefore begins the snapshot before the run, unless it is switched off. If it is complete in time, it prints
+// what is not covered before the agent is started.
 func (c *shimCall) snapshotBefore() {
 	if c.settings.Undo == nil || c.snapshotsItself() || c.args.Undo == "off" ||
 		c.args.Undo == "" && c.settings.Set.String("undo.snapshots") == "off" {
@@ -57,13 +57,13 @@ func (c *shimCall) snapshotBefore() {
 	}
 }
 
-// snapshotsItself reports whether the agent takes the snapshots, around each turn. In a rehearsal it has a home of its
-// own, which is removed with all that it keeps.
+// snapshotsItself reports whether the agent itself takes snapshots, for each turn. In a rehearsal it does not, because
+// its home is removed.
 func (c *shimCall) snapshotsItself() bool {
 	return c.driver.Describe().BuiltIn && c.args.Rehearse == nil
 }
 
-// notCovered says what the snapshot does not have.
+// notCovered prints what the snapshot does not cover.
 func (c *shimCall) notCovered() {
 	s := c.snapshot
 	text := ""
@@ -78,7 +78,7 @@ func (c *shimCall) notCovered() {
 	}
 }
 
-// snapshotAfter takes the snapshot after the run, once. A signal ends that: the next run or undo then makes up for it.
+// snapshotAfter takes the snapshot after the run, once. A signal cancels it; the next run or undo then completes it.
 func (c *shimCall) snapshotAfter(session string) {
 	s := c.snapshot
 	if s == nil || s.ended {

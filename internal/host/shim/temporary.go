@@ -15,7 +15,7 @@ import (
 
 // temporary holds the temporary files of a call.
 type temporary struct {
-	named []string // private directories that the agent may know of, each created when it is needed
+	named []string // private directories whose paths the agent may know, created when needed
 	made  []string
 	after []func()
 }
@@ -38,7 +38,7 @@ func (t *temporary) write(files []agent.File) error {
 	return nil
 }
 
-// put creates one file in one of our directories. Both must be new, and no link may lead out of them.
+// put creates one file in one of our directories. It fails if the file exists, or a link leads out of the directory.
 func (t *temporary) put(f agent.File) error {
 	dir, name, ok := t.inside(f.Path)
 	if !ok {
@@ -76,7 +76,7 @@ func (t *temporary) inside(path string) (dir, name string, ok bool) {
 	return "", "", false
 }
 
-// notMade is the fault of a file or directory that cannot be written; the variable moves it elsewhere.
+// notMade returns the fault for a file or directory that cannot be written. The variable sets another place for it.
 func notMade(path, variable string, err error) error {
 	return fault.New(fault.Internal, "%s cannot be written", printable(path)).
 		Because(fault.Bare(err)).Hint("set %s to a directory that can be written to", variable)

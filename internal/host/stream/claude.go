@@ -17,11 +17,11 @@ import (
 	"omniagent/internal/wire/claude"
 )
 
-// Claude is the nested dialect of hosts that were written for Claude Code. Such a host can also be asked: whether a
-// tool may run, what its hooks decide, and what an MCP server inside it answers.
+// Claude is the nested dialect of hosts that were written for Claude Code. It also sends requests to the host: whether
+// a tool may run, what its hooks decide, and messages to an MCP server inside it.
 type Claude struct {
 	Encoder claude.Encoder
-	Repeats bool // a message is repeated when it is accepted
+	Repeats bool // repeat a message when it is accepted
 	Models  []string
 
 	host        *Host
@@ -33,7 +33,7 @@ type Claude struct {
 	initialized *claude.Initialize
 	questions   map[string]claude.Question // by the id of our request
 	scene       claude.Scene
-	wishes      []claude.Mode // modes that the host asked for, until an event tells them
+	wishes      []claude.Mode // modes that the host requested, until an event reports them
 }
 
 var _ Dialect = (*Claude)(nil)
@@ -54,14 +54,14 @@ func NewClaude(e claude.Encoder) *Claude {
 
 func (d *Claude) bind(h *Host) { d.host = h }
 
-// Greeting is the first thing that a host wants.
+// Greeting is the beginning of what a host sends.
 type Greeting struct {
-	Init    *claude.Initialize // what it says about the conversation; nil: it begins without that
-	Further []Input            // frames that came before it
-	Open    bool               // the host wants something
+	Init    *claude.Initialize // its initialize request; nil: none
+	Further []Input            // the first frame, if it is not initialize
+	Open    bool               // the host has sent a frame
 }
 
-// Greet waits for the first thing that the host wants.
+// Greet waits for the first frame of the host.
 func (d *Claude) Greet(ctx context.Context, frames <-chan Input) (g Greeting) {
 	for {
 		select {
@@ -115,7 +115,7 @@ func (d *Claude) Read(line []byte) (Frame, error) {
 	return Frame{}, nil
 }
 
-// taken repeats a message, and reports what became of one for the running turn.
+// taken returns the lines that repeat a message, and that report what became of one for the running turn.
 func (d *Claude) taken(u *claude.User, steered bool) (lines [][]byte) {
 	if d.Repeats {
 		lines = append(lines, d.Encoder.Repeat(u.Message))
@@ -130,8 +130,7 @@ func (d *Claude) taken(u *claude.User, steered bool) (lines [][]byte) {
 	return lines
 }
 
-// initialize reads what a host sends before the conversation begins. If it sets a limit that would not be enforced, the
-// conversation is refused.
+// initialize reads the initialize request. If that sets a limit that would not be enforced, Initialize.Refused says so.
 func (d *Claude) initialize(r claude.Request) *claude.Initialize {
 	init, err := claude.ReadInitialize(r.Body)
 	if err != nil {
@@ -143,7 +142,7 @@ func (d *Claude) initialize(r claude.Request) *claude.Initialize {
 	return init
 }
 
-// Deny answers initialize with the reason why there is no conversation.
+// Deny answers initialize with the reason why the conversation was refused.
 func (d *Claude) Deny(why string) {
 	d.mu.Lock()
 	r := d.greeting
@@ -170,7 +169,7 @@ func (d *Claude) Begin(id string, f event.Facts) (lines [][]byte) {
 	return lines
 }
 
-// updateScene notes what hooks are told.
+// updateScene updates what hooks are told.
 func (d *Claude) updateScene() {
 	f := d.Encoder.Facts()
 	d.mu.Lock()
@@ -188,7 +187,7 @@ func (d *Claude) Event(e event.Event) (lines [][]byte) {
 	case event.Changed:
 		wished := func(m claude.Mode) bool { return m.Mode == e.Facts.Mode }
 		if i := slices.IndexFunc(d.wishes, wished); i >= 0 {
-			for i+1 < len(d.wishes) && wished(d.wishes[i+1]) { // one event tells them all
+			for i+1 < len(d.wishes) && wished(d.wishes[i+1]) { // one event reports them all
 				i++
 			}
 			d.Encoder.Unasked = d.wishes[i].Unasked
@@ -205,7 +204,7 @@ func (d *Claude) Event(e event.Event) (lines [][]byte) {
 	return lines
 }
 
-// ask sends a question to the host, or answers it if the host is not to be asked.
+// ask returns the request for a question, or denies the question in a mode that does not ask.
 func (d *Claude) ask(a event.Ask) [][]byte {
 	q := claude.NewQuestion(a)
 	if d.Encoder.Unasked {
@@ -220,7 +219,7 @@ func (d *Claude) ask(a event.Ask) [][]byte {
 	return [][]byte{claude.Ask(id, q.Request)}
 }
 
-// withdraw takes back a question that needs no answer any more.
+// withdraw returns the lines that withdraw a question.
 func (d *Claude) withdraw(question string) (lines [][]byte) {
 	for id, q := range d.questions {
 		if q.Ask.ID == question {
@@ -260,8 +259,8 @@ func (d *Claude) answerQuestion(ctx context.Context, question string, a event.Re
 	}
 }
 
-// applyMode notes whether the host is asked in the mode that it chose. An event reports a change of the mode, unless
-// this is all that changed.
+// applyMode sets whether the host is asked in the mode that it chose. If the mode itself does not change, there is no
+// event, so applyMode writes the status.
 func (d *Claude) applyMode(m claude.Mode) {
 	d.Encoder.Unasked = m.Unasked
 	if d.Encoder.Facts().Mode == m.Mode {
@@ -276,7 +275,7 @@ const bypassRefused = "Cannot set permission mode to bypassPermissions because t
 // Refuse implements Dialect.
 func (d *Claude) Refuse(f *fault.Fault) [][]byte { return d.Encoder.Refuse(f) }
 
-// Wrong implements Dialect: it has no line for that.
+// Wrong implements Dialect. The dialect has no line for that.
 func (*Claude) Wrong(error) [][]byte { return nil }
 
 // Gone implements Dialect.
@@ -290,7 +289,7 @@ func (d *Claude) Code(h *Host, last *event.End) int {
 	return failed
 }
 
-// deliver passes an answer to the agent that waits for it.
+// deliver passes an answer to the request that waits for it, and reports whether there is one.
 func (d *Claude) deliver(r claude.Reply) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -302,7 +301,7 @@ func (d *Claude) deliver(r claude.Reply) bool {
 	return found
 }
 
-// request sends the host a request that an agent waits for.
+// request sends the host a request, and waits for the answer, the time limit, the end of the host or ctx.
 func (d *Claude) request(ctx context.Context, patience time.Duration, body claude.Control) ([]byte, error) {
 	id, answer := d.Encoder.UUID(), make(chan claude.Reply, 1)
 	d.mu.Lock()
@@ -372,7 +371,7 @@ func (d *Claude) Hook(ctx context.Context, m agent.Moment) agent.Word {
 	return claude.Together(said)
 }
 
-// Serve carries a message to an MCP server of the host.
+// Serve passes a message to an MCP server of the host and returns its answer, which is nil for a notification.
 func (d *Claude) Serve(ctx context.Context, server string, message []byte) ([]byte, error) {
 	request := claude.Control{Subtype: "mcp_message", Server: server, Message: message}
 	body, err := d.request(ctx, serverPatience, request)

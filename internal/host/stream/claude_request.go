@@ -42,11 +42,11 @@ func (d *Claude) setMode(ctx context.Context, r claude.Request, word string) {
 		d.write(claude.No(r.ID, "Cannot set permission mode: "+why))
 		return
 	}
-	// The event that tells the change may come before the answer, and behind the next request.
+	// The event of the change may come before the answer, or after the next request.
 	d.wishes = append(d.wishes, m)
 	d.set(ctx, r, agent.Change{Mode: m.Mode}, func() {
 		d.write(claude.OK(r.ID, map[string]string{"mode": claude.Word(m.Mode, m.Unasked)}))
-		// Where an earlier wish still waits for its event, so does this one: the mode that is known is an old one.
+		// If an earlier request still waits for its event, so does this one, because the known mode is an old one.
 		if next := len(d.wishes) == 0 || d.wishes[0] == m; next && d.Encoder.Facts().Mode == m.Mode {
 			d.granted(m)
 			d.applyMode(m)
@@ -54,14 +54,14 @@ func (d *Claude) setMode(ctx context.Context, r claude.Request, word string) {
 	}, func() { d.granted(m) })
 }
 
-// granted takes a wish for a mode from those that wait for their event, with those before it.
+// granted removes a requested mode from wishes, and all before it.
 func (d *Claude) granted(m claude.Mode) {
 	if i := slices.Index(d.wishes, m); i >= 0 {
 		d.wishes = d.wishes[i+1:]
 	}
 }
 
-// set changes a setting, which may take time, and tells the host if that fails.
+// set changes a setting in the background. Then it calls then, or calls failed and reports the error to the host.
 func (d *Claude) set(ctx context.Context, r claude.Request, c agent.Change, then, failed func()) {
 	wait := d.host.Conversation.StartSet(ctx, c)
 	d.host.later(func() func() {
@@ -77,7 +77,7 @@ func (d *Claude) set(ctx context.Context, r claude.Request, c agent.Change, then
 	})
 }
 
-// setModel changes the model. An empty name, or default, is the one that the conversation began with.
+// setModel changes the model. An empty name, or default, means the model that the conversation began with.
 func (d *Claude) setModel(ctx context.Context, r claude.Request, name string) {
 	if name == "" || name == "default" {
 		if len(d.Models) == 0 {

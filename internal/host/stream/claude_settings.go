@@ -18,11 +18,11 @@ import (
 	"omniagent/internal/wire/claude"
 )
 
-// A host of Claude Code says what it wants in flags, in settings files and in its initialize request. Each source is
-// read into a Delta, and With merges them into the request to open a conversation: a limit is enforced or refused by
-// name, and no source allows what another has forbidden.
+// A host of Claude Code has settings in flags, in files and in its initialize request. Each source is read into a
+// Delta, and With merges them into the request to open a conversation. A limit is enforced or refused, and no source
+// allows what another has forbidden.
 
-// Say is what such a host decides beyond the request.
+// Say holds the settings of such a host that are not part of the request.
 type Say struct {
 	Unasked  bool // questions are denied
 	NoBypass bool // forbids Terms.Bypass, whatever another source says
@@ -175,7 +175,7 @@ func with(r launch.Request, say Say, d claude.Delta) (launch.Request, Say, error
 	return r, say, err
 }
 
-// merged adds MCP servers to others. Of two with the same name the later counts.
+// merged adds MCP servers to others. A later one replaces an earlier one with the same name.
 func merged(servers []byte, more []json.RawMessage) ([]byte, error) {
 	all := map[string]json.RawMessage{}
 	for _, data := range append([]json.RawMessage{servers}, more...) {

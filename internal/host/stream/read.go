@@ -12,25 +12,25 @@ import (
 	"omniagent/internal/wire/claude"
 )
 
-// Frame is what a line of the other side wants.
+// Frame is a parsed line of the other side.
 type Frame struct {
 	User  []event.Block                                   // a message
 	Steer bool                                            // it is for the running turn
 	Taken func(turn int64, steered bool) (lines [][]byte) // called when the message was accepted
-	// anything else; the Host calls it between events, and it does not block
+	// carries out any other line; the Host calls it between events, and it does not block
 	Do func(context.Context)
 
-	greeting *claude.Request // what a host says before the conversation
+	greeting *claude.Request // the initialize request
 }
 
 // Input is a line of the other side, or the end of its input.
 type Input struct {
 	Frame Frame
-	Err   error // the line is wrong; io.EOF: the input has ended
+	Err   error // why the line is invalid; io.EOF: the input has ended
 }
 
-// Read reads ahead, because a later line may be an answer that an agent waits for. It stops at mostAhead frames, and at
-// mostBytes of their lines.
+// The limits of what Read reads ahead: frames, and bytes of their lines. It reads ahead because a later line may be an
+// answer that an agent waits for.
 const (
 	mostAhead = 256
 	mostBytes = longestFrame
@@ -78,13 +78,13 @@ func readAhead(r io.Reader, d Dialect, most int, frames chan<- Input, quit <-cha
 	}
 }
 
-// parsedLine is a line and what it says.
+// parsedLine is a parsed line and its size.
 type parsedLine struct {
 	said Input
 	size int
 }
 
-// parse sends each line that says something.
+// parse parses lines and sends those that are not empty.
 func parse(r io.Reader, d Dialect, parsed chan<- parsedLine, quit <-chan struct{}) {
 	defer close(parsed)
 	for in := lines.NewReader(r, longestFrame); in.Next(); {
@@ -108,7 +108,7 @@ func parse(r io.Reader, d Dialect, parsed chan<- parsedLine, quit <-chan struct{
 	}
 }
 
-// IsFrame reports whether a text begins with a frame, rather than with what a person would write.
+// IsFrame reports whether a line is a frame, and not a text of a person.
 func IsFrame(line []byte) bool {
 	var f struct {
 		Type *string `json:"type"`

@@ -11,9 +11,9 @@ import (
 	"omniagent/internal/wire/claude"
 )
 
-// Recording is the record of what a host and an agent exchange in Claude Code's lines. It gets copies, and cannot
-// change a line; the lines do not wait for it while it keeps up, and unreadable lines do not stop it. Host and Agent
-// may be called concurrently.
+// Recording records what a host and an agent exchange in Claude Code's lines. It gets copies, and cannot change a line.
+// The lines wait for it only if its queue is full, and it ignores unreadable lines. Host and Agent may be called
+// concurrently.
 type Recording struct {
 	recorder *conversation.Recorder
 	decoder  agent.Decoder
@@ -22,13 +22,13 @@ type Recording struct {
 	over     sync.Once
 }
 
-// said is a piece of one side.
+// said is a piece of the output of one side.
 type said struct {
 	data []byte
 	host bool
 }
 
-// longestQueue is how many pieces are queued before the lines have to wait.
+// longestQueue is how many pieces are queued before Host and Agent block.
 const longestQueue = 256
 
 // Record begins a record. The decoder reads the agent's lines.
@@ -41,7 +41,7 @@ func Record(r *conversation.Recorder, d agent.Decoder) *Recording {
 // Host records a line of the host. It is called before the agent gets the line.
 func (g *Recording) Host(line []byte) { g.queue <- said{bytes.Clone(line), true} }
 
-// Agent records bytes of the agent, cut anywhere.
+// Agent records bytes of the agent, which need not be whole lines.
 func (g *Recording) Agent(data []byte) { g.queue <- said{bytes.Clone(data), false} }
 
 // Close ends the record. Nothing may be recorded after it.
@@ -69,7 +69,7 @@ func (g *Recording) run() {
 	}
 }
 
-// heard records a line of the host: a message, or the answer to a question.
+// heard records a line of the host, if it is a message or the answer to a question.
 func (g *Recording) heard(line []byte) {
 	f, err := claude.Parse(line)
 	switch {

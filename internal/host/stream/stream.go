@@ -1,10 +1,10 @@
-// Package stream is the host of a conversation that speaks in lines: events go to standard output, requests of the
-// other side come from standard input.
+// Package stream implements the host of a conversation for programs: events go to standard output as lines, and
+// requests of the other side come from standard input.
 //
-// It promises that every turn is reported to its end; that a line is written whole and at once; that signals and the
-// other side are heard while the agent or standard output is busy; that the turn ends if the host goes away, and
-// nothing that it started is left; and an exit code that reflects the outcome. It makes no decisions about the
-// conversation: it translates.
+// It promises that every turn is reported to its end; that a line is written whole and at once; that signals and
+// requests are handled while the agent or standard output is busy; that the turn ends if the other side goes away, and
+// nothing that it started is left; and that the exit code reflects the outcome. It makes no decisions about the
+// conversation.
 package stream
 
 import (
@@ -46,8 +46,8 @@ const (
 
 // Dialect is the protocol of the other side. Only the Host calls its methods, except for Read.
 type Dialect interface {
-	// Begin takes what is known of the conversation when it opens. It is called before Event; later facts come as
-	// events.
+	// Begin returns the first lines. It is called before Event, with the facts that are known when the conversation
+	// opens; later facts come as events.
 	Begin(id string, f event.Facts) [][]byte
 	// Event returns the lines for an event, if any.
 	Event(e event.Event) [][]byte
@@ -72,7 +72,7 @@ type Host struct {
 	Dialect      Dialect
 	Form         Form
 	Log          func(format string, args ...any) // for people, on standard error
-	Hint         func(format string, args ...any) // what a person can do about it
+	Hint         func(format string, args ...any) // the next step, on standard error
 	Detail       func(format string, args ...any) // as Log, only with --verbose
 	Frames       <-chan Input                     // lines of the other side; nil: none
 	// Stays: the process waits for further messages until Frames end. Otherwise it ends with the turn of the message
@@ -83,29 +83,29 @@ type Host struct {
 	Signals <-chan os.Signal
 
 	out     *lines.Writer
-	lost    <-chan struct{} // closed when standard output has no reader any more
+	lost    <-chan struct{} // closed when standard output has lost its reader
 	results chan func()     // results of slow operations
 	ended   chan struct{}   // closed when Run is over
 
 	open        map[int64]bool // turns of messages that have not ended
-	held        []Frame        // messages that the conversation has no room for yet
+	held        []Frame        // messages for which the conversation has no room yet
 	heldBytes   int
 	newest      int64           // the last turn of a message that an event reported
 	pending     int             // answers still to come
-	retried     string          // the last attempt that was told
-	lastSteer   <-chan struct{} // closed when what became of the last steer has been told
+	retried     string          // the last retry that was logged
+	lastSteer   <-chan struct{} // closed when the outcome of the last steer was reported
 	failCode    fault.Code      // why the last turn failed
 	last        *event.End
 	denied      bool // in the last turn
 	refused     bool // a line of the other side could not be read
 	signal      os.Signal
 	outputError error         // set when standard output cannot be written
-	closing     func()        // stops waiting for the closing; nil: the conversation is not being closed
-	closed      chan struct{} // closed when it is closed
-	failure     error         // of the closing; read it after closed
+	closing     func()        // stops waiting for the agent; nil: the conversation is not being closed
+	closed      chan struct{} // closed when the conversation is closed
+	failure     error         // of Conversation.Close; read it after closed
 }
 
-// New returns a host that can write, and answer a conversation that is not open yet.
+// New returns a host, which can write lines before it has a conversation.
 func New(out io.Writer, d Dialect, form Form) *Host {
 	h := &Host{
 		Dialect: d, Form: form, out: lines.NewWriter(out), lost: process.ReaderGone(out), results: make(chan func()),
@@ -123,7 +123,7 @@ func New(out io.Writer, d Dialect, form Form) *Host {
 
 // The limits.
 const (
-	patience   = 10 * time.Second // for closing, and for a side that does not read after a signal
+	patience   = 10 * time.Second // for closing, and for a reader that blocks after a signal
 	mostQueued = 4096             // unread lines, before the other side's input is no longer read
 )
 
@@ -161,8 +161,8 @@ func (h *Host) Run(ctx context.Context) int {
 // Tell writes lines outside the conversation.
 func (h *Host) Tell(lines [][]byte) { h.write(lines) }
 
-// Finish waits until everything is written. It returns false if nothing reads it. After a signal it does not wait long,
-// after two not at all.
+// Finish waits until everything is written. After a signal it waits for at most patience, and after a second one it
+// stops at once. It reports whether everything was written.
 func (h *Host) Finish() bool {
 	h.out.Finish()
 	var late <-chan time.Time
@@ -184,7 +184,7 @@ func (h *Host) Finish() bool {
 	}
 }
 
-// listen reads the conversation to its end.
+// listen returns a channel with the events of the conversation, which is closed at its end.
 func (h *Host) listen(from *conversation.Events) <-chan event.Event {
 	events := make(chan event.Event)
 	go func() {
@@ -215,7 +215,7 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 		if len(h.held) >= mostQueued || h.heldBytes >= longestFrame {
 			said = nil
 		}
-		// the agent does not wait for them: they are in its journal
+		// leave further events in the journal; the agent does not wait for them
 		if queued, _ := h.out.State(); h.outputError == nil && queued >= lines.Full {
 			next = nil
 			if queued >= mostQueued {
@@ -282,7 +282,7 @@ func (h *Host) lose(why error) {
 	}
 }
 
-// hurry ends the conversation without waiting for the agent, or for a side that does not read.
+// hurry ends the conversation without waiting for the agent, or for a reader that blocks.
 func (h *Host) hurry() {
 	h.close()
 	h.closing()
@@ -291,7 +291,7 @@ func (h *Host) hurry() {
 	}
 }
 
-// close begins to close the conversation: it interrupts the running turn. Its last events still come.
+// close begins to close the conversation, which interrupts the running turn. Its last events are still reported.
 func (h *Host) close() {
 	if h.closing != nil {
 		return
@@ -306,7 +306,7 @@ func (h *Host) close() {
 	}()
 }
 
-// later waits for a slow operation in a goroutine of its own.
+// later waits for a slow operation in its own goroutine. Run calls then, the function that wait returns.
 func (h *Host) later(wait func() (then func())) {
 	h.pending++
 	go func() {
@@ -318,7 +318,7 @@ func (h *Host) later(wait func() (then func())) {
 	}()
 }
 
-// send passes a message to the conversation. One that has no room there waits here, and so do those behind it.
+// send passes a message to the conversation. If that has no room, the message and all later ones wait in held.
 func (h *Host) send(ctx context.Context, f Frame) {
 	if len(h.held) > 0 {
 		h.hold(f)
@@ -330,7 +330,7 @@ func (h *Host) send(ctx context.Context, f Frame) {
 		h.lastSteer = told
 		h.later(func() func() {
 			turn, steered, err := reached()
-			select { // the line names only the turn, so the other side counts on the order of its messages
+			select { // the line names only the turn, so lines must be in the order of the messages
 			case <-earlier:
 			case <-h.ended:
 			}
@@ -350,7 +350,7 @@ func (h *Host) hold(f Frame) {
 	h.heldBytes += conversation.Size(f.User)
 }
 
-// sendHeld passes on the messages that the conversation has room for by now.
+// sendHeld sends the held messages for which the conversation has room now.
 func (h *Host) sendHeld(ctx context.Context) {
 	waiting := h.held
 	h.held, h.heldBytes = nil, 0
@@ -367,7 +367,7 @@ func (h *Host) dropHeld() {
 	h.held, h.heldBytes = nil, 0
 }
 
-// answer passes an answer to the conversation. It waits for the turn that begins with it, if one does.
+// answer passes an answer to the conversation. If a turn begins with it, the host waits for its end.
 func (h *Host) answer(ctx context.Context, r event.Reply) error {
 	turn, err := h.Conversation.Answer(ctx, r)
 	if turn > h.newest {
@@ -401,7 +401,7 @@ func (h *Host) event(e event.Event) {
 		}
 		h.open[e.Turn], h.newest = true, e.Turn
 	case event.Retry:
-		if said := e.Retry.Sentence(); said != h.retried { // an agent without a network may wait for it for ever
+		if said := e.Retry.Sentence(); said != h.retried { // an agent without a network may retry for ever
 			h.Log("%s", said)
 			h.retried = said
 		}
@@ -431,7 +431,7 @@ func (h *Host) event(e event.Event) {
 			}
 		}
 	case event.Ended:
-		if conversation.Abandoned(e.End) { // a turn of an earlier process: it has no lines here
+		if conversation.Abandoned(e.End) { // a turn of an earlier process has no lines here
 			h.Log("%s", strings.Join(e.End.Notes, "; "))
 			return
 		}
@@ -449,7 +449,7 @@ func (h *Host) event(e event.Event) {
 	h.write(h.Dialect.Event(e))
 }
 
-// loseTurns reports turns that have no end because the journal could not be written.
+// loseTurns reports a failed end for each turn that has none, because the conversation could not be closed.
 func (h *Host) loseTurns() {
 	for range h.open {
 		h.event(event.Event{Kind: event.Failed, Terminal: true, Synthetic: true, Fault: fault.Of(h.failure)})
@@ -475,7 +475,7 @@ func (h *Host) input(ctx context.Context, said Input) {
 	}
 }
 
-// write writes lines, each at once.
+// write writes the lines that Form includes.
 func (h *Host) write(lines [][]byte) {
 	for _, line := range lines {
 		if h.Form == Lines || h.Form == Result && EndsTurn(line) {

@@ -74,7 +74,8 @@ func (y *Yume) Read(line []byte) (Frame, error) {
 	return Frame{}, nil
 }
 
-// taken reports what became of a message for the running turn. If it reached that turn, an event reports it.
+// taken returns the lines about a message for the running turn that became a message of its own. If it reached the
+// turn, an event reports that.
 func (y *Yume) taken(turn int64, steered bool) [][]byte {
 	if steered {
 		return nil
@@ -85,7 +86,8 @@ func (y *Yume) taken(turn int64, steered bool) [][]byte {
 // Wrong implements Dialect.
 func (y *Yume) Wrong(why error) [][]byte { return y.encoder.Wrong(why) }
 
-// Code implements Dialect: failure, denial or success of the last turn. It is success where the host interrupted it.
+// Code implements Dialect. It reports failure, denial or success of the last turn. An interruption by a host that stays
+// is a success.
 func (y *Yume) Code(h *Host, last *event.End) int {
 	switch {
 	case last == nil && h.Stays && !h.refused:
@@ -96,7 +98,7 @@ func (y *Yume) Code(h *Host, last *event.End) int {
 		return failed
 	case !last.OK && h.Stays && last.Reason == event.Cancelled:
 		return done
-	case !last.OK && h.failCode == fault.Blocked: // a denial ended it, or its own policy
+	case !last.OK && h.failCode == fault.Blocked: // ended by a denial, or by the agent's own policy
 		return blocked
 	case !last.OK:
 		return failed

@@ -12,8 +12,8 @@ import (
 	"omniagent/internal/sys/process"
 )
 
-// over gives this program a prompt of one character too many, which must start nothing. It returns what to add to a
-// finding, and what is wrong.
+// over gives this program a prompt with one character too many, which it must refuse. It returns a text for the
+// finding, or what is wrong. Both are empty if that is not tried.
 func (s *stage) over() (refused, wrong string) {
 	limit := s.limit()
 	if !s.limited() || s.o.Self == "" || s.failed != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// places limits the number of parallel runs. Of the waiting ones, the slowest agent's comes first, because it would end
-// last.
+// places limits the number of parallel runs. Of the waiting runs, that of the slowest agent is first, because it would
+// end last.
 type places struct {
 	mu      sync.Mutex
 	free    int
@@ -50,7 +50,7 @@ func (p *places) take(ctx context.Context, weight time.Duration) bool {
 		p.waiting = slices.Delete(p.waiting, i, i+1)
 		return false
 	}
-	p.next() // it came at the same moment, for nothing
+	p.next() // w got a place at the same moment: pass it on
 	return false
 }
 

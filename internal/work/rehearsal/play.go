@@ -32,9 +32,9 @@ type bench struct {
 	home    string         // of the agent
 	work    string         // a repository without a commit
 	outside string         // beside the workspace
-	marks   string         // what a hostile repository starts leaves a mark here
+	marks   string         // programs that a hostile repository starts leave a mark here
 	agents  []agent.Driver // whose traps a hostile repository has
-	temp    string         // its path is short: sockets are made in it, whose paths must be
+	temp    string         // its path is short, because the paths of sockets in it have a limit
 }
 
 // outcome is the outcome of a run.
@@ -94,7 +94,7 @@ func (o *outcome) words() string {
 	return ": " + last[:min(len(last), most)]
 }
 
-// exitCode returns that of a call of ours.
+// exitCode returns the exit code that this program would have.
 func (o *outcome) exitCode() int {
 	switch {
 	case o.fault == nil:
@@ -139,7 +139,7 @@ func (s *stage) play(ctx context.Context, t trial) *outcome {
 	o.reached = door.calls.Load() > 0
 	if o.size, o.whole = len(prompt), o.arrived(prompt); t.size && o.whole == 0 && o.fault != nil &&
 		o.exit.ByUs == "" && len(prompt) > short {
-		// A model's own limit is lower than the program's: then a shorter prompt has to arrive.
+		// The limit of the model may be lower than that of the program. Then a shorter prompt has to arrive.
 		again := &outcome{bench: o.bench}
 		s.once(ctx, t, again, script, prompt[len(prompt)-short:])
 		o.later = &try{short, again.arrived(prompt[len(prompt)-short:]) == short}
@@ -266,7 +266,7 @@ func lay(dir string, files map[string]string) error {
 	return nil
 }
 
-// put writes the files of a launch. Existing ones belong to the run before.
+// put writes the files of a launch. It keeps existing files with Keep, which belong to the previous run.
 func put(files []agent.File) error {
 	for _, f := range files {
 		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
@@ -287,7 +287,7 @@ func put(files []agent.File) error {
 	return nil
 }
 
-// look notes which files exist.
+// look records which files exist.
 func (o *outcome) look() {
 	for name, path := range o.bench.tried() {
 		if _, err := os.Lstat(path); err == nil {
@@ -307,7 +307,7 @@ func (b bench) tried() map[string]string {
 		"inside":  filepath.Join(b.work, "inside.txt"),     // by a command
 		"written": filepath.Join(b.work, "written.txt"),    // by the agent's own tool
 		"outside": filepath.Join(b.outside, "outside.txt"), // by a command
-		"hidden":  filepath.Join(b.outside, "hidden.txt"),  // by a command in which its path does not stand
+		"hidden":  filepath.Join(b.outside, "hidden.txt"),  // by a command that does not contain its path
 		"beyond":  filepath.Join(b.outside, "beyond.txt"),  // by the agent's own tool
 	}
 }

@@ -25,7 +25,7 @@ type probe struct {
 	judge          func(*stage, claim, *outcome) ruling
 }
 
-// claim is the table's claim for this machine and this run.
+// claim is what the table says about this machine and this run.
 type claim struct {
 	level agent.Level
 	note  string
@@ -38,7 +38,7 @@ func (c claim) words() string {
 	return string(c.level) + ": " + c.note
 }
 
-// ruling is the result. A difference without mild allows more than is claimed, or breaks what is.
+// ruling is the result. A difference that is not mild allows more than the claim, or breaks it.
 type ruling struct {
 	verdict  Verdict
 	observed string
@@ -52,7 +52,7 @@ func holds(format string, args ...any) ruling {
 
 func untried(why string) ruling { return ruling{verdict: Untried, observed: why} }
 
-// differs returns a difference that counts.
+// differs returns a difference that is not mild.
 func differs(means, format string, args ...any) ruling {
 	return ruling{verdict: Differs, observed: fmt.Sprintf(format, args...), means: means}
 }
@@ -267,7 +267,8 @@ func judgeWalls(s *stage, c claim, o *outcome) ruling {
 	return holds("%s%s", seen, network)
 }
 
-// because returns what the first command of a run came to.
+// because returns the first tool result in the newest request that has one, or else the fault, as a text to append, or
+// "".
 func because(o *outcome) string {
 	const most = 200
 	for _, r := range slices.Backward(o.requests) {
@@ -301,7 +302,7 @@ func judgeText(_ *stage, _ claim, o *outcome) ruling {
 	return holds("the answer is there")
 }
 
-// flat returns output with newlines as blanks, because some agents wrap.
+// flat returns output with all white space as single blanks, because some agents wrap lines.
 func flat(p []byte) []byte { return bytes.Join(bytes.Fields(p), []byte(" ")) }
 
 func judgeJSON(s *stage, c claim, o *outcome) ruling {

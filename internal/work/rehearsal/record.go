@@ -42,7 +42,7 @@ type Machine struct {
 	Root   bool   `json:"root"`
 }
 
-// Freshness is whether a record matches what is installed.
+// Freshness says whether a record matches the installed program and this machine.
 type Freshness string
 
 // The kinds of freshness. The first that applies is reported.
@@ -55,7 +55,7 @@ const (
 	Fresh        Freshness = "fresh"
 )
 
-// Counts returns how many findings have which verdict.
+// Counts returns the number of findings by verdict.
 func (r Record) Counts() map[Verdict]int {
 	n := map[Verdict]int{}
 	for _, f := range r.Findings {
@@ -64,14 +64,14 @@ func (r Record) Counts() map[Verdict]int {
 	return n
 }
 
-// Failed returns the findings that speak against relying on the agent.
+// Failed returns the findings for which Finding.Failed is true.
 func (r Record) Failed() []Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return !f.Failed() })
 }
 
 // Store is the place of the records.
 type Store struct {
-	State string // the directory of all state; empty: nothing is kept
+	State string // the directory of all state; if empty, no record can be saved
 	Tool  string // our version
 }
 
@@ -95,8 +95,7 @@ func (s Store) Save(r Record) error {
 	return workspace.WriteFile(s.file(r.Agent), append(data, '\n'), 0o600)
 }
 
-// Load reads the record of an agent and compares it with what is installed now. It hashes only files that look changed,
-// so it is cheap.
+// Load reads the record of an agent and compares it with the installed program. It hashes only files that look changed.
 func (s Store) Load(name string, in agent.Install) (Record, Freshness) {
 	var r Record
 	if s.State == "" {

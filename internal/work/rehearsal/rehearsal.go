@@ -1,14 +1,13 @@
 // Package rehearsal compares the claims of an agent's table with what the installed program does on this machine.
 //
-// Every finding is observed: the real program runs through its driver's own Command and Observe on a scripted model on
-// loopback, in a private home and workspace. What counts is the disk afterwards, the requests to the model's server,
-// and how the run ended, never the program's own words. Only the record is left behind; a program that hangs costs one
-// time limit and is killed with all that it started; and a stale record is recognised: another version, another file,
-// another machine.
+// The real program runs with the launch and the observer of its driver, on a scripted model on loopback, in a private
+// home and workspace. A finding is based on the files afterwards, the requests to the model server, the output, the
+// agent's records, and the end of the run. Only the record is left; a program that hangs costs one time limit and is
+// killed with all that it started; and a record of another version, file or machine is recognised.
 //
-// It does not guess: what a run did not show is unknown, and what cannot be tried here has a reason. It only tries
-// one-shot runs; a screen needs a person. The user's settings have no effect, since the home is private. It knows no
-// agent by name: the claims come from the tables, and one hostile repository tries what any of them might read.
+// What a run did not show is unknown, and what cannot be tried here has a reason. It tries one-shot runs only. The
+// user's settings have no effect, because the home is private. The package has no code for single agents: the claims
+// come from the tables, and one hostile repository has the files that any agent might read.
 package rehearsal
 
 import (
@@ -56,7 +55,7 @@ type Finding struct {
 	Means    string  `json:"means" doc:"what a difference means, and what to avoid"`
 }
 
-// Failed reports whether the finding speaks against relying on the agent.
+// Failed reports whether the finding is required, and its verdict is Differs or Unknown.
 func (f Finding) Failed() bool { return f.Required && (f.Verdict == Differs || f.Verdict == Unknown) }
 
 // Subject is an agent to try.
@@ -72,9 +71,9 @@ type Options struct {
 	// to work
 	State string
 	Temp  string // temporary files of the agents: a directory with a short path, removed with the call
-	Self  string // this program, which must refuse prompts that are too long; empty: not tried
+	Self  string // this program, which must refuse prompts that are too long; if empty, that is not tried
 	Tool  string // our version
-	// what a repository may say to these is tried on each subject
+	// each subject runs in a repository with the traps of all of these
 	Agents []agent.Driver
 
 	Clock time.Duration // of one run; 0: three minutes
@@ -123,7 +122,7 @@ func Run(ctx context.Context, subjects []Subject, o Options) []Record {
 	return records
 }
 
-// stage is where one agent is tried.
+// stage is the rehearsal of one agent.
 type stage struct {
 	Subject
 	o       Options
@@ -132,8 +131,8 @@ type stage struct {
 	machine agent.Machine
 	matrix  agent.Matrix
 	env     []string
-	key     string // what the model's server admits; one for all runs, since one may go on with another's home
-	base    string // parent of everything created; empty: nothing is
+	key     string // of the model server; the same for all runs, because a run may use the home of another
+	base    string // parent of all created files; empty until it is created
 	failed  error  // no place could be made
 
 	mu   sync.Mutex
@@ -162,7 +161,7 @@ func privately(env []string) []string {
 		case "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME":
 			return true
 		}
-		// by which an outer call finds what we start
+		// the mark is for an outer call, which finds our processes by it
 		return strings.HasPrefix(name, "OMNIAGENT_") && name != "OMNIAGENT_CHILD_MARK"
 	})
 }
@@ -176,7 +175,7 @@ func (s *stage) record(ctx context.Context) Record {
 	}
 	hashed := make(chan []allow.File, 1)
 	go func() {
-		files, _ := allow.Fingerprint(s.Install.RealPath) // what cannot be read is other than before
+		files, _ := allow.Fingerprint(s.Install.RealPath) // without hashes, the program counts as another
 		hashed <- files
 	}()
 	s.base = filepath.Join(s.o.State, "rehearsal", ident.Hex(8))
@@ -190,7 +189,8 @@ func (s *stage) record(ctx context.Context) Record {
 	return r
 }
 
-// perform first runs what the others need, and stops if that fails: an agent that hangs costs one time limit.
+// perform first runs the trial that the others need. If that fails, it skips the others, so that an agent that hangs
+// costs one time limit.
 func (s *stage) perform(ctx context.Context) {
 	all := s.trials()
 	s.run(ctx, all[0])
@@ -212,7 +212,7 @@ func (s *stage) run(ctx context.Context, t trial) {
 		s.keep(t.name, &outcome{skipped: "no private place can be made: " + s.failed.Error()})
 		return
 	}
-	weight := time.Hour // what decides whether there are other runs comes before them
+	weight := time.Hour // the first run of an agent has precedence
 	if first := s.outcome(free); first != nil {
 		weight = first.took
 	}
@@ -242,7 +242,7 @@ func (s *stage) outcome(name string) *outcome {
 	return s.ran[name]
 }
 
-// strike removes everything. A killed process may still be removing something itself.
+// strike removes all created files. It tries for a second, because a killed process may still remove files itself.
 func (s *stage) strike() {
 	if s.base == "" {
 		return

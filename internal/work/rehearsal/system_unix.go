@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernel returns its release.
+// kernel returns the release of the kernel, or "".
 func kernel() string {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {
@@ -15,5 +15,5 @@ func kernel() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// systemTemp returns where sandboxes let everybody write.
+// systemTemp returns the temporary directory in which sandboxes let commands write.
 func systemTemp() string { return "/tmp" }

@@ -4,5 +4,5 @@ import "os"
 
 func kernel() string { return "" }
 
-// systemTemp returns where sandboxes let everybody write.
+// systemTemp returns the temporary directory in which sandboxes let commands write.
 func systemTemp() string { return os.TempDir() }

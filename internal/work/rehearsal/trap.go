@@ -9,9 +9,9 @@ import (
 	"omniagent/internal/core/agent"
 )
 
-// trap fills the workspace with what a repository can say to any agent, so that none need be named: programs that are
-// started at the beginning, servers, rules that allow, instructions. Each program leaves a mark. Where requests go is
-// not tried: a rehearsal holds on to its own model.
+// trap writes the traps of all agents to the workspace: programs that run at the start, servers, rules that allow,
+// instructions. Each program leaves a mark. It does not try to redirect requests, because a rehearsal has its own
+// model.
 func trap(b bench) error {
 	files := map[string]string{
 		".omniagent/mcp.json": `{"mcpServers":{"trap":{"type":"local","command":"sh","args":["-c","touch ` +

@@ -149,7 +149,7 @@ func (s *stage) trials() []trial {
 
 func (s *stage) limited() bool { return s.matrix.Limit.Characters+s.matrix.Limit.Bytes > 0 }
 
-// model returns a name in the agent's form. It is invented, so a request that contains it has it from us.
+// model returns a name in the agent's form. It is invented, so that requests contain it only because of --model.
 func (s *stage) model() string {
 	if strings.Contains(s.cell(agent.Model, "").Note, "provider/model") {
 		return "rehearsal/" + modelName
@@ -157,10 +157,10 @@ func (s *stage) model() string {
 	return modelName
 }
 
-const modelName = "claude-rehearsal" // a beginning that an agent which knows models by name takes for its own
+const modelName = "claude-rehearsal" // it begins like the names of real models, which some agents check
 
-// anyway calls a tool that a careful run may withhold, as the free run called it: only then a denial, and whether it is
-// reported, can be seen.
+// anyway returns a step that calls the command tool as the free run called it, even if the careful run does not offer
+// the tool. Without this call there might be no denial.
 func (s *stage) anyway(b bench) []step {
 	before := s.outcome(free)
 	for role, block := range before.blocks() {
@@ -179,11 +179,11 @@ type raw []byte
 // MarshalJSON returns the text.
 func (r raw) MarshalJSON() ([]byte, error) { return r, nil }
 
-// wallsUntried reports why the sandbox cannot be tried here, or "".
+// wallsUntried returns why the sandbox cannot be tried here, or "".
 func (s *stage) wallsUntried() string {
 	cell := s.cell(agent.Sandbox, string(setting.WorkspaceWrite))
 	if cell.Level == agent.None {
-		return "" // that there is none can be seen
+		return "" // a run shows that there is none
 	}
 	if missing := cli.Missing(cell.Needs, s.machine); len(missing) > 0 {
 		return "it needs " + strings.Join(missing, " and ") + ", not found in PATH"
@@ -204,7 +204,7 @@ func (s *stage) wallsUntried() string {
 
 const (
 	short   = 256 << 10 // a prompt that any model can read
-	longest = 12 << 20  // that is sent for this
+	longest = 12 << 20  // of a prompt that is sent
 )
 
 // prompt returns the prompt of the run.
@@ -215,7 +215,8 @@ func (s *stage) prompt(t trial) []byte {
 	return letters(min(s.limit(), longest), "the end "+s.token())
 }
 
-// token returns a word of this rehearsal, by which a request with earlier messages is recognised.
+// token returns a word that is only in the prompts of this rehearsal, by which earlier messages are recognised in a
+// request.
 func (s *stage) token() string { return "token-" + filepath.Base(s.base) }
 
 // limit returns the longest prompt in bytes, of one-byte letters; if that is unknown, one that any model can read.
@@ -230,7 +231,7 @@ func (s *stage) limit() int64 {
 	return short
 }
 
-// letters returns words of that total length, ending in end.
+// letters returns words with that total length, of which the last are end.
 func letters(size int64, end string) []byte {
 	out := bytes.Repeat([]byte("word "), int(size)/5+1)[:size]
 	copy(out[len(out)-len(end):], end)

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Diff is what a text in git's form changes: its files, with the lines that it shows.
+// Diff is a parsed diff in git's format.
 type Diff struct {
 	Text  string
-	Files map[string]*File // by their names after the change; of a file that goes, before it
+	Files map[string]*File // by their names after the change, or before it for deleted files
 }
 
 // File is one file of a diff.
 type File struct {
-	// Lines are those that are shown, with their signs, by their numbers after the change; of a file that goes, before
-	// it.
+	// Lines are the lines in the diff, with their signs, by their numbers after the change, or before it for deleted
+	// files.
 	Lines map[int]string
 }
 
-// ParseDiff reads a diff. What is in no form that git writes is ignored, so a text without any file has none.
+// ParseDiff parses a diff. It ignores lines that are not in git's format, so the Diff of another text has no files.
 func ParseDiff(text string) Diff {
 	d := Diff{Text: text, Files: map[string]*File{}}
 	var old string
@@ -74,7 +74,7 @@ func first(a, b string) string {
 	return b
 }
 
-// name returns a path without the prefix of its side; empty for no file.
+// name returns a path without the prefix of its side, or "" for /dev/null.
 func name(path, side string) string {
 	path, _, _ = strings.Cut(path, "\t")
 	if path = unquote(path); path == "/dev/null" {
@@ -83,7 +83,7 @@ func name(path, side string) string {
 	return strings.TrimPrefix(path, side)
 }
 
-// unquote reads a name as git writes it: in quotes where it has bytes that are not printed.
+// unquote returns a name without git's quotes, which it writes around names with special characters.
 func unquote(path string) string {
 	if text, err := strconv.Unquote(path); err == nil && strings.HasPrefix(path, `"`) {
 		return text
@@ -91,7 +91,7 @@ func unquote(path string) string {
 	return path
 }
 
-// hunk reads @@ -1,2 +3,4 @@: where the lines of each side begin, and how many there are.
+// hunk parses @@ -1,2 +3,4 @@: the first line and the number of lines on each side.
 func hunk(line string) (before, left, after, right int) {
 	fields := strings.Fields(line)
 	if len(fields) < 3 {
@@ -120,7 +120,7 @@ func (d Diff) Has(file string, line int) bool {
 	return shown
 }
 
-// Line returns a line of a file as the diff shows it.
+// Line returns a line of a file in the diff, with its sign.
 func (d Diff) Line(file string, line int) (words string, shown bool) {
 	if f := d.Files[strings.TrimPrefix(file, "./")]; f != nil {
 		words, shown = f.Lines[line]

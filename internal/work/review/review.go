@@ -1,8 +1,7 @@
-// Package review has a diff judged: what an agent is asked, and what its answer says.
+// Package review makes the prompt for the review of a diff by an agent, and reads the answer.
 //
-// The answer is read strictly. It consists of lines of JSON, one finding each, and a last line that says how many there
-// are. What is not such a line is kept as it is and told; nothing is guessed. A finding whose line the diff does not
-// show is marked as unplaced.
+// The answer consists of lines of JSON, one finding each, and a last line with their number. Other lines are kept as
+// Answer.Unread. In SARIF, a finding whose line is not in the diff is marked as unplaced.
 package review
 
 import (
@@ -23,15 +22,15 @@ const (
 	Error   Severity = "error"
 )
 
-// Severities returns all of them, the mildest first.
+// Severities returns all severities, the mildest first.
 func Severities() []Severity { return []Severity{Note, Warning, Error} }
 
-// AtLeast reports whether s is as bad as other, or worse.
+// AtLeast reports whether s is as severe as other, or more.
 func (s Severity) AtLeast(other Severity) bool {
 	return slices.Index(Severities(), s) >= slices.Index(Severities(), other)
 }
 
-// Finding is something that is wrong, or may be.
+// Finding is a possible mistake in a diff.
 type Finding struct {
 	File     string   `json:"file"`
 	Line     int      `json:"line"`
@@ -43,11 +42,11 @@ type Finding struct {
 // Answer is what an agent said.
 type Answer struct {
 	Findings []Finding
-	Unread   []string // lines in no form that was asked for
-	Whole    bool     // it has the last line, and that names the right number
+	Unread   []string // lines that are neither a finding nor the last line
+	Whole    bool     // the last line exists and has the right number, and Unread is empty
 }
 
-// Prompt returns what an agent is asked. mark is a word that the diff does not have.
+// Prompt returns the prompt for an agent. mark is a word that is not in the diff. more is added to the instructions.
 func Prompt(d Diff, mark, more string) string {
 	var b strings.Builder
 	b.WriteString(`Review the change below as a careful senior engineer would. Look for mistakes that matter: wrong
@@ -70,7 +69,7 @@ The last line gives the number of findings, which may be 0:
 	return b.String()
 }
 
-// Read reads an answer. Empty lines and the fences of a block of code are ignored.
+// Read parses an answer. It ignores empty lines and the fences of a code block.
 func Read(text string) Answer {
 	a := Answer{Findings: []Finding{}, Unread: []string{}}
 	ended := false
@@ -81,7 +80,7 @@ func Read(text string) Answer {
 		}
 		finding, count, ok := readLine(line)
 		switch {
-		case !ok, ended: // nothing comes behind the last line
+		case !ok, ended: // nothing may follow the last line
 			a.Unread = append(a.Unread, line)
 		case count != nil:
 			ended, a.Whole = true, *count == len(a.Findings)

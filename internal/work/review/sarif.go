@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// SARIF returns the findings as a log of SARIF 2.1.0, which GitHub and others show at the lines. A finding that the
-// diff does not show has no place in it.
+// SARIF returns the findings as a log of SARIF 2.1.0. A finding whose line is not in the diff has no location.
 func SARIF(d Diff, findings []Finding, name, version string) ([]byte, error) {
 	type object = map[string]any
 	rules, results := []object{}, []object{}
