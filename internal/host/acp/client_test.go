@@ -27,7 +27,7 @@ type client struct {
 	out  *bufio.Scanner
 	code chan int
 	dir  string   // of its sessions
-	read []string // lines that nobody has asked for yet
+	read []string // lines that no call has returned yet
 	last int      // request
 }
 
