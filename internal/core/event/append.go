@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// AppendBody appends the JSON form of an event without its kind, as text.Line writes it, and reports true. It knows
+// AppendBody appends the JSON form of an event without its kind, as text.Line writes it, and reports true. It supports
 // only pieces of text and thinking, which are nearly all events of a conversation; for others it appends nothing and
 // reports false.
 func (e *Event) AppendBody(dst []byte) ([]byte, bool) {

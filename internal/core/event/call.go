@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// NewCall makes a call of what an agent says of it. Its command is the member of that name; its path is the first of
-// the given members that is a text.
+// NewCall makes a call from what an agent reports. Its command is the member of that name; its path is the first of the
+// given members that is a text.
 func NewCall(id, name string, kind ToolKind, input json.RawMessage, paths ...string) *Call {
 	c := &Call{ID: id, Name: name, Kind: kind, Input: input}
 	switch kind {
@@ -35,7 +35,7 @@ func Texts(input json.RawMessage, members ...string) map[string]string {
 	return found
 }
 
-// HandsOver says to whom a call hands work over, and which; empty: it hands nothing over, or that cannot be told.
+// HandsOver returns to whom a call hands over work, and which; "" if it hands over nothing, or that is unknown.
 func (c *Call) HandsOver() string {
 	in := Texts(c.Object(), "agent", "goal")
 	if c.Kind != Agent || in["agent"] == "" || in["goal"] == "" {

@@ -1,6 +1,6 @@
 package event
 
-// Cover is what a snapshot of a workspace can give back. The zero value is nothing.
+// Cover is what a snapshot of a workspace can restore. The zero value is nothing.
 type Cover struct {
 	Roots []string // directories, absolute
 	Gaps  []Gap    // what it does not have of them

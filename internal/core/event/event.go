@@ -1,9 +1,9 @@
 // Package event defines what can happen in a conversation, in one form for every agent and every host.
 //
-// An event reports only what was observed: a number that an agent does not give is absent, not zero, and what we
+// An event reports only what was observed: a number that an agent does not report is absent, not zero, and what we
 // concluded ourselves is marked Synthetic. Nothing is refused: what has no kind of its own is a Notice. Events have a
-// JSON form that reads back as the same event, so that a journal of them is the conversation. Raw is the one member
-// that is not part of it: the journal keeps its hash.
+// JSON form that reads back as the same event, so that a journal of them is the conversation. Raw is not part of it:
+// the journal keeps its hash.
 package event
 
 import (
@@ -55,7 +55,7 @@ type Event struct {
 	Time time.Time `json:"-"`
 	Turn int64     `json:"turn,omitempty"`
 
-	Session string `json:"agent_session,omitempty"` // the agent's own id, where the event tells it
+	Session string `json:"agent_session,omitempty"` // the agent's own id, if the event has it
 	// the Call whose sub-agent this happened to; empty: the agent itself
 	Parent     string       `json:"parent,omitempty"`
 	Model      string       `json:"model,omitempty"`
@@ -74,13 +74,13 @@ type Event struct {
 	Terminal   bool         `json:"terminal,omitempty"`
 	End        *End         `json:"end,omitempty"`
 	Compaction *Compaction  `json:"compaction,omitempty"`
-	Synthetic  bool         `json:"synthetic,omitempty"` // we concluded it, the agent did not say it
+	Synthetic  bool         `json:"synthetic,omitempty"` // we concluded it; the agent did not report it
 	// with Ended: no message began this turn; something that the agent had left running woke it
 	Unasked bool `json:"unasked,omitempty"`
-	// with Notice: from here on, what the agent would ask about is denied
+	// with Notice: from now on, what the agent would ask about is denied
 	Denies bool `json:"denies,omitempty"`
 
-	Hash string `json:"raw,omitempty"` // of what it was read from: the first 32 hexadecimal digits of its SHA-256
+	Hash string `json:"raw,omitempty"` // the first 32 hexadecimal digits of the SHA-256 of Raw
 
 	Raw json.RawMessage `json:"-"` // what it was read from; valid until the next Feed of the decoder
 }
@@ -93,10 +93,10 @@ type Block struct {
 	Name  string `json:"name,omitempty"` // of a document, or of a text that a host added
 }
 
-// AgentWord begins the name of a text that is the prompt of an agent, which a person has chosen for the conversation.
+// AgentWord begins the name of a text block with the prompt of an agent that a person has chosen for the conversation.
 const AgentWord = "@agent:"
 
-// Facts describe a conversation as far as that is known. In a Changed event the members that did not change are empty.
+// Facts describe a conversation as far as it is known. In a Changed event the members that did not change are empty.
 type Facts struct {
 	Agent    string           `json:"agent,omitempty"`    // the driver's name
 	Version  string           `json:"version,omitempty"`  // the agent's own
@@ -110,10 +110,10 @@ type Facts struct {
 	Helpers  []string         `json:"helpers,omitzero"`  // kinds of sub-agents
 	Walls    *Walls           `json:"walls,omitempty"`   // nil: nothing is known
 	Window   int64            `json:"window,omitempty"`  // tokens of the model's context; 0: not known
-	Commands []string         `json:"commands,omitzero"` // of the agent's own, without a slash: a message may begin with one
+	Commands []string         `json:"commands,omitzero"` // the agent's own, without a slash
 }
 
-// Merge takes over the members of change that are set.
+// Merge copies the members of change that are set.
 func (f *Facts) Merge(change Facts) {
 	f.Agent = cmp.Or(change.Agent, f.Agent)
 	f.Version = cmp.Or(change.Version, f.Version)
@@ -144,7 +144,7 @@ type Server struct {
 	Status string `json:"status"` // connected, failed, or the agent's own word
 }
 
-// Walls describe what stood between an agent's commands and the system, as it was tried and not as it was asked for.
+// Walls describe what stood between an agent's commands and the system: what was tried, not what was asked for.
 type Walls struct {
 	Name    string   `json:"name"`    // namespaces, landlock, seatbelt, none
 	Network string   `json:"network"` // off, on, or the hosts that can be reached, separated by commas
@@ -158,7 +158,7 @@ type Answer struct {
 	Usage  *Usage `json:"usage,omitempty"`  // of this answer alone
 }
 
-// ToolKind is what a tool does, whatever an agent calls it.
+// ToolKind is what a tool does, whatever the agent calls it.
 type ToolKind string
 
 // The kinds of tools.
@@ -179,36 +179,37 @@ type Call struct {
 	Name string   `json:"name,omitempty"` // the agent's own name
 	Kind ToolKind `json:"kind,omitempty"`
 	// Input is as the model sent it; its JSON form is the string "arguments", which keeps every byte. Canonical is that
-	// input under the names that hosts know, such as file_path, where the tool reads others too; nil: it is the Input.
+	// input with the member names that hosts know, such as file_path, if the tool also accepts others; nil: it is the
+	// Input.
 	Input     json.RawMessage `json:"-"`
 	Canonical json.RawMessage `json:"-"`
-	Command   string          `json:"command,omitempty"` // with the kind Shell, where it can be told
-	Path      string          `json:"path,omitempty"`    // with Read and Write, where it can be told
+	Command   string          `json:"command,omitempty"` // for Shell, if known
+	Path      string          `json:"path,omitempty"`    // for Read and Write, if known
 }
 
-// Result is what a tool gave back.
+// Result is what a tool returned.
 type Result struct {
 	ID       string  `json:"id,omitempty"`   // of the Call
-	Name     string  `json:"name,omitempty"` // empty where the agent does not repeat it
+	Name     string  `json:"name,omitempty"` // empty if the agent does not repeat it
 	Failed   bool    `json:"failed,omitempty"`
 	Output   string  `json:"output,omitempty"`
-	ExitCode *int    `json:"exit_code,omitempty"` // of a command, where the agent tells it
-	Change   *Change `json:"change,omitempty"`    // of a file, where the agent tells it
-	// what it ran with, where a host changed the Call's input; "arguments" in JSON
+	ExitCode *int    `json:"exit_code,omitempty"` // of a command, if the agent reports it
+	Change   *Change `json:"change,omitempty"`    // of a file, if the agent reports it
+	// what it ran with, if a host changed the Call's input; "arguments" in JSON
 	Input json.RawMessage `json:"-"`
 }
 
-// Change is what a tool made of a file.
+// Change is what a tool did to a file.
 type Change struct {
 	Path string  `json:"path"`          // absolute
 	Old  *string `json:"old,omitempty"` // nil: there was no such file
 	New  string  `json:"new"`
 }
 
-// Differs reports whether the file is another one than before.
+// Differs reports whether the content of the file has changed, or the file is new.
 func (c Change) Differs() bool { return c.Old == nil || *c.Old != c.New }
 
-// Done is a Call that is over, as the records of an agent tell it.
+// Done is a Call that is over, according to the agent's records.
 type Done struct {
 	Call
 	Began, Ended time.Time
@@ -220,7 +221,7 @@ type Denial struct {
 	CallID string `json:"call_id,omitempty"`
 	Tool   string `json:"tool,omitempty"`    // the agent's own name
 	Reason string `json:"reason,omitempty"`  // the agent's own words or code
-	ByUser bool   `json:"by_user,omitempty"` // a person was asked and said no; else nobody was, or a rule decided
+	ByUser bool   `json:"by_user,omitempty"` // a person was asked and said no; else nobody was asked, or a rule decided
 	Firm   bool   `json:"firm,omitempty"`    // a rule or a hook decided: no mode and no answer lets it run
 }
 
@@ -230,18 +231,18 @@ type Ask struct {
 	Text    string   `json:"text,omitempty"`
 	Options []string `json:"options,omitempty"`
 	Tool    *Call    `json:"tool,omitempty"` // the question is whether this may run
-	// why it is asked, in our own words, and the part of a command that they are about; in Text the agent's may stand
+	// the reason in our own words, and the part of a command that it is about; Text may have the agent's words
 	Reason string `json:"reason,omitempty"`
 	Part   string `json:"part,omitempty"`
 	Opens  string `json:"opens,omitempty"` // a directory outside the walls that the call needs
-	// the Tool is itself a question: what is wanted is its input filled in, a text, or one of the Options, its own
+	// the Tool is itself a question: its answer is its input filled in, a text, or one of the Options
 	Form bool `json:"form,omitempty"`
 }
 
 // The options of a question whether a tool may run.
 const (
 	Allow  = "allow"
-	Always = "always" // and what is like it, to the end of the conversation
+	Always = "always" // and similar calls, to the end of the conversation
 	Deny   = "deny"
 )
 
@@ -250,29 +251,28 @@ type Reply struct {
 	Question string `json:"question,omitempty"` // its id
 	Option   string `json:"option,omitempty"`   // one of Ask.Options
 	Text     string `json:"text,omitempty"`
-	// Further members, where the question is whether a tool may run. An agent that cannot follow one of them takes the
-	// answer for a no.
-	// what the tool is called with instead; of a form, the filled one; "arguments" in JSON
+	// Further members, if the question is whether a tool may run. An agent that cannot follow one of them takes the
+	// answer as a no. Input is what the tool is called with instead; for a form, the filled one; "arguments" in JSON.
 	Input json.RawMessage `json:"-"`
-	// calls like these need no question from now on, in the words of docs/rules.md
+	// calls like these need no question from now on, as in docs/rules.md
 	Rules  []string         `json:"rules,omitempty"`
 	Mode   setting.Approval `json:"mode,omitempty"`   // the mode from now on
 	Stop   bool             `json:"stop,omitempty"`   // the turn ends with it
-	Secret bool             `json:"secret,omitempty"` // the text is for the agent alone, and recorded nowhere
-	// nobody said it: a denial because nobody could be asked, or nobody answered in time
+	Secret bool             `json:"secret,omitempty"` // only the agent gets the text, and no record has it
+	// nobody gave the answer: it is a denial because nobody could be asked, or nobody answered in time
 	ByUs bool `json:"by_us,omitempty"`
 }
 
 // Again is a request that an agent repeats.
 type Again struct {
-	Attempt int           `json:"attempt,omitempty"` // 0: not told
-	Of      int           `json:"of,omitempty"`      // 0: not told
+	Attempt int           `json:"attempt,omitempty"` // 0: not reported
+	Of      int           `json:"of,omitempty"`      // 0: not reported
 	After   time.Duration `json:"after_ns,omitempty"`
 	Status  int           `json:"status,omitempty"` // of HTTP
 	Reason  string        `json:"reason,omitempty"`
 }
 
-// Sentence says that the model is asked again, when, and why, as far as it was told.
+// Sentence says that the model is asked again, when, and why, as far as that is known.
 func (a Again) Sentence() string {
 	s := "the model is asked again"
 	if after := a.After.Round(time.Second); after > 0 {
@@ -284,9 +284,9 @@ func (a Again) Sentence() string {
 	return s
 }
 
-const longestReason = 1000 // bytes, of what an agent says of an attempt
+const longestReason = 1000 // bytes of what an agent says about an attempt
 
-// Note says which attempt failed, and why, as far as it was told.
+// Note says which attempt failed, and why, as far as that is known.
 func (a Again) Note() string {
 	why, attempt := a.Reason, ""
 	if a.Status != 0 {
@@ -304,8 +304,8 @@ func (a Again) Note() string {
 	return attempt + ": " + why
 }
 
-// Reason says why a turn ended. Behind the conversation it is one of the constants; before, it may be the agent's own
-// word.
+// Reason says why a turn ended. After the conversation has handled it, it is one of the constants; before, it may be
+// the agent's own word.
 type Reason = string
 
 // The reasons.
@@ -321,20 +321,20 @@ const (
 // End is how a turn ended.
 type End struct {
 	OK   bool   `json:"ok"`
-	Text string `json:"text,omitempty"` // the final answer, where the event carries it
+	Text string `json:"text,omitempty"` // the final answer, if the event has it
 	// the answer that fits the schema; "structured" in JSON, as a string
 	Structured json.RawMessage `json:"-"`
 	Reason     Reason          `json:"reason,omitempty"`
-	Said       string          `json:"said,omitempty"` // the agent's own word, where it is another than Reason
+	Said       string          `json:"said,omitempty"` // the agent's own word, if it differs from Reason
 	Usage      *Usage          `json:"usage,omitempty"`
-	Turns      *int            `json:"model_turns,omitempty"` // answers of the model, where told
-	Took       time.Duration   `json:"took_ns,omitempty"`     // the whole turn; 0: not told
+	Turns      *int            `json:"model_turns,omitempty"` // answers of the model, if reported
+	Took       time.Duration   `json:"took_ns,omitempty"`     // the whole turn; 0: not reported
 	Asking     time.Duration   `json:"asking_ns,omitempty"`   // the part of it in which a model answered
-	// what went wrong and was mended, such as a repeated request
+	// what went wrong and was repaired, such as a repeated request
 	Notes []string `json:"notes,omitempty"`
 	// paths that were written in the turn and are deleted with the walls; a directory ends in a slash
 	NotKept []string `json:"not_kept,omitempty"`
-	KeptBy  string   `json:"kept_by,omitempty"` // the flag with which the agent takes a directory, if it has one
+	KeptBy  string   `json:"kept_by,omitempty"` // the flag that gives the agent a directory, if it has one
 }
 
 // mostLost is how many paths a line names.
@@ -365,7 +365,7 @@ type Compaction struct {
 	Before  int64  `json:"before,omitempty"`  // tokens until then
 }
 
-// Usage is what a turn cost. Cached tokens, read or written, are part of Input.
+// Usage is what a turn used. Cached tokens, read or written, are part of Input.
 type Usage struct {
 	Input     int64    `json:"input"`
 	Output    int64    `json:"output"`
@@ -373,7 +373,7 @@ type Usage struct {
 	Written   int64    `json:"written,omitempty"`
 	Reasoning int64    `json:"reasoning,omitempty"`
 	CostUSD   *float64 `json:"cost_usd,omitempty"`
-	Estimated bool     `json:"estimated,omitempty"` // counted by us, since nobody told
+	Estimated bool     `json:"estimated,omitempty"` // counted by us, since nobody reported it
 }
 
 // Add adds the tokens of another usage, and its cost if that is known.
@@ -393,7 +393,7 @@ func (u *Usage) Add(o Usage) {
 	}
 }
 
-// Since returns what was used since an earlier sum.
+// Since returns what was used since an earlier total.
 func (u Usage) Since(before Usage) Usage {
 	u.Input -= before.Input
 	u.Output -= before.Output

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// FormTool is the tool with which an agent has a person fill in a form: Claude Code's and ours.
+// FormTool is the tool by which an agent asks a person to fill in a form: Claude Code's and ours.
 const FormTool = "AskUserQuestion"
 
 // Form is the input of a call of FormTool.
@@ -42,7 +42,7 @@ func (o FormOption) Shown() string {
 // longestOption limits what is shown of an option, in characters.
 const longestOption = 300
 
-// Chosen returns the labels of the options that words name by number, or the words.
+// Chosen returns the labels of the options that words name by number, or words if they do not.
 func (q FormQuestion) Chosen(words string) string {
 	var labels []string
 	for part := range strings.SplitSeq(words, ",") {
@@ -79,7 +79,7 @@ func Choices(input json.RawMessage) (labels []string) {
 	return labels
 }
 
-// AnswersIn returns the answers in the input of a call, which Filled has put there, by the texts of their questions.
+// AnswersIn returns the answers that Filled has put into the input of a call, by the texts of their questions.
 func AnswersIn(input json.RawMessage) map[string]string {
 	var filled struct {
 		Answers map[string]string `json:"answers"`
@@ -88,7 +88,7 @@ func AnswersIn(input json.RawMessage) map[string]string {
 	return filled.Answers
 }
 
-// Filled returns the input of a call with answers in it, by the texts of their questions.
+// Filled returns the input of a call with answers, by the texts of their questions.
 func Filled(input json.RawMessage, answers map[string]string) json.RawMessage {
 	members := map[string]any{}
 	var raw map[string]json.RawMessage

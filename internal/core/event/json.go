@@ -9,11 +9,11 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// What a model sent as the input of a call is kept byte for byte: as a JSON string, whatever it contains. The types
+// The input of a call is kept byte for byte as the model sent it: as a JSON string, whatever it contains. The types
 // below add that member to the ordinary form of each struct.
 
-// binary begins a string that stands for bytes which are not UTF-8, in base64. A string that begins with it by itself
-// is written in that form, too.
+// binary begins a string that stands for bytes which are not UTF-8, in base64. A string that itself begins with it is
+// written in that form too.
 const binary = "data:;base64,"
 
 type plainCall Call
@@ -125,7 +125,7 @@ func raw(text *string) json.RawMessage {
 	return json.RawMessage(*text)
 }
 
-// ForHosts returns the call with the input that hosts know.
+// ForHosts returns the call with the input as hosts know it.
 func (c *Call) ForHosts() *Call {
 	if c.Canonical == nil {
 		return c
@@ -135,8 +135,8 @@ func (c *Call) ForHosts() *Call {
 	return &known
 }
 
-// Object returns the input that hosts know as an object, which is what they take it for. Where an agent tells no
-// object, it is made of what is known of the call.
+// Object returns the input as hosts know it, which is always an object. If the agent reports none, Object makes one
+// from the known members of the call.
 func (c *Call) Object() json.RawMessage {
 	if c.Canonical != nil {
 		return c.Canonical

@@ -102,8 +102,8 @@ type applying struct {
 	before map[string]*appliedFileState
 }
 
-// Apply merges the changes of the fork into the workspace. It takes a snapshot first, so that undo can revert it.
-// What is run later by itself stays in the fork, unless the request names it.
+// Apply merges the changes of the fork into the workspace. It takes a snapshot first, so that undo can revert it. Files
+// that are run later by themselves stay in the fork, unless the request names them.
 func (f *Fork) Apply(ctx context.Context, snapshots undo.Store, r Request) (Outcome, error) {
 	dryRun := r.DryRun
 	held, err := f.lock(ctx)
@@ -185,7 +185,7 @@ func (a *applying) resume(dryRun bool) error {
 	return nil
 }
 
-// plan decides about each path.
+// plan decides what to do with each path.
 func (a *applying) plan() error {
 	touched, err := a.touched(a.ctx)
 	if err != nil {
@@ -214,8 +214,7 @@ func (a *applying) plan() error {
 	return nil
 }
 
-// dropUnreachable leaves out what lies below a path that stays something else than the directory that it is in the
-// fork.
+// dropUnreachable drops the steps below a path that stays something other than the directory that it is in the fork.
 func (a *applying) dropUnreachable() {
 	stays := map[string]bool{}
 	for _, c := range a.out.Conflicts {
@@ -250,7 +249,7 @@ func (a *applying) decide(name string, m, t *side) error {
 		return err
 	}
 	if arrived {
-		if _, ours := a.old.Results[name]; ours { // else the base stays: what others brought they may take back
+		if _, ours := a.old.Results[name]; ours { // else the base stays: the fork may take back what others brought
 			a.accept(name, t)
 		}
 		return nil
@@ -349,7 +348,7 @@ func (a *applying) merge(s step, b base) error {
 	return nil
 }
 
-// describe describes a file, so that a later process recognises it.
+// describe returns a text for a file by which a later process recognises it.
 func describe(s *side) (string, error) {
 	switch {
 	case s == nil:
@@ -414,15 +413,15 @@ func (s appliedFileState) same(o appliedFileState) bool {
 	return s == o
 }
 
-// brought notes that the commits are in the workspace.
+// brought records that the commits are in the workspace.
 func (a *applying) brought(m move) {
 	a.out.Commits, a.out.Branch, a.out.InPlace, a.out.Rewrote = m.count, m.branch, m.inPlace, m.rewrote
 }
 
-// foresee fills in the outcome of a dry run. To find out what the snapshot would not hold, it takes one into a store of
-// its own, and removes that store.
+// foresee fills in the outcome of a dry run. To find out what the snapshot would not hold, it takes one into a separate
+// store, and removes that store.
 func (a *applying) foresee(snapshots undo.Store) error {
-	if a.old.Turn == "" && slices.ContainsFunc(a.steps, step.loses) { // otherwise its snapshot is there
+	if a.old.Turn == "" && slices.ContainsFunc(a.steps, step.loses) { // otherwise its snapshot exists
 		snapshots.Dir = filepath.Join(a.dir, "trial")
 		defer os.RemoveAll(snapshots.Dir)
 		turn, err := a.turn(snapshots)
@@ -450,7 +449,7 @@ func (s step) loses() bool {
 	return true
 }
 
-// spare leaves alone what the snapshot does not have.
+// spare drops the steps whose content the snapshot does not have.
 func (a *applying) spare(turn *undo.Turn) {
 	a.steps = slices.DeleteFunc(a.steps, func(s step) bool {
 		lost := s.loses() && !turn.Holds(s.name)

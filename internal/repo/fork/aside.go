@@ -2,15 +2,14 @@ package fork
 
 import "path/filepath"
 
-// Version is what a path of the fork was before something changed it that does not come home, such as a check of what
-// an agent had done.
+// Version is a path of the fork before a change that is not applied, such as that of a check of an agent's work.
 type Version struct {
-	Kept string `json:"kept,omitempty"` // a file, link or directory that is the same; empty: nothing was there
-	Lost bool   `json:"lost,omitempty"` // it was not kept, so the path stays in the fork
-	Left Left   `json:"left"`           // what stands there since: if it has changed again, that comes home
+	Kept string `json:"kept,omitempty"` // a file, link or directory with that content; empty: nothing existed
+	Lost bool   `json:"lost,omitempty"` // the content was not kept, so the path stays in the fork
+	Left Left   `json:"left"`           // what the change left there: if it has changed again, that is applied
 }
 
-// Left is what something that is set aside left at a path.
+// Left is what a change that is set aside left at a path.
 type Left struct {
 	Gone     bool     `json:"gone,omitempty"` // nothing
 	Target   string   `json:"target,omitempty"`
@@ -19,7 +18,7 @@ type Left struct {
 	Sum      [32]byte `json:"sum,omitzero"` // of the content, if it is known
 }
 
-// stands reports whether a path still has it.
+// stands reports whether the path is still as it was left.
 func (l Left) stands(path string) bool {
 	is, err := theirs(path)
 	switch {
@@ -40,10 +39,10 @@ func (l Left) stands(path string) bool {
 	return err == nil && sum == l.Sum
 }
 
-// SetAside lets Changes, Apply and Branch take paths of the workspace for what they were before.
+// SetAside makes Changes, Apply and Branch use earlier versions of these paths of the workspace.
 func (f *Fork) SetAside(versions map[string]Version) { f.aside = versions }
 
-// before returns what a path was before something changed it that is set aside.
+// before returns the earlier version of a path. aside is false if there is none, or if the path has changed since.
 func (f *Fork) before(name string) (v Version, aside bool) {
 	if v, aside = f.aside[name]; aside {
 		aside = v.Left.stands(f.Real(filepath.Join(f.Workspace, filepath.FromSlash(name))))
@@ -51,7 +50,7 @@ func (f *Fork) before(name string) (v Version, aside bool) {
 	return v, aside
 }
 
-// setAside changes what the fork may have changed accordingly.
+// setAside replaces the paths that are set aside by their earlier versions.
 func (f *Fork) setAside(touched map[string]string) {
 	for name := range f.aside {
 		switch v, aside := f.before(name); {

@@ -42,7 +42,7 @@ func (f *Fork) contents() *snapshot.Store {
 	return snapshot.OpenStore(filepath.Join(f.dir, contentsDir))
 }
 
-// remember takes the base unless the fork has one. If several forks are made at once, one of them does it for all.
+// remember takes the base unless the fork has one. If several forks are made at once, one of them takes it for all.
 func (f *Fork) remember(ctx context.Context) error {
 	to := filepath.Join(f.dir, baseFile)
 	if _, err := os.Lstat(to); err == nil {
@@ -68,7 +68,7 @@ func (f *Fork) remember(ctx context.Context) error {
 	return writeSoon(at+".json", last)
 }
 
-// walked is the last walk through a workspace.
+// walked records the last walk through a workspace.
 type walked struct {
 	Fork  string    `json:"fork"`
 	Began time.Time `json:"began"`
@@ -197,14 +197,14 @@ func sameIndexFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) || a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// bases knows the base of each file in the workspace.
+// bases returns the base of each file in the workspace.
 type bases struct {
 	fork     *Fork
 	index    *snapshot.Index // nil if it was never taken
 	contents *snapshot.Contents
 	store    *snapshot.Store
 	repos    []*tracked
-	absent   []string // tracked files that were not there; sorted
+	absent   []string // tracked files that did not exist at the beginning; sorted
 	applied  map[string][]appliedFileState
 	placed   map[string]bool // what inPlace found
 }
@@ -320,8 +320,8 @@ func (b *bases) of(name string, mine *side) base {
 	return b.ofTracked(name)
 }
 
-// inPlace reports whether a directory of the workspace, and each one above it, is certainly the one of the beginning.
-// In another one, which was moved there, files may be older than the fork.
+// inPlace reports whether a directory of the workspace, and each one above it, is certainly the same as at the
+// beginning. In a directory that was moved there, files may be older than the fork.
 func (b *bases) inPlace(dir string) bool {
 	is, known := b.placed[dir]
 	if !known {

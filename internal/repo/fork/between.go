@@ -45,8 +45,8 @@ func Between(ctx context.Context, a, b *Fork) ([]Change, error) {
 	return all, ctx.Err()
 }
 
-// at returns the file that programs of the fork see at a path of the workspace, or "", and for what is set aside the
-// file that they saw before.
+// at returns the file that programs of the fork see at a path of the workspace, or "". For a path that is set aside it
+// returns the earlier version.
 func (f *Fork) at(name string) string {
 	if v, aside := f.before(name); aside && !v.Lost {
 		return v.Kept

@@ -17,7 +17,7 @@ import (
 
 // Branch creates a branch in the workspace's repository with the content of the fork: its commits, and one more for its
 // uncommitted changes. It leaves out ignored files. It does not change the workspace's files, index or HEAD. count is
-// the number of new commits; it is 0 if a branch had them already.
+// the number of new commits; it is 0 if a branch already had them.
 func (f *Fork) Branch(ctx context.Context, message string) (branch string, count int, err error) {
 	held, err := f.lock(ctx)
 	if err != nil {
@@ -33,11 +33,11 @@ func (f *Fork) Branch(ctx context.Context, message string) (branch string, count
 		return "", 0, fault.New(fault.NotInstalled, "git, which makes the branch, is not installed").Hint("install git")
 	}
 	parent := stood.Commit
-	if there, err := f.inside().head(); err == nil && there.Commit != "" && !there.at(stood) {
+	if forkHead, err := f.inside().head(); err == nil && forkHead.Commit != "" && !forkHead.at(stood) {
 		if err := f.bringObjects(); err != nil {
 			return "", 0, err
 		}
-		if parent = there.Commit; f.countCommits(ctx, parent) < 0 {
+		if parent = forkHead.Commit; f.countCommits(ctx, parent) < 0 {
 			return "", 0, fault.New(fault.Unsafe, "no branch can have the commits of the fork %s: %s", f.Name,
 				incomplete).Hint("omniagent fork apply %s", f.Name)
 		}

@@ -87,8 +87,8 @@ func (a *applying) turn(snapshots undo.Store) (*undo.Turn, error) {
 	return turn, err
 }
 
-// carried returns a func that reports whether this changes a path, or an Apply that was killed did: that of a step, one
-// that is as the fork has it, a directory above them, or a part of a repository.
+// carried returns a func that reports whether this Apply, or one that was killed, changes a path: that of a step, one
+// that is already as in the fork, a directory above them, or a part of a repository.
 func (a *applying) carried() func(path string) bool {
 	names := map[string]bool{}
 	carry := func(name string) {
@@ -158,8 +158,8 @@ func (a *applying) untouched(s step) error {
 	return relinked(s.mine, is)
 }
 
-// relinked returns an error unless a file is the same but for its other names: to remove one of them, as this does too,
-// changes nothing of it but the time.
+// relinked returns an error unless only the other names of a file have changed: removing one, as this Apply may do,
+// changes nothing but the file's time of change.
 func relinked(was, is *side) error {
 	status := is.status
 	if status.Changed = was.status.Changed; status != was.status || is.target != was.target {

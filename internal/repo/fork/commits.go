@@ -44,7 +44,7 @@ func (f *Fork) stood() (h head, known bool) {
 // standsNow records the workspace's head after commits were applied.
 func (f *Fork) standsNow(m move, turn string) error {
 	h := head{Ref: m.ref, Commit: m.to, Turn: turn, Index: m.stood.Index}
-	if m.index != nil { // not what the workspace has by now: somebody may have staged since
+	if m.index != nil { // not the index that the workspace has now: somebody may have staged since
 		h.Index = "index-" + turn
 		if err := workspace.WriteFile(filepath.Join(f.dir, h.Index), m.index, 0o600); err != nil {
 			return err
@@ -172,21 +172,21 @@ func (a *applying) considerSubmodules(m move) error {
 
 // commits finds the fork's commits, and copies their objects, which has no effect by itself.
 //
-// stayPut says whether commits between two may not move the branch.
+// stayPut reports whether the commits between two may not move the branch.
 func (f *Fork) commits(ctx context.Context, old journal, stayPut func(from, to string) (bool, error)) (move, error) {
 	m := move{fork: f, old: old}
 	stood, known := f.stood()
 	if f.GitDir == "" || !known {
 		return m, nil
 	}
-	there, err := f.inside().head()
-	if err != nil || there.Commit == "" || there.at(stood) && !old.InPlace {
+	forkHead, err := f.inside().head()
+	if err != nil || forkHead.Commit == "" || forkHead.at(stood) && !old.InPlace {
 		return m, nil // the fork has removed its repository
 	}
 	if m.from, err = f.home().head(); err != nil {
 		return m, fault.New(fault.Unsafe, "the repository of %s cannot be read: %v", f.Workspace, err)
 	}
-	if m.from.at(there) && !old.InPlace {
+	if m.from.at(forkHead) && !old.InPlace {
 		return m, nil
 	}
 	if f.away().Find("git") == "" {
@@ -196,14 +196,14 @@ func (f *Fork) commits(ctx context.Context, old journal, stayPut func(from, to s
 	if err := f.bringObjects(); err != nil {
 		return m, err
 	}
-	m.stood, m.there, m.to = stood, there, there.Commit
+	m.stood, m.there, m.to = stood, forkHead, forkHead.Commit
 	own := filepath.Join(f.GitDir, "index")
 	if is := f.Real(own); is != "" && is != own {
 		if m.index, err = workspace.ReadFile(is, refLimit*16); unlessMissing(err) != nil {
 			return m, err
 		}
 	}
-	m.count = f.countCommits(ctx, there.Commit)
+	m.count = f.countCommits(ctx, forkHead.Commit)
 	if m.count < 0 {
 		return move{fork: f, incomplete: true}, nil
 	}
@@ -325,8 +325,8 @@ func (m move) isPlain(ctx context.Context) bool {
 	return err == nil && taken == names
 }
 
-// fits reports whether a ref can exist beside those that are there: a name cannot be that of a ref and of a directory
-// with refs.
+// fits reports whether a ref can exist next to the existing ones: a name cannot be both a ref and a directory with
+// refs.
 func (r refs) fits(ref string) (bool, error) {
 	for above := path.Dir(ref); strings.HasPrefix(above, "refs/heads/"); above = path.Dir(above) {
 		if at, err := r.commit(above); err != nil || at != "" {
@@ -348,7 +348,7 @@ func (r refs) fits(ref string) (bool, error) {
 	return fits, unlessMissing(err)
 }
 
-// BranchName returns the name of the branch for what the fork has, if nobody else uses it.
+// BranchName returns the name of the branch for the fork's commits. freeBranch adds a number if it is taken.
 func (f *Fork) BranchName() string {
 	if at, err := f.home().commit("refs/heads/fork"); err != nil || at != "" {
 		return "fork-" + f.Name // the directory cannot exist

@@ -20,8 +20,8 @@ type data struct {
 	links []string // links in these directories to files
 }
 
-// dataOf finds the repositories of the workspace: its own, and those of directories in it down to the depth. To look
-// further would take longer than all else that makes a fork.
+// dataOf finds the repositories of the workspace: its own, and those of directories in it down to the depth. A deeper
+// search would take longer than everything else in making a fork.
 func dataOf(top string, depth int) (d data) {
 	d.add(top)
 	if depth == 0 {
@@ -79,8 +79,8 @@ func linksIn(dir string) (links []string) {
 	return links
 }
 
-// copied returns an error if a copy of the workspace would use the repository of a working tree in it, and not a copy
-// of that.
+// copied returns an error if a copy of the workspace would use the repository of a working tree in it instead of a copy
+// of that repository.
 func (f *Fork) copied(top string) error {
 	var d data
 	d.add(top)

@@ -4,7 +4,7 @@
 //	work, err := f.Start(ctx, plan, fork.Net{})                  // a program, in the fork
 //	ending := work.Wait()
 //	changes, err := f.Changes(ctx)                                // what differs from the beginning
-//	out, err := f.Apply(ctx, snapshots)                           // three-way, into the workspace
+//	out, err := f.Apply(ctx, snapshots, fork.Request{})           // three-way, into the workspace
 //	freed, err := f.Delete(ctx)
 //
 // A fork begins with everything that the workspace has, including untracked and ignored files. There are three ways to

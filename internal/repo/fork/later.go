@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/walls/autorun"
 )
 
-// Request describes how to bring changes home.
+// Request describes how Apply brings changes home.
 type Request struct {
 	DryRun bool
 	// Take names files and directories, relative to the workspace, that come home although they are run later by
@@ -22,7 +22,7 @@ type Request struct {
 	Policy *autorun.Policy // of the workspace; nil: everything comes home
 }
 
-// later judges which files of a fork are run later by themselves.
+// later decides which files of a fork are run later by themselves.
 type later struct {
 	*Fork
 	policy autorun.Policy
@@ -43,8 +43,8 @@ func (f *Fork) later(policy *autorun.Policy) *later {
 	return l
 }
 
-// ignoredFile has the policy of the first Apply. A fork may bring rules of git home, which then do not say what else of
-// it is harmless.
+// ignoredFile has the policy of the first Apply. A fork may bring home git's ignore rules, which then do not decide
+// what else of it is harmless.
 const ignoredFile = "policy.json"
 
 // keep records the policy of the first Apply.
@@ -112,11 +112,11 @@ func (f *Fork) RunsLater(ctx context.Context, policy autorun.Policy, changes []C
 		}
 	}
 	stood, known := f.stood()
-	there, err := f.inside().head()
-	if f.GitDir == "" || !known || err != nil || there.Commit == "" {
+	forkHead, err := f.inside().head()
+	if f.GitDir == "" || !known || err != nil || forkHead.Commit == "" {
 		return names
 	}
-	planted, _ := l.planted(ctx, stood.Commit, there.Commit)
+	planted, _ := l.planted(ctx, stood.Commit, forkHead.Commit)
 	for _, c := range planted {
 		if !slices.Contains(names, c.Path) {
 			names = append(names, c.Path)
@@ -141,7 +141,7 @@ func (a *applying) holdsBack(name string, m, t *side) bool {
 	switch taken := a.request.taken(name); {
 	case why == "":
 		return false
-	case t.isDir(): // what is in it says so by itself, and brings it along
+	case t.isDir(): // each file in it is judged by itself, and creates it
 		return !taken
 	case taken:
 		a.out.Later = append(a.out.Later, name)

@@ -13,15 +13,15 @@ import (
 	"omniagent/internal/walls/sandbox"
 )
 
-// Own is something of git that only the fork has, and that is lost with it.
+// Own is an object of git that only the fork has, and that is lost with it.
 type Own struct {
 	Repository string // the top of its working tree, relative to the workspace; "." for that of the workspace
 	Ref        string // such as refs/heads/topic, refs/stash, or HEAD
 	Commit     string // or another object
 }
 
-// Owns returns what the fork's repositories have, nested ones too, and the workspace does not: commits that no ref of
-// the workspace leads to, and tags.
+// Owns returns what the repositories of the fork have, nested ones too, and the workspace does not: commits that no ref
+// of the workspace reaches, and tags.
 func (f *Fork) Owns(ctx context.Context) ([]Own, error) {
 	all := []Own{}
 	if f.GitDir != "" {
@@ -62,8 +62,8 @@ func (f *Fork) places() []sandbox.Layer {
 	})
 }
 
-// repositoryAt reports whether a directory can be that of a repository: one called .git, or a submodule's. top is where
-// its working tree is.
+// repositoryAt reports whether a directory can be that of a repository: one called .git, or a submodule's. top is the
+// directory of its working tree.
 func repositoryAt(dir string) (top string, is bool) {
 	if above, is := strings.CutSuffix("/"+dir, "/.git"); is {
 		return path.Clean(strings.TrimPrefix(above, "/") + "/."), true

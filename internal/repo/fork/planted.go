@@ -60,7 +60,7 @@ func holds(names map[string]bool, dir string) bool {
 }
 
 // stayPut reports whether commits may not move the branch, because they have files that are run later by themselves and
-// that the request does not name, and lists these.
+// that the request does not name. It adds these to the conflicts.
 func (a *applying) stayPut(from, to string) (bool, error) {
 	planted, err := a.later.planted(a.ctx, from, to)
 	held := false

@@ -85,7 +85,7 @@ func (s *side) content() ([]byte, error) {
 	return data, err
 }
 
-// same reports whether two sides have the same: type, permissions, and content or target.
+// same reports whether two sides are equal: in type, permissions, and content or target.
 func same(a, b *side) (bool, error) {
 	switch {
 	case a == nil || b == nil:
@@ -114,7 +114,7 @@ func sameContent(a, b *side) (bool, error) {
 	return one == two, err
 }
 
-// is reports whether a side is the same as the base. It compares permissions if those of the base are known.
+// is reports whether a side equals the base. It compares permissions if those of the base are known.
 func (b base) is(s *side) (bool, error) {
 	switch {
 	case !b.known:
@@ -153,8 +153,7 @@ func (b base) is(s *side) (bool, error) {
 
 func (s *side) isExec() bool { return s.status.Mode&0o100 != 0 }
 
-// permOf returns the permissions of a file that both have changed: those of the workspace, with what the fork has
-// changed of them.
+// permOf returns the permissions of a file that both have changed: those of the workspace, with the fork's changes.
 func (b base) permOf(m, t *side) fs.FileMode {
 	mine, theirs := m.status.Mode.Perm(), t.status.Mode.Perm()
 	switch exec := b.exec; {
@@ -184,7 +183,7 @@ func (b base) text() (data []byte, known bool) {
 // isText reports whether a content can be merged by lines.
 func isText(data []byte) bool { return bytes.IndexByte(data[:min(len(data), 8000)], 0) < 0 }
 
-// marks reports whether the marks of a conflict with this fork stand in a file.
+// marks reports whether a file has the markers of a conflict with this fork.
 func (a *applying) marks(s *side) bool {
 	if s == nil || !s.isFile() {
 		return false

@@ -96,8 +96,8 @@ func (m move) check(was string) error {
 
 var errMoved = errors.New("the branch, or what is staged, has changed during this call")
 
-// lockWith makes the file with which git locks another one. It is a hard link to the staged file, so that a later
-// process knows that it is ours.
+// lockWith creates the file by which git locks another one. It is a hard link to the staged file, by which a later
+// process recognises it as ours.
 func lockWith(path, staged string, data []byte) error {
 	perm := fs.FileMode(0o644)
 	if info, err := os.Stat(path); err == nil {

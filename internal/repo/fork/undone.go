@@ -22,8 +22,8 @@ func (f *Fork) undone(turn string) bool {
 	return f.turns[turn]
 }
 
-// stands reports whether the workspace still has something of what a turn applied. Somebody may have deleted the record
-// that says whether it was undone.
+// stands reports whether the workspace still has something that a turn applied. The record that says whether the turn
+// was undone may have been deleted.
 func (f *Fork) stands(turn string) bool {
 	root, err := f.openRoot()
 	if err != nil {

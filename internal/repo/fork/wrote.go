@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 )
 
-// Wrote returns a func that reports whether programs of the fork have written a path of the workspace by then. Of an
-// overlay that is not what differs: later changes of the workspace show in it. A path that only the fork had, and that
-// is gone, has been written too. It works inside the fork.
+// Wrote returns a func that reports whether programs of the fork have written a path of the workspace before this call.
+// For an overlay that is not the same as a difference: later changes of the workspace show in it. A removed path that
+// only the fork had counts as written. Wrote works inside the fork.
 func (f *Fork) Wrote() func(path string) bool {
 	if f.Tier != Overlay {
 		return func(string) bool { return true }

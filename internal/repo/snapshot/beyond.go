@@ -8,10 +8,10 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// inode is a file, whatever its names are.
+// inode identifies a file, whatever its names are.
 type inode struct{ device, number uint64 }
 
-// note counts a name of a file that has several.
+// note counts one of several names of a file.
 func (w *walk) note(s workspace.Status, links uint64) {
 	if s.Inode == 0 {
 		return
@@ -28,7 +28,7 @@ func (w *walk) note(s workspace.Status, links uint64) {
 	w.names[at] = links - min(links, 1)
 }
 
-// OtherName is the reason of a gap.
+// OtherName is the reason of a gap for a file with a name outside of the root.
 const OtherName = "it is hard-linked from outside the workspace, so writing to it would change that file too"
 
 const noContent = "it is neither a file, a directory nor a link"
@@ -58,7 +58,7 @@ func (w *walk) beyond() (all []Gap) {
 	return slices.CompactFunc(all, func(a, b Gap) bool { return a.Path == b.Path })
 }
 
-// ignoredTop returns the topmost ignored directory that a file is in, or the file.
+// ignoredTop returns the topmost ignored directory that contains a file, or the file.
 func (x *Index) ignoredTop(name string, e *fileEntry) string {
 	for at := 0; e.about&ignored != 0; {
 		slash := strings.IndexByte(name[at:], '/')

@@ -10,8 +10,8 @@ import (
 	"omniagent/internal/repo/git"
 )
 
-// writeBinary writes the change of a binary file as git does with --binary: each content whole, so that the change can
-// be undone too. git apply checks the names of both.
+// writeBinary writes the change of a binary file as git does with --binary: both contents whole, so that the change can
+// also be reversed. git apply checks the blob names of both.
 func (r reader) writeBinary(out *bufio.Writer, c *Change, before, after []byte) {
 	repository := r.repository(c)
 	name := func(e *fileEntry, content []byte) string {
@@ -29,7 +29,7 @@ func (r reader) writeBinary(out *bufio.Writer, c *Change, before, after []byte) 
 	writeLiteral(out, before)
 }
 
-// repository returns the repository of a file; nil: none, or it cannot be read.
+// repository returns the repository of a file, or nil if there is none or it cannot be read.
 func (r reader) repository(c *Change) *git.Repository {
 	for _, e := range []*fileEntry{c.before, c.after} {
 		if e != nil && e.content != nil && e.content.repository != nil {
@@ -41,11 +41,11 @@ func (r reader) repository(c *Change) *git.Repository {
 	return nil
 }
 
-// mostInLine is how many bytes a line has.
+// mostInLine is how many bytes a line encodes.
 const mostInLine = 52
 
-// writeLiteral writes a content: its size, then lines of compressed bytes, each with the number of its bytes as a
-// letter in front.
+// writeLiteral writes a content: its size, then lines of compressed bytes. The first letter of each line is the number
+// of its bytes.
 func writeLiteral(out *bufio.Writer, content []byte) {
 	fmt.Fprintf(out, "literal %d\n", len(content))
 	var packed bytes.Buffer

@@ -26,24 +26,25 @@ const (
 	replaced  = "the file was replaced while it was read"
 )
 
-// readings is how many times the total limit Take reads, because it also reads what it need not keep.
+// readings limits how many bytes Take reads to this many times the total limit, since it also reads what it need not
+// keep.
 const readings = 4
 
-// attempts is how often a file is read that is being written.
+// attempts is how often a file that is being written is read.
 const attempts = 3
 
-// waiting is how many tasks may wait until somebody reads their files.
+// waiting is how many tasks the queue of the readers holds.
 const waiting = 256
 
 // task is a file whose content is not known.
 type task struct {
 	entry   *fileEntry
 	folder  *folder
-	known   *tracked        // by the repository; nil without one
-	listed  *listed         // what it says of the folder
+	known   *tracked        // what git's index says; nil without a repository
+	listed  *listed         // what that says of the folder
 	tracked git.Entry       // after lookUp, as opened
 	opened  *git.Repository // to compute the name of a blob; nil without one
-	claimed bool            // git's index says so, and has to be compared
+	claimed bool            // git's index claims to know the content, which has to be checked
 	// onlyKept means that Diff can compare the file without its content.
 	onlyKept bool
 }
@@ -60,11 +61,11 @@ type reading struct {
 	bytes    int64 // kept by this call
 	files    int
 	consumed int64           // bytes read by this call
-	full     error           // why the store takes nothing any more
+	full     error           // the error after which the store takes nothing more
 	skipped  map[string]bool // ignored files and directories that are not kept
 }
 
-// readContents finds out what the files contain: from Since, from git, and by reading the others.
+// readContents finds the contents of the files: from Since, from git, or by reading them.
 func (w *walk) readContents(ctx context.Context) error {
 	r := &reading{walk: w, tasks: make(chan task, waiting)}
 	if w.options.Whole {
@@ -87,7 +88,7 @@ func (w *walk) readContents(ctx context.Context) error {
 			}
 		})
 	}
-	// The largest file is often git's index. With it first, a worker reads and keeps it while it is parsed here.
+	// The largest file is often git's index. It comes first, so that a worker reads it while it is parsed here.
 	for _, ofGit := range []bool{true, false} {
 		for _, f := range w.index.folders {
 			if f.ofGit == ofGit {
@@ -140,7 +141,7 @@ func (f *folder) find(name string) *fileEntry {
 	return nil
 }
 
-// classifyAll classifies the files of a folder. old is the folder as it was.
+// classifyAll gives the files of a folder their known contents, and queues the others. old is the folder in Since.
 func (r *reading) classifyAll(f, old *folder, known *tracked) {
 	before, now := old.all(), listed{known: known}
 	for i := range f.entries {
@@ -165,8 +166,7 @@ func (r *reading) classifyAll(f, old *folder, known *tracked) {
 	}
 }
 
-// mustRead gives a file the content that it is known to have, or reports that it has to be read. old is the file as it
-// was, or nil.
+// mustRead gives a file its known content, or reports that it has to be read. old is the file in Since, or nil.
 func (r *reading) mustRead(t *task, old *fileEntry) bool {
 	e := t.entry
 	same := old != nil && old.Status == e.Status && old.about&recent == 0
@@ -187,7 +187,7 @@ func (r *reading) mustRead(t *task, old *fileEntry) bool {
 	}
 	if t.matches(e) && t.exact() {
 		e.content = r.clean(t)
-		// An agent that was at work since then may have written git's index too, so that is compared.
+		// An agent may have written git's index since then, so its claim is checked.
 		t.claimed = r.options.Whole && r.options.Since != nil
 		if e.about&recent == 0 && !t.claimed {
 			return false
@@ -197,14 +197,14 @@ func (r *reading) mustRead(t *task, old *fileEntry) bool {
 	return r.options.Store != nil || !t.onlyKept
 }
 
-// clean is the content of a file that git has.
+// clean returns the content of a file that git has.
 func (r *reading) clean(t *task) *content {
 	c := r.spare.take()
 	*c = content{blob: t.tracked.Blob, repository: t.folder.repository, inGit: true}
 	return c
 }
 
-// spare are contents, many of which are allocated together.
+// spare allocates contents, many at a time.
 type spare []content
 
 func (s *spare) take() *content {
@@ -216,7 +216,7 @@ func (s *spare) take() *content {
 	return c
 }
 
-// matches reports whether the status is the one that git vouches for.
+// matches reports whether the status of a file is the one in git's index.
 func (t *task) matches(e *fileEntry) bool {
 	g := t.tracked
 	return g.Blob != git.ID{} && g.Size == uint32(e.Size) && //nolint:gosec // as git records them
@@ -280,7 +280,7 @@ func (r *reading) refusal(t *task) (why string) {
 	return why
 }
 
-// exhausted returns why the store does not take so many more bytes, or "".
+// exhausted returns why the store does not take size more bytes, or "".
 func (r *reading) exhausted(size int64) string {
 	switch {
 	case r.full != nil:
@@ -293,8 +293,8 @@ func (r *reading) exhausted(size int64) string {
 	return ""
 }
 
-// stable reads a file that nobody writes meanwhile, into the buffer if it has room. The index then has the status of
-// these bytes.
+// stable reads a file, into the buffer if it has room. If the file changes meanwhile, stable tries again, and in the
+// end fails. The entry then has the status of these bytes.
 func (r *reading) stable(t *task, buffer []byte) ([]byte, error) {
 	for range attempts {
 		file, info, err := r.dir.Open(t.path())
@@ -330,7 +330,7 @@ func (r *reading) stable(t *task, buffer []byte) ([]byte, error) {
 	return nil, fault.New(fault.ConcurrentModification, unsettled)
 }
 
-// keep gives a content to the store, within the limits.
+// keep adds a content to the store, within the limits, and reports whether the store has it.
 func (r *reading) keep(path string, sum [sha256.Size]byte, data []byte) bool {
 	size := int64(len(data))
 	r.mu.Lock()
@@ -364,7 +364,7 @@ func (r *reading) keep(path string, sum [sha256.Size]byte, data []byte) bool {
 type tracked struct {
 	walk      *walk
 	at        *repository
-	unchanged bool // the index is the file that it was, so what it says of unchanged files is known
+	unchanged bool // the index file is the one in Since, so what it says of unchanged files is known
 	read      bool
 	opened    *git.Repository // nil: it cannot be opened
 	files     git.Tracked
@@ -392,10 +392,10 @@ func (w *walk) sameIndex(r *repository) bool {
 	return old != nil && is != nil && old.Status == is.Status && old.about&recent == 0
 }
 
-// asBefore reports whether git says of an unchanged file what it said before. Without a repository it says nothing.
+// asBefore reports whether git says the same of an unchanged file as in Since. Without a repository it says nothing.
 func (k *tracked) asBefore() bool { return k == nil || k.unchanged }
 
-// load reads the index, once. Files of one that cannot be read are ordinary files.
+// load reads the index, once. If it cannot be read, its files count as ordinary files.
 func (k *tracked) load() {
 	if k.read {
 		return
@@ -411,7 +411,7 @@ func (k *tracked) load() {
 	}
 }
 
-// findAbsent compares what git tracks with what is there.
+// findAbsent finds the files that git tracks and that do not exist.
 func (w *walk) findAbsent(known map[*repository]*tracked) {
 	folders, unread := w.index.files(), w.index.Unread()
 	for r, k := range known {
@@ -434,7 +434,7 @@ func (k *tracked) close() {
 	}
 }
 
-// lookUp finds out what git says of the file. No file that it tracks is an ignored one.
+// lookUp finds what git says of the file. A file that git tracks is not an ignored one.
 func (t *task) lookUp() {
 	if t.known == nil {
 		return
@@ -451,7 +451,7 @@ func (t *task) lookUp() {
 type listed struct {
 	known *tracked
 	begun bool
-	rest  []git.Entry // none comes before the last one that was looked up
+	rest  []git.Entry // no entry in it comes before the last one that was looked up
 }
 
 func (l *listed) find(f *folder, name string) *git.Entry {
@@ -467,8 +467,8 @@ func (l *listed) find(f *folder, name string) *git.Entry {
 	return &l.rest[0]
 }
 
-// exact reports whether the blob certainly has the bytes of the file. Where git may have converted it, their sizes
-// decide, or nothing does.
+// exact reports whether the blob certainly has the bytes of the file. If git may have converted it, the sizes decide,
+// unless a conversion may keep the size.
 func (t *task) exact() bool {
 	c := t.folder.repository.conversions
 	switch {

@@ -8,10 +8,10 @@ import (
 	"omniagent/internal/repo/git"
 )
 
-// Status says in what way a file changed.
+// Status says how a file changed.
 type Status string
 
-// The ways.
+// The values of Status.
 const (
 	Added    Status = "added"
 	Modified Status = "modified"
@@ -26,7 +26,7 @@ const (
 type Change struct {
 	Path   string `json:"path"` // relative to the root, with slashes; any bytes but zero
 	Status Status `json:"status"`
-	// The lines, once Changes.Count has counted them. Nil if the file is binary, too large, or was not kept.
+	// The numbers of lines, set by Changes.Count. Nil if the file is binary, too large, or was not kept.
 	Added   *int `json:"added"`
 	Removed *int `json:"removed"`
 
@@ -36,7 +36,7 @@ type Change struct {
 // Changes are the differences between two indexes.
 type Changes struct {
 	Files   []Change `json:"files"`   // sorted by path
-	Ignored int      `json:"ignored"` // files that .gitignore excludes, and that differ
+	Ignored int      `json:"ignored"` // ignored files that differ
 	// Gaps are the paths where either index has a gap that hides changes.
 	Gaps []Gap `json:"gaps,omitempty"`
 }
@@ -87,7 +87,7 @@ func (x *Index) lost() map[string]bool {
 	return all
 }
 
-// within reports whether the path, or a directory that it is in, is one of the given.
+// within reports whether all has a path, or a directory that contains it.
 func within(all map[string]bool, path string) bool {
 	for len(all) > 0 {
 		if all[path] {
@@ -129,7 +129,7 @@ func each(before, after *Index, do func(path string, old, is *fileEntry)) {
 	})
 }
 
-// pairs calls do for each element of two sorted lists, with nil for the one that does not have it.
+// pairs calls do for each element of two sorted lists, with nil for the list that does not have it.
 func pairs[T any](a, b []T, compare func(a, b T) int, do func(a, b *T)) {
 	for i, j := 0, 0; i < len(a) || j < len(b); {
 		order := -1
@@ -152,7 +152,7 @@ func pairs[T any](a, b []T, compare func(a, b T) int, do func(a, b *T)) {
 	}
 }
 
-// status compares a file, and returns "" if there is nothing to tell.
+// status returns how a file differs, or "" if it does not, or that is not known.
 func (c comparison) status(path string, old, is *fileEntry) Status {
 	switch {
 	case old == nil && within(c.lostBefore, path), is == nil && within(c.lostAfter, path):
@@ -172,8 +172,8 @@ func (c comparison) status(path string, old, is *fileEntry) Status {
 	return ""
 }
 
-// oneSided is the status of a path that is not there on one side, or is something else. What is in a directory is told
-// by itself.
+// oneSided returns the status of a path that is missing on one side, or has another type. The files in a directory have
+// their own changes, so a directory counts only if it is empty.
 func (c comparison) oneSided(path string, old, is *fileEntry) Status {
 	was := old != nil && (!old.Mode.IsDir() || c.before.empty(path))
 	now := is != nil && (!is.Mode.IsDir() || c.after.empty(path))
@@ -201,7 +201,7 @@ func (x *Index) empty(path string) bool {
 	return f != nil && len(f.entries) == 0
 }
 
-// folder returns a directory by its path; nil: it is not there.
+// folder returns a directory by its path, or nil.
 func (x *Index) folder(path string) *folder {
 	i, ok := slices.BinarySearchFunc(x.folders, path, func(f *folder, path string) int {
 		return strings.Compare(f.path, path)
@@ -229,7 +229,7 @@ func same(old, is *fileEntry) bool {
 }
 
 // Trim returns both indexes without what is the same in both, so that they are small to save. Their Diff is the same.
-// What they have of git stays: it is judged as a whole.
+// The state of git stays: it is compared as a whole.
 func Trim(before, after *Index) (*Index, *Index) {
 	c, keep := compare(before, after), map[string]bool{}
 	each(before, after, func(path string, old, is *fileEntry) {
@@ -241,12 +241,12 @@ func Trim(before, after *Index) (*Index, *Index) {
 	return before.only(wanted), after.only(wanted)
 }
 
-// Without returns the index without the paths that drop names.
+// Without returns the index without the paths for which drop returns true.
 func (x *Index) Without(drop func(path string) bool) *Index {
 	return x.only(func(path string) bool { return !drop(path) })
 }
 
-// only returns the index with the paths that keep names, and with its empty directories.
+// only returns the index with the paths for which keep returns true, and with its empty directories.
 func (x *Index) only(keep func(path string) bool) *Index {
 	few := *x
 	few.folders = nil

@@ -16,10 +16,10 @@ type File struct {
 	fileEntry
 }
 
-// Target is where a link leads.
+// Target returns where a link leads.
 func (f *File) Target() string { return f.target }
 
-// Sum is the SHA-256 of the content; zero if it was not read.
+// Sum returns the SHA-256 of the content, or zero if it was not read.
 func (f *File) Sum() (sum [32]byte) {
 	if f.content != nil {
 		sum = f.content.sum
@@ -30,17 +30,17 @@ func (f *File) Sum() (sum [32]byte) {
 // Ignored reports whether .gitignore excludes the file and git does not track it.
 func (f *File) Ignored() bool { return f.about&ignored != 0 }
 
-// OfGit reports whether the file is a part of a directory .git.
+// OfGit reports whether the file is in a directory .git.
 func (f *File) OfGit() bool { return f.about&stateOfGit != 0 }
 
-// Clean reports whether git's index vouches for the content of the file.
+// Clean reports whether git has the content of the file.
 func (f *File) Clean() bool { return f.content != nil && f.content.inGit }
 
-// Later reports whether the file is one of those that MarkLater found.
+// Later reports whether MarkLater has marked the file.
 func (f *File) Later() bool { return f.about&later != 0 }
 
-// MarkLater marks the files that changed after a moment, and before now: the walk took some time. Files with a time
-// that lies ahead have it from another clock.
+// MarkLater marks the files that changed after a moment and before now. Files with a time in the future have it from
+// another clock.
 func (x *Index) MarkLater(at time.Time) {
 	from, to := at.UnixNano(), time.Now().UnixNano()
 	for _, f := range x.folders {
@@ -53,7 +53,7 @@ func (x *Index) MarkLater(at time.Time) {
 	}
 }
 
-// Held reports whether the content of the file can be had: it was kept, or git has it, or it has none.
+// Held reports whether the content of the file is available: it was kept, git has it, or the file has none.
 func (f *File) Held() bool {
 	switch {
 	case f.Mode.IsDir(), isLink(f.Mode), f.Mode.IsRegular() && f.Size == 0:
@@ -64,7 +64,7 @@ func (f *File) Held() bool {
 	return f.content.kept || f.content.inGit
 }
 
-// SameFile reports whether two indexes have the same at a path: type, mode, and content or target. Nil is nothing.
+// SameFile reports whether two files have the same type, mode, and content or target. Nil means that there is no file.
 func SameFile(a, b *File) bool {
 	switch {
 	case a == nil || b == nil:
@@ -77,9 +77,9 @@ func SameFile(a, b *File) bool {
 	return !a.Mode.IsRegular() || same(&a.fileEntry, &b.fileEntry)
 }
 
-// Same reports whether two indexes certainly say the same of the same files: it looks at nothing but their status.
-// vague is how many files have, in the first one but not in the second, a status that does not prove that they are
-// unchanged, and how many directories of the first one, but not of the second, may have other names.
+// Same reports whether two indexes certainly say the same of the same files, by status and known content. vague is how
+// many files have, in a but not in b, a status that does not prove that they are unchanged, and how many directories of
+// a, but not of b, may have other names.
 func Same(a, b *Index) (certain bool, vague int) {
 	if len(a.folders) != len(b.folders) || (a.top == nil) != (b.top == nil) ||
 		a.top != nil && a.top.Mode != b.top.Mode {
@@ -108,7 +108,8 @@ func Same(a, b *Index) (certain bool, vague int) {
 }
 
 // Each calls do for every path in which two indexes of one root differ, with nil for the side that does not have it:
-// what Diff lists, and also directories, ignored files and the state of git. What is not known is left out.
+// the paths of Diff, and also directories, ignored files and the state of git. Paths of which nothing is known are left
+// out.
 func Each(before, after *Index, do func(path string, old, is *File)) {
 	c := compare(before, after)
 	each(before, after, func(path string, old, is *fileEntry) {
@@ -119,7 +120,7 @@ func Each(before, after *Index, do func(path string, old, is *File)) {
 	})
 }
 
-// EachHidden calls do for every path of before of which after knows nothing, because it could not be read.
+// EachHidden calls do for every path of before that could not be read for after.
 func EachHidden(before, after *Index, do func(path string, old *File)) {
 	lost := after.lost()
 	if len(lost) == 0 {
@@ -139,7 +140,7 @@ func fileOf(e *fileEntry) *File {
 	return &File{*e}
 }
 
-// Find returns what an index has at a path; nil: nothing.
+// Find returns what an index has at a path, or nil.
 func (x *Index) Find(name string) *File {
 	if name == "." {
 		return fileOf(x.top)
@@ -176,7 +177,7 @@ func (x *Index) Gap(path string) string {
 	return ""
 }
 
-// GitDirs are the directories .git whose repositories have files of the index, absolute.
+// GitDirs returns the absolute paths of the directories .git whose repositories have files in the index.
 func (x *Index) GitDirs() []string {
 	var dirs []string
 	for _, f := range x.folders {
@@ -187,8 +188,8 @@ func (x *Index) GitDirs() []string {
 	return dirs
 }
 
-// Repositories returns the directories in the root that are a repository's own, with its objects: also those of
-// submodules without a working tree, and of repositories in ignored directories. They are relative to the root.
+// Repositories returns the directories below the root, relative to it, that hold a repository with its objects: also
+// those of submodules without a working tree, and of repositories in ignored directories.
 func (x *Index) Repositories() (dirs []string) {
 	for _, f := range x.folders {
 		dir, is := strings.CutSuffix(f.path, "refs")
@@ -216,7 +217,7 @@ func (x *Index) EachRepository(do func(dir, top string)) {
 	}
 }
 
-// Sums calls do with the name of each content of the index that a store keeps.
+// Sums calls do with the SHA-256 of each content of the index that a store keeps.
 func (x *Index) Sums(do func(sum [32]byte)) {
 	for _, f := range x.folders {
 		for i := range f.entries {
@@ -227,14 +228,15 @@ func (x *Index) Sums(do func(sum [32]byte)) {
 	}
 }
 
-// Contents reads the contents of files that indexes know.
+// Contents reads the contents of files of indexes.
 type Contents struct {
 	store *Store
 	at    func(dir string) string
 	repos map[string]*git.Repository
 }
 
-// OpenContents reads from a store and, what git has, from the repository that at names for the one of the index.
+// OpenContents returns a reader of contents: from the store, and from git in the directory that at returns for a
+// repository of the index.
 func OpenContents(store *Store, at func(dir string) string) *Contents {
 	return &Contents{store, at, map[string]*git.Repository{}}
 }
@@ -246,7 +248,8 @@ func (r *Contents) Close() {
 	}
 }
 
-// Read returns the content of a regular file, whose hash and size it has checked.
+// Read returns the content of a regular file after checking its hash and size. It fails if the content is not
+// available.
 func (r *Contents) Read(f *File) ([]byte, error) {
 	c := f.content
 	switch {
@@ -288,7 +291,7 @@ func (r *Contents) open(dir string) (*git.Repository, error) {
 	return opened, err
 }
 
-// Perm are the bits of the mode that chmod sets.
+// Perm returns the bits of the mode that chmod sets.
 func (f *File) Perm() fs.FileMode {
 	return f.Mode & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
 }

@@ -14,8 +14,8 @@ type heap struct {
 	bytes int64
 }
 
-// largeIgnored returns the ignored files and directories that are not kept: the largest, where all of them together
-// exceed the limit. Each of them is a gap.
+// largeIgnored returns the ignored files and directories that are not kept: the largest, as far as all of them together
+// exceed the limit. It adds a gap for each.
 func (w *walk) largeIgnored() map[string]bool {
 	heaps := w.heaps()
 	slices.SortFunc(heaps, func(a, b heap) int {
@@ -35,10 +35,10 @@ func (w *walk) largeIgnored() map[string]bool {
 	return skipped
 }
 
-// heaps finds the ignored files and directories that are in none.
+// heaps returns the ignored files and directories that are not below another one.
 func (w *walk) heaps() []heap {
 	var heaps []heap
-	at := map[string]int{} // directory -> its heap, also of those below
+	at := map[string]int{} // directory -> its heap, also for directories below it
 	for _, f := range w.index.folders {
 		in, beneath := at[f.path]
 		if !beneath && f.path != "" {

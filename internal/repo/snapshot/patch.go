@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// A file with a zero byte at its beginning is binary, as git judges.
+	// Like git, a file with a zero byte among its first bytes counts as binary.
 	binaryHead = 8000
 	// readLimit is more than any limit with which Take is sensibly called.
 	readLimit = 64 << 20
 )
 
-// Count counts the lines that were added to and removed from each file. It reads the contents that Take has kept. If
-// ctx ends, the files before that are counted.
+// Count counts the added and removed lines of each file. It reads the contents that Take has kept. If ctx ends, it
+// fails, and the files counted so far keep their numbers.
 func (c *Changes) Count(ctx context.Context, store *Store) error {
 	r := newReader(store)
 	defer r.Close()
@@ -38,8 +38,8 @@ func (c *Changes) Count(ctx context.Context, store *Store) error {
 	return nil
 }
 
-// Keep keeps the contents that only a repository has, which may not be there any more when they are needed. A file that
-// is larger than the limit of a store stays in the repository alone, and so does what is more than the limit of all.
+// Keep adds to the store the contents that only a repository has, which may lose them later. A file beyond the default
+// limits of Take stays in the repository only.
 func (c *Changes) Keep(ctx context.Context, store *Store) error {
 	r, left := newReader(store), Options{}.withDefaults()
 	defer r.Close()
@@ -79,9 +79,8 @@ func ended(ctx context.Context) error {
 
 func isBinary(text []byte) bool { return bytes.IndexByte(text[:min(len(text), binaryHead)], 0) >= 0 }
 
-// Patch writes a unified diff as git apply takes it. It has regular files and links, and of their modes what git has of
-// them: whether a file is executable. A file whose content is not known, because it is too large or was not kept, is
-// named, which git apply refuses.
+// Patch writes a unified diff as git apply takes it. It has regular files and links, and of their modes only whether a
+// file is executable. A file whose content is not known is named, which git apply refuses.
 func (c *Changes) Patch(ctx context.Context, store *Store, w io.Writer) error {
 	r := newReader(store)
 	defer r.Close()
@@ -111,7 +110,7 @@ func newReader(store *Store) reader {
 	return reader{OpenContents(store, func(dir string) string { return dir })}
 }
 
-// both returns the contents of a file before and after. One that was not there is empty.
+// both returns the contents of a file before and after. A missing file is empty.
 func (r reader) both(c *Change) (before, after []byte, ok bool) {
 	before, ok = r.content(c.before)
 	if ok {

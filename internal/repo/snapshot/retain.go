@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/kit/ident"
 )
 
-// Retain deletes the contents that keep does not want. No other process may use the store meanwhile.
+// Retain deletes the contents for which keep returns false. No other process may use the store meanwhile.
 func (s *Store) Retain(keep func(sum [sha256.Size]byte) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

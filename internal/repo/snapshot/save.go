@@ -17,10 +17,10 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// firstLine is the first line of an index, with the version of its form.
+// firstLine is the first line of a saved index, with the version of its format.
 const firstLine = "omniagent tree 4\n"
 
-// The bits that say what follows of a content.
+// The bits that say which fields of a content follow.
 const (
 	hasSum = 1 << iota
 	hasBlob
@@ -33,7 +33,7 @@ const (
 // usualEntry is how many bytes an entry takes in most indexes.
 const usualEntry = 56
 
-// parts are what SaveFile writes, without the checksum.
+// parts returns what SaveFile writes, without the checksum.
 func (x *Index) parts() [][]byte {
 	e := &encoder{}
 	e.text = append(e.text, firstLine...)
@@ -67,13 +67,13 @@ func (x *Index) parts() [][]byte {
 	return slices.Concat([][]byte{e.text}, x.encodeFolders(numbers), [][]byte{last.text})
 }
 
-// before is what the first entry of a folder is compared with. Neighbours are like each other, so an entry says how it
-// differs from the one before.
+// before returns what the first entry of a folder is compared with. Entries are written as differences from the one
+// before, because neighbours are alike.
 func (x *Index) before() *fileEntry {
 	return &fileEntry{Status: workspace.Status{Modified: x.Taken.UnixNano()}}
 }
 
-// encodeFolders returns the text of all folders in parts, which are made at the same time.
+// encodeFolders returns the encoded folders in parts, made in parallel.
 func (x *Index) encodeFolders(numbers map[*repository]int) [][]byte {
 	var group sync.WaitGroup
 	parts := make([][]byte, workspace.Workers())
@@ -104,10 +104,10 @@ func (x *Index) encodeFolders(numbers map[*repository]int) [][]byte {
 	return parts
 }
 
-// SaveFile writes the index into a file, whole or not at all. LoadFile reads it.
+// SaveFile writes the index to a file, atomically. LoadFile reads it.
 func (x *Index) SaveFile(path string) error {
 	parts := x.parts()
-	sum := make(chan []byte, 1) // nobody may want it: the file cannot be made
+	sum := make(chan []byte, 1) // buffered, because nobody receives it if the file cannot be created
 	go func() {
 		h := sha256.New()
 		for _, text := range parts {
@@ -205,7 +205,7 @@ func blobSize(bits uint64) int {
 	return sha1.Size
 }
 
-// Parse reads what SaveFile wrote. It refuses one that is damaged, or of another version.
+// Parse reads what SaveFile wrote. It fails if that is damaged, or of another version.
 func Parse(text []byte) (*Index, error) {
 	body, ours := bytes.CutPrefix(text, []byte(firstLine))
 	if !ours {
@@ -262,7 +262,7 @@ func parse(body []byte) (*Index, error) {
 	return x, nil
 }
 
-// decoder reads numbers and strings. Beyond the end all are zero, and broken is set.
+// decoder reads numbers and strings. Past the end it returns zeros and sets broken.
 type decoder struct {
 	rest   []byte
 	names  string // the whole text: all strings share it
@@ -270,7 +270,7 @@ type decoder struct {
 	spare  spare
 }
 
-// smallestEntry is how many bytes an entry has at least: a number for each of its members.
+// smallestEntry is the least number of bytes of an entry: one for each of its members.
 const smallestEntry = 9
 
 func (d *decoder) number() uint64 {

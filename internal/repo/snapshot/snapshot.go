@@ -41,25 +41,26 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// Options say what Take does beside walking.
+// Options say what Take does besides walking.
 type Options struct {
 	// Store keeps the content that a later diff needs; nil keeps nothing.
 	Store *Store
 	// Since is an earlier index of the root. Take reads what is not as it was then, so that Diff can tell a file that
 	// was only touched from one that changed.
 	Since *Index
-	// Except tells of a name in a directory, whose path is relative to the root with slashes, that it is not part of
-	// the tree; nil: of none.
+	// Except reports whether a name in a directory, given relative to the root with slashes, is left out; nil: nothing
+	// is.
 	Except func(dir, name string) bool
-	// Whole asks for what it takes to restore the root: also ignored files, and all of .git but its objects.
+	// Whole asks for all that is needed to restore the root: also ignored files, and all of .git except its objects.
 	Whole bool
 	// Absent asks for Index.Absent.
 	Absent bool
 	// Private reports whether a content must not be kept; nil: all may be kept.
 	Private func(content []byte) bool
-	// GitDir says that the root is itself what is usually called .git.
+	// GitDir says that the root is itself a directory .git.
 	GitDir bool
-	// IgnoredLimit is how many bytes of ignored files Take keeps with Whole, the smaller directories first.
+	// IgnoredLimit is how many bytes of ignored files Take keeps with Whole. The smallest files and directories come
+	// first.
 	IgnoredLimit int64
 	// The limits of the content that one call keeps. 0 means the default.
 	FileLimit  int64 // bytes of a file, 4 MiB
@@ -80,8 +81,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Except returns an Options.Except for files and directories, which are absolute. Those outside of the root are left
-// out.
+// Except returns an Options.Except for absolute paths of files and directories. Those outside of the root are ignored.
 func Except(root string, paths []string) func(dir, name string) bool {
 	names := map[string]bool{}
 	for _, full := range paths {
@@ -97,17 +97,17 @@ type Index struct {
 	Root  string    // absolute
 	Taken time.Time // when the walk began
 	Gaps  []Gap     // what the index does not have, sorted by path
-	// Beyond are files that are more than an index can have, of one that was just taken with Whole: those with other
-	// names outside of the root, and those that are neither files, directories nor links. Of ignored ones it is the
-	// topmost ignored directory. They are sorted by path.
+	// Beyond are files that an index cannot represent, set by Take with Whole: those with names outside of the root,
+	// and those that are neither files, directories nor links. For an ignored file it has the topmost ignored
+	// directory. They are sorted by path.
 	Beyond []Gap
 
-	// Absent are the files that git tracks and that are not there, if they were asked for. They are sorted, and known
-	// only of an index that was just taken.
+	// Absent are the files that git tracks and that do not exist, sorted, if Options.Absent asked for them. A loaded
+	// index has none.
 	Absent []string
 
 	folders []*folder // sorted by path
-	// top is the root itself, whose path is "."; nil: it is a .git, or not there.
+	// top is the root itself, whose path is "."; nil if the root is a .git or does not exist.
 	top *fileEntry
 }
 
@@ -116,7 +116,7 @@ type Gap struct {
 	Path   string `json:"path"` // relative to the root, with slashes
 	Reason string `json:"reason"`
 	// Unread means that nothing is known of the file, or of the directory and everything below it. Otherwise only the
-	// content was not kept.
+	// content is missing.
 	Unread bool `json:"unread"`
 }
 
@@ -134,8 +134,8 @@ type folder struct {
 	path       string      // "" for the root
 	entries    []fileEntry // sorted by name
 	repository *repository
-	complete   bool // it had no other names
-	ofGit      bool // it is a part of the state of git; known only of an index that was just taken
+	complete   bool // entries are all its names
+	ofGit      bool // in the state of git; set only by Take
 }
 
 // fileEntry is a file in a folder.
@@ -144,21 +144,21 @@ type fileEntry struct {
 	workspace.Status
 	target  string // of a link
 	about   about
-	linked  bool     // it has other names; known only of an index that was just taken
+	linked  bool     // it has other names; set only by Take
 	content *content // nil if it is not known
 }
 
-// about is what decides how a change of a file is told.
+// about are flags that say how a change of a file counts.
 type about uint8
 
 const (
 	ignored    about = 1 << iota // .gitignore excludes it, and git does not track it
 	stateOfGit                   // it is in a directory .git
 	recent                       // its status alone does not prove that it is unchanged
-	later                        // it changed after the moment that the index is of
+	later                        // see MarkLater
 )
 
-// content names the bytes of a file.
+// content identifies the bytes of a file.
 type content struct {
 	sum        [32]byte // SHA-256; zero if the bytes were not read
 	blob       git.ID   // in the repository; zero if there is none, or the bytes were not read
@@ -167,22 +167,22 @@ type content struct {
 	inGit      bool // the repository has the blob
 }
 
-// repository is a repository of git that some folders belong to.
+// repository is a git repository to which some folders belong.
 type repository struct {
 	dir string // its own directory, absolute
 	top string // of the working tree, relative to the root
-	// prefix is the path of the root in the working tree, if that begins above.
+	// prefix is the path of the root in the working tree, if the tree begins above the root.
 	prefix string
-	// conversions are what git may do to files that it writes; nil: not known, of an index that was loaded.
+	// conversions are what git may do to files that it writes; nil in an index that was loaded.
 	conversions *git.Conversions
 }
 
-// path returns how the repository calls a folder of the index.
+// path returns the path of a folder of the index in the repository.
 func (r *repository) path(folder string) string {
 	return path.Join(r.prefix, strings.TrimPrefix(strings.TrimPrefix(folder, r.top), "/"))
 }
 
-// folder is the inverse of path. It reports whether the folder is the root or below it.
+// folder is the inverse of path. beneath reports whether the folder is the root or below it.
 func (r *repository) folder(dir string) (at string, beneath bool) {
 	switch {
 	case r.prefix == "":
@@ -203,13 +203,13 @@ func (f *folder) join(name string) string {
 	return f.path + "/" + name
 }
 
-// Nothing is the index of a directory that is not there.
+// Nothing returns the index of a directory that does not exist.
 func Nothing(root string) *Index {
 	return &Index{Root: root, Taken: time.Now(), folders: []*folder{{}}}
 }
 
-// Take makes the index of a directory. It returns an error if root cannot be read at all, or if ctx ends; anything less
-// is a gap.
+// Take makes the index of a directory. It fails if root cannot be read at all, or if ctx ends; whatever else cannot be
+// read is a gap.
 func Take(ctx context.Context, root string, o Options) (*Index, error) {
 	o = o.withDefaults()
 	dir, err := workspace.OpenDir(root)
@@ -245,7 +245,7 @@ type walk struct {
 	options Options
 	dir     *workspace.Dir
 	index   *Index
-	above   string             // the root as the rules know it
+	above   string             // the path of the root, as rules are matched with it
 	since   map[string]*folder // of Options.Since, by path
 	mu      sync.Mutex
 	repos   []*repository

@@ -20,17 +20,18 @@ import (
 )
 
 // Store is a directory that keeps the content of files, each once, under its SHA-256. Any number of processes may use
-// one. It does not wait for the disk: after a power failure a content may be damaged, which is noticed when it is read.
+// one. put does not wait for the disk: after a power failure a content may be damaged, which is noticed when it is
+// read.
 //
-// To make a file costs more than to write one, so contents stand behind one another in packs. Nobody but the process
-// that began a pack appends to it. A record is a header (the SHA-256, the length of what follows, how that is packed)
-// and the content; one that is cut off ends the pack.
+// Creating a file costs more than writing one, so many contents are in one pack. Only the process that began a pack
+// appends to it. A record is a header (the SHA-256, the length of what follows, and how that is packed) and the
+// content. A record that is cut off ends the pack.
 type Store struct {
 	dir   string
 	parts sync.Pool
 
 	mu   sync.Mutex
-	held map[[sha256.Size]byte]contentAt // nil: the packs were not looked at
+	held map[[sha256.Size]byte]contentAt // nil: the packs were not read
 	pack *os.File                        // ours; nil: none is open
 	end  int64                           // of pack
 }
@@ -60,7 +61,7 @@ const (
 // the user can write, outside of every root.
 func OpenStore(dir string) *Store { return &Store{dir: dir} }
 
-// look finds out what the packs have. It needs the lock.
+// look reads which contents the packs have. The caller holds the lock.
 func (s *Store) look() error {
 	if s.held != nil {
 		return nil
@@ -113,13 +114,13 @@ func (s *Store) has(sum [sha256.Size]byte) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.look()
-	_, there := s.held[sum]
-	return there, err
+	_, known := s.held[sum]
+	return known, err
 }
 
-// put keeps a content. It reports whether the store did not have it before.
+// put keeps a content. added reports whether the store did not have it before.
 func (s *Store) put(sum [sha256.Size]byte, data []byte) (added bool, err error) {
-	if there, err := s.has(sum); there || err != nil {
+	if known, err := s.has(sum); known || err != nil {
 		return false, err
 	}
 	parts := s.record(sum, data)
@@ -130,7 +131,7 @@ func (s *Store) put(sum [sha256.Size]byte, data []byte) (added bool, err error) 
 	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, there := s.held[sum]; there { // meanwhile
+	if _, known := s.held[sum]; known { // meanwhile
 		return false, nil
 	}
 	if s.pack == nil {
@@ -158,21 +159,21 @@ func (s *Store) put(sum [sha256.Size]byte, data []byte) (added bool, err error) 
 	return true, nil
 }
 
-// Put keeps a content, and returns the name under which Get finds it. Close ends what Put has begun.
+// Put keeps a content, and returns the SHA-256 under which Get finds it. Close ends the pack that Put has begun.
 func (s *Store) Put(data []byte) (sum [sha256.Size]byte, err error) {
 	sum = sha256.Sum256(data)
 	_, err = s.put(sum, data)
 	return sum, err
 }
 
-// part is some of a record.
+// part is a part of a record.
 type part struct {
 	out    bytes.Buffer
 	writer *flate.Writer
 }
 
-// record returns a content as it is written into a pack. A large one is compressed in several parts at the same time,
-// which are one stream.
+// record returns a content as it is written into a pack. A large one is compressed in several parts in parallel, which
+// form one stream.
 func (s *Store) record(sum [sha256.Size]byte, data []byte) []*part {
 	parts := make([]*part, min(workspace.Workers(), 1+len(data)/largePart))
 	for i := range parts {
@@ -208,7 +209,7 @@ func (s *Store) record(sum [sha256.Size]byte, data []byte) []*part {
 	return parts
 }
 
-// deflate appends some of a stream.
+// deflate appends a part of a stream.
 func (p *part) deflate(data []byte, last bool) {
 	p.out.Grow(len(data) / 2)
 	if p.writer == nil {
@@ -224,31 +225,32 @@ func (p *part) deflate(data []byte, last bool) {
 	}
 }
 
-// Close ends the pack of this process. A later content begins another.
+// Close ends the pack of this process. A later Put begins another one.
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settle()
 }
 
-// settle needs the lock.
+// settle ends the pack. The caller holds the lock.
 func (s *Store) settle() {
 	if s.pack != nil {
-		_ = s.pack.Truncate(s.end) // what is cut off only takes room
+		_ = s.pack.Truncate(s.end) // removes a record that is cut off
 		_ = s.pack.Close()
 		s.pack = nil
 	}
 }
 
-// where returns where a content is. Another process may have kept it since the packs were looked at.
-func (s *Store) where(sum [sha256.Size]byte) (r contentAt, there bool, err error) {
+// where returns where a content is. It reads the packs again if need be: another process may have kept the content
+// since.
+func (s *Store) where(sum [sha256.Size]byte) (r contentAt, found bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range 2 {
 		if err := s.look(); err != nil {
 			return r, false, err
 		}
-		if r, there = s.held[sum]; there {
+		if r, found = s.held[sum]; found {
 			return r, true, nil
 		}
 		s.held = nil
@@ -256,13 +258,13 @@ func (s *Store) where(sum [sha256.Size]byte) (r contentAt, there bool, err error
 	return r, false, nil
 }
 
-// Get returns a content of at most limit bytes, whose hash it has checked.
+// Get returns a content of at most limit bytes after checking its hash. It fails if the store does not have it.
 func (s *Store) Get(sum [sha256.Size]byte, limit int64) ([]byte, error) {
-	r, there, err := s.where(sum)
+	r, found, err := s.where(sum)
 	if err != nil {
 		return nil, err
 	}
-	if !there {
+	if !found {
 		return nil, fault.New(fault.FileMissing, "%s does not have the content %x", s.dir, sum)
 	}
 	f, err := os.Open(r.pack)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Union returns the index with the paths of another index of the same root, instead of its own where both have one.
+// Union returns the index with the paths of another index of the same root, which replace its own.
 func (x *Index) Union(other *Index) *Index {
 	both := *x
 	both.folders = nil
@@ -35,7 +35,7 @@ func (x *Index) Union(other *Index) *Index {
 	return &both
 }
 
-// Only returns the index with the paths that keep names alone.
+// Only returns the index with nothing but the paths for which keep returns true.
 func (x *Index) Only(keep func(path string) bool) *Index {
 	few := x.only(keep)
 	few.folders = slices.DeleteFunc(few.folders, func(f *folder) bool { return len(f.entries) == 0 })

@@ -26,15 +26,15 @@ const (
 	coarseTick = 2 * time.Second
 )
 
-// inherited is what a directory inherits.
+// inherited is what a directory inherits from its parent.
 type inherited struct {
 	scope      *ignore.Scope
 	repository *repository
 	about      about
 	folder     *folder // of the directory itself, after the first call of enter
-	// old is the directory in Since, if the same rules applied there; nil: they may have been others.
+	// old is the directory in Since, if the same rules applied there; nil: they may have differed.
 	old *folder
-	// asBefore says that the status of the directory is the one in Since, which was old enough to prove something.
+	// asBefore says that the directory has its status of Since, which was old enough to prove that it is unchanged.
 	asBefore bool
 	device   uint64
 }
@@ -63,15 +63,15 @@ func (w *walk) run(ctx context.Context) error {
 	return nil
 }
 
-// miss records that a file or a directory could not be read. One that has vanished is simply not there.
+// miss records that a file or a directory could not be read. One that has vanished is not recorded.
 func (w *walk) miss(path string, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		w.gap(path, fault.Bare(err).Error(), true)
 	}
 }
 
-// fromAbove reads the rules above the root, and finds the repository that the root is a part of. Rules that exclude
-// the root itself do not apply: somebody chose to work there.
+// fromAbove reads the rules above the root, and finds the repository to which the root belongs. Rules that exclude the
+// root itself do not apply: somebody chose to work there.
 func (w *walk) fromAbove() *inherited {
 	p := &inherited{}
 	if w.options.GitDir {
@@ -100,12 +100,13 @@ func (w *walk) fromAbove() *inherited {
 	return p
 }
 
-// fromTop returns an absolute path with slashes, without the first one.
+// fromTop returns an absolute path with slashes, without the first slash.
 func fromTop(full string) string {
 	return strings.TrimPrefix(filepath.ToSlash(full[len(filepath.VolumeName(full)):]), "/")
 }
 
-// repository opens the repository of a working tree. Without one that can be read, its files are ordinary files.
+// repository opens the repository of a working tree. It returns nil if that cannot be read: its files are ordinary
+// then.
 func (w *walk) repository(full, top string) *repository {
 	opened, err := git.Open(full)
 	if err != nil {
@@ -118,17 +119,16 @@ func (w *walk) repository(full, top string) *repository {
 	return r
 }
 
-// drawer is a directory that may have files of rules.
+// drawer is a directory that may contain rule files.
 type drawer interface {
 	Has(name string) bool
 	ReadFile(name string, limit int64) ([]byte, error)
 }
 
-// rules reads the rules in a directory, and notes what its attributes mean for the repository. The root is treated as a
-// repository even without one: its .gitignore is meant so.
+// rules reads the rules in a directory, and notes what its attributes mean for the repository.
 func (w *walk) rules(d drawer, p *inherited) ignore.Files {
-	read := func(name string, there bool) []byte {
-		if !there && !d.Has(name) {
+	read := func(name string, exists bool) []byte {
+		if !exists && !d.Has(name) {
 			return nil
 		}
 		data, _ := d.ReadFile(name, rulesLimit)
@@ -158,7 +158,7 @@ func (w *walk) rules(d drawer, p *inherited) ignore.Files {
 	return f
 }
 
-// enter records a directory, or some of a large one.
+// enter records the entries of a directory, or some of those of a large one.
 func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 	p := f.State.(*inherited)
 	if f.First() {
@@ -226,7 +226,8 @@ func (w *walk) enter(f *workspace.Folder, entries []workspace.Entry) {
 	p.folder.complete = f.Whole() && len(p.folder.entries) == len(entries)
 }
 
-// isState reports whether a file of .git says what state the repository is in. Objects, logs and caches do not.
+// isState reports whether a file of .git is part of the state of the repository. With Whole, everything but objects is;
+// otherwise also logs and caches are not.
 func (w *walk) isState(f *workspace.Folder, name string, parent about) bool {
 	dir := f.Path
 	if w.options.Whole {
@@ -242,7 +243,8 @@ func (w *walk) isState(f *workspace.Folder, name string, parent about) bool {
 	}, name)
 }
 
-// begin makes the folder of a directory, with the rules that apply there.
+// begin creates the folder of a directory, with the rules that apply there. The root's .gitignore applies even without
+// a repository.
 func (w *walk) begin(f *workspace.Folder, p *inherited) *inherited {
 	p = &inherited{scope: p.scope, repository: p.repository, about: p.about, old: w.before(f, p)}
 	if p.about&(ignored|stateOfGit) == 0 {
@@ -265,7 +267,8 @@ func (w *walk) begin(f *workspace.Folder, p *inherited) *inherited {
 	return p
 }
 
-// before returns the directory in Since, if the rules there and above are as they were. p is what it inherits.
+// before returns the directory in Since, if the rules there and above have not changed. p is what the directory
+// inherits.
 func (w *walk) before(f *workspace.Folder, p *inherited) *folder {
 	old := w.since[f.Path]
 	switch {
@@ -277,11 +280,11 @@ func (w *walk) before(f *workspace.Folder, p *inherited) *folder {
 		return old
 	}
 	for _, name := range []string{".git", ".gitignore"} {
-		was, there := old.find(name), f.Has(name)
-		if there != (was != nil) {
+		was, exists := old.find(name), f.Has(name)
+		if exists != (was != nil) {
 			return nil
 		}
-		if !there || was.Mode.IsDir() {
+		if !exists || was.Mode.IsDir() {
 			continue
 		}
 		if is, err := f.Status(name); err != nil || is != was.Status || was.about&recent != 0 {
@@ -299,7 +302,7 @@ func (w *walk) before(f *workspace.Folder, p *inherited) *folder {
 	return old
 }
 
-// isRecent reports whether a file may have changed, or may still change, within the tick of the walk.
+// isRecent reports whether a file may have changed, or may still change, within the clock tick of the walk.
 func (w *walk) isRecent(changed int64) bool {
 	width := tick
 	if changed%int64(time.Second) == 0 {
@@ -308,7 +311,7 @@ func (w *walk) isRecent(changed int64) bool {
 	return changed >= w.index.Taken.Add(-width).UnixNano()
 }
 
-// known returns the names of a directory whose status is the one in Since: they have not changed.
+// known returns the names in a directory whose status is the one in Since: they have not changed.
 func (w *walk) known(f *workspace.Folder) []workspace.Entry {
 	p := f.State.(*inherited)
 	old := w.since[f.Path]

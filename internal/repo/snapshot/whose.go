@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// Whose returns a func that says by whom a path was changed that differs in two indexes, whose contents can be read.
+// Whose returns a func that says who changed a path that differs in two indexes, as far as their contents can be read.
 // seen may be nil: then nothing is known.
 func Whose(seen *touch.Window, before, after *Index, contents *Contents) func(path string) touch.Verdict {
 	if seen == nil {
@@ -21,7 +21,7 @@ func Whose(seen *touch.Window, before, after *Index, contents *Contents) func(pa
 	}
 }
 
-// moment is an index as a touch.Moment.
+// moment implements touch.Moment by an index.
 type moment struct {
 	root     string
 	index    *Index

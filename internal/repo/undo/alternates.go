@@ -10,7 +10,7 @@ import (
 )
 
 // A repository may borrow objects from others, which its file objects/info/alternates names. Without that file it is
-// broken, so a turn keeps its bytes.
+// broken, so a turn keeps its content.
 
 func readAlternates(common string) []byte {
 	data, _ := workspace.ReadFile(filepath.Join(common, "objects", "info", "alternates"), jsonLimit)
@@ -29,13 +29,13 @@ func (p *place) keepAlternates(common, id string) error {
 	return workspace.Replace(p.alternatesFile(common, id), data, 0o600)
 }
 
-// alternates returns the file of a repository as it was before a turn; nil: there was none.
+// alternates returns the content of that file of a repository before a turn, or nil if there was none.
 func (p *place) alternates(common, id string) []byte {
 	data, _ := workspace.ReadFile(p.alternatesFile(common, id), jsonLimit)
 	return data
 }
 
-// lacksLines returns the lines of a file that it does not have any more.
+// lacksLines returns the lines of was that is lacks.
 func lacksLines(was, is []byte) []byte {
 	still := slices.Collect(bytes.Lines(is))
 	var lacks []byte
@@ -49,10 +49,10 @@ func lacksLines(was, is []byte) []byte {
 
 func trim(line []byte) []byte { return bytes.TrimRight(line, "\r\n") }
 
-// stagedAlternates is where the file is written, in a directory .git.
+// stagedAlternates is the name under which the file is written first, in a directory .git.
 var stagedAlternates = filepath.Join("objects", "info", "tmp_omniagent_alternates")
 
-// borrow gives the file of a repository the lines back that it lacks. Others stay: to borrow more does no harm.
+// borrow adds to the file of a repository the lines that it lacks. Others stay: to borrow more does no harm.
 func (o objects) borrow(root *os.Root) error {
 	gitDir := filepath.FromSlash(o.gitDir)
 	name, staged := filepath.Join(gitDir, "objects", "info", "alternates"), filepath.Join(gitDir, stagedAlternates)

@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// find returns the turn that a request means. It writes nothing, not even a lock.
+// find returns the turn that a request names. It writes nothing, not even a lock.
 func find(places []*place, q Request) (f found, err error) {
 	for _, p := range places {
 		j, interrupted, err := p.interrupted()
@@ -19,7 +19,7 @@ func find(places []*place, q Request) (f found, err error) {
 		if interrupted {
 			f.place, f.journal = p, &j
 			if f.turn, err = p.read(j.Of); err != nil && !q.DryRun {
-				err = nil // resume says it, once
+				err = nil // resume reports it
 			}
 			return f, err
 		}
@@ -57,7 +57,7 @@ func find(places []*place, q Request) (f found, err error) {
 	return f, err
 }
 
-// choose returns the record that a request means. With an error it returns the record that caused it, if one did.
+// choose returns the record that a request names. If a record caused the error, it returns that too.
 func choose(records []Record, q Request, root string) (Record, error) {
 	fits := slices.DeleteFunc(slices.Clone(records), func(r Record) bool {
 		return !q.Fits(r) || r.Ended.IsZero()
@@ -93,7 +93,7 @@ func choose(records []Record, q Request, root string) (Record, error) {
 	return Record{}, nothing(q, root)
 }
 
-// named returns the record with the identifier of a request, or the only one whose identifier begins so.
+// named returns the record with the ID of a request, or the only one whose ID begins with it.
 func named(fits []Record, q Request, root string) (r Record, err error) {
 	r, err = ByName(fits, q.ID)
 	switch {
@@ -102,7 +102,7 @@ func named(fits []Record, q Request, root string) (r Record, err error) {
 	case err != nil:
 	case r.Damaged:
 		return r, damagedTurn(r.ID, errors.New("its record cannot be read"))
-	case r.UndoneBy != "" && !q.TakeOld && !q.TakeAll: // with it, what was kept is restored
+	case r.UndoneBy != "" && !q.TakeOld && !q.TakeAll: // with these, what was kept is restored
 		return r, fault.New(fault.Conflicting, "%s is taken back already", r.ID).With("by", r.UndoneBy).
 			Hint("omniagent undo %s takes that back; omniagent undo %s --take-old restores what it kept",
 				r.UndoneBy, r.ID)
@@ -110,7 +110,7 @@ func named(fits []Record, q Request, root string) (r Record, err error) {
 	return r, err
 }
 
-// ByName returns the record with an identifier, or the only one whose identifier begins so.
+// ByName returns the record with an ID, or the only one whose ID begins with it. It fails if there is none or several.
 func ByName(records []Record, id string) (Record, error) {
 	var ids []string
 	var found Record
@@ -134,7 +134,7 @@ func ByName(records []Record, id string) (Record, error) {
 	}
 }
 
-// nothing returns the error for a request that fits no record. It names what was asked for.
+// nothing returns the error for a request that fits no record.
 func nothing(q Request, root string) error {
 	what := "turn to take back"
 	if q.Redo {

@@ -10,11 +10,11 @@ import (
 	"omniagent/internal/repo/snapshot"
 )
 
-// elsewhere is what a directory .git has of a working tree that is outside of the workspace, and in which somebody
-// worked since the turn began. It is left as it is: what is done there is not the turn's.
+// elsewhere is what a directory .git has of a working tree outside of the workspace in which somebody worked since the
+// turn began. It is not restored: that work is not the turn's.
 type elsewhere struct {
 	dir  string   // below worktrees
-	top  string   // of the working tree
+	top  string   // the top of the working tree
 	refs []string // the files of the branches that it has checked out, and their logs
 	// packed is a branch that is not in a file of its own now, or "".
 	packed string
@@ -25,7 +25,7 @@ func (e *elsewhere) has(name string) bool {
 	return name == e.dir || strings.HasPrefix(name, e.dir+"/") || slices.Contains(e.refs, name)
 }
 
-// elsewhereAt returns the other working tree to which a path of a directory .git is left, or nil.
+// elsewhereAt returns the other working tree that owns a path of a directory .git, or nil.
 func (c *comparison) elsewhereAt(dir, name string) *elsewhere {
 	for _, e := range c.elsewhereOf(dir) {
 		if e.has(name) {
@@ -35,7 +35,7 @@ func (c *comparison) elsewhereAt(dir, name string) *elsewhere {
 	return nil
 }
 
-// elsewhereOf returns what a directory .git has of other working trees that were worked in.
+// elsewhereOf returns the other working trees of a directory .git in which somebody worked.
 func (c *comparison) elsewhereOf(dir string) []*elsewhere {
 	if all, known := c.others[dir]; known {
 		return all
@@ -57,7 +57,7 @@ func (c *comparison) elsewhereOf(dir string) []*elsewhere {
 }
 
 // workedIn reports whether the working tree with this directory below worktrees is outside of the workspace and was
-// made since the turn began, or has another HEAD, index or branch. What is not there any more is restored.
+// made since the turn began, or has another HEAD, index or branch since then. One that no longer exists is restored.
 func (c *comparison) workedIn(dir, own string) (e *elsewhere, is bool) {
 	link := strings.TrimRight(c.text(c.now, own+"/gitdir"), "\r\n")
 	if link != "" && !filepath.IsAbs(link) {
@@ -127,7 +127,7 @@ func (c *comparison) text(x *snapshot.Index, name string) string {
 	return string(data)
 }
 
-// keepElsewhere adds to what is kept what another working tree has and what changed during the turn.
+// keepElsewhere adds to what is kept the state of another working tree that changed during the turn.
 func (c *comparison) keepElsewhere(e *elsewhere) {
 	if c.keptPaths[e.dir] {
 		return
@@ -138,7 +138,7 @@ func (c *comparison) keepElsewhere(e *elsewhere) {
 	}
 }
 
-// mixed returns why what other working trees have cannot be told from what is to be restored, or nil.
+// mixed returns an error if the state of other working trees is in one file with what is to be restored.
 func (c *comparison) mixed(dir string, actions []action) error {
 	for _, e := range c.elsewhereOf(dir) {
 		for _, a := range actions {

@@ -9,14 +9,14 @@ import (
 	"omniagent/internal/repo/snapshot"
 )
 
-// otherCommit returns why an index is not restored although everything may be: HEAD names another commit than before
-// the turn, and is not restored with it. The index would list the files of the one as removed under the HEAD of the
-// other, and the next commit would remove them.
+// otherCommit returns why an index is not restored although everything else may be: HEAD names another commit than
+// before the turn, and is not restored with it. The index would list the files of the one as removed under the HEAD of
+// the other, and the next commit would remove them.
 func (c *comparison) otherCommit(dir string, actions []action) reason {
-	back := map[string]bool{} // what is restored too
+	restored := map[string]bool{} // paths
 	for _, a := range actions {
 		if _, foreign := c.doubted(a.path); !foreign {
-			back[a.path] = true
+			restored[a.path] = true
 		}
 	}
 	for _, a := range actions {
@@ -27,11 +27,11 @@ func (c *comparison) otherCommit(dir string, actions []action) reason {
 		if path.Base(a.path) != "index" || was == "" || is == "" {
 			continue
 		}
-		if was != is && !back[head] {
+		if was != is && !restored[head] {
 			return c.elsewhereNow(dir, common, at, was, is)
 		}
 		ref, named := strings.CutPrefix(was, "ref: ")
-		if named && !back[path.Join(common, ref)] && !back[path.Join(common, "packed-refs")] &&
+		if named && !restored[path.Join(common, ref)] && !restored[path.Join(common, "packed-refs")] &&
 			c.value(c.before, common, ref) != c.value(c.now, common, ref) {
 			return reason{
 				Lasting, "the branch has commits of others, and the index of before would remove their files",
@@ -67,8 +67,7 @@ func (c *comparison) elsewhereNow(dir, common, at, was, is string) reason {
 	return reason{Passing, "another branch is checked out than before the turn; first: " + text.Shell(in...)}
 }
 
-// goBack returns the branches, and a HEAD without one, that are restored although they are not where the turn left
-// them.
+// goBack returns the branches, and a detached HEAD, that are restored although they are not where the turn left them.
 func (c *comparison) goBack(dir string, actions []action) (all []Moved) {
 	for _, a := range actions {
 		branch, ok := git.BranchOf("/" + a.path)

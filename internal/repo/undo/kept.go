@@ -12,21 +12,21 @@ type Kept struct {
 	Reason string `json:"reason"`
 	Cause  Cause  `json:"-"`
 
-	Removes bool `json:"-"` // it was not there before the turn
+	Removes bool `json:"-"` // the path did not exist before the turn
 }
 
-// Cause is what kind of reason a path was kept for.
+// Cause says what can be done about a path that was kept.
 type Cause int
 
-// What can be done about a path that was kept.
+// The causes.
 const (
 	Passing Cause = iota // another try may restore it, as when the disk was full
-	ByHand               // it was changed after the turn, or may have been: Request.TakeOld
-	Doubted              // the turn has perhaps not changed it: Request.TakeAll
+	ByHand               // it was changed after the turn, or may have been: Request.TakeOld restores it
+	Doubted              // it is not certain that the turn changed it: Request.TakeAll restores it
 	Lasting              // nothing restores it
 )
 
-// reason is why a path is kept: its cause and the sentence that tells it. No text means that it is not kept.
+// reason is why a path is kept. If its text is empty, the path is not kept.
 type reason struct {
 	cause Cause
 	text  string

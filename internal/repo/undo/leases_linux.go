@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leases are held on the packs that a repository and the store share by hard links. The kernel makes a program wait
-// that opens such a file for writing, or truncates it, until the lease is given up, and before that the store gets a
-// copy of its own. So a pack is copied only when something is about to damage it.
+// leases are held on the packs that a repository and the store share by hard links. The kernel blocks a program that
+// opens such a file for writing, or truncates it, until the lease is given up, and before that the store makes a copy
+// of its own. So a pack is copied only when something is about to damage it.
 type leases struct {
 	signals chan os.Signal
 	done    chan struct{}
@@ -35,7 +35,7 @@ func newLeases(left int64) *leases {
 	return l
 }
 
-// take takes a lease on a file, and reports whether it has got it.
+// take takes a lease on a file, and reports whether it succeeded.
 func (l *leases) take(path string, own func() error) bool {
 	if len(l.held) == mostLeases {
 		return false
@@ -68,7 +68,7 @@ func (l *leases) watch() {
 	})
 }
 
-// serve gives up the leases that somebody wants.
+// serve gives up the leases that another program waits for.
 func (l *leases) serve() {
 	kept := l.held[:0]
 	for _, h := range l.held {
@@ -76,14 +76,14 @@ func (l *leases) serve() {
 			kept = append(kept, h)
 			continue
 		}
-		_ = h.own() // where it fails, the checksum tells
+		_ = h.own() // if it fails, the checksum of the pack reveals it
 		_ = unix.Close(h.fd)
 	}
 	l.held = kept
 }
 
-// close gives all leases up. Before that the store gets copies of its own, as far as left allows: until the next turn
-// nothing would tell that something writes into a pack.
+// close gives up all leases. Before that the store makes copies of its own, as far as left allows: until the next turn
+// nothing would notice a write to a pack.
 func (l *leases) close() {
 	signal.Stop(l.signals)
 	close(l.done)

@@ -2,7 +2,7 @@
 
 package undo
 
-// leases tell before a file is written. Only Linux has them.
+// leases make a writer of a file wait. Only Linux has them.
 type leases struct{}
 
 func newLeases(int64) *leases { return &leases{} }

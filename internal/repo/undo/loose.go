@@ -14,12 +14,12 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// A loose object is pinned by a hard link, by which git's own format is read, because a repository may have thousands
-// of them and to make a file costs much more than to write one. What somebody writes into such a file reaches both
-// names. So its bytes are also kept, behind one another in a few files, and a pinned object that is damaged is made
-// again from them before a turn is taken back.
+// A loose object is pinned by a hard link, so that git's own format can be read: a repository may have thousands of
+// them, and creating a file costs much more than writing one. What somebody writes into such a file reaches both names.
+// So its bytes are also kept, many objects in one file, and a damaged object is restored from them before a turn is
+// undone.
 
-// looseLimit is how large a loose object may be that is kept in this way. A larger one is copied as a file.
+// looseLimit is the size up to which a loose object is kept in this way. A larger one is copied as a file.
 const looseLimit = 16 << 20
 
 func isLoose(name string, _ fs.FileInfo) bool { return !strings.HasPrefix(name, "pack/") }
@@ -31,7 +31,7 @@ func (p *place) looseObjects() *snapshot.Store {
 	return snapshot.OpenStore(filepath.Join(p.dir, "loose"))
 }
 
-// looseFile lists the loose objects of a repository that are kept, each with the name of its bytes.
+// looseFile lists the loose objects of a repository whose bytes are kept, each with their SHA-256.
 func (p *place) looseFile(repository string) string { return filepath.Join(p.dir, "loose-"+repository) }
 
 // keepLoose keeps the bytes of pinned loose objects.
@@ -69,7 +69,7 @@ func (p *place) writeLoose(repository string, sums map[string][32]byte) error {
 	return workspace.Replace(p.looseFile(repository), []byte(text.String()), 0o600)
 }
 
-// looseSums returns the loose objects of a repository that are kept.
+// looseSums returns the loose objects of a repository whose bytes are kept.
 func (p *place) looseSums(repository string) map[string][32]byte {
 	sums := map[string][32]byte{}
 	for _, line := range namesIn(p.looseFile(repository)) {
@@ -81,8 +81,8 @@ func (p *place) looseSums(repository string) map[string][32]byte {
 	return sums
 }
 
-// repair rewrites the pinned loose objects of a turn that are damaged. One that cannot be repaired is an error only
-// when it is needed.
+// repair rewrites the damaged loose objects that a turn has pinned. It leaves one that it cannot repair: that is an
+// error only when the object is needed.
 func (p *place) repair(id string) error {
 	lists, err := namesOf(p.turn(id), "objects-")
 	for _, list := range lists {

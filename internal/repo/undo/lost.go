@@ -15,13 +15,13 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// An index leaves the objects of git out, so what happens to them is found by their names and, where a file was touched
+// An index leaves out git's objects. What happens to them is found by their names and, if a file may have been written
 // since, by its checksum.
 
-// clockTick is how much earlier than its write the time of a file may be.
+// clockTick is by how much the recorded time of a write may be too early.
 const clockTick = 20 * time.Millisecond
 
-// touched reports whether a file may have been written since a moment.
+// touched reports whether a file may have been written during a turn.
 type touched func(name string, info fs.FileInfo) bool
 
 func writtenSince(at time.Time) touched {
@@ -32,7 +32,7 @@ func writtenSince(at time.Time) touched {
 	}
 }
 
-// damagedIn returns the objects in a directory that are damaged, of those that may have been written.
+// damagedIn returns the damaged ones of the objects in a directory that may have been written.
 func damagedIn(dir string, names []string, written touched) (damaged []string) {
 	var mu sync.Mutex
 	var next atomic.Int64
@@ -55,11 +55,11 @@ func damagedIn(dir string, names []string, written touched) (damaged []string) {
 	return damaged
 }
 
-// harmed returns the objects of a turn's list that a repository does not have any more, and those that it has damaged.
+// harmed returns the objects in a turn's list that a repository no longer has, and those that it has damaged.
 func (p *place) harmed(common, id string, written touched) (missing, damaged []string) {
-	there, still := git.ObjectsIn(common), []string(nil)
+	present, still := git.ObjectsIn(common), []string(nil)
 	for _, name := range namesIn(filepath.Join(p.turn(id), "objects-"+key(common))) {
-		if _, has := slices.BinarySearch(there, name); has {
+		if _, has := slices.BinarySearch(present, name); has {
 			still = append(still, name)
 		} else {
 			missing = append(missing, name)
@@ -68,8 +68,8 @@ func (p *place) harmed(common, id string, written touched) (missing, damaged []s
 	return missing, damagedIn(filepath.Join(common, "objects"), still, written)
 }
 
-// lost reports whether a repository has lost an object of a turn's list, or where it borrows some. What git has packed
-// is not lost.
+// lost reports whether a repository has lost an object in a turn's list, or a line of its alternates. What git has
+// packed is not lost.
 func (p *place) lost(common, id string, written touched) bool {
 	missing, damaged := p.harmed(common, id, written)
 	if len(damaged) > 0 {

@@ -19,10 +19,10 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// copyLimit is how many bytes of objects are copied by one snapshot.
+// copyLimit is how many bytes of objects are copied from one repository at a time.
 const copyLimit = 1 << 30
 
-// pinned is a directory like .git in the store. It has what it takes to read the objects of a repository.
+// pinned returns a directory of the store, like .git, that has what it takes to read the objects of a repository.
 func (p *place) pinned(common string) string { return filepath.Join(p.dir, "git", key(common)) }
 
 // commons returns the common directories of the repositories of a snapshot.
@@ -41,8 +41,8 @@ func commons(indexes []*snapshot.Index) (dirs []string) {
 	return dirs
 }
 
-// pin brings the objects of repositories, given by their common directories, into the store, and keeps their names with
-// the turn.
+// pin brings the objects of repositories, given by their common directories, into the store, and records their names
+// with the turn.
 func (p *place) pin(commons []string, id string) error {
 	for _, common := range commons {
 		to := p.pinned(common)
@@ -73,15 +73,15 @@ func (p *place) pin(commons []string, id string) error {
 	return nil
 }
 
-// pinObjects brings the objects of a repository into the store, but for those that are known there, and returns the
-// names of all. A git at work may pack some meanwhile and remove them: then they are listed again, with the pack.
+// pinObjects brings the objects of a repository into the store, except for known ones, and returns the names of all. If
+// git packs some meanwhile and removes them, the objects are listed again, with the pack.
 func (p *place) pinObjects(common string, known []string) (names []string, err error) {
 	from, to := filepath.Join(common, "objects"), filepath.Join(p.pinned(common), "objects")
 	for range 100 { // git removes thousands one by one
 		names = git.ObjectsIn(common)
 		fresh := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-			_, there := slices.BinarySearch(known, name)
-			return there
+			_, pinned := slices.BinarySearch(known, name)
+			return pinned
 		})
 		if err = bringAll(from, to, fresh, isSmall); err == nil {
 			return names, p.keepLoose(key(common), fresh)
@@ -115,14 +115,14 @@ func prepare(common, to string) {
 	renew(filepath.Join(to, "objects", "info", "alternates"), []byte(strings.Join(all, "\n")+"\n"))
 }
 
-// renew writes a file, unless it has that content.
+// renew writes a file unless it already has that content. It ignores errors.
 func renew(path string, data []byte) {
 	if is, err := workspace.ReadFile(path, jsonLimit); err != nil || !bytes.Equal(is, data) {
 		_ = workspace.Replace(path, data, 0o600)
 	}
 }
 
-// namesIn reads a list of names, which are sorted.
+// namesIn reads a sorted list of names. It returns nil if the file cannot be read.
 func namesIn(path string) []string {
 	data, err := workspace.ReadFile(path, 1<<30)
 	if err != nil || len(data) == 0 {
@@ -160,11 +160,11 @@ func bringAll(from, to string, names []string, mayShare func(name string, info f
 	return *vanished.Load()
 }
 
-// bring makes an object, or a file of a pack, available under another name. It does nothing if the name is taken. The
-// error is fs.ErrNotExist if the file has vanished meanwhile.
+// bring makes an object, or a file of a pack, available under another name. It does nothing if that name exists. The
+// error is fs.ErrNotExist if the file has vanished.
 //
-// Packs are cloned where the file system can, and else linked: they are too large to copy, and git makes them read-only
-// and never writes into one again. Loose objects that may be shared are linked too, the others are copied.
+// Packs are cloned where the file system can, and otherwise linked: they are too large to copy, and git makes them
+// read-only and never writes into one again. Loose objects that may be shared are linked too, the others are copied.
 func bring(from, to string, mayShare func(fs.FileInfo) bool, left *atomic.Int64) error {
 	if _, err := os.Lstat(to); err == nil {
 		return nil
@@ -209,7 +209,7 @@ func write(from, to string, perm fs.FileMode, make func(from, to string, perm fs
 	return err
 }
 
-// objects are those that a repository had when a turn was recorded, and has to be given back.
+// objects are those that a repository had when a turn was recorded and that have to be given back.
 type objects struct {
 	gitDir string // relative to the root
 	pinned string // a directory of the store
@@ -217,14 +217,14 @@ type objects struct {
 	loose  map[string][32]byte // those that can be repaired
 	broken []string            // of names, those that the repository has damaged
 	alone  bool                // nothing else of the repository is restored
-	// borrowing is the file that says where objects are borrowed; nil: there was none.
+	// borrowing is the content of the alternates file; nil: there was none.
 	borrowing []byte
 }
 
-// lacking finds out which objects a repository has lost since a turn was recorded, or loses by the actions. It returns
-// an error if the store does not have one of them whole.
+// lacking returns the objects that a repository has lost since a turn was recorded, or loses by the actions. It fails
+// if the store does not have one of them undamaged.
 func (p *place) lacking(root, gitDir, id string, actions []action) (objects, error) {
-	removed := map[string]bool{} // where objects are not known as such: the turn had destroyed the repository
+	removed := map[string]bool{} // if objects are not known as such: the turn had destroyed the repository
 	for _, a := range actions {
 		removed[a.path] = a.was == nil
 	}
@@ -261,7 +261,7 @@ func (p *place) lacking(root, gitDir, id string, actions []action) (objects, err
 	return o, nil
 }
 
-// giveBack puts objects back into a repository of the root.
+// giveBack puts objects back into a repository below the root.
 func (o objects) giveBack(root *os.Root) error {
 	if o.pinned == "" {
 		return nil

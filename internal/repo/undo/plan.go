@@ -13,27 +13,27 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// action is what makes one path what it was.
+// action restores one path.
 type action struct {
 	path    string
 	was, is *snapshot.File // before the turn, and now; nil: nothing
-	hidden  bool           // what the turn left there is not known
+	hidden  bool           // what the turn left there could not be read
 }
 
-// plan is what a restore of one root does.
+// plan says what a restore of one root does.
 type plan struct {
 	root      string
 	actions   []action        // sorted by path
 	kept      []Kept          // left as they are
 	states    []string        // the directories .git that are restored, relative to the root
-	removed   []string        // the directories .git that are removed
+	removed   []string        // the directories .git that the restore removes
 	keptState []string        // the directories .git that are left as they are
 	objects   []objects       // what the repositories need
 	moved     []Moved         // branches, if they are restored
-	keptPaths map[string]bool // as kept has them
+	keptPaths map[string]bool // the paths in kept
 }
 
-// keepsStateOf reports whether a path is in a directory .git that is left as it is.
+// keepsStateOf reports whether a path is in a directory .git that is not restored.
 func (p *plan) keepsStateOf(path string) bool {
 	return slices.ContainsFunc(p.keptState, func(dir string) bool {
 		return dir == "" || path == dir || strings.HasPrefix(path, dir+"/")
@@ -43,19 +43,19 @@ func (p *plan) keepsStateOf(path string) bool {
 // restoreOptions say what may be restored.
 type restoreOptions struct {
 	gitDir  bool // the root is itself a directory .git
-	takeOld bool // also what was changed after the turn
+	takeOld bool // also what the turn has perhaps not changed (see doubt)
 	takeAll bool // also what the turn has perhaps not changed
-	// doubt returns why it is not certain that the turn changed a path, and whether another turn did.
+	// doubt returns why it is not certain that the turn changed a path, and whether another turn changed it.
 	doubt func(path string) (why string, foreign bool)
-	// overwrite are the paths, as name has them, that are restored although they were changed after the turn.
+	// overwrite are the paths, as returned by name, that are restored although they were changed after the turn.
 	overwrite []string
 	name      func(path string) string
 	workspace string // the first root of the turn
-	dryRun    bool   // the snapshot of now has kept nothing
-	resumed   bool   // an earlier process has done some of it
+	dryRun    bool   // the snapshot of now has no contents
+	resumed   bool   // an earlier process has done a part of it
 	// start is what was there when the earlier process began; nil: there was none.
 	start *snapshot.Index
-	// lacking finds what a repository needs of the objects that it had.
+	// lacking returns the objects that a repository had and has to be given back.
 	lacking func(gitDir string, actions []action) (objects, error)
 	// lost reports whether a repository has lost objects.
 	lost  func(gitDir string) bool
@@ -142,7 +142,7 @@ func (c *comparison) consider(a action, left *snapshot.File) {
 	c.actions = append(c.actions, a)
 }
 
-// doubted returns the reason for a path that the turn has perhaps not changed, or none.
+// doubted returns the reason for a path that the turn has perhaps not changed, if that decides.
 func (c *comparison) doubted(path string) (doubt reason, foreign bool) {
 	why, foreign := c.doubt(path)
 	if why == "" || c.takeAll || slices.Contains(c.overwrite, c.name(path)) {
@@ -157,8 +157,8 @@ func (c *comparison) unfinished(a action) bool {
 	return c.resumed && (a.is == nil || a.was != nil && a.was.Mode.IsDir() && a.is.Mode.IsDir())
 }
 
-// changed reports whether a path was changed after the turn. If such paths are overwritten, it reports whether the path
-// was changed after the beginning of a restore that was killed.
+// changed reports whether a path was changed after the turn. For a path that is overwritten it reports whether it was
+// changed after the beginning of a restore that was killed.
 func (c *comparison) changed(a action, left *snapshot.File) bool {
 	if c.overwrites(a.path) {
 		return c.start != nil && !snapshot.SameFile(a.is, c.start.Find(a.path))
@@ -171,7 +171,7 @@ func (c *comparison) overwrites(path string) bool {
 	return c.takeOld || slices.Contains(c.overwrite, c.name(path))
 }
 
-// saved reports whether what is there now can be brought back once it is overwritten.
+// saved reports whether what is there now can be restored after it was overwritten.
 func (c *comparison) saved(a action) bool {
 	if a.is == nil || !a.is.Mode.IsRegular() || a.is.Held() || sameContent(a.was, a.is) {
 		return true
@@ -198,8 +198,8 @@ func sameContent(was, is *snapshot.File) bool {
 	return snapshot.SameFile(was, &like)
 }
 
-// stateOf returns the directory .git that a path is in or is, relative to the root; with gitDir it is the root, "". A
-// file .git, which names a directory, is an ordinary file.
+// stateOf returns the directory .git that contains a path or is it, relative to the root; with gitDir that is the root,
+// "". A file .git, which names a directory, is an ordinary file.
 func (c *comparison) stateOf(name string) (dir string, ok bool) {
 	if c.gitDir {
 		return "", true
@@ -223,7 +223,7 @@ func isDir(x *snapshot.Index, name string) bool {
 	return f != nil && f.Mode.IsDir()
 }
 
-// considerState plans for a directory .git: all of it is restored, or nothing.
+// considerState plans for a directory .git, which is restored as a whole or not at all.
 func (c *comparison) considerState(dir string, actions []action) {
 	restored := c.gitDir || isDir(c.before, dir)
 	var found []objects
@@ -251,7 +251,7 @@ func (c *comparison) considerState(dir string, actions []action) {
 	}
 }
 
-// considerDirs keeps the directories that the turn made if something in them stays.
+// considerDirs keeps the directories that the turn made if something in them is not removed.
 func (c *comparison) considerDirs() {
 	made := map[string]bool{}
 	for _, a := range c.actions {
@@ -279,7 +279,7 @@ func (c *comparison) considerDirs() {
 	})
 }
 
-// holdsKept reports whether a path in a directory is kept.
+// holdsKept reports whether a path below a directory is kept.
 func (p *plan) holdsKept(dir string) bool {
 	for name := range p.keptPaths {
 		if strings.HasPrefix(name, dir+"/") {
@@ -289,7 +289,8 @@ func (p *plan) holdsKept(dir string) bool {
 	return false
 }
 
-// considerObjects plans for the objects of a repository that stays as it is. To give them back overwrites nothing.
+// considerObjects plans for the objects of a repository that is not restored otherwise. Giving them back overwrites
+// nothing.
 func (c *comparison) considerObjects(dir string) {
 	planned := slices.ContainsFunc(c.objects, func(o objects) bool { return o.gitDir == dir })
 	if planned || c.keptPaths[dir] || !c.lost(dir) {
@@ -359,7 +360,7 @@ func (c *comparison) locked(index string) bool {
 	return lock != nil && (c.before.Find(index+".lock") != nil || left == nil || !snapshot.SameFile(lock, left))
 }
 
-// repositoriesIn returns a directory .git, and the directories of submodules in it that are restored too.
+// repositoriesIn returns a directory .git, and the directories of restored submodules in it.
 func repositoriesIn(dir string, actions []action) []string {
 	all := []string{dir}
 	for _, a := range actions {
@@ -404,7 +405,7 @@ func decides(rel string) bool {
 	return false
 }
 
-// transient reports whether git writes a file of .git while it fetches, only looks, or keeps a log.
+// transient reports whether a file of .git is one that git writes when it fetches, reads, or keeps a log.
 func transient(rel string) bool {
 	switch path.Base(rel) {
 	case "FETCH_HEAD", "ORIG_HEAD", "AUTO_MERGE", "COMMIT_EDITMSG", "gc.log", "gc.pid":
@@ -413,15 +414,15 @@ func transient(rel string) bool {
 	return strings.HasPrefix(rel, "refs/remotes/") || strings.HasPrefix(rel, "logs/") || strings.Contains(rel, "/logs/")
 }
 
-// momentary reports whether a file of .git is there only while git is at work, as a collection of garbage in the
-// background is. Made again, it would lock the repository for good.
+// momentary reports whether a file of .git exists only while git runs, also in the background. Restored, it would lock
+// the repository for good.
 func momentary(name string) bool {
 	base := path.Base(name)
 	return base == "gc.pid" || strings.HasSuffix(base, ".lock") && !strings.Contains("/"+name, "/hooks/")
 }
 
-// sameState compares two files of .git, the second one as it is now. Two versions of an index are the same if they list
-// the same files: git status rewrites it with the times that it saw, and the mode that the umask of its caller gives.
+// sameState compares two files of .git, the second as it is now. Two versions of an index are the same if they list the
+// same files: git status rewrites it with the times that it saw, and with the mode that the umask of its caller gives.
 func (c *comparison) sameState(a, b *snapshot.File, dir, name string) bool {
 	if snapshot.SameFile(a, b) {
 		return true
@@ -437,7 +438,7 @@ func (c *comparison) sameState(a, b *snapshot.File, dir, name string) bool {
 	return err == nil && git.SameIndex(one, other, c.hashSize(dir))
 }
 
-// read returns the content of a file as it is now. A dry run has not kept it.
+// read returns the current content of a file. After a dry run it is not in the store.
 func (c *comparison) read(is *snapshot.File, name string) ([]byte, error) {
 	if is.Held() {
 		return c.contents.Read(is)

@@ -16,8 +16,8 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// Delete forgets the turns that want names, of all workspaces, and what only they needed. It leaves a turn that is
-// under way. It returns the turns, and how many bytes that freed.
+// Delete forgets the turns of all workspaces that want selects, and what only they needed. It skips turns that are
+// under way. It returns the deleted turns, and how many bytes that freed.
 func (s Store) Delete(ctx context.Context, want func(Record) bool) (deleted []Record, freed int64, err error) {
 	places, err := s.all()
 	if err != nil {
@@ -45,13 +45,13 @@ func (s Store) Surplus(age time.Duration, budget int64) ([]Record, error) {
 		}
 		surplus = append(surplus, r)
 		if over > 0 {
-			over -= size / int64(len(all)) // a fair share: what a turn alone needs is known when it is gone
+			over -= size / int64(len(all)) // an even share: what a turn alone needs is known only when it is gone
 		}
 	}
 	return surplus, nil
 }
 
-// Size is how many bytes the snapshots take. What a repository also has is not counted.
+// Size returns how many bytes the snapshots take. What they share with a repository by hard links is not counted.
 func (s Store) Size() int64 { return size(s.Dir) }
 
 func size(dir string) (bytes int64) {
@@ -110,7 +110,7 @@ func (p *place) forget(ctx context.Context, want func(Record) bool) (deleted []R
 	return deleted, was - size(p.dir), err
 }
 
-// removeAll deletes what was kept for the turns. It is called when no turn is left.
+// removeAll deletes everything that was kept for turns. It is called when no turn is left.
 func (p *place) removeAll() error {
 	names, err := namesOf(p.dir, "")
 	for _, name := range names {
@@ -121,7 +121,7 @@ func (p *place) removeAll() error {
 	return err
 }
 
-// sweep deletes what no turn needs any more. It needs the lock.
+// sweep deletes what no turn needs any more. The caller holds the lock.
 func (p *place) sweep() error {
 	names, err := namesOf(p.dir, "")
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *place) sweep() error {
 	return p.sweepLoose(repositories)
 }
 
-// sweepPins deletes the objects that no turn lists, and that the repository did not have at the last snapshot.
+// sweepPins deletes the objects that neither a turn nor the last snapshot of the repository lists.
 func (p *place) sweepPins(repository string, turns []string) error {
 	wanted := map[string]bool{}
 	for _, dir := range append([]string{"."}, turns...) {

@@ -20,20 +20,20 @@ import (
 // Request says which turn to take back, and how.
 type Request struct {
 	Dir     string // in the workspace
-	ID      string // of the record, or how it begins; empty: the last turn that is not taken back
+	ID      string // of the record, or its beginning; empty: the last turn that was not undone
 	Session string // only a turn of this session
 	Run     string // only a turn of this run
 	Redo    bool   // take back the last undo instead
-	TakeOld bool   // also overwrite what was changed after the turn; with ID, of one that is taken back already too
-	// TakeAll also takes back what the turn has perhaps not changed.
+	TakeOld bool   // also overwrite what was changed after the turn; with ID, also of a turn that was undone before
+	// TakeAll also restores what the turn has perhaps not changed.
 	TakeAll bool
-	// Overwrite are paths, as Kept has them, that are restored although they were changed after the turn, or perhaps
-	// not by it.
+	// Overwrite are paths, as in Kept, that are restored although they were changed after the turn, or perhaps not by
+	// it.
 	Overwrite []string
 	DryRun    bool // only say what would be done
 }
 
-// Fits reports whether a record is one that a request names. One that names none means all.
+// Fits reports whether a request names a record. A request without ID, session and run names all.
 func (q Request) Fits(r Record) bool {
 	return strings.HasPrefix(r.ID, q.ID) && (q.Session == "" || r.Session == q.Session) &&
 		(q.Run == "" || r.Run == q.Run)
@@ -44,26 +44,26 @@ type Outcome struct {
 	Turn     Record   // what was taken back
 	Undo     Record   // the record of the restore; empty with Request.DryRun
 	Restored []string // paths that are as they were before the turn
-	Removed  []string // those of them that were not there
-	Kept     []Kept   // paths that are not
-	Moved    []Moved  // branches that went back from where the turn had not left them
+	Removed  []string // those of them that did not exist then
+	Kept     []Kept   // paths that were not restored
+	Moved    []Moved  // branches that the restore moved from where the turn had not left them
 	Resumed  bool     // an earlier restore, whose process had died, was completed; nothing else was done
 }
 
-// Moved is a branch that went back from where the turn had not left it.
+// Moved is a branch that a restore moved from where the turn had not left it.
 type Moved struct {
 	Branch   string
 	From, To string // hashes; To is empty where there was no such branch
 	path     string // relative to the root
 }
 
-// Undo takes a turn back, or an undo.
+// Undo undoes a turn, or an undo. If an earlier restore was interrupted, it completes that instead.
 func (s Store) Undo(ctx context.Context, q Request) (Outcome, error) {
 	places, err := s.places(q.Dir)
 	if err != nil {
 		return Outcome{}, err
 	}
-	// The turn is chosen before this call waits, so that it is not one that another call leaves as the last.
+	// The turn is chosen before waiting for the lock, so that it is not the one that another call leaves as the last.
 	meant, err := find(places, q)
 	switch {
 	case q.DryRun:
@@ -157,9 +157,9 @@ func (p *place) died(r Record) bool {
 	return !held
 }
 
-// neighbour returns a workspace inside this one, or around it, in which a turn is under way, or nil.
+// neighbour returns a workspace inside or around this one in which a turn is under way, or nil.
 func (p *place) neighbour() (*place, Record) {
-	all, _ := p.store.all() // it has been listed before
+	all, _ := p.store.all() // it was listed before
 	for _, other := range all {
 		for _, id := range other.open() {
 			r, err := other.read(id)
@@ -174,7 +174,7 @@ func (p *place) neighbour() (*place, Record) {
 	return nil, Record{}
 }
 
-// busy says that a turn is not over. Its agent need not work: its own screen is one turn until it is closed.
+// busy returns the error for a turn that is not over. An agent's own screen is one turn until it is closed.
 func (p *place) busy(r Record) error {
 	f := fault.New(fault.Conflicting, "the turn %s in %s is not over", r.ID, p.root).With("session_id", r.Session)
 	if by, held := workspace.HolderOf(p.alive(r.ID)); held && by.PID > 0 {
@@ -187,7 +187,7 @@ func (p *place) busy(r Record) error {
 	return f.Hint("wait for its end, interrupt it, or close the agent's own screen, which is one turn until then")
 }
 
-// found is the turn that a request means, and its workspace.
+// found is the turn that a request names, and its workspace.
 type found struct {
 	place   *place
 	turn    Record
@@ -196,7 +196,7 @@ type found struct {
 	busy    *place   // where a turn is under way
 }
 
-// rehearse says what Undo would do. It writes nothing.
+// rehearse returns what Undo would do. It writes nothing.
 func (p *place) rehearse(ctx context.Context, q Request, f found) (out Outcome, err error) {
 	out.Turn = f.turn
 	o := restoreOptions{
@@ -253,8 +253,7 @@ func damagedTurn(id string, err error) error {
 // settleTime is how long an undo waits for a turn that is about to end.
 const settleTime = 2 * time.Second
 
-// settle waits a moment for the second snapshot of a turn: people may have read an agent's last words before it is
-// complete.
+// settle waits a moment for the second snapshot of a turn: people may read an agent's last words before it is complete.
 func (p *place) settle(ctx context.Context) {
 	for _, id := range p.open() {
 		if alive, err := workspace.Lock(ctx, p.alive(id), settleTime); err == nil {
@@ -263,11 +262,11 @@ func (p *place) settle(ctx context.Context) {
 	}
 }
 
-// now is what is there when a restore begins.
+// now is the state of the workspace when a restore begins.
 type now struct {
 	restoreOptions
 	indexes []*snapshot.Index
-	starts  []*snapshot.Index // when the restore began whose process has died
+	starts  []*snapshot.Index // when a restore began whose process has died
 }
 
 // restore makes the workspace what it was before out.Turn, and records that.
@@ -278,7 +277,7 @@ func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, then snapsho
 	plans := p.each(out, then, is, func(c *plan, before *snapshot.Index, contents *snapshot.Contents) []string {
 		return p.carryOut(c, before, contents, staging)
 	})
-	if len(out.Restored) == 0 && len(out.Kept) > 0 && !out.Resumed { // the turn stands
+	if len(out.Restored) == 0 && len(out.Kept) > 0 && !out.Resumed { // the turn is not undone
 		t.Drop()
 		return os.Remove(filepath.Join(p.dir, journalFile))
 	}
@@ -296,7 +295,7 @@ func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, then snapsho
 }
 
 // foreignChanges returns a func that reports whether a path changed during a restore, but not because of it. The record
-// of the restore leaves such paths out. c is what the restore did.
+// of the restore leaves such paths out. c is the plan of the restore.
 func foreignChanges(start, end *snapshot.Index, then snapshots, c *plan) func(path string) bool {
 	all := map[string]bool{}
 	at := slices.IndexFunc(then.before, func(x *snapshot.Index) bool { return x.Root == end.Root })
@@ -318,13 +317,13 @@ func foreignChanges(start, end *snapshot.Index, then snapshots, c *plan) func(pa
 	return func(path string) bool { return all[path] }
 }
 
-// conclude records that out.Turn is taken back.
+// conclude records that out.Turn is undone.
 func (p *place) conclude(out *Outcome) error {
 	out.Turn.UndoneBy = out.Undo.ID
 	if err := p.write(out.Turn); err != nil {
 		return err
 	}
-	for r := out.Turn; r.Undoes != ""; { // what it had taken back may count again, and so on
+	for r := out.Turn; r.Undoes != ""; { // what it had undone may count again, and so on
 		first, err := p.read(r.Undoes)
 		if err != nil {
 			break // it was deleted
@@ -340,7 +339,7 @@ func (p *place) conclude(out *Outcome) error {
 	return os.Remove(filepath.Join(p.dir, journalFile))
 }
 
-// takenBackBy returns the newest record that took back another one and is not taken back itself, or "".
+// takenBackBy returns the newest record that undid another one and is not undone itself, or "".
 func (p *place) takenBackBy(id string) (string, error) {
 	records, err := p.list()
 	for _, r := range records {
@@ -419,7 +418,8 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 	return plans
 }
 
-// objectsOf returns where the objects of a repository are pinned. The repository may be a working tree of it.
+// objectsOf returns the directory in which the objects of a repository are pinned. dir may be that of a linked working
+// tree.
 func (p *place) objectsOf(dir string) string {
 	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
 		if pinned := p.pinned(at); exists(pinned) {

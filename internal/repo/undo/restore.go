@@ -25,21 +25,21 @@ type restorer struct {
 	root     *os.Root
 	contents *snapshot.Contents
 	before   *snapshot.Index
-	staging  string                 // the name under which a content is written, beside the file that it is for
+	staging  string                 // the name of a temporary file, in the directory of the file that it becomes
 	opened   map[string]fs.FileMode // directories that were made writable, with their modes
-	cleared  map[string]bool        // paths at which there is nothing any more
+	cleared  map[string]bool        // paths that were removed
 	inodes   map[inode]bool         // of files that lost a name, or got another mode
 	failed   map[string]bool
-	left     map[string]bool // directories that stay because of something in them that is kept
-	made     []string        // directories
+	left     map[string]bool // directories that are not removed because something in them is kept
+	made     []string        // directories that were created
 }
 
-// inode is a file, whatever its names are.
+// inode identifies a file, whatever its names are.
 type inode struct{ device, number uint64 }
 
 func inodeOf(s workspace.Status) inode { return inode{s.Device, s.Inode} }
 
-// carryOut makes each path of the plan what it was. What could not be restored is added to what is kept.
+// carryOut restores each path of the plan, and returns those that it restored. It adds the others to what is kept.
 func (p *place) carryOut(
 	c *plan, before *snapshot.Index, contents *snapshot.Contents, staging string,
 ) (restored []string) {
@@ -61,7 +61,7 @@ func (p *place) carryOut(
 		opened: map[string]fs.FileMode{}, cleared: map[string]bool{}, inodes: map[inode]bool{},
 		failed: map[string]bool{}, left: map[string]bool{},
 	}
-	r.clearAll(-1) // it makes room on the disk too
+	r.clearAll(-1) // it frees space too
 	var later []objects
 	for _, o := range c.objects {
 		if r.isReady(o) {
@@ -71,7 +71,7 @@ func (p *place) carryOut(
 		}
 	}
 	_ = r.makeDirs(-1)
-	for at := range c.states { // before the files of the working tree take the room that there is
+	for at := range c.states { // before the files of the working tree take the space
 		later = r.restoreState(at, later)
 	}
 	for _, o := range later {
@@ -87,8 +87,8 @@ func (p *place) carryOut(
 	return restored
 }
 
-// isReady reports whether a repository can be given objects before anything else is restored: nothing has to be made or
-// removed for them first.
+// isReady reports whether a repository can be given objects before anything else is restored: nothing has to be created
+// or removed for them first.
 func (r *restorer) isReady(o objects) bool {
 	info, err := r.root.Lstat(filepath.FromSlash(cmp.Or(o.gitDir, ".")))
 	return err == nil && info.IsDir() && !slices.ContainsFunc(r.actions, func(a action) bool {
@@ -96,8 +96,8 @@ func (r *restorer) isReady(o objects) bool {
 	})
 }
 
-// giveBack gives a repository its objects back. The state of one that does not get them is left as it is, because its
-// refs would name what is missing.
+// giveBack gives a repository its objects back. If that fails, the state of the repository is not restored, because its
+// refs would name missing objects.
 func (r *restorer) giveBack(o objects) {
 	err := o.giveBack(r.root)
 	if err == nil {
@@ -119,7 +119,7 @@ func (r *restorer) note(name string, err error) {
 	}
 }
 
-// clearAll makes room in a directory .git that is restored, or, with -1, everywhere else: files first, then the
+// clearAll removes what is in the way of a restored directory .git, or with -1 everywhere else: files first, then the
 // directories that are empty by then.
 func (r *restorer) clearAll(state int) {
 	clearThese := func(dirs bool) {
@@ -138,7 +138,7 @@ func (r *restorer) clearAll(state int) {
 	clearThese(true)
 }
 
-// clear removes what is at a path, if there was nothing or something of another type.
+// clear removes what is at a path, if nothing or something of another type was there before.
 func (r *restorer) clear(a action) error {
 	if a.was != nil && a.was.Mode.Type() == a.is.Mode.Type() && a.is.Target() == "" {
 		return nil
@@ -174,7 +174,7 @@ func (r *restorer) clear(a action) error {
 	return err
 }
 
-// unchanged returns an error if a path is not as the plan found it. Directories change with what is in them.
+// unchanged returns an error if a path is not as the plan found it. The content of a directory does not count.
 func (r *restorer) unchanged(a action) error {
 	info, err := r.root.Lstat(filepath.FromSlash(a.path))
 	nothing := a.is == nil || r.cleared[a.path]
@@ -200,7 +200,7 @@ func (r *restorer) unchanged(a action) error {
 	return nil
 }
 
-// dropState removes the directories of a .git that the turn made.
+// dropState removes a directory .git that the turn made.
 func (r *restorer) dropState(dir string) error {
 	var dirs []string
 	err := fs.WalkDir(r.root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
@@ -248,7 +248,7 @@ func (r *restorer) dropObjects(gitDir string) error {
 	return r.root.RemoveAll(filepath.Join(at, "objects"))
 }
 
-// writable makes sure that names in a directory can be changed. No element of its path may be a link.
+// writable makes a directory writable. It fails if an element of its path is not a directory.
 func (r *restorer) writable(dir string) error {
 	if _, done := r.opened[dir]; done {
 		return nil
@@ -272,7 +272,7 @@ func (r *restorer) writable(dir string) error {
 	return nil
 }
 
-// makeDirs makes the directories of a directory .git that is restored, or, with -1, all others.
+// makeDirs creates the directories of a restored directory .git, or with -1 all others.
 func (r *restorer) makeDirs(state int) (first error) {
 	for _, a := range r.actions {
 		if a.was != nil && a.was.Mode.IsDir() && !r.failed[a.path] && r.stateWith(a.path) == state {
@@ -286,7 +286,7 @@ func (r *restorer) makeDirs(state int) (first error) {
 	return first
 }
 
-// writeAll makes the files of a directory .git that is restored, or, with -1, all others.
+// writeAll writes the files of a restored directory .git, or with -1 all others.
 func (r *restorer) writeAll(state int) {
 	for _, a := range r.actions {
 		if a.was != nil && !a.was.Mode.IsDir() && !r.failed[a.path] && r.stateWith(a.path) == state {
@@ -295,7 +295,7 @@ func (r *restorer) writeAll(state int) {
 	}
 }
 
-// makeDir makes a directory. It gets its mode at the end.
+// makeDir creates a directory. finish sets its mode.
 func (r *restorer) makeDir(a action) error {
 	if a.is != nil && a.is.Mode.IsDir() {
 		return nil
@@ -315,7 +315,7 @@ func (r *restorer) makeDir(a action) error {
 	return err
 }
 
-// makeParents makes the directories that are gone of those that the turn left, and makes dir writable.
+// makeParents creates the missing directories above a path, and makes dir writable.
 func (r *restorer) makeParents(dir string) error {
 	_, err := r.root.Lstat(filepath.FromSlash(dir))
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -337,7 +337,7 @@ func (r *restorer) makeParents(dir string) error {
 	return nil
 }
 
-// write makes a file or a link.
+// write restores a file or a link.
 func (r *restorer) write(a action) error {
 	name := filepath.FromSlash(a.path)
 	if err := r.makeParents(path.Dir(a.path)); err != nil {
@@ -367,7 +367,7 @@ func (r *restorer) write(a action) error {
 	return err
 }
 
-// stage makes a file or a link under another name.
+// stage creates a file or a link under a temporary name.
 func (r *restorer) stage(was *snapshot.File, name string) error {
 	if was.Target() != "" {
 		return r.root.Symlink(was.Target(), name)
@@ -388,7 +388,7 @@ func (r *restorer) stage(was *snapshot.File, name string) error {
 	return r.root.Chtimes(name, at, at)
 }
 
-// finish gives the directories their modes, and those that are as before their times.
+// finish sets the modes of the directories, and the times of those that existed before the turn.
 func (r *restorer) finish() {
 	modes := map[string]fs.FileMode{}
 	for dir, mode := range r.opened {

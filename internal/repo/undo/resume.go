@@ -23,11 +23,11 @@ type journal struct {
 	Overwrite []string `json:"overwrite,omitempty"`
 }
 
-// staging is the name of a file in which a content is written before it gets its own, in the same directory.
+// staging returns the name of the temporary file from which a content is renamed, in the same directory.
 func (j journal) staging() string { return ".omniagent-undo-" + j.ID + ".tmp" }
 
 // interrupted returns the journal of a restore whose process died.
-func (p *place) interrupted() (j journal, there bool, err error) {
+func (p *place) interrupted() (j journal, found bool, err error) {
 	err = workspace.ReadJSON(filepath.Join(p.dir, journalFile), jsonLimit, &j)
 	var syntax *json.SyntaxError
 	switch {
@@ -45,7 +45,7 @@ func (p *place) interrupted() (j journal, there bool, err error) {
 	return j, err == nil, err
 }
 
-// now returns the options of the request, with the indexes with which the restore begins.
+// now returns the options of the request. The restore begins with the given indexes.
 func (j journal) now(indexes []*snapshot.Index) now {
 	return now{
 		restoreOptions: restoreOptions{takeOld: j.TakeOld, takeAll: j.TakeAll, overwrite: j.Overwrite},
@@ -93,7 +93,7 @@ func (p *place) resume(ctx context.Context, j journal) (out Outcome, err error) 
 	return out, err
 }
 
-// giveUp ends a restore that cannot be completed. What it did stays, and can be taken back if its own snapshot is not
+// giveUp ends a restore that cannot be completed. What it did remains, and can be undone if its own snapshot is not
 // damaged.
 func (p *place) giveUp(ctx context.Context, t *Turn, j journal, why error) error {
 	t.record.ID = j.ID
@@ -118,7 +118,7 @@ func (p *place) giveUp(ctx context.Context, t *Turn, j journal, why error) error
 	return f
 }
 
-// unstage removes the staged file of a restore that was killed from the directories of an index.
+// unstage removes the temporary files of a restore that was killed from the directories of an index.
 func unstage(x *snapshot.Index, staging string) {
 	root, err := os.OpenRoot(x.Root)
 	if err != nil {
@@ -134,8 +134,8 @@ func unstage(x *snapshot.Index, staging string) {
 	})
 }
 
-// tidy removes the staged file of a restore that was killed, and gives the directories that it made writable their
-// modes back.
+// tidy removes the temporary files of a restore that was killed, and resets the modes of the directories that it made
+// writable.
 func (p *place) tidy(before *snapshot.Index, staging string) {
 	unstage(before, staging)
 	root, err := os.OpenRoot(before.Root)

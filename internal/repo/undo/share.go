@@ -13,9 +13,9 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// What a snapshot shares with others by hard links is safe only as long as nobody writes into it.
+// What a snapshot shares with others by hard links is safe only if nobody writes into it.
 
-// guardPacks takes leases on the packs that the store has by hard links. It returns the directories with packs that it
+// guardPacks takes leases on the packs that the store shares by hard links. It returns the directories whose packs it
 // could not guard.
 func (p *place) guardPacks(commons []string) (l *leases, unguarded []string) {
 	left := int64(packCopies)
@@ -43,7 +43,7 @@ func (p *place) guardPacks(commons []string) (l *leases, unguarded []string) {
 	return l, unguarded
 }
 
-// packCopies is how many bytes of packs a turn makes copies of, of those that the store has by hard links.
+// packCopies is how many bytes of such packs one turn copies.
 const packCopies = 256 << 20
 
 func sameFile(a, b string) bool {
@@ -55,7 +55,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// separate makes a second name of a file a copy of it. Other processes may be about to do the same.
+// separate replaces a hard link of a file by a copy. Other processes may be about to do the same.
 func (p *place) separate(from, to string) error {
 	held, err := workspace.Lock(context.Background(), filepath.Join(p.dir, "separating"), lockWait)
 	if err != nil {
@@ -72,8 +72,8 @@ func (p *place) separate(from, to string) error {
 	return write(to, to, info.Mode().Perm(), workspace.Copy)
 }
 
-// noteShared adds a gap to a snapshot for each repository whose objects have other names too, as after git clone of a
-// repository on the same disk, or are elsewhere.
+// noteShared adds a gap to a snapshot for each repository whose objects also have other names, as after git clone of a
+// repository on the same disk, or lie behind a link.
 func (p *place) noteShared(commons []string, x *snapshot.Index) {
 	for _, common := range commons {
 		objects, reason := filepath.Join(common, "objects"), snapshot.OtherName
@@ -90,11 +90,11 @@ func (p *place) noteShared(commons []string, x *snapshot.Index) {
 	}
 }
 
-// mostLooked is about how many loose objects of a repository are checked for other names. Programs that link some link
-// all that were there.
+// mostLooked is about how many loose objects of a repository are checked for other names. A program that links some
+// usually links all that exist.
 const mostLooked = 512
 
-// shared reports whether objects have names that are neither in the repository nor in a store of snapshots.
+// shared reports whether objects have names outside of the repository and all stores of snapshots.
 func (p *place) shared(common, objects string) bool {
 	names := git.ObjectsIn(common)
 	var pins []string
@@ -130,7 +130,7 @@ func (p *place) shared(common, objects string) bool {
 	return false
 }
 
-// known returns the directories of all stores, and notes this one among them.
+// known returns the directories of all stores, and adds this one to the list.
 func (s Store) known() []string {
 	all := namesIn(s.Known)
 	if slices.Contains(all, s.Dir) {
@@ -141,7 +141,7 @@ func (s Store) known() []string {
 		return all
 	}
 	if f, err := os.OpenFile(s.Known, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err == nil {
-		_, _ = f.WriteString(s.Dir + "\n") // without it, a store is taken for somebody else's
+		_, _ = f.WriteString(s.Dir + "\n") // without it, links of this store count as foreign
 		_ = f.Close()
 	}
 	return all

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// leaveState leaves a directory .git as it is.
+// leaveState marks a directory .git as not restored.
 func (r *restorer) leaveState(at int, err error) {
 	dir := r.states[at]
 	if r.failed[dir] {
@@ -27,7 +27,7 @@ func (r *restorer) leaveState(at int, err error) {
 }
 
 // restoreState restores a directory .git, or leaves it as it is if the disk has no room for all of it. later are
-// objects that could not be given back yet. It returns those that are not of this directory.
+// objects that were not given back yet. It returns those of other directories.
 func (r *restorer) restoreState(at int, later []objects) (others []objects) {
 	dir := r.states[at]
 	var mine []objects
@@ -41,8 +41,8 @@ func (r *restorer) restoreState(at int, later []objects) (others []objects) {
 	if r.failed[dir] {
 		return others
 	}
-	there := exists(filepath.Join(r.plan.root, filepath.FromSlash(dir)))
-	if there { // something in it may have to be removed, so it is too late to look when its objects are there
+	exists := exists(filepath.Join(r.plan.root, filepath.FromSlash(dir)))
+	if exists { // something in it may have to be removed, so it is too late to look when its objects are there
 		if err := cmp.Or(r.mayChange(at), r.haveRoom(at, mine)); err != nil {
 			r.leaveState(at, err)
 			return others
@@ -54,7 +54,7 @@ func (r *restorer) restoreState(at int, later []objects) (others []objects) {
 	for _, o := range mine {
 		err = cmp.Or(err, o.giveBack(r.root))
 	}
-	if err == nil && !there {
+	if err == nil && !exists {
 		err = r.haveRoom(at, nil)
 	}
 	if err == nil {
@@ -63,7 +63,7 @@ func (r *restorer) restoreState(at int, later []objects) (others []objects) {
 	}
 	r.leaveState(at, err)
 	for _, o := range mine {
-		if !there {
+		if !exists {
 			_ = r.root.RemoveAll(filepath.FromSlash(path.Join(o.gitDir, "objects")))
 		}
 	}
@@ -73,8 +73,8 @@ func (r *restorer) restoreState(at int, later []objects) (others []objects) {
 	return others
 }
 
-// mayChange returns an error if names cannot be changed in a directory where the restore of a directory .git changes
-// some: it may belong to somebody else.
+// mayChange returns an error if a directory in which the restore of a directory .git changes names is not writable: it
+// may belong to another user.
 func (r *restorer) mayChange(at int) error {
 	tried := map[string]bool{}
 	for _, a := range r.actions {
@@ -101,7 +101,7 @@ func (r *restorer) mayChange(at int) error {
 	return nil
 }
 
-// nearest returns a directory that is there: dir, or one above it.
+// nearest returns dir, or the closest directory above it that exists.
 func (r *restorer) nearest(dir string) string {
 	for ; dir != "."; dir = path.Dir(dir) {
 		if info, err := r.root.Lstat(filepath.FromSlash(dir)); err == nil && info.IsDir() {
@@ -111,8 +111,8 @@ func (r *restorer) nearest(dir string) string {
 	return dir
 }
 
-// haveRoom returns an error if the disk has no room for all files of a directory .git and for objects. Without the
-// look, a disk that is full could leave the directory with some files from before the turn and some from after it.
+// haveRoom returns an error if the disk has no room for all files of a directory .git and for objects. Without this
+// check, a full disk could leave the directory with some files from before the turn and some from after it.
 func (r *restorer) haveRoom(at int, given []objects) error {
 	const block = 4096
 	var room int64
@@ -145,7 +145,7 @@ func (r *restorer) haveRoom(at int, given []objects) error {
 	return cmp.Or(err, closed, r.root.Remove(name))
 }
 
-// stateWith returns which of the directories .git that are restored a path is in or is, or -1.
+// stateWith returns the index of the restored directory .git that contains a path or is it, or -1.
 func (r *restorer) stateWith(name string) int {
 	return slices.IndexFunc(r.states, func(dir string) bool {
 		return dir == "" || name == dir || strings.HasPrefix(name, dir+"/")

@@ -14,13 +14,13 @@ import (
 	"omniagent/internal/repo/snapshot"
 )
 
-// take makes the indexes of the roots, and of the repositories outside that the first one belongs to, and keeps what
-// they need. since is an earlier snapshot of them; nil: the latest is read.
+// take makes the indexes of the roots, and of the repositories outside to which the first one belongs, and keeps the
+// contents that they need. since is an earlier snapshot of them; nil: the latest is read.
 func (p *place) take(ctx context.Context, roots []string, since []*snapshot.Index) ([]*snapshot.Index, error) {
 	return p.survey(ctx, roots, since, p.contents())
 }
 
-// survey is take, and without contents it keeps nothing.
+// survey is take without keeping anything if contents is nil.
 func (p *place) survey(ctx context.Context, roots []string, since []*snapshot.Index, contents *snapshot.Store) (
 	all []*snapshot.Index, err error,
 ) {
@@ -86,15 +86,15 @@ func outside(x *snapshot.Index) (dirs []string) {
 	return dirs
 }
 
-// belongs reports whether a repository outside of the root is that of a working tree. Beneath the root anybody at work
-// there may have made the file or the link that says so, and name a repository where nobody but a person works: so it
-// has to name the working tree itself.
+// belongs reports whether a repository outside of the root is that of a working tree. The file or link below the root
+// that says so may have been made by anybody who works there, and may name a repository where nobody but a person
+// works: so the repository has to name the working tree itself.
 func belongs(root, top string, r *git.Repository) bool {
 	return top == "" || r.WorkTree() == pathname.Real(filepath.Join(root, filepath.FromSlash(top)))
 }
 
-// unreached are the gaps of working trees whose repository is outside of the root, and has other working trees too or
-// does not name them.
+// unreached returns the gaps of working trees whose repository is outside of the root, and either has other working
+// trees too or does not name them.
 func unreached(x *snapshot.Index) (gaps []snapshot.Gap) {
 	x.EachRepository(func(dir, top string) {
 		opened, err := git.At(dir)
@@ -110,8 +110,8 @@ func unreached(x *snapshot.Index) (gaps []snapshot.Gap) {
 	return gaps
 }
 
-// except returns a func that reports whether a name in the workspace does not belong to it: the store itself, or the
-// staged file of a restore that was killed.
+// except returns a func that reports whether a name in the workspace is left out: the store itself, or the temporary
+// file of a restore that was killed.
 func (p *place) except() func(dir, name string) bool {
 	ours := snapshot.Except(p.root, []string{p.store.Dir})
 	if j, interrupted, _ := p.interrupted(); interrupted {
@@ -123,8 +123,8 @@ func (p *place) except() func(dir, name string) bool {
 // latest is the file with the last index of a root.
 func (p *place) latest(root string) string { return filepath.Join(p.dir, "latest-"+key(root)) }
 
-// keepLatest keeps a snapshot that was just taken as the one before a turn. Its indexes are those that take has saved,
-// or found to be the same as before.
+// keepLatest keeps a snapshot that was just taken as the one before a turn. take has saved its indexes, or found them
+// unchanged.
 func (p *place) keepLatest(id string, indexes []*snapshot.Index) error {
 	for i, x := range indexes {
 		to := p.index(id, "before", i)
@@ -160,7 +160,7 @@ func (p *place) load(id, which string, n int) ([]*snapshot.Index, error) {
 	return all, nil
 }
 
-// Sentence returns what a person should know of a turn's gaps before the turn, or "" if undo covers everything.
+// Sentence returns what a person should know of the gaps before a turn, or "" if undo covers everything.
 func Sentence(gaps []snapshot.Gap) string {
 	if len(gaps) == 0 {
 		return ""

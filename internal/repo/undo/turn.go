@@ -25,18 +25,18 @@ type Turn struct {
 	place  *place
 	record Record
 	before []*snapshot.Index
-	packs  map[string]workspace.Status // of git, by path, after they were pinned
-	common []string                    // the directories with the objects of the repositories
+	packs  map[string]workspace.Status // git's packs by path, after they were pinned
+	common []string                    // the common directories of the repositories
 	leases *leases                     // nil: none
-	bare   []string                    // directories with packs that somebody could damage in the store too
-	began  time.Time                   // when the snapshot was complete; zero: not known
-	alive  *workspace.FileLock         // as long as this process has the turn
-	seen   *touch.Window               // what the agent writes; nil: that is not known
-	judged bool                        // doubts are known
+	bare   []string                    // directories with packs that are shared with the store and not guarded
+	began  time.Time                   // when the first snapshot was complete; zero: not known
+	alive  *workspace.FileLock         // locked while this process runs the turn
+	seen   *touch.Window               // what the agent writes; nil: not known
+	judged bool                        // doubts are complete
 	doubts doubts
 }
 
-// Begin takes the snapshot before a turn.
+// Begin takes the snapshot before a turn. The turn has to be ended by End, Drop or Leave.
 func (s Store) Begin(ctx context.Context, o Origin) (*Turn, error) {
 	p, err := s.place(o.Dir)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s Store) Begin(ctx context.Context, o Origin) (*Turn, error) {
 		return nil, err
 	}
 	defer p.unlock()
-	_ = p.close(ctx) // an undo tells it
+	_ = p.close(ctx) // if that fails, an undo reports it
 	t, err := p.begin(ctx, o, OfTurn, []string{p.root})
 	if err == nil {
 		t.leases, t.bare = p.guardPacks(t.common)
@@ -54,7 +54,7 @@ func (s Store) Begin(ctx context.Context, o Origin) (*Turn, error) {
 	return t, err
 }
 
-// Resume returns a turn that has no end because its process has died, to be ended by this one.
+// Resume returns a turn without an end, whose process has died, so that this process ends it.
 func (s Store) Resume(ctx context.Context, dir, id string) (*Turn, error) {
 	p, err := s.place(dir)
 	if err != nil {
@@ -77,7 +77,8 @@ func (s Store) Resume(ctx context.Context, dir, id string) (*Turn, error) {
 	return t, err
 }
 
-// begin needs the lock. roots are what an earlier turn covered, or the workspace alone.
+// begin takes the first snapshot. The caller holds the lock. roots are what an earlier turn covered, or the workspace
+// alone.
 func (p *place) begin(ctx context.Context, o Origin, kind Kind, roots []string) (*Turn, error) {
 	t := &Turn{place: p, record: Record{
 		ID: ident.Ordered(), Origin: o, Kind: kind, Began: time.Now().UTC(), Roots: []string{},
@@ -111,7 +112,7 @@ func (p *place) begin(ctx context.Context, o Origin, kind Kind, roots []string) 
 	return t, nil
 }
 
-// lookAtPacks notes what the packs of git are like before the agent acts.
+// lookAtPacks records the status of git's packs before the agent acts.
 func (t *Turn) lookAtPacks() {
 	t.packs, t.began = map[string]workspace.Status{}, time.Now()
 	for _, common := range t.common {
@@ -139,7 +140,7 @@ func (t *Turn) written(common string) touched {
 	}
 }
 
-// lostObjects returns the directories, named by nameIn, in which the turn destroyed objects of git.
+// lostObjects returns the directories, as nameIn names them, in which the turn destroyed git objects.
 func (t *Turn) lostObjects() (names []string) {
 	for i, x := range t.before {
 		for _, dir := range x.Repositories() {
@@ -152,19 +153,19 @@ func (t *Turn) lostObjects() (names []string) {
 	return names
 }
 
-// ID names the turn.
+// ID returns the ID of the turn's record.
 func (t *Turn) ID() string { return t.record.ID }
 
-// Gaps are what the snapshot before the turn does not have.
+// Gaps returns what the snapshot before the turn does not have.
 func (t *Turn) Gaps() []snapshot.Gap { return t.record.Gaps }
 
-// Holds reports whether the snapshot before the turn can give back a file of the workspace.
+// Holds reports whether the snapshot before the turn can restore a file of the workspace.
 func (t *Turn) Holds(name string) bool {
 	f := t.before[0].Find(name)
 	return f != nil && restorable(f) && f.Held()
 }
 
-// Cover returns what the snapshot before the turn can give back: nothing if more is missing than the record lists.
+// Cover returns what the snapshot before the turn can restore: nothing if more is missing than the record lists.
 func (t *Turn) Cover() event.Cover {
 	if len(t.record.Gaps) == mostListed {
 		return event.Cover{}
@@ -172,7 +173,7 @@ func (t *Turn) Cover() event.Cover {
 	c := event.Cover{Roots: t.record.Roots}
 	top := t.record.Roots[0]
 	if r, err := git.Open(top); err == nil && r.Common() != r.Dir() && !pathname.Within(top, r.Common()) {
-		// Commands can write there. It is not restored, because what other working trees did meanwhile is there too.
+		// Commands can write there. It is not restored, because it also has what other working trees did meanwhile.
 		c.Gaps = append(c.Gaps, event.Gap{Path: top, Why: "it is a linked worktree, so commands can change its " +
 			"repository, " + r.Common()})
 	}
@@ -196,14 +197,14 @@ func (t *Turn) Cover() event.Cover {
 // Late records that the agent may have changed something before the first snapshot was complete.
 func (t *Turn) Late() { t.record.Late = true }
 
-// SetSession records which session of its agent the turn belongs to, where that was not known at the beginning.
+// SetSession records the session of the agent to which the turn belongs, if it was not known at the beginning.
 func (t *Turn) SetSession(session string) {
 	if session != "" {
 		t.record.Session = session
 	}
 }
 
-// Drop forgets the turn.
+// Drop deletes the record of the turn.
 func (t *Turn) Drop() {
 	_ = os.RemoveAll(t.place.turn(t.record.ID))
 	t.over()
@@ -215,7 +216,7 @@ func (t *Turn) over() {
 	t.release()
 }
 
-// Leave makes the turn one whose process has died.
+// Leave gives the turn up, as if its process had died.
 func (t *Turn) Leave() { t.release() }
 
 // release lets another process end the turn, if it has no end yet.
@@ -246,7 +247,8 @@ func (t *Turn) End(ctx context.Context, at time.Time) (Record, error) {
 	})
 }
 
-// end needs the lock. The indexes are recorded as adjust leaves them; nil: as they are.
+// end takes the second snapshot. The caller holds the lock. adjust may change the indexes before they are recorded;
+// nil: it does not.
 func (t *Turn) end(ctx context.Context, adjust func(before, after []*snapshot.Index)) (Record, error) {
 	p, r := t.place, &t.record
 	after, err := p.take(ctx, r.Roots, t.before)
@@ -303,7 +305,7 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*snapshot.In
 	if err != nil {
 		return *r, err
 	}
-	// Not earlier: until the record says that the turn has ended, the whole index is what it is compared with.
+	// Not earlier: until the record says that the turn has ended, it is compared with the whole index.
 	if err := p.save(r.ID, "before", before); err != nil {
 		return *r, err
 	}
@@ -335,7 +337,7 @@ func gaps(indexes []*snapshot.Index) (all []snapshot.Gap) {
 }
 
 // close ends the turns whose process has died, with a second snapshot taken now, and returns why one of them cannot be
-// ended. It needs the lock.
+// ended. The caller holds the lock.
 func (p *place) close(ctx context.Context) (failed error) {
 	for _, id := range p.open() {
 		alive, err := workspace.Lock(ctx, p.alive(id), 0)
@@ -362,7 +364,7 @@ func (p *place) close(ctx context.Context) (failed error) {
 		t.record.Abandoned = true
 		if t.before, err = p.load(id, "before", len(t.record.Roots)); err == nil {
 			_, err = t.end(ctx, nil)
-		} else { // it cannot be taken back, which Undo says
+		} else { // it cannot be undone, which Undo reports
 			t.record.Ended = time.Now().UTC()
 			if err = p.write(t.record); err == nil {
 				t.over()

@@ -7,13 +7,13 @@
 //	out, err := store.Undo(ctx, undo.Request{Dir: dir}) // the last turn that changed something
 //	out, err = store.Undo(ctx, undo.Request{Dir: dir, Redo: true})
 //
-// A snapshot is the index of package tree, with the content of every file that git does not have, and the state of git
-// as files: HEAD, refs, logs, index, stash, a merge or rebase in progress, configuration, hooks. Git's objects are
+// A snapshot is an index of package snapshot, with the content of every file that git does not have, and the state of
+// git as files: HEAD, refs, logs, index, stash, a merge or rebase in progress, configuration, hooks. Git's objects are
 // pinned, so that they survive whatever happens to the repository: the store has the bytes of each loose object, and a
-// clone of each pack or, where the file system has no clones, a hard link to it. Git never writes into a pack again;
-// another program that opens one for writing during a turn waits until the store has a copy, where the system has
-// leases. A pack that was damaged all the same is noticed by its checksum and not given back. Nothing is written into
-// the repository until a turn is taken back.
+// clone of each pack or, if the file system has no clones, a hard link to it. Git never writes into a pack again; if
+// another program opens one for writing during a turn, it waits until the store has a copy, on systems with leases. A
+// pack that is damaged all the same is noticed by its checksum and not given back. Nothing is written into the
+// repository until a turn is undone.
 //
 // Undo changes only paths that differ before and after the turn, only if they still are as the turn left them, and only
 // if the snapshot that Undo itself takes first has what is there now. The others are kept and listed. The state of a
@@ -143,7 +143,7 @@ type place struct {
 	held  *workspace.FileLock
 }
 
-// resolve returns a directory without links. What is not there any more may have been a directory.
+// resolve returns a directory without links. A directory that no longer exists is allowed.
 func resolve(dir string) (string, error) {
 	full, err := filepath.Abs(dir)
 	if err != nil {
@@ -163,7 +163,7 @@ func resolve(dir string) (string, error) {
 }
 
 // Root returns the directory that is covered for an agent that works in dir: the top of its repository, or dir itself.
-// It returns an error if that cannot be covered.
+// It fails if that is too wide or not UTF-8.
 func (s Store) Root(dir string) (string, error) {
 	full, err := resolve(dir)
 	if err != nil {
@@ -185,7 +185,7 @@ func (s Store) Root(dir string) (string, error) {
 	return top, nil
 }
 
-// tooWide reports whether a directory is that of the system, or a home directory, or has one in it.
+// tooWide reports whether a directory is the root of a file system, or a home directory, or contains one.
 func (s Store) tooWide(dir string) bool {
 	home, err := filepath.EvalSymlinks(s.Home)
 	if err != nil || s.Home == "" {
@@ -208,9 +208,8 @@ func (s Store) placeAt(root string) *place {
 	return &place{store: s, root: root, dir: filepath.Join(s.Dir, key(root))}
 }
 
-// places returns the parts of the store that a directory may belong to. The first is the one that it belongs to now.
-// If a turn removed or made the repository, its record is in another one: that of the directory itself, or of one above
-// it.
+// places returns the parts of the store to which a directory may belong, the current one first. If a turn removed or
+// made the repository, its record is in another part: that of the directory itself, or of one above it.
 func (s Store) places(dir string) ([]*place, error) {
 	full, err := resolve(dir)
 	if err != nil {
@@ -250,9 +249,9 @@ func (p *place) movedRepository(r Record, dir string) bool {
 	after, err := snapshot.LoadFile(p.index(r.ID, "after", 0))
 	for at := dir; ; at = filepath.Dir(at) {
 		rel, _ := filepath.Rel(p.root, filepath.Join(at, ".git"))
-		there := err == nil && after.Find(filepath.ToSlash(rel)) != nil || err != nil &&
+		exists := err == nil && after.Find(filepath.ToSlash(rel)) != nil || err != nil &&
 			exists(filepath.Join(at, ".git"))
-		if there != (before.Find(filepath.ToSlash(rel)) != nil) {
+		if exists != (before.Find(filepath.ToSlash(rel)) != nil) {
 			return true
 		}
 		if at == p.root || at == filepath.Dir(at) {
@@ -261,13 +260,13 @@ func (p *place) movedRepository(r Record, dir string) bool {
 	}
 }
 
-// key is a short name of a path.
+// key returns a short name for a path.
 func key(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:8])
 }
 
-// lock keeps other processes away from this part of the store.
+// lock locks this part of the store against other processes.
 func (p *place) lock(ctx context.Context) (err error) {
 	for _, name := range []string{"turns", openDir} {
 		if err = workspace.MkdirAll(filepath.Join(p.dir, name)); err != nil {
@@ -286,16 +285,16 @@ func (p *place) contents() *snapshot.Store {
 
 func (p *place) turn(id string) string { return filepath.Join(p.dir, "turns", id) }
 
-// alive is the file that a process keeps locked as long as its turn is under way.
+// alive returns the file that a process keeps locked while its turn is under way.
 func (p *place) alive(id string) string { return filepath.Join(p.dir, openDir, id) }
 
-// open are the turns that are under way, or whose process has died.
+// open returns the turns that are under way, or whose process has died.
 func (p *place) open() []string {
 	ids, _ := namesOf(filepath.Join(p.dir, openDir), "")
 	return ids
 }
 
-// index is the file of an index of a turn, which is "before" or "after".
+// index returns the file of an index of a turn; which is "before" or "after".
 func (p *place) index(id, which string, root int) string {
 	return filepath.Join(p.turn(id), which+"-"+strconv.Itoa(root))
 }
@@ -310,7 +309,7 @@ func (s Store) List(dir string) ([]Record, error) {
 	return listAll(places)
 }
 
-// TakenBack reports whether a turn of the workspace in which dir is was taken back. Without a record that is not known.
+// TakenBack reports whether a turn of the workspace of dir was undone. known is false if its record cannot be read.
 func (s Store) TakenBack(dir, id string) (back, known bool) {
 	p, err := s.place(dir)
 	if err != nil {
@@ -347,7 +346,7 @@ func (s Store) All() ([]Record, error) {
 	return listAll(places)
 }
 
-// all returns the parts of the store of all workspaces. Their roots are not known.
+// all returns the parts of the store of all workspaces. Their roots are not set.
 func (s Store) all() (places []*place, err error) {
 	names, err := namesOf(s.Dir, "")
 	for _, name := range names {
@@ -392,7 +391,7 @@ func (p *place) list() ([]Record, error) {
 	return all, nil
 }
 
-// damaged returns what is known of a turn whose record cannot be read.
+// damaged returns a record for a turn whose record cannot be read.
 func (p *place) damaged(id string) Record {
 	made, _ := ident.Made(id)
 	r := Record{ID: id, Kind: OfTurn, Began: made, Ended: made, Damaged: true, Roots: []string{}}
@@ -411,7 +410,7 @@ func (p *place) write(r Record) error { return writeJSON(filepath.Join(p.turn(r.
 
 const jsonLimit = 16 << 20
 
-// exists reports whether there is something at a path, or whether that cannot be found out.
+// exists reports whether something exists at a path. It returns true if that cannot be found out.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !workspace.Absent(err)

@@ -10,16 +10,16 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// doubtsFile lists the paths of a turn that the agent has perhaps not changed, by their quoted names, with the reasons.
+// doubtsFile lists the paths that the agent has perhaps not changed in a turn, by their quoted names, with the reasons.
 const doubtsFile = "doubts.json"
 
-// doubts are those paths, by name, with the reasons.
+// doubts are those paths, as nameIn names them, with the reasons.
 type doubts map[string]string
 
-// Watch says where it is known which paths the agent writes. Without it all that changes is perhaps not its own.
+// Watch sets what knows which paths the agent writes. Without it, every change is perhaps not the agent's.
 func (t *Turn) Watch(w *touch.Window) { t.seen = w }
 
-// judge leaves out of the indexes what the agent has not changed, and notes what it has perhaps not changed.
+// judge removes from the indexes what the agent has not changed, and records what it has perhaps not changed.
 func (t *Turn) judge(before, after []*snapshot.Index) {
 	t.judged, t.doubts = true, doubts{}
 	t.record.Said, t.record.Under = t.seen != nil && !t.seen.Exact(), t.seen != nil && t.seen.Under()
@@ -83,17 +83,17 @@ func (p *place) doubtsOf(id string) (doubts, error) {
 	return d, nil
 }
 
-// neighbours are the turns that ran at the same time, as people know them, by the paths that they changed.
+// neighbours are the turns that ran at the same time, by the paths that they changed, as people know them.
 type neighbours struct {
 	certain map[string]string
-	// said are those that certainly changed a path too, or whose calls are about it, where only calls say that this
-	// turn did. What an agent changes that works for another is in both records.
+	// said are those that certainly changed a path too, or whose calls are about it, if only calls say that this turn
+	// did. Turns of agents of which one works for the other are left out: both records have the changes.
 	said map[string]string
 }
 
 // besides returns the neighbours of a turn.
 func (p *place) besides(r Record) neighbours {
-	records, _ := p.list() // it has been listed before
+	records, _ := p.list() // it was listed before
 	n := neighbours{map[string]string{}, map[string]string{}}
 	for _, other := range records {
 		if other.ID == r.ID || other.Kind != OfTurn || other.Damaged || !other.Judged || !overlap(r, other) {
@@ -126,8 +126,8 @@ func (p *place) besides(r Record) neighbours {
 	return n
 }
 
-// shared returns why it is not certain that the turn changed a path, and whether it is only another turn's: one that
-// certainly changed it, where nothing saw this one write it.
+// shared returns why it is not certain that the turn changed a path. foreign means that only another turn changed it:
+// that one certainly did, and nothing saw this one write it.
 func (n neighbours) shared(why, name string) (reason string, foreign bool) {
 	certain, said := n.certain[name], n.said[name]
 	switch {
