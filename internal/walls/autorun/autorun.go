@@ -1,6 +1,6 @@
-// Package autorun decides which files of a workspace only a person changes, because they are run or obeyed later by
-// themselves: by a shell that enters the directory, by git, an editor, an agent, a REPL or a build tool that a person
-// starts for another purpose, or at the next login.
+// Package autorun decides which files of a workspace only a person changes, because something runs or obeys them later
+// without being asked: a shell that enters the directory, git, an editor, an agent, a REPL or a build tool that a
+// person starts for another purpose, or the next login.
 //
 // There is one policy. Tools for files ask a person about such a file, the walls refuse it to a command at the moment
 // of the write, a fork keeps it back, and the end of a turn names it. It has three parts:
@@ -9,8 +9,8 @@
 //	a new name with a dot at the top                   anything but the harmless ones   Policy.Fresh
 //	what these name, and where links of HOME lead      scripts/env.sh of .envrc         Pointers, FromHome
 //
-// The second part lists what is good: a name that is harmless, or that git ignored when the policy was made, or that
-// was there before. It does not list what tools of the next year will run.
+// The second part lists what is harmless: known names, names that git ignored when the policy was made, and names that
+// existed then. It need not list what future tools will run.
 package autorun
 
 import (
@@ -40,22 +40,22 @@ func Names() []string { return strings.Fields(names) }
 // Policy is the policy for one directory.
 type Policy struct {
 	Root  string   // without links
-	Names []string // beside the listed ones: what agents obey
+	Names []string // besides the listed ones: what agents obey
 	// Kept returns further protected paths: see Pointers and Home; nil: there are no others
 	Kept func() []string
 
 	listed  []string // all names; nil: not made yet
 	ignores []rules
-	known   map[string]bool // with a dot at the top, when the policy was made
+	known   map[string]bool // names with a dot at the top that existed when the policy was made
 }
 
-// rules are those of one file of git, which is about a directory at or above the root.
+// rules are those of one ignore file, for a directory at or above the root.
 type rules struct {
 	dir, text string
 	parsed    *ignore.Rules
 }
 
-// mostKnown is how many names with a dot at the top are remembered.
+// mostKnown is how many existing names with a dot at the top are remembered.
 const mostKnown = 4096
 
 // For makes the policy of a directory as it is now. excludes is the user's own file of what git ignores, or empty.
@@ -89,10 +89,10 @@ func (p Policy) remember(rel string, dir bool) {
 	}
 }
 
-// longestIgnored is how many bytes of a file of rules count.
+// longestIgnored is how many bytes of an ignore file are read.
 const longestIgnored = 1 << 18
 
-// readIgnored reads the rules of git, the weakest first.
+// readIgnored reads git's ignore rules, the weakest first.
 func (p *Policy) readIgnored(excludes string) {
 	top := p.Root
 	for filepath.Dir(top) != top && !exists(filepath.Join(top, ".git")) {
@@ -137,7 +137,7 @@ func (p Policy) Words() []string {
 	return words
 }
 
-// Of decodes the Words of a policy. The result has no names of agents.
+// Of decodes the Words of a policy. The result lacks the names of agents.
 func Of(words []string) Policy {
 	p := Policy{known: map[string]bool{}}
 	if len(words) == 0 {
@@ -154,8 +154,8 @@ func Of(words []string) Policy {
 	return p
 }
 
-// IgnoringAs returns the policy with the rules of git of another one, which was made earlier: those of today may have
-// been written by what is judged.
+// IgnoringAs returns the policy with the ignore rules of an earlier one: the current rules may have been written by
+// what is judged.
 func (p Policy) IgnoringAs(earlier Policy) Policy {
 	p.ignores = earlier.ignores
 	return p
@@ -169,8 +169,8 @@ func (p Policy) all() []string {
 	return slices.Concat(Names(), p.Names)
 }
 
-// Named returns the name that a path in the workspace is or is below, at any depth, because a workspace may contain
-// other repositories, or "".
+// Named returns the listed name that a path in the workspace has or lies below, at any depth, or "". A workspace may
+// contain other repositories.
 func (p Policy) Named(full string) string {
 	rel, err := filepath.Rel(p.Root, full)
 	if err != nil {
@@ -182,20 +182,20 @@ func (p Policy) Named(full string) string {
 			return name
 		}
 	}
-	// NTFS knows .git by the second name.
+	// NTFS has git~1 as a second name of .git.
 	if strings.HasSuffix(slash, "/.git/") || strings.Contains(slash, "/git~1/") {
 		return ".git"
 	}
 	return ""
 }
 
-// Fresh reports whether a path has a dot at the top of the workspace, and is neither harmless nor ignored by git nor
-// one that was there when the policy was made. Only who makes such a path has to ask.
+// Fresh reports whether a path has a dot at the top of the workspace, and is neither harmless nor ignored by git, and
+// did not exist when the policy was made. Only creating such a path needs a question.
 func (p Policy) Fresh(full string) bool {
 	return p.mayBeDotted(full) && !p.known[p.top(full)] && p.FreshTree(full)
 }
 
-// FreshTree is Fresh for a directory that is moved there with all that it holds: what was there does not count.
+// FreshTree is Fresh for a directory that is moved there with its content: whether it existed does not count.
 func (p Policy) FreshTree(full string) bool {
 	rel, within := pathname.In(p.Root, full)
 	if !within || rel == "." {
@@ -206,8 +206,8 @@ func (p Policy) FreshTree(full string) bool {
 	return dotted(Fold(top)) && Fold(top) != ".git" && !isHarmless(rel) && !p.isIgnored(rel)
 }
 
-// FreshDirectory is Fresh for a directory that is made empty: one in which harmless names lie, such as .github,
-// may be made.
+// FreshDirectory is Fresh for a directory that is created empty: one that may contain harmless names, such as .github,
+// may be created.
 func (p Policy) FreshDirectory(full string) bool {
 	if !p.Fresh(full) {
 		return false
@@ -287,7 +287,7 @@ func Fold(path string) string {
 	return strings.Join(elements, string(filepath.Separator))
 }
 
-// Why returns why only a person makes or changes a path, or "". isNew: nothing is there yet.
+// Why returns why only a person may create or change a path, or "". isNew says that nothing exists there yet.
 func (p Policy) Why(full string, isNew bool) string {
 	if name := p.Named(full); name != "" {
 		return name + DecidesLater
@@ -314,14 +314,14 @@ func (p Policy) Once() Policy {
 	return p
 }
 
-// RunsLater reports whether a path below the root that has changed is run or obeyed later by itself. added: it was
-// not there before. Unlike Why it needs no policy from before the change.
+// RunsLater reports whether a changed path below the root is run or obeyed later by itself. added says that it did not
+// exist before. Unlike Why it needs no policy from before the change.
 func (p Policy) RunsLater(rel string, added bool) bool {
 	full := filepath.Join(p.Root, filepath.FromSlash(rel))
 	return p.Why(full, false) != "" || added && p.FreshTree(full)
 }
 
-// Sentence tells a person which changed files are run later by themselves, in one line.
+// Sentence tells a person in one line which changed files are run later by themselves.
 func Sentence(names []string) string {
 	const most = 5
 	shown := strings.Join(names[:min(len(names), most)], ", ")
@@ -331,7 +331,7 @@ func Sentence(names []string) string {
 	return "Some changed files run by themselves later: " + shown
 }
 
-// Beneath returns a name that is protected and lies below a path, whether or not it is there, or "".
+// Beneath returns a protected name that lies below a path, whether or not it exists, or "".
 func (p Policy) Beneath(full string) string {
 	full = Fold(full)
 	for _, name := range p.all() {

@@ -17,14 +17,14 @@ const (
 	mostPrograms = 20000 // names of the directories in PATH that are looked at
 )
 
-// Home is what starts by itself for a user, and may lead into a workspace.
+// Home is what starts by itself for a user and may lead into a workspace.
 type Home struct {
 	Links []string // links in start-up places, and in directories of PATH
 	Files []string // start-up files, whose words are followed
 }
 
-// HomeOf looks at home directories and at the directories in PATH. It takes one walk, bounded in names and levels: all
-// names with a dot, what is in such directories, and more levels of those in which programs keep what they start.
+// HomeOf examines home directories and the directories in PATH. It walks once, bounded in names and levels: all names
+// with a dot, what is in such directories, and more levels of those in which programs keep what they start.
 func HomeOf(homes, path []string) (h Home) {
 	for _, home := range homes {
 		h.walk(home)
@@ -41,7 +41,7 @@ func HomeOf(homes, path []string) (h Home) {
 	return h
 }
 
-// startFiles are the files of a home directory whose words name what is run at its start.
+// startFiles returns the files of a home directory whose words name what is run at a start.
 func startFiles() []string {
 	return []string{
 		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".kshrc", ".zshrc",
@@ -63,7 +63,7 @@ func levelsOf(name string) int {
 	return 1
 }
 
-// walk notes the links in a home directory, the highest ones first.
+// walk records the links in a home directory, the highest ones first.
 func (h *Home) walk(home string) {
 	type place struct {
 		path   string
@@ -92,7 +92,8 @@ func (h *Home) walk(home string) {
 	}
 }
 
-// Holds returns a start-up place of a home directory that leads to a workspace as a whole, or to what holds it, or "".
+// Holds returns a start-up place of a home directory that leads to a whole workspace, or to a directory that contains
+// it, or "".
 func (h Home) Holds(root string) string {
 	for _, link := range h.Links {
 		if !slices.Contains([]string{
@@ -107,13 +108,13 @@ func (h Home) Holds(root string) string {
 	return ""
 }
 
-// ofPackages reports whether a directory of programs is filled by the packages of the system. People make no links
+// ofPackages reports whether a directory of programs is filled by the packages of the system. People create no links
 // there, and such directories are the largest.
 func ofPackages(dir string) bool {
 	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/games", "/snap/bin"}, dir)
 }
 
-// programs notes the links in a directory of PATH that lead out of it.
+// programs records the links in a directory of PATH that lead out of it.
 func (h *Home) programs(dir string, left *int) {
 	for _, entry := range read(dir) {
 		if *left--; *left < 0 {
@@ -129,7 +130,8 @@ func (h *Home) programs(dir string, left *int) {
 	}
 }
 
-// Into returns where the links lead into a workspace, and what the start-up files and what they lead to name there.
+// Into returns where the links lead into a workspace, and the paths there that start-up files and the files behind the
+// links name.
 func (h Home) Into(root string) []string {
 	var paths []string
 	add := func(more ...string) {

@@ -24,10 +24,10 @@ const (
 	deepFollowed = 2       // levels of a directory whose files are followed
 )
 
-// Pointers returns the files of the workspace that protected files of tree name, a directory in the workspace or the
-// workspace itself: the script that .envrc reads, the interpreter of an editor's settings, what a hook calls. more are
-// further files, or directories of them, that are followed; agents are names that agents obey. It follows words, as
-// they are written, and what the scripts name that it finds.
+// Pointers returns the files of the workspace that protected files name: the script that .envrc reads, the interpreter
+// in an editor's settings, what a hook calls. tree is the directory with the protected files, the workspace or below
+// it. more are further files or directories that are followed; agents are names that agents obey. It follows words as
+// they are written, and the words of scripts that it finds.
 func Pointers(root, tree string, agents, more []string) []string {
 	f := newFollower(root, tree)
 	for _, name := range strings.Fields(followed) {
@@ -61,8 +61,8 @@ func newFollower(root, tree string) *follower {
 	}
 }
 
-// all follows a file, or the files in a directory. settings: only those that have the form of settings, since the
-// others are text for a model.
+// all follows a file, or the files in a directory. With settings, it follows only settings files: the others are text
+// for a model.
 func (f *follower) all(path string, levels int, settings bool) {
 	info, err := os.Stat(path)
 	switch {
@@ -84,7 +84,7 @@ func isSettings(path string) bool {
 	return slices.Contains([]string{".json", ".jsonc", ".toml", ".yaml", ".yml"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// file follows the words of a file, and of the scripts among what they name.
+// file follows the words of a file, and of the scripts that they name.
 func (f *follower) file(path string, depth int) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -118,14 +118,14 @@ func (f *follower) file(path string, depth int) {
 	}
 }
 
-// separated splits settings into words.
+// separated replaces the separators in settings by spaces.
 func separated(line string) string {
 	return strings.NewReplacer(
 		",", " ", "[", " ", "]", " ", "{", " ", "}", " ", ": ", " ", ":-", " ", ":$", " $",
 	).Replace(line)
 }
 
-// keep records those of the paths that lie in the workspace, and returns them.
+// keep records the paths that lead into the workspace, and returns them.
 func (f *follower) keep(paths []string) (inside []string) {
 	for _, path := range paths {
 		at, ok := f.enters(path)
@@ -154,7 +154,7 @@ func isScript(path string) bool {
 	return strings.HasPrefix(line, "#!") && strings.Contains(line, "sh")
 }
 
-// sourced returns the files that do not exist yet and that a line of a shell would read if they did.
+// sourced returns the files that a shell line would read if they existed.
 func sourced(words []string, base string) (files []string) {
 	for i := range words {
 		if i == 0 || !slices.Contains(readers(), words[i-1]) || !strings.ContainsAny(words[i], "./") {
@@ -172,7 +172,7 @@ func sourced(words []string, base string) (files []string) {
 	return files
 }
 
-// readers are the words of shells in front of a file that is read as a script, or looked for before it is.
+// readers returns the words of shells that precede a file which is read as a script, or tested for existence first.
 func readers() []string {
 	return []string{
 		".", "source", "source_if_exists", "source_env", "source_env_if_exists", "dotenv", "dotenv_if_exists",
@@ -181,7 +181,7 @@ func readers() []string {
 }
 
 // runs reports whether a word of settings or of a script may name what is run: one with a slash, unless it is data, or
-// one behind a program that runs files. A plain name such as package.json is looked for by a package manager, and the
+// one after a program that runs files. A plain name such as package.json is looked for by a package manager, and the
 // shell looks for a program of that name elsewhere.
 func runs(words []string, i int) bool {
 	if i > 0 && (slices.Contains(readers(), words[i-1]) ||
@@ -205,7 +205,7 @@ func split(line string) []string {
 	return all[:min(len(all), mostWords)]
 }
 
-// spellings returns what a word may mean: as it is, or behind a variable or a substitution.
+// spellings returns the paths that a word may mean: as it is, or after a variable or a substitution.
 func spellings(word, base string) []string {
 	paths := []string{Homely(word, base)}
 	if _, rest, found := strings.Cut(word, "/"); found {
@@ -283,8 +283,8 @@ func Homely(path, base string) string {
 	return pathname.From(base, path)
 }
 
-// enters follows the links of a path until it comes into the workspace, and returns the path from there on unchanged,
-// since links within the workspace are judged by the workspace's own names.
+// enters follows the links of a path until it is in the workspace, and returns the rest unchanged, since links within
+// the workspace are judged by their own names.
 func (f *follower) enters(path string) (string, bool) {
 	for range mostLinks {
 		if path = filepath.Clean(path); pathname.Within(f.root, path) {

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Alteration is what a line says that it does to a path.
+// Alteration is a change of a path that the words of a line name.
 type Alteration struct {
 	Path    string // absolute
-	From    string // what is moved there; "": nothing
-	Whole   bool   // what was there is replaced
+	From    string // the path that is moved there; "": none
+	Whole   bool   // the content is replaced
 	Removes bool
 	Beneath bool // and everything below
-	Sure    bool // it has run for certain, if the line succeeded
-	Edit    Edit // nil: what it makes is not known
+	Sure    bool // it has certainly run, if the line succeeded
+	Edit    Edit // nil: the new content is unknown
 }
 
-// Alters lists what the words of a line say that bash, in a directory, changes: what is written, made, moved or removed
-// under a name that stands in the line. What a program changes without naming it is not among that.
+// Alters lists the changes that the words of a line name if bash runs it in a directory: what is written, made, moved
+// or removed under a name in the line. It does not include what a program changes without naming it.
 func Alters(line, dir, home string) []Alteration {
 	return Tools.look(line, Place{Root: dir, Dir: dir, Home: home}).alters
 }
 
-// alter notes that a word names what is changed, if it is certain which file that is.
+// alter records a change of the path that a word names, if it is certain which path that is.
 func (w *walker) alter(a word, at dirs, as Alteration) {
 	if !a.literal() || a.text == "" || a.text == "-" || at.lost || len(at.list) != 1 ||
 		len(w.survey.alters) == maxNodes {
@@ -33,7 +33,7 @@ func (w *walker) alter(a word, at dirs, as Alteration) {
 	w.survey.alters = append(w.survey.alters, as)
 }
 
-// altered notes what the words of a simple command say that it changes.
+// altered records the changes that the words of a simple command name.
 func (w *walker) altered(name string, argv, targets []word, at dirs) {
 	args := argv[1:]
 	if w.sure.own != &argv[0] { // another command starts it
@@ -50,7 +50,7 @@ func (w *walker) altered(name string, argv, targets []word, at dirs) {
 		}
 		return
 	case name == "find":
-		return // it says which it removes in other words
+		return // its -delete is not one of its operands
 	}
 	whole := name == "tee" && !short(texts(args), "a") && !long(texts(args), "--append")
 	if name == "chmod" || name == "chown" || name == "chgrp" { // the first is a mode or an owner
@@ -65,7 +65,7 @@ func (w *walker) altered(name string, argv, targets []word, at dirs) {
 	}
 }
 
-// carried notes what a command says that puts files at another place: there, or in a directory of that name.
+// carried records the changes of a command that puts files at another path: at that path, or in a directory there.
 func (w *walker) carried(name string, argv []word, at dirs) {
 	operands := slices.DeleteFunc(slices.Clone(argv[1:]), func(a word) bool {
 		return !a.literal() || strings.HasPrefix(a.text, "-")

@@ -7,12 +7,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// notPlain is the reason for a question about what runs unasked nowhere but behind walls.
+// notPlain is the reason for a question about a construct that runs unasked only behind walls.
 const notPlain = "only lists, pipes and groups of plain commands run unasked"
 
-// sweep visits the whole tree after the walk. It asks about each statement but lists, pipes and groups, and judges the
-// commands in the others from an unknown directory. What may stand within words needs no judgement here, because words
-// that are not literal are asked about where their command is judged.
+// sweep visits the whole tree after the walk. It asks about each statement except lists, pipes and groups, and judges
+// the commands in the others as run from an unknown directory. Commands within words need no judgement here, because
+// words that are not literal are asked about where their command is judged.
 func (w *walker) sweep(file *syntax.File) {
 	for n := range syntax.Preorder(file) {
 		switch n := n.(type) {
@@ -45,7 +45,7 @@ func (w *walker) sweep(file *syntax.File) {
 	}
 }
 
-// assign judges x=…, before a command, alone, or after declare and similar builtins.
+// assign judges an assignment: before a command, alone, or after declare and similar builtins.
 func (w *walker) assign(n *syntax.Assign) {
 	name := ""
 	if n.Name != nil {
@@ -65,7 +65,7 @@ func (w *walker) assign(n *syntax.Assign) {
 	w.survey.pieces[len(w.survey.pieces)-1].sets(name, value, w.exports[n])
 }
 
-// exported notes that the program behind assignments sees their values.
+// exported records that the program behind assignments sees their values.
 func (w *walker) exported(all []*syntax.Assign) {
 	if w.exports == nil {
 		w.exports = map[*syntax.Assign]bool{}
@@ -77,8 +77,8 @@ func (w *walker) exported(all []*syntax.Assign) {
 
 const decidesPrograms = " decides what other programs run: no command sets it"
 
-// mayNotSet reports whether no command may set a variable. Behind whole walls any variable may be set: its effect stays
-// there.
+// mayNotSet reports whether no command may set a variable. Behind whole walls any variable may be set, because its
+// effect stays there.
 func (w *walker) mayNotSet(name string) bool { return redirectsPrograms(name) && !w.place.Ground.Walls }
 
 // redirectsPrograms reports whether a variable makes other programs run, load or contact something.
@@ -90,7 +90,7 @@ func redirectsPrograms(name string) bool {
 	}, func(prefix string) bool { return strings.HasPrefix(upper, prefix) })
 }
 
-// function judges a definition. A later command may use any name.
+// function judges a definition. Any later command may call it by its name.
 func (w *walker) function(n *syntax.FuncDecl) {
 	name, calls := "", 0
 	if n.Name != nil {
@@ -115,7 +115,7 @@ func (w *walker) function(n *syntax.FuncDecl) {
 		return
 	}
 	w.say(Ask, n, "a function may stand in front of any command")
-	if name == "echo" || name == "printf" { // so that what they put on a pipe is not known
+	if name == "echo" || name == "printf" { // then what they write to a pipe is unknown
 		w.survey.pieces[len(w.survey.pieces)-1].runsUnknown = true
 	}
 }

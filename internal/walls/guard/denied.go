@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// forbids returns why a simple command is denied, or "". It ignores the case of names and flags, as some systems do: a
+// forbids returns why a simple command is denied, or "". Like some systems it ignores the case of names and flags: a
 // model that writes RM -RF means rm -rf.
 func (w *walker) forbids(name string, argv []word) string {
 	s := w.set
@@ -83,7 +83,7 @@ func short(args []string, letters ...string) bool {
 	return false
 }
 
-// long reports whether one of the long flags is there, abbreviated or with a value.
+// long reports whether one of the long flags is given, possibly abbreviated or with a value.
 func long(args []string, names ...string) bool {
 	for _, a := range args {
 		if a == "--" {
@@ -126,7 +126,7 @@ func listed(name string, args []string) string {
 	return ""
 }
 
-// harms returns why a program that is harmless otherwise is denied with these arguments, or "".
+// harms returns why an otherwise harmless program is denied with these arguments, or "".
 //
 // Long because it is one table.
 func harms(name string, args []string) string {
@@ -227,7 +227,7 @@ func forbidsGit(args []string) string {
 	return ""
 }
 
-// gitVerb skips git's own flags.
+// gitVerb returns git's subcommand and its arguments. It skips git's own flags.
 func gitVerb(args []string) (verb string, rest []string) {
 	for i := 0; i < len(args); i++ {
 		switch a := args[i]; {

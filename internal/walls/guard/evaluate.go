@@ -8,12 +8,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Bash expands a subscript whenever it evaluates a name or arithmetic, also one that was quoted or is in a variable:
+// Bash expands a subscript whenever it evaluates a name or an arithmetic expression, even if it was quoted or comes
+// from a variable:
 //
 //	test -v 'a[$(x)]'    let 'a[$(x)]=1'    declare 'a[$(x)]=1'    [[ -v 'a[$(x)]' ]]    y='a[$(x)]'; echo $((y))
 //
-// So each of these runs a text that may not be known, unless all that is evaluated are numbers and plain names. The
-// texts that are in the line are judged as well.
+// So each of these may run an unknown text, unless only numbers and plain names are evaluated. Texts in quotes in the
+// line are judged as well.
 
 // evaluates reports whether bash may run something in an argument of a builtin.
 func evaluates(argv []word) bool {
@@ -54,7 +55,7 @@ func testEvaluates(args []word) bool {
 	return false
 }
 
-// subscripted reports whether a word that bash takes for a name may have a subscript, or be a list.
+// subscripted reports whether a word that bash takes for a name may have a subscript, or be an array.
 func (w word) subscripted() bool {
 	if w.known {
 		return strings.ContainsAny(w.text, "[(")
@@ -64,8 +65,8 @@ func (w word) subscripted() bool {
 	})
 }
 
-// evaluations judges the constructs of a line in which bash evaluates names and arithmetic and, where one of them or a
-// builtin may run a text, the texts in quotes.
+// evaluations asks about the constructs of a line in which bash evaluates names and arithmetic. If one of them or a
+// builtin may run a text, it also judges the texts in quotes.
 func (w *walker) evaluations(file *syntax.File) {
 	for n := range syntax.Preorder(file) {
 		if w.nodeEvaluates(n) {
@@ -138,7 +139,7 @@ func (w *walker) nodeEvaluates(n syntax.Node) bool {
 	return false
 }
 
-// expansionEvaluates reports that for ${…}.
+// expansionEvaluates is nodeEvaluates for ${…}.
 func expansionEvaluates(n *syntax.ParamExp) bool {
 	closed := func(x syntax.ArithmExpr) bool { return x == nil || closedArithmetic(x) }
 	if one, ok := n.Index.(*syntax.Word); !ok || one.Lit() != "@" && one.Lit() != "*" {
@@ -160,7 +161,7 @@ func number(x syntax.TestExpr) bool {
 	return closedArithmetic(one) || ok && harmless(part) && strings.Contains("?#$!", part.Param.Value)
 }
 
-// sweptWord reads a word whose commands are judged elsewhere.
+// sweptWord reads a word without judging the commands in it, which are judged elsewhere.
 func (w *walker) sweptWord(n *syntax.Word) word {
 	got := w.readAlone(n)
 	if !got.known {

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// losses is what a command of git may throw away.
+// losses is what a git command may destroy.
 type losses struct {
 	state   bool // branches, reflogs, objects, work trees
 	files   bool // files that are not ignored
-	ignored bool // and those that are: git overwrites them with what a commit has in their place
-	paths   bool // only files that its operands name, if there are any
+	ignored bool // also those: git overwrites them with files of a commit
+	paths   bool // only files named by its operands, if there are any
 }
 
-// lossesOf returns what a command of git may throw away, given by its subcommand and what follows.
+// lossesOf returns what a git command may destroy, given its subcommand and arguments.
 //
 // Long because it lists the subcommands.
 func lossesOf(sub string, rest []string) losses {
@@ -91,7 +91,7 @@ func operandsOf(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "-") })
 }
 
-// gitLoses records what git throws away that no snapshot has.
+// gitLoses records what git may destroy and no snapshot has.
 func (w *walker) gitLoses(p *piece, words []string, argv []word, at dirs) {
 	lost := lossesOf(words[0], words[1:])
 	named := argv[len(argv)-len(words)+1:]
@@ -107,7 +107,7 @@ func (w *walker) gitLoses(p *piece, words []string, argv []word, at dirs) {
 	}
 }
 
-// spares reports whether the operands of git name files outside a gap.
+// spares reports whether the operands of git name only files outside a gap.
 func (w *walker) spares(operands []word, at dirs, g Gap) bool {
 	some := false
 	for _, a := range operands {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// gitText returns what git runs in a shell: of its configuration on the command line and of some subcommands.
+// gitText returns the texts that git runs in a shell: values of configuration on the command line, and arguments of
+// some subcommands.
 func gitText(argv []word) (string, reading) {
 	var found []word
 	add := func(text string, a word) { found = append(found, word{text: text + "\n", known: a.literal()}) }
@@ -67,7 +68,7 @@ func gitText(argv []word) (string, reading) {
 	return join(found)
 }
 
-// gitPrograms returns the flags of a subcommand of git whose values it runs.
+// gitPrograms returns the flags of a subcommand whose values git runs.
 func gitPrograms(sub string) []string {
 	switch sub {
 	case "grep":
@@ -88,8 +89,8 @@ func gitPrograms(sub string) []string {
 	return nil
 }
 
-// flagValue returns the value that a word gives to a flag of git, or that the next word may be the value. A long flag
-// may be abbreviated, and short ones be written together.
+// flagValue returns the value that a word gives to a flag of git; next means that the next word is the value. Long
+// flags may be abbreviated, and short ones combined.
 func flagValue(text, flag string) (value string, is, next bool) {
 	if strings.HasPrefix(flag, "--") {
 		name, value, joined := strings.Cut(text, "=")
@@ -104,7 +105,7 @@ func flagValue(text, flag string) (value string, is, next bool) {
 	return value, is, is && value == "" && flag != "-O"
 }
 
-// gitRuns reports whether git runs the value of a variable of its configuration.
+// gitRuns reports whether git runs the value of a configuration variable.
 func gitRuns(key string) bool {
 	key = strings.ToLower(key)
 	return slices.ContainsFunc([]string{

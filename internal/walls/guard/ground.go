@@ -10,14 +10,14 @@ import (
 	"omniagent/internal/walls/autorun"
 )
 
-// Ground is what limits the effects of a call, whatever its text is: walls contain it, and a snapshot can undo it.
-// Where both do, only a call with effects beyond them needs a person; see Verdict.
+// Ground is what limits the effects of a call, whatever its text: walls that contain it, and a snapshot that can undo
+// it. Where both do, only a call with effects beyond them needs a person; see Verdict.
 type Ground struct {
 	Walls   bool // commands can write only to the workspace and Ways, and not to what is protected there
 	Network bool // commands can reach the network, not only the hosts that the user has opened
 	Cover   Cover
-	// Trees are the repositories in which walls hold what is protected of git's; Ways are directories outside of the
-	// workspace that the walls leave open, such as the repository of a linked work tree.
+	// Trees are the repositories in which walls protect git's files; Ways are directories outside of the workspace that
+	// the walls leave open, such as the repository of a linked work tree.
 	Trees, Ways []string
 }
 
@@ -47,7 +47,7 @@ func (p Place) Holds() bool {
 	})
 }
 
-// beyond is the kind of an effect that neither walls nor a snapshot cover. The greatest one of a call counts.
+// beyond is the kind of an effect that neither walls nor a snapshot cover. The greatest one of a call decides.
 type beyond uint8
 
 const (
@@ -60,8 +60,8 @@ const (
 	guarded // a protected name
 )
 
-// needsPerson reports whether a person has to agree: the walls do not prevent the effect, or it is one that no program
-// should try unwatched.
+// needsPerson reports whether a person has to agree: the walls do not prevent the effect, or no program should attempt
+// it unattended.
 func (b beyond) needsPerson() bool { return b > outside }
 
 // reaches records an effect of a piece beyond the ground.
@@ -77,7 +77,7 @@ func (p *piece) refusedByWalls(g Ground) bool {
 	return p.beyond == outside || p.beyond == network && !g.Network
 }
 
-// needsNetwork reports whether a yes has to open the network, because it would change nothing otherwise.
+// needsNetwork reports whether an approval has to open the network to have any effect.
 func (p *piece) needsNetwork(g Ground) bool {
 	return g.Walls && !g.Network && p.remote
 }
@@ -94,7 +94,7 @@ func (p *piece) settle(place Place) {
 	switch holds := place.Holds(); {
 	case p.never:
 	case p.beyond == guarded && p.held && place.Ground.Walls:
-		p.decision, p.why, p.firm = Deny, p.because+heldBack, false // a yes would change nothing
+		p.decision, p.why, p.firm = Deny, p.because+heldBack, false // an approval would change nothing
 	case !holds:
 		if p.decision == Deny && !p.unreadable {
 			p.decision, p.firm = Ask, true
@@ -109,7 +109,7 @@ func (p *piece) settle(place Place) {
 //go:embed beyond.txt
 var programs string
 
-// kinds of lines in that table.
+// The kinds of lines in that table.
 const (
 	ofNetwork    = "network"
 	ofPublishing = "publish"
@@ -129,7 +129,7 @@ const (
 	ofOwnText    = "text"
 )
 
-// does reports whether a program, given by its words, is in a kind of lines of the table.
+// does reports whether a program, with its arguments, is in lines of a kind.
 func does(kind, name string, args []string) bool {
 	for line := range strings.Lines(programs) {
 		rest, found := strings.CutPrefix(line, kind)
@@ -154,7 +154,7 @@ func does(kind, name string, args []string) bool {
 }
 
 // verb reports whether arguments name a subcommand. It skips flags, each with the next word, which may be its value. If
-// lax, that word may also be the subcommand: an ambiguity then makes the verdict stricter, never milder.
+// lax, that word may also be the subcommand: then an ambiguity makes the verdict stricter.
 func verb(written string, args []string, lax bool) bool {
 	if goal, ok := strings.CutPrefix(written, "*"); ok {
 		return slices.ContainsFunc(args, func(a string) bool { // the name of a subproject may precede it
@@ -236,10 +236,10 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 	w.mayChange(p, name, argv, at)
 }
 
-// NeedsNetwork is the reason for a question about a command that the walls would let run, but for the network.
+// NeedsNetwork is the reason for a question about a command that only lacks the network.
 const NeedsNetwork = "it needs the network, which the walls keep closed; --network HOST opens it to a host"
 
-// pathOfRemote returns the directory that git takes for a remote repository, or "" if it takes none.
+// pathOfRemote returns the directory that git uses as a remote repository, or "".
 func pathOfRemote(words []string) string {
 	if !slices.Contains([]string{"clone", "fetch", "pull", "push", "ls-remote"}, words[0]) {
 		return ""
@@ -258,12 +258,12 @@ func pathOfRemote(words []string) string {
 	return ""
 }
 
-// asksForHelp reports whether a program only prints its help or version. With a second argument some do more.
+// asksForHelp reports whether a program only prints its help or version. With a second argument some programs do more.
 func asksForHelp(args []string) bool {
 	return len(args) == 1 && slices.Contains([]string{"--version", "--help", "-V", "-h", "help", "version"}, args[0])
 }
 
-// remote reports whether pip may download something. It does not if it gets only directories, without dependencies.
+// remote reports whether pip may download something. It does not if it is given only directories, without dependencies.
 func remote(args []string) bool {
 	if long(args, "--no-index") {
 		return false
@@ -340,8 +340,8 @@ func texts(argv []word) []string {
 
 // change is how a command changes a file that it names.
 type change struct {
-	beneath bool // with everything below it
-	link    bool // if it is a link, the link itself and not its target
+	beneath bool // and everything below it
+	link    bool // for a link: the link itself and not its target
 }
 
 func changeBy(name string) change {
@@ -349,7 +349,7 @@ func changeBy(name string) change {
 	return change{link || slices.Contains([]string{"shred", "mv", "find"}, name), link}
 }
 
-// target records the effects beyond the ground of changing a file.
+// target records the effects beyond the ground of changing the file that a word names.
 func (w *walker) target(p *piece, a word, takes change, at dirs) {
 	for _, text := range a.mayBe() {
 		if text == "" || text == "-" {
@@ -368,7 +368,7 @@ func (w *walker) target(p *piece, a word, takes change, at dirs) {
 	}
 }
 
-// changes records the effects beyond the ground of writing or removing a path, or those that a pattern may match.
+// changes records the effects beyond the ground of writing or removing a path, or the paths that a pattern may match.
 func (w *walker) changes(p *piece, path string, pattern bool, takes change) {
 	fixed := path
 	if pattern {
@@ -376,7 +376,7 @@ func (w *walker) changes(p *piece, path string, pattern bool, takes change) {
 	}
 	w.changesThere(p, path, fixed, takes)
 	p.onDevice(path)
-	// a path that does not exist yet is in the directory that its parent leads to
+	// A path that does not exist yet lies in the directory to which its parent leads.
 	up := path
 	if strings.Contains(path, anything) {
 		up = fixed
@@ -395,7 +395,7 @@ func (w *walker) changes(p *piece, path string, pattern bool, takes change) {
 	}
 }
 
-// changesThere does that for a pattern whose first part, fixed, has no wildcard.
+// changesThere is changes without following links. fixed is the part of a pattern before any wildcard.
 func (w *walker) changesThere(p *piece, path, fixed string, takes change) {
 	place := w.place
 	root := place.root(fixed)
@@ -432,7 +432,8 @@ const (
 		"what to do"
 )
 
-// protects records a change of a protected name. One that no wall prevents outweighs, because only there a yes matters.
+// protects records a change of a protected name. If no wall prevents one, that counts, because only then an approval
+// has an effect.
 func (p *piece) protects(why string, held bool) {
 	if p.beyond < guarded {
 		p.held = held
@@ -442,7 +443,7 @@ func (p *piece) protects(why string, held bool) {
 }
 
 // wallsHold reports whether the walls protect a name. They protect every name at the top of a directory of the
-// workspace, and those of git also in the repositories that existed when the walls were built.
+// workspace, and git's names also in the repositories that existed when the walls were built.
 func (p Place) wallsHold(name, path, root string) bool {
 	tops := []string{root}
 	if strings.HasPrefix(name, ".git/") || name == ".git" {
@@ -462,7 +463,7 @@ func (c Cover) gap(path string) (Gap, bool) {
 	return c.Gaps[i], true
 }
 
-// lacks says that a snapshot does not have a gap.
+// lacks returns the sentence that a snapshot does not have a gap.
 func (p Place) lacks(g Gap) string {
 	name := g.Path
 	if rel, within := pathname.In(p.Root, g.Path); within {
@@ -471,13 +472,13 @@ func (p Place) lacks(g Gap) string {
 	return "undo does not cover " + name + ": " + g.Why
 }
 
-// mayLack says the same of a path that is not known before the command runs.
+// mayLack is lacks for a path that is not known before the command runs.
 func (p Place) mayLack(g Gap) string {
 	name, why, _ := strings.Cut(strings.TrimPrefix(p.lacks(g), "undo does not cover "), ": ")
 	return "it may change " + name + ", which undo does not cover: " + why
 }
 
-// temporary reports whether a path is private to each command behind walls.
+// temporary reports whether each command behind walls has its own path of that name.
 func temporary(path string) bool {
 	return slices.ContainsFunc([]string{"/tmp", "/var/tmp", "/dev", "/proc/self/fd"},
 		func(dir string) bool { return pathname.Within(dir, path) })

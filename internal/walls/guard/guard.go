@@ -1,15 +1,15 @@
-// Package guard decides by the text of a tool's call alone: allow, ask or deny.
+// Package guard decides from the text of a tool call alone: allow, ask or deny.
 //
-// Where whole walls contain a command and a snapshot can undo it (see Ground), effects decide: it asks only about those
-// beyond both. Anywhere else it allows by itself only lists and pipes of commands from one short list (readonly.go),
-// and asks about every other; in every mode about what it cannot read or what its tables deny.
+// Where whole walls contain a command and a snapshot can undo it (see Ground), effects decide: guard asks only about
+// effects beyond both. Anywhere else it allows only lists and pipes of commands from one short list (readonly.go), and
+// asks about everything else; in every mode it asks about what it cannot read or what its tables deny.
 //
 // It promises: what that list allows executes only the programs that it names, and changes no file; adding a deny or
 // ask rule never makes a verdict laxer, whatever the order and the source of the rules. A rule covers a command that is
 // plainly written, and what cannot be read plainly and may be that command is asked about.
 //
-// It is not a sandbox. It sees a text, not a system: it follows symbolic links only with Place.Leads, as they lie
-// before a command runs, cannot know which program PATH finds, and a person may allow more than it does. The kernel
+// It is not a sandbox. It sees a text, not a system: it follows symbolic links only by Place.Leads, as they are before
+// a command runs, it cannot know which program PATH finds, and a person may allow more than it does. The kernel
 // enforces the rest; see package sandbox.
 package guard
 
@@ -56,14 +56,15 @@ type Reason struct {
 type Verdict struct {
 	Decision Decision `json:"word"`
 	Reasons  []Reason `json:"reasons,omitempty"`
-	Explicit bool     `json:"explicit"` // a rule or an answer of the user decided it, not the built-in tables
-	Firm     bool     `json:"firm"`     // every mode asks, and only a rule that names it lifts the question
-	// NeedsPerson means that it never runs where nobody can be asked, even behind walls: it publishes something, starts
-	// an agent, or changes what is protected or what no snapshot has.
+	Explicit bool     `json:"explicit"` // a rule or an answer of the user decided, not the built-in tables
+	Firm     bool     `json:"firm"`     // every mode asks; only a rule that names it lifts the question
+	// NeedsPerson means that the call never runs where nobody can be asked, even behind walls: it publishes something,
+	// starts an agent, or changes something that is protected or that no snapshot has.
 	NeedsPerson bool `json:"grave"`
-	// Refusal is what the walls refuse of a command, whatever is answered here, and the setting that would open it.
+	// Refusal is what the walls refuse to a command, whatever is answered here, and the setting that would allow it.
 	Refusal string `json:"shut,omitempty"`
-	// NeedsNetwork: it may need the network, which the walls keep closed, so a yes has to open it. Answered: one did.
+	// NeedsNetwork means that the call may need the network, which the walls keep closed, so an approval has to open
+	// it. Answered means that an earlier answer decided.
 	NeedsNetwork bool `json:"opens,omitempty"`
 	Answered     bool `json:"answered,omitempty"`
 	never        bool // no rule and no answer lifts the denial
@@ -77,17 +78,18 @@ type Place struct {
 	Home string
 	// the agents whose programs, settings and logins are recognised
 	Agents Agents
-	// Kept returns further paths that only a person may change, such as the hooks that git's configuration names; may
-	// be nil
+	// Kept returns further paths that only a person may change, such as the hooks that git's configuration names; it
+	// may be nil
 	Kept func() []string
-	// Fresh returns why nobody but a person makes a path that is not there yet, see autorun.Policy, or ""; may be nil
+	// Fresh returns why only a person may create a path that does not exist yet, or "", see autorun.Policy; it may be
+	// nil
 	Fresh func(path string) string
 	// InGit reports whether a path lies in a git directory, whatever its name; nil: only .git is one
 	InGit func(path string) bool
-	// Leads returns where a path leads, or each match of one with * or ?, if a link is on the way. nil: links are not
-	// followed
+	// Leads returns where a path leads if a link is on the way, or where each match of a pattern with * or ? leads.
+	// nil: links are not followed
 	Leads func(path string) []string
-	// Names lists a directory, for what a pattern becomes. nil: that is not known
+	// Names lists a directory, to find the matches of a pattern. nil: that is unknown
 	Names  func(dir string) []string
 	Ground Ground
 }
@@ -101,7 +103,7 @@ const (
 	SysBuiltIn            // the routes SysBuiltIn.*
 )
 
-// barred is a denial that nothing lifts.
+// barred returns a denial that nothing lifts.
 func barred(piece, text string) Verdict {
 	v := one(Deny, piece, text)
 	v.never = true
@@ -112,7 +114,7 @@ func one(w Decision, piece, text string) Verdict {
 	return Verdict{Decision: w, Reasons: []Reason{{Decision: w, Text: text, Piece: piece, Source: BuiltIn}}}
 }
 
-// add adds a reason, and takes over its Decision if that is stricter.
+// add adds a reason, and its Decision if that is stricter.
 func (v *Verdict) add(r Reason) {
 	v.Decision = max(v.Decision, r.Decision)
 	if !slices.Contains(v.Reasons, r) {

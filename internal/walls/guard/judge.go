@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/core/event"
 )
 
-// Call is a call of a tool, to be judged.
+// Call is a tool call to be judged.
 type Call struct {
 	Tool    string
 	Kind    string // read, write, command, web, mcp, other
@@ -45,7 +45,7 @@ func (j Judge) Call(c Call) Verdict {
 	var v Verdict
 	explicit, hit := j.restricted(strict, c, pieces, line)
 	lifted := false
-	// a person reads the reason with the gravest effect first
+	// A person reads the reason with the gravest effect first.
 	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(b.beyond, a.beyond) })
 	for i := range pieces {
 		p := &pieces[i]
@@ -70,7 +70,7 @@ func (j Judge) Call(c Call) Verdict {
 		}
 	}
 	built := v.Decision
-	// nothing forbids it, but a mode may ask: then the user's rule counts
+	// Nothing forbids it, but a mode may ask: then the user's rule counts.
 	if len(pieces) == 0 && explicit == Allow && c.Kind != "command" {
 		if r, ok := j.lifts(lax, piece{}, c); ok {
 			lifted = true
@@ -127,7 +127,7 @@ func (j Judge) restricted(strict []Rule, c Call, pieces []piece, line *survey) (
 	return explicit, hit
 }
 
-// divide returns the rules about a tool: those that restrict, and those that allow.
+// divide returns the rules about a tool: those that restrict it, and those that allow it.
 func (j Judge) divide(c Call) (strict, lax []Rule) {
 	for _, r := range j.Rules {
 		switch {
@@ -143,7 +143,7 @@ func (j Judge) divide(c Call) (strict, lax []Rule) {
 	return strict, lax
 }
 
-// pieces returns the built-in verdicts, part by part.
+// pieces returns the built-in verdicts on the parts of a call.
 func (j Judge) pieces(c Call) ([]piece, *survey) {
 	var pieces []piece
 	say := func(word Decision, text, why string) {
@@ -187,7 +187,7 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 	return pieces, nil
 }
 
-// against returns the decision of a deny or ask rule about a call, and the part that it applies to.
+// against returns the decision of a deny or ask rule about a call, and the part to which it applies.
 func (j Judge) against(r Rule, c Call, pieces []piece, line *survey) (Decision, string) {
 	mine := coversTool(r, c.Tool) || aboutKind(r, c.Kind)
 	if mine && r.bare {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// language returns the interpreter that a program is: what stands before the first dash or digit of its name is enough,
-// for perl5.36-x86_64-linux-gnu and bash-static are perl and bash. It is "" for any other program.
+// language returns the interpreter that a program is, or "". It compares the name up to the first dash or digit:
+// perl5.36-x86_64-linux-gnu and bash-static are perl and bash.
 func language(name string) string {
 	base := name
 	if i := strings.IndexAny(name, "-0123456789."); i > 0 {
@@ -26,17 +26,17 @@ func isInterpreter(name string) bool { return language(name) != "" }
 // isPython reports whether a name is one of Python's: python3.12.
 func isPython(name string) bool { l := language(name); return l == "python" || l == "pypy" }
 
-// origin is where an interpreter has the program from that it runs.
+// origin is where an interpreter gets its program from.
 type origin uint8
 
 const (
-	fromText  origin = iota // an argument, or it is not known
+	fromText  origin = iota // an argument, or unknown
 	fromInput               // its standard input
 	fromFile                // a file, or a module that runs no text
 )
 
-// takes returns where an interpreter has its program from. Only a file as its first word, or a module of the list, is
-// known to be one: behind any flag there may be a text.
+// takes returns where an interpreter gets its program from. Only a file as its first word, or a listed module, is known
+// to be one: any flag may be followed by a text.
 func takes(name string, argv []word) origin {
 	args := argv[1:]
 	switch {
@@ -59,14 +59,14 @@ func takes(name string, argv []word) origin {
 	return fromFile
 }
 
-// plainPath reports whether a word names a file: no device, no pipe and no URL. What is in the system's
-// libraries runs texts, as timeit.py does.
+// plainPath reports whether a word names a file: not a device, a pipe or a URL. Files in the system's libraries do not
+// count, because some run texts, such as timeit.py.
 func plainPath(a word) bool {
 	return a.literal() && a.text != "" && a.text[0] != '-' && !strings.HasPrefix(a.text, "/usr/lib") &&
 		opened(a.text) == noText && plainWords().MatchString(a.text)
 }
 
-// foreignText reports whether a command runs a text in a language that is not read here: python -c, perl -e, awk.
+// foreignText reports whether a command runs a text in a language that is not parsed here: python -c, perl -e, awk.
 func foreignText(name string, argv []word) bool {
 	args := argv[1:]
 	switch {
@@ -90,11 +90,11 @@ func foreignText(name string, argv []word) bool {
 	return false
 }
 
-// plainWords matches words in which nothing is expanded, and no name is hidden.
+// plainWords matches words without expansions and without hidden names.
 func plainWords() *regexp.Regexp { return regexp.MustCompile(`^[\w ./:,+=@%^~-]*$`) }
 
-// opens reports whether a word, or the value in it of a flag, names what is open instead of a file: -f/dev/fd/3, -nf-,
-// <(…).
+// opens reports whether a word, or the value of a flag in it, names an open descriptor instead of a file: -f/dev/fd/3,
+// -nf-, <(…).
 func (w word) opens() bool {
 	return w.pipe || strings.HasSuffix(w.text, "f-") || slices.ContainsFunc(meanings(w), func(text string) bool {
 		return opened(text) != noText

@@ -48,15 +48,15 @@ type piece struct {
 	argv        []word   // of a simple command
 	agent       string   // the agent that it starts: only a rule that names the agent covers it
 	denied      string   // the program that the tables deny: only a rule that names it lifts the denial
-	inner       bool     // a redirection in the text of another command, which has to be covered
-	runsUnknown bool     // it runs a text that cannot be known beforehand
+	inner       bool     // a redirection in the text of another command, for which no rule for files counts
+	runsUnknown bool     // it runs a text that is not known beforehand
 	values      []string // of the variables that it sets
-	runsKnown   bool     // it runs a text that is known, which was judged too
+	runsKnown   bool     // it runs a known text, which is judged too
 	never       bool     // nothing lifts the denial: no rule, no answer, no ground
 	unreadable  bool     // a person could not see what it is, so it stays denied instead of being asked about
 	reads       []string // absolute paths
-	patterns    []string // absolute; of its words that are patterns, or are not known
-	unexpanded  bool     // what one of these becomes cannot be told
+	patterns    []string // absolute; of words that are patterns, or unknown
+	unexpanded  bool     // the matches of a pattern are unknown
 	writes      []string
 
 	beyond  beyond
@@ -73,7 +73,7 @@ func (p *piece) say(word Decision, why string) {
 	}
 }
 
-// bar denies for good.
+// bar denies a piece, and nothing lifts that.
 func (p *piece) bar(why string) {
 	if !p.never {
 		p.decision, p.why, p.never = Deny, why, true
@@ -129,12 +129,12 @@ type walker struct {
 	depth   int
 	inside  int // depth of substitutions
 	visited map[syntax.Node]bool
-	exports map[*syntax.Assign]bool // whether other programs see what is assigned
+	exports map[*syntax.Assign]bool // whether other programs see the assigned value
 
-	sets  map[string][]*syntax.Word   // what a text gives variables; nil in it: what is not known
-	loose dirs                        // where the parts of a text run whose order is not known, as in loops
-	feeds map[*syntax.CallExpr]string // what is on the standard input of a command, where it is known
-	fed   string                      // that of the command that is judged
+	sets  map[string][]*syntax.Word   // the values that a text gives to variables; nil: an unknown value
+	loose dirs                        // the directories for the parts of a text whose order is unknown, such as loops
+	feeds map[*syntax.CallExpr]string // the standard input of a command, if it is known
+	fed   string                      // that of the command that is being judged
 	isFed bool
 
 	evaluates bool // bash may run a text that is quoted
@@ -147,12 +147,12 @@ func (w *walker) say(word Decision, n syntax.Node, why string) {
 	w.add(piece{shape: structure, decision: word, text: clip(slice(w.source, n)), why: why})
 }
 
-// refuse denies a text that bash may read otherwise than it is read here.
+// refuse denies a text that bash may read differently.
 func (w *walker) refuse(text string, blind bool, why string) {
 	w.doubts(piece{shape: structure, decision: Deny, text: clip(text), why: why, unreadable: blind})
 }
 
-// doubts adds a piece that bash may read otherwise. Where the network is open, it may publish.
+// doubts adds a piece that bash may read differently. If the network is open, it may publish.
 func (w *walker) doubts(p piece) {
 	w.survey.broken = true
 	if w.place.Ground.Network {
@@ -201,7 +201,7 @@ func (w *walker) text(source string, at dirs) dirs {
 	return end
 }
 
-// characters checks the text before parsing it: shells and parsers disagree first about odd characters.
+// characters checks the text before it is parsed: shells and parsers disagree first about odd characters.
 func (w *walker) characters(source string) bool {
 	switch {
 	case len(source) > maxLine:
@@ -248,9 +248,9 @@ func (w *walker) characters(source string) bool {
 	return true
 }
 
-// disagreements finds what the parser is known to read otherwise than bash does.
+// disagreements finds what the parser is known to read differently from bash.
 func (w *walker) disagreements(file *syntax.File) {
-	if strings.Contains(w.source, "$\\\n") { // bash joins the lines first, so that an expansion may begin there
+	if strings.Contains(w.source, "$\\\n") { // bash joins the lines first, so an expansion may begin there
 		w.refuse(w.source, false, "a line is continued behind $")
 	}
 	lines := strings.Split(strings.ReplaceAll(w.source, "\\\n", "\x00"), "\n")
@@ -274,9 +274,8 @@ func (w *walker) disagreements(file *syntax.File) {
 	}
 }
 
-// endsEarly reports whether bash may end a here-document where the parser does not: at a delimiter that is written over
-// several lines or, in a substitution, at one with a bracket behind it. In lines a NUL joins those that a backslash
-// continues.
+// endsEarly reports whether bash may end a here-document where the parser does not: at a delimiter that spans several
+// lines or, in a substitution, at one followed by a bracket. In lines, a NUL stands for a continuation by a backslash.
 func endsEarly(lines []string, delimiter string) bool {
 	delimiter = strings.Trim(delimiter, `\'"`)
 	for _, line := range lines {
@@ -289,7 +288,7 @@ func endsEarly(lines []string, delimiter string) bool {
 	return false
 }
 
-// words looks for the words that the set SysBuiltIn denies wherever they occur, also in quotes.
+// words looks for the words that the set SysBuiltIn denies anywhere, also in quotes.
 func (w *walker) words(line string) {
 	for _, one := range strings.FieldsFunc(strings.ToLower(line), func(r rune) bool {
 		return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -304,16 +303,16 @@ func (w *walker) words(line string) {
 	}
 }
 
-// dirs are the directories in which a command may run. One rule holds for all that is known of them: what is approved
-// has to be harmless in each of the list and needs the whole list, so it is not approved if lost; what is denied, a
-// credential, is looked for in each and, if home, in the home directory too.
+// dirs are the directories in which a command may run. What is approved has to be harmless in each of the list, and is
+// not approved if lost, because it needs the whole list. A credential is looked for in each and, if home is set, in the
+// home directory too.
 type dirs struct {
 	list []string
 	lost bool // it may run elsewhere too
 	home bool // also in the home directory
 }
 
-// or returns where a command may run that runs in d or in e.
+// or returns the directories for a command that runs in d or in e.
 func (d dirs) or(e dirs) dirs {
 	d.list = slices.Clone(d.list)
 	for _, dir := range e.list {
@@ -328,7 +327,7 @@ func (d dirs) or(e dirs) dirs {
 	return d
 }
 
-// paths returns what a name of a file means in each of the directories.
+// paths returns the paths that a name has in the directories.
 func (d dirs) paths(name string) (all []string) {
 	if filepath.IsAbs(name) {
 		return []string{filepath.Clean(name)}
@@ -355,8 +354,8 @@ func (w *walker) list(stmts []*syntax.Stmt, at dirs) dirs {
 	return at
 }
 
-// stmt judges the statements that it understands: lists, pipes, conditions, groups and simple commands. sweep judges
-// the rest.
+// stmt judges the statements that it supports: lists, pipes, conditions, groups and simple commands. sweep judges the
+// rest.
 func (w *walker) stmt(s *syntax.Stmt, at dirs) after {
 	w.prints(s)
 	for _, r := range s.Redirs {
@@ -424,7 +423,7 @@ func (w *walker) condition(c *syntax.IfClause, at dirs) dirs {
 	return end
 }
 
-// readAlone reads a word, without what an unknown one may be.
+// readAlone reads a word without the possible values of an unknown one.
 func (w *walker) readAlone(n *syntax.Word) word { return read(n, w.source, w.place.Home) }
 
 // read reads a word, and judges the commands in it.

@@ -10,8 +10,8 @@ import (
 )
 
 // coversTool reports whether a rule applies to a tool at all. Deny and ask rules are read broadly: one for Edit applies
-// to every tool that changes files, one for Read to every tool that reads them. What a rule says of a tool of Claude's
-// it says of the route that does the same.
+// to every tool that changes files, one for Read to every tool that reads them. A rule for a tool of Claude's also
+// applies to the route that does the same.
 func coversTool(r Rule, tool string) bool {
 	if r.tool == "*" || r.tool == tool {
 		return true
@@ -63,8 +63,8 @@ const (
 	yes
 )
 
-// matchesCommand returns whether a deny or ask rule applies to a simple command, in any way to write it, also behind
-// wrappers. A word that is not known before it runs may be the one that the rule names.
+// matchesCommand returns how certain it is that a deny or ask rule applies to a simple command, in any spelling and
+// also behind wrappers. An unknown word may be the one that the rule names.
 func (r Rule) matchesCommand(argv []word) certainty {
 	best := no
 	if len(r.tokens) == 0 {
@@ -114,8 +114,8 @@ func withoutFlags(name string, argv []word) []word {
 	return append([]word{argv[0]}, argv[i:]...)
 }
 
-// matchesWords returns whether a deny or ask rule covers a command. A star has two readings: any text within its word,
-// and, as other agents read it, any run of words. The rule covers what either reading covers.
+// matchesWords returns how certain it is that a deny or ask rule covers a command. A star has two readings: any text
+// within its word and, as other agents read it, any run of words. The rule covers what either reading covers.
 func (r Rule) matchesWords(argv []word) certainty {
 	return max(r.matchesEach(argv), r.matchesRun(argv))
 }
@@ -209,8 +209,8 @@ func glob(pattern, s string) bool {
 }
 
 // matchesPath reports whether a rule for files covers an absolute path. An allow rule is read narrowly. The others are
-// read broadly: a name without a slash matches at any depth, and a leading slash is both the root of the system and
-// that of the workspace.
+// read broadly: a name without a slash matches at any depth, and a leading slash means both the root of the file system
+// and that of the workspace.
 func (r Rule) matchesPath(path string, p Place) bool {
 	path = filepath.ToSlash(path)
 	patterns, known := r.patterns(p)
@@ -229,8 +229,8 @@ func (r Rule) matchesPath(path string, p Place) bool {
 	return false
 }
 
-// patterns returns the absolute patterns that a rule for files means, without a slash at the end; known is false if
-// they cannot be told.
+// patterns returns the absolute patterns of a rule for files, without a slash at the end; known is false if they cannot
+// be determined.
 func (r Rule) patterns(p Place) (patterns []string, known bool) {
 	pattern := filepath.ToSlash(r.inner)
 	root, home := filepath.ToSlash(filepath.Clean(p.Root)), filepath.ToSlash(p.Home)

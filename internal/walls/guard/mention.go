@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// mentioned reports whether a word of a command has the program of a deny or ask rule in a longer text, so that the
-// command may run it: tar --to-command='rm x', gdb -ex 'shell rm x'.
+// mentioned reports whether a word of a command contains the program of a deny or ask rule in a longer text, so that
+// the command may run it: tar --to-command='rm x', gdb -ex 'shell rm x'.
 func (r Rule) mentioned(p piece) bool {
 	if p.shape != simple || p.runsKnown || len(r.tokens) == 0 || r.tokens[0].star || !p.argv[0].known {
 		return false
@@ -25,12 +25,12 @@ func (r Rule) mentioned(p piece) bool {
 	})
 }
 
-// named reports whether a value of a variable has the program of the rule.
+// named reports whether one of the values contains the words of the rule.
 func (r Rule) named(values []string) bool {
 	return len(r.tokens) > 0 && !r.tokens[0].star && slices.ContainsFunc(values, r.inText)
 }
 
-// inText reports whether a text has the words of the rule, also in quotes: cu""rl, \curl.
+// inText reports whether a text contains the words of the rule, also in quotes: cu""rl, \curl.
 func (r Rule) inText(text string) bool {
 	bare := strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(text)
 	for _, one := range slices.Compact([]string{text, bare}) {
@@ -46,8 +46,8 @@ func (r Rule) inText(text string) bool {
 	return false
 }
 
-// withoutMessages drops the words of git that are texts for people: the values of flags such as -m and, of some
-// subcommands, everything but flags.
+// withoutMessages drops the words of a git command that are texts for people: the values of flags such as -m and, for
+// some subcommands, everything but flags.
 func withoutMessages(argv []word) []word {
 	sub, rest := gitVerb(texts(argv[1:]))
 	people := slices.Contains([]string{

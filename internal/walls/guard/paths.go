@@ -35,7 +35,8 @@ func (a Agents) settings() (names []string) {
 	return names
 }
 
-// Credentials lists the files and directories below home that no tool reads. A directory stands for everything in it.
+// Credentials lists the files and directories below home that no tool may read. A directory stands for everything in
+// it.
 func (a Agents) Credentials(home string) []string {
 	if home == "" {
 		return nil
@@ -51,7 +52,7 @@ func (a Agents) Credentials(home string) []string {
 	return paths
 }
 
-// resolve makes a path absolute, from dir. It does not resolve links.
+// resolve makes a path absolute, relative to dir. It does not follow links.
 func resolve(dir, path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -59,7 +60,7 @@ func resolve(dir, path string) string {
 	return filepath.Clean(path)
 }
 
-// physical returns where a path leads over links, also where .. stands behind one.
+// physical returns where a path leads through links, also if .. follows a link.
 func (p Place) physical(dir, text string) []string {
 	if !filepath.IsAbs(text) {
 		text = dir + string(filepath.Separator) + text // not cleaned: .. behind a link leaves where that leads
@@ -67,7 +68,7 @@ func (p Place) physical(dir, text string) []string {
 	return p.leads(text)
 }
 
-// leads returns where a path leads over links, as paths below the workspace where they lie in it.
+// leads returns where a path leads through links. A path in the workspace is returned as one below Root or More.
 func (p Place) leads(path string) []string {
 	if p.Leads == nil {
 		return nil
@@ -90,15 +91,15 @@ func (p Place) leads(path string) []string {
 	return all
 }
 
-// foldedWithin is pathname.Within as on a file system that ignores case. It compares the texts alone, because folding
-// may make a name such as "..:x" one that leads upwards.
+// foldedWithin is pathname.Within on a file system that ignores case. It compares only the texts, because folding may
+// turn a name such as "..:x" into one that leads upwards.
 func foldedWithin(dir, path string) bool {
 	dir, path = autorun.Fold(dir), autorun.Fold(path)
 	separator := string(filepath.Separator)
 	return dir != "" && (dir == path || strings.HasPrefix(path, strings.TrimSuffix(dir, separator)+separator))
 }
 
-// foreign reports whether path is written for another system: C:\x and \\host\x name no file here, but they name one
+// foreign reports whether a path is written for another system: C:\x and \\host\x name no file here, but do name one
 // there.
 func foreign(path string) bool {
 	if strings.HasPrefix(path, `\`) {
@@ -123,7 +124,7 @@ func alias(path string) bool {
 	})
 }
 
-// credential reports whether path is a credential or below one or, with whole, contains one.
+// credential reports whether a path is a credential or below one or, with whole, contains one.
 func (p Place) credential(path string, whole bool) bool {
 	if !foldedWithin(p.Home, path) {
 		return whole && p.Home != "" && foldedWithin(path, p.Home)
@@ -133,7 +134,7 @@ func (p Place) credential(path string, whole bool) bool {
 	})
 }
 
-// Write reports whether a tool for files may change path. It judges only the place: whether changing a file of the
+// Write returns the verdict on a file tool that changes a path. It judges only the place: whether a change in the
 // workspace needs a question depends on the mode.
 func (s Set) Write(path string, p Place) Verdict {
 	switch {
@@ -162,13 +163,13 @@ func (s Set) Write(path string, p Place) Verdict {
 			return Verdict{}
 		}
 	}
-	v := one(Ask, path, why) // a person may have a reason, and looks at it
+	v := one(Ask, path, why) // a person may have a reason
 	v.Firm = true
 	return v
 }
 
-// later returns why a path that no name protects is run or obeyed later all the same, or "". above: what holds such a
-// path counts too.
+// later returns why a path without a protected name is run or obeyed later all the same, or "". With above, a path that
+// contains such a path counts too.
 func (p Place) later(full string, above bool) string {
 	if p.Kept != nil {
 		for _, kept := range p.Kept() {
@@ -183,19 +184,18 @@ func (p Place) later(full string, above bool) string {
 	return ""
 }
 
-// protectedName returns the protected name that a path in the workspace is or is below, or "".
+// protectedName returns the protected name that a path in the workspace has or lies below, or "".
 func (a Agents) protectedName(full, root string) string {
 	return autorun.Policy{Root: root, Names: a.settings()}.Named(full)
 }
 
-// inRepository reports whether a path is in the directory of git: its own commands write there, and tools for files
-// need not.
+// inRepository reports whether a path is in a directory .git: git's own commands write there, and file tools need not.
 func inRepository(full, root string) bool {
 	rel, err := filepath.Rel(root, full)
 	return err == nil && slices.Contains(strings.Split(autorun.Fold(rel), string(filepath.Separator)), ".git")
 }
 
-// Read reports whether a tool may read path, which it may not where credentials are.
+// Read returns the verdict on a file tool that reads a path. It denies credentials.
 func (s Set) Read(path string, p Place) Verdict {
 	if strings.ContainsFunc(path, control) {
 		return barred(path, "the path has control characters")
@@ -212,7 +212,7 @@ func (s Set) Read(path string, p Place) Verdict {
 
 func control(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }
 
-// protectedAnywhere reports whether the name is protected in every directory.
+// protectedAnywhere reports whether a path has a name that is protected in every directory.
 func (a Agents) protectedAnywhere(path string) bool {
 	return a.protectedName(resolve("/", path), "/") != ""
 }

@@ -10,7 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// mostListed limits the directories that are looked at for one pattern.
+// mostListed limits the directories that are listed for one pattern.
 const mostListed = 512
 
 // globbing returns how bash reads the patterns of a line.
@@ -43,8 +43,8 @@ func fits(element, name string, mode bash.Mode) bool {
 	return err == nil && expression.MatchString(name)
 }
 
-// matches returns the paths that bash makes of an absolute pattern, of those that exist now and are wanted, as are the
-// directories in which they lie. It returns false if they cannot be told.
+// matches returns the existing paths that bash makes of an absolute pattern and for which wanted returns true, for them
+// and the directories above. known is false if they cannot be determined.
 func (p Place) matches(path string, mode bash.Mode, wanted func(string) bool) (all []string, known bool) {
 	volume := filepath.VolumeName(path)
 	all = []string{volume + string(filepath.Separator)}
@@ -71,7 +71,7 @@ func (p Place) matches(path string, mode bash.Mode, wanted func(string) bool) (a
 	return all, true
 }
 
-// mayMeet reports whether a pattern may become a path or something below it.
+// mayMeet reports whether a pattern may match a path or something below it.
 func mayMeet(path, target string, mode bash.Mode) bool {
 	elements, names := strings.Split(filepath.ToSlash(path), "/"), strings.Split(filepath.ToSlash(target), "/")
 	for i, name := range names {
@@ -82,7 +82,7 @@ func mayMeet(path, target string, mode bash.Mode) bool {
 	return true
 }
 
-// meant records what a pattern may become, and denies the piece if that may be a credential.
+// meant records what a pattern may match, and denies the piece if that may be a credential.
 func (w *walker) meant(p *piece, text string, at dirs) {
 	from := at
 	if at.lost {
@@ -101,7 +101,7 @@ func (w *walker) meant(p *piece, text string, at dirs) {
 	}
 }
 
-// upwards returns what a pattern means if its first .. follows a link: that is the directory above the link's target.
+// upwards returns the meaning of a pattern if its first .. follows a link: the directory above the link's target.
 func (p Place) upwards(dir, text string) (paths []string) {
 	before, behind, found := strings.Cut(text, "/../")
 	if !found {
@@ -113,8 +113,8 @@ func (p Place) upwards(dir, text string) (paths []string) {
 	return paths
 }
 
-// meets denies the piece if a pattern may become a credential. path is the pattern in one directory. doubt: also if
-// that cannot be told.
+// meets denies the piece if a pattern may match a credential. path is the pattern in one directory. With doubt, it also
+// denies if that cannot be determined.
 func (w *walker) meets(p *piece, path, text string, doubt bool) {
 	mode := globbing(w.survey.line)
 	near := slices.ContainsFunc(w.place.Agents.Credentials(w.place.Home),
@@ -136,7 +136,7 @@ func (w *walker) meets(p *piece, path, text string, doubt bool) {
 
 func anyPath(string) bool { return true }
 
-// withTargets adds the paths to which others lead over links.
+// withTargets adds the paths to which others lead through links.
 func (p Place) withTargets(paths []string) []string {
 	all := slices.Clone(paths)
 	for _, path := range paths {
@@ -145,7 +145,7 @@ func (p Place) withTargets(paths []string) []string {
 	return all
 }
 
-// expand looks up what the patterns of a piece become.
+// expand records the paths that the patterns of a piece match.
 func (p *piece) expand(place Place, line string) {
 	for _, path := range p.patterns {
 		all, known := place.matches(path, globbing(line), anyPath)
@@ -154,7 +154,7 @@ func (p *piece) expand(place Place, line string) {
 	}
 }
 
-// braced returns the words that bash makes of the braces of one: .s{s,x}h. It returns nil for too many.
+// braced returns the words that bash makes of the braces in one: .s{s,x}h. It returns nil for too many.
 func braced(parts []syntax.WordPart) [][]syntax.WordPart {
 	whole := &syntax.Word{Parts: slices.Clone(parts)}
 	if !syntax.SplitBraces(whole) {

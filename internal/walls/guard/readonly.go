@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// readOnly are the commands that run unasked where no walls hold what they do. With the flags of one letter that stand
-// behind a name, it writes, runs and unpacks nothing, and comes to an end. Its operands are a number, or files that are
-// read, if it has any. The first operand of grep is a pattern, and that of sed the lines that it prints. All words of
-// those in the first line are data.
+// readOnly lists the commands that run unasked where no walls contain them. With only the one-letter flags after its
+// name, each of them writes, runs and unpacks nothing, and ends. Its operands, if it has any, are a number, or files to
+// read. The first operand of grep is a pattern, and that of sed the lines to print. For the names in the first line,
+// all words are data.
 const readOnly = `
 words: : basename dirname echo false groups id nproc pwd tr true type uname uptime which whoami
 number: sleep
@@ -66,7 +66,7 @@ func listedAs(name string) (operands, flags string, listed bool) {
 	return "", "", false
 }
 
-// unlisted returns why a simple command does not run unasked where no walls hold, or "".
+// unlisted returns why a simple command does not run unasked where no walls contain it, or "".
 func (w *walker) unlisted(argv []word, at dirs) string {
 	for _, a := range argv {
 		if !a.literal() {
@@ -127,7 +127,7 @@ func (w *walker) unlisted(argv []word, at dirs) string {
 	return ""
 }
 
-// reads notes that a piece reads a file, and denies it if credentials are there.
+// reads records that a piece reads a file, and denies it if credentials are there.
 func (w *walker) reads(p *piece, file word, at dirs) {
 	paths, why, decision := w.reading(file, at)
 	p.reads = append(p.reads, paths...)
@@ -136,7 +136,7 @@ func (w *walker) reads(p *piece, file word, at dirs) {
 	}
 }
 
-// reading returns the paths of a file to read, why it is not approved, or "", and how strict that is.
+// reading returns the paths of a file to read, why reading it is not approved, or "", and how strict that is.
 func (w *walker) reading(file word, at dirs) (paths []string, why string, strict Decision) {
 	switch {
 	case !file.known:

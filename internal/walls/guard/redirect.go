@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// redirect judges a redirection. One that runs unasked goes to /dev/null, or to another of the first three descriptors.
+// redirect judges a redirection. Unasked run only those to /dev/null, and to another of the first three descriptors.
 func (w *walker) redirect(r *syntax.Redirect, at dirs) {
 	w.visited[r] = true
 	if r.N != nil && !slices.Contains([]string{"0", "1", "2"}, r.N.Value) {

@@ -10,16 +10,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Commands that ruin the machine. They are refused in every mode, whatever rules, answers and walls there are: an error
-// is more useful than the news that something was contained.
+// Commands that ruin the machine are refused in every mode, whatever rules, answers and walls there are: an error is
+// more useful than the news that something was contained.
 const (
 	stopsMachine = " stops the machine; no mode allows that"
 	ruinsSystem  = " takes away the system or the home directory; no mode allows that"
 	ruinsDisk    = " writes to a device; no mode allows that"
 )
 
-// ruins bars a command that stops the machine, makes a file system, or removes what the system or the home directory
-// consists of.
+// ruins bars a command that stops the machine, makes a file system, or removes the system or the home directory.
 func (w *walker) ruins(p *piece, name string, argv []word, at dirs) {
 	args := texts(argv[1:])
 	if len(args) == 1 && (args[0] == "--help" || args[0] == "--version") {
@@ -51,7 +50,7 @@ func (w *walker) ruins(p *piece, name string, argv []word, at dirs) {
 	}
 }
 
-// ruinsFound bars rm and similar programs behind find, which passes the directory itself first.
+// ruinsFound bars rm and similar programs that find starts, because find passes the directory itself first.
 func (w *walker) ruinsFound(p *piece, argv []word, at dirs) {
 	for i, a := range argv {
 		if !slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, a.text) || i+1 >= len(argv) {
@@ -81,13 +80,13 @@ func stops(name string, args []string) bool {
 	return false
 }
 
-// destroysDisk reports whether a program writes to the device that it is given.
+// destroysDisk reports whether a program writes to the device named by its arguments.
 func destroysDisk(name string, args []string) bool {
 	return strings.HasSuffix(listed(name, args), "destroys what is on a disk") && name != "dd" &&
 		!short(args, "l") && !long(args, "--list")
 }
 
-// device bars a word that names a device other than those that lose nothing.
+// device bars a word that names a device, except for the harmless ones.
 func (w *walker) device(p *piece, a word, at dirs) {
 	for _, text := range a.mayBe() {
 		for _, path := range at.paths(text) {
@@ -115,8 +114,8 @@ func (p *piece) onDevice(path string) {
 	}
 }
 
-// vital reports whether a word names all of a directory without which the system or its user has nothing left. chmod
-// and its like are held to be harmless in the home directory.
+// vital reports whether a word names all of a directory that the system or its user cannot do without. In the home
+// directory, chmod and similar programs count as harmless.
 func (w *walker) vital(a word, name string, at dirs) bool {
 	removes := name == "rm" || strings.HasSuffix(name, "find")
 	return slices.ContainsFunc(a.mayBe(), func(text string) bool {
@@ -152,7 +151,7 @@ func (w *walker) holdsPerson(path string) bool {
 			w.place.root(path) == ""
 }
 
-// bomb reports whether a function starts itself twice, side by side and on no condition.
+// bomb reports whether a function starts itself twice, in parallel and unconditionally.
 func bomb(name string, body *syntax.Stmt) bool {
 	for inner := range syntax.Preorder(body) {
 		pipe, is := inner.(*syntax.BinaryCmd)
@@ -164,8 +163,8 @@ func bomb(name string, body *syntax.Stmt) bool {
 	return times > 1 && apart
 }
 
-// starts counts how often a statement starts a function whatever happens, and reports whether one of them goes on
-// beside what follows.
+// starts counts how often a statement starts a function unconditionally, and reports whether one of the calls runs in
+// parallel with what follows.
 func starts(name string, s *syntax.Stmt) (times int, apart bool) {
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:

@@ -19,13 +19,13 @@ type Rule struct {
 	decision Decision
 	text     string
 	source   string
-	known    Known  // among which it was read
-	tool     string // "*": every one
+	known    Known  // the tools among which it was read
+	tool     string // "*": every tool
 	form     event.RuleForm
 	inner    string // the text in the brackets
 	bare     bool   // no brackets: every call of the tool
 	tokens   []token
-	prefix   bool // the tokens are only the beginning
+	prefix   bool // only the beginning has to match
 }
 
 // Rules are a policy. Their order does not matter.
@@ -45,8 +45,8 @@ type token struct {
 	star bool
 }
 
-// Reading returns a function that reports which absolute paths rules of a word keep from being read; nil if no rule
-// does. It leaves out rules for every file, because they apply to every call.
+// Reading returns a function that reports which absolute paths the rules with a decision keep from being read; nil if
+// no rule does. It leaves out rules for every file, because they apply to every call.
 func (r Rules) Reading(w Decision, p Place) func(path string) bool {
 	about := slices.DeleteFunc(slices.Clone(r), func(one Rule) bool {
 		return one.decision != w || one.tool != "Read" ||
@@ -60,15 +60,15 @@ func (r Rules) Reading(w Decision, p Place) func(path string) bool {
 	}
 }
 
-// Barred is what deny rules forbid in a workspace, as far as walls can hold it without a look at the calls.
+// Barred is what deny rules forbid in a workspace, as far as walls can enforce it without seeing the calls.
 type Barred struct {
-	Unread, Unchanged []string // paths, each with all below
-	// Names of files that nobody may read or change in any directory, and directories with all below. * and ? are
-	// patterns, and case does not count.
+	Unread, Unchanged []string // paths, each with everything below
+	// Names of files that nobody may read or change in any directory, and of directories with everything below. * and ?
+	// are wildcards, and case does not count.
 	UnreadNames, UnchangedNames []string
 }
 
-// Barred returns what deny rules keep from everybody.
+// Barred returns what deny rules forbid to everybody.
 func (r Rules) Barred(p Place) (b Barred) {
 	roots := append([]string{p.Root}, p.More...)
 	for _, one := range r {
@@ -97,10 +97,10 @@ func (r Rules) Barred(p Place) (b Barred) {
 	return b
 }
 
-// routes is the family of the tools SysBuiltIn.*, each of which does what a tool of Claude's does.
+// routes is the family of the tools SysBuiltIn.*, each of which does the same as a tool of Claude's.
 const routes = "SysBuiltIn"
 
-// counterpart returns the tool of Claude's that does what a route does; "" for any other tool.
+// counterpart returns the tool of Claude's that does the same as a route; "" for any other tool.
 func counterpart(tool string) string {
 	family, name, _ := strings.Cut(tool, ".")
 	if family != routes {
@@ -121,7 +121,7 @@ func counterpart(tool string) string {
 	return ""
 }
 
-// Known are the tools that rules may name, in addition to mcp__…
+// Known are the tools that rules may name, in addition to mcp__….
 type Known []event.ToolSpec
 
 // names returns the names that a rule may begin with.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// sedRuns reports whether sed may run a program: it does not if all that its script does is to print, to delete, to
-// replace in the plainest form, or to insert one line.
+// sedRuns reports whether sed may run a program. It does not if its script only prints, deletes, replaces in the
+// plainest form, or inserts one line.
 func sedRuns(argv []word) bool {
 	scripts, _, _ := sedWords(argv[1:])
 	return slices.ContainsFunc(argv[1:], func(a word) bool { return !a.known }) ||
@@ -27,7 +27,7 @@ func sedCommand(script string) string {
 	return strings.TrimSpace(addresses.ReplaceAllString(strings.TrimSpace(script), ""))
 }
 
-// sedEdits reports whether a command of sed is known to run nothing.
+// sedEdits reports whether a sed command is known to run nothing.
 func sedEdits(command string) bool {
 	if command == "" || len(command) == 1 && strings.Contains("=dDgGhHnNpPqx", command) {
 		return true

@@ -10,7 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// call judges one simple command, for each directory where it may run.
+// call judges a simple command, in each directory where it may run.
 func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 	w.visited[c] = true
 	if len(c.Args) == 0 {
@@ -45,8 +45,7 @@ func (w *walker) call(c *syntax.CallExpr, at dirs) after {
 	return same(to)
 }
 
-// moved returns where the shell may be after a command that succeeded, and whether that is one which changes the
-// directory.
+// moved returns where the shell may be after a command that succeeded, and whether the command changes the directory.
 func (w *walker) moved(argv []word, at dirs) (to dirs, moved bool) {
 	for len(argv) > 1 && slices.Contains([]string{"command", "builtin", "-p", "--"}, argv[0].text) {
 		argv = argv[1:]
@@ -72,10 +71,10 @@ func (w *walker) moved(argv []word, at dirs) (to dirs, moved bool) {
 	return w.into(argv[1], at), true
 }
 
-// mostDeep limits the depth of directories in which credentials are looked for, since a line may go down without end.
+// mostDeep limits the depth of directories in which credentials are looked for, since a line may descend without end.
 const mostDeep = 24
 
-// into returns the directories that a word names. Behind a link these are two: cd .. goes up from the link's name, and
+// into returns the directories that a word names. Behind a link there are two: cd .. goes up from the link's name, and
 // every other program from its target.
 func (w *walker) into(a word, at dirs) (to dirs) {
 	to.lost = !a.literal()
@@ -127,8 +126,8 @@ func (w *walker) denied(p *piece, argv []word, at dirs) {
 	w.guess(p, all)
 }
 
-// sent returns where a command may work or start another: where a flag sends it and, since no table has every flag, in
-// each directory that it names, if credentials or what no snapshot has are below.
+// sent returns where a command may work or start another: where a flag sends it and, since no table has every flag,
+// each directory that it names, if there are credentials or files below that no snapshot has.
 func (w *walker) sent(argv []word, at dirs) dirs {
 	all := at
 	for _, dir := range valuesOfFlags(argv[1:], []string{"-C", "--chdir", "--directory"}) {
@@ -243,7 +242,7 @@ func (w *walker) argument(p *piece, a word, at dirs) {
 	}
 }
 
-// meanings returns what a word may be to a program: the word, what is behind =, behind @ and behind a short flag.
+// meanings returns what a word may be to a program: the word, and what follows =, @ or a short flag.
 func meanings(a word) []string {
 	texts := slices.Clone(a.may)
 	if a.known {
@@ -290,7 +289,7 @@ func (w *walker) secret(p *piece, a word, at dirs) {
 	}
 }
 
-// atHome reports whether a relative path probably means the home directory if the directory is not known. Names that
+// atHome reports whether a relative path probably means the home directory if the directory is unknown. Names that
 // projects have too do not.
 func (p Place) atHome(text string) bool {
 	first, _, _ := strings.Cut(filepath.ToSlash(filepath.Clean(text)), "/")
@@ -301,7 +300,7 @@ func (p Place) atHome(text string) bool {
 	return p.Home != "" && !filepath.IsAbs(text) && !isPattern(first) && !slices.Contains(shared, first)
 }
 
-// starts names the agent that a command starts, by itself or through a runner of packages.
+// starts returns the agent that a command starts, itself or through a package runner.
 func (a Agents) starts(name string, argv []word) string {
 	agents := []string{
 		"omniagent", "omniagentd", "eidolon", "yume-cli", "cursor-agent", "aider", "goose", "amp", "crush", "qwen",
@@ -345,7 +344,7 @@ func (a Agents) starts(name string, argv []word) string {
 	return ""
 }
 
-// started returns the commands that find starts by its arguments, where {} is what it finds.
+// started returns the commands that find starts by its arguments, with {} replaced by what it finds.
 func started(name string, argv []word) (commands [][]word) {
 	if !slices.Contains([]string{"find", "gfind", "fd", "fdfind"}, name) {
 		return nil

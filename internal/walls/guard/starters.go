@@ -2,15 +2,15 @@ package guard
 
 import "strings"
 
-// ofData are the lines of the table of programs whose operands are only data.
+// ofData is the kind of lines with programs whose operands are only data.
 const ofData = "data"
 
-// mostTried limits the words of one command that are compared with a rule, or taken for a program. Behind more, the
-// rule may apply, and a person is asked.
+// mostTried limits the words of one command that are compared with a rule, or taken for a program. With more, the rule
+// may apply, and a person is asked.
 const mostTried = 64
 
-// startsNothing reports whether it is known which words of a command start another: those that commands finds, or none.
-// It lists the programs that are known, so that a new one is not trusted.
+// startsNothing reports whether the words by which a command starts another are known: those that commands finds, or
+// none. It lists known programs, so that a new one is not trusted.
 func startsNothing(name string, argv []word) bool {
 	args := texts(argv[1:])
 	if isPython(name) && len(args) > 1 && args[0] == "-m" {
@@ -20,7 +20,7 @@ func startsNothing(name string, argv []word) bool {
 		does(ofChangeLast, name, nil) || does(ofData, name, args)
 }
 
-// onlyReads reports whether a program starts none of its words, and changes no file but those that special flags name.
+// onlyReads reports whether a program starts none of its words, and changes only files that special flags name.
 func onlyReads(name string) bool {
 	_, _, listed := listedAs(name)
 	return listed || does(ofLook, name, nil)
@@ -32,7 +32,7 @@ func readsOperands(name string) bool {
 	return onlyReads(name) && operands != "words" && name != "printf" && name != "set"
 }
 
-// unknownStarter returns the words of a program that may start any of them, because no table has it.
+// unknownStarter returns the words of a program that may start any of them, because no table lists it.
 func unknownStarter(all []candidate) []word {
 	for _, c := range all {
 		if c.argv[0].literal() && !startsNothing(program(c.argv[0].text), c.argv) {
@@ -42,7 +42,7 @@ func unknownStarter(all []candidate) []word {
 	return nil
 }
 
-// mayBehind reports whether a word behind a program that no table has is the program of the rule, so that it may be
+// mayBehind reports whether a word after a program that no table lists is the program of the rule, so that it may be
 // started: choom -n 0 curl x.
 func (r Rule) mayBehind(all []candidate) bool {
 	tried := 0
@@ -59,8 +59,8 @@ func (r Rule) mayBehind(all []candidate) bool {
 	return false
 }
 
-// guess records the effects for which a person is needed, if a program that no table has starts what its words name. It
-// leaves out what is of the workspace, whose words are often these names without meaning the programs.
+// guess records the effects for which a person is needed, if a program that no table lists starts what its words name.
+// It skips programs of the workspace, whose words are often these names without meaning the programs.
 func (w *walker) guess(p *piece, all []candidate) {
 	words := unknownStarter(all)
 	if len(words) == 0 {

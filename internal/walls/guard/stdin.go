@@ -10,8 +10,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// readsText returns whether a command runs the text on its standard input: knownText. It may also run a text from
-// elsewhere that cannot be known.
+// readsText returns knownText if a command runs the text on its standard input, and unknownText if it may run an
+// unknown text from elsewhere.
 func readsText(name string, argv []word) reading {
 	args := argv[1:]
 	switch {
@@ -46,7 +46,7 @@ func readsText(name string, argv []word) reading {
 	return opened(args[0].text) // a script
 }
 
-// startsShell returns that of a program which starts a shell if its arguments name no command.
+// startsShell is readsText for a program that starts a shell if its arguments name no command.
 func startsShell(name string, argv []word) reading {
 	if name == "su" || name == "newgrp" {
 		return knownText
@@ -69,11 +69,11 @@ func startsShell(name string, argv []word) reading {
 	return knownText
 }
 
-// standardInput reports whether a word names the standard input of its command, or something else that no file holds.
+// standardInput reports whether a word names the standard input of its command, or another open descriptor.
 func standardInput(a word) bool { return opened(a.text) != noText }
 
-// opened returns whether a path names something that is open instead of a file, under any spelling: knownText is the
-// standard input, and unknownText anything else.
+// opened returns whether a path, in any spelling, names an open descriptor instead of a file: knownText for standard
+// input, and unknownText for any other.
 func opened(path string) reading {
 	clean := filepath.Clean("/" + path)
 	switch {
@@ -92,7 +92,7 @@ func readsPipe(name string, argv []word) bool {
 	return !reads && slices.ContainsFunc(argv[1:], func(a word) bool { return a.pipe })
 }
 
-// feed notes the here-string or here-document of a command.
+// feed records the here-string or here-document of a command.
 func (w *walker) feed(c *syntax.CallExpr, redirects []*syntax.Redirect) {
 	for _, r := range redirects {
 		var from *syntax.Word
@@ -118,7 +118,7 @@ func (w *walker) feed(c *syntax.CallExpr, redirects []*syntax.Redirect) {
 	}
 }
 
-// feedPipe notes what echo or printf put on the standard input of a command, if all of it is known.
+// feedPipe records what echo or printf writes to the standard input of a command, if all of it is known.
 func (w *walker) feedPipe(c *syntax.BinaryCmd) {
 	from, ok := c.X.Cmd.(*syntax.CallExpr)
 	to, also := c.Y.Cmd.(*syntax.CallExpr)

@@ -7,20 +7,20 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Edit returns what a command makes of the content of a file; exists: there was one.
+// Edit returns what a command makes of the content of a file; exists says whether the file existed.
 type Edit = func(content []byte, exists bool) (made []byte, is, ok bool)
 
-// sureness is what is known of whether the part of a line that is looked at has run, if the line succeeded.
+// sureness is whether the part of a line that is being judged has run, if the line succeeded.
 type sureness struct {
-	runs bool             // it has run for certain
-	ends bool             // the line succeeds only if it does
-	own  *word            // the program of the simple command that is looked at; nil: none
-	puts *syntax.Redirect // the only redirection of the output of that command
+	runs bool             // it has certainly run
+	ends bool             // the line succeeds only if the part does
+	own  *word            // the program of the simple command that is being judged; nil: none
+	puts *syntax.Redirect // the only redirection of that command's output
 	text string           // what it prints, without its here-documents
-	told bool             // text is all that it prints
+	told bool             // text is everything that it prints
 }
 
-// within looks at a part.
+// within judges a part of a line by look.
 func (w *walker) within(runs, ends bool, look func()) {
 	before := w.sure
 	w.sure = sureness{runs: runs && before.runs, ends: ends && before.ends}
@@ -28,7 +28,7 @@ func (w *walker) within(runs, ends bool, look func()) {
 	w.sure = before
 }
 
-// leaves reports whether a part may end the shell, or change what the words after it mean.
+// leaves reports whether a part may end the shell, or change the meaning of later words.
 func leaves(s *syntax.Stmt) (may bool) {
 	syntax.Walk(s, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -45,7 +45,7 @@ func leaves(s *syntax.Stmt) (may bool) {
 	return may
 }
 
-// prints notes the output of a simple command that is about to be looked at.
+// prints records the output of a simple command that is about to be judged.
 func (w *walker) prints(s *syntax.Stmt) {
 	w.sure.runs = w.sure.runs && !s.Background && !s.Coprocess && !s.Disown
 	w.sure.ends = w.sure.ends && !s.Negated
@@ -69,7 +69,7 @@ func (w *walker) prints(s *syntax.Stmt) {
 	}
 }
 
-// plainOutput returns what the simplest commands print, as every shell has them.
+// plainOutput returns what the simplest commands print, in the same way in every shell.
 func (w *walker) plainOutput(argv []word, from *syntax.Redirect) (text string, ok bool) {
 	for _, a := range argv {
 		if !a.literal() {
@@ -100,7 +100,7 @@ func (w *walker) plainOutput(argv []word, from *syntax.Redirect) (text string, o
 	return "", false
 }
 
-// written is the edit of a redirection, or nil if it is not known.
+// written returns the edit of a redirection, or nil if it is unknown.
 func (w *walker) written(r *syntax.Redirect) Edit {
 	text := []byte(w.sure.text)
 	switch {
@@ -120,7 +120,7 @@ func touched(content []byte, _ bool) ([]byte, bool, bool) { return content, true
 // removed is the edit of rm.
 func removed([]byte, bool) ([]byte, bool, bool) { return nil, false, true }
 
-// shellSure is that of a text which a shell gets: bash -c TEXT.
+// shellSure returns the sureness of a text that a shell gets: bash -c TEXT.
 func (w *walker) shellSure(argv []word) sureness {
 	runs := w.sure.runs && w.sure.own == &argv[0] && len(argv) == 3 && isShell(argv[0].text) &&
 		slices.Contains([]string{"-c", "-lc"}, argv[1].text)

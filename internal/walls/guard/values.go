@@ -9,14 +9,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// anything is the element of a pattern that stands for any elements, or for none.
+// anything is a pattern element that stands for any elements, or for none.
 const anything = "**"
 
 // mostValues limits the patterns of one word. With more, the word may be anything.
 const mostValues = 32
 
-// sets returns the words that a text assigns to each variable, in any order. A nil among them is a value that is not
-// known.
+// sets returns the words that a text assigns to each variable, in any order. A nil word is an unknown value.
 func sets(file *syntax.File) map[string][]*syntax.Word {
 	all := map[string][]*syntax.Word{}
 	add := func(name *syntax.Lit, words ...*syntax.Word) {
@@ -49,7 +48,7 @@ func sets(file *syntax.File) map[string][]*syntax.Word {
 	return all
 }
 
-// roams returns where the shell may be during a part of a text, or after it, if the order of its commands is not known.
+// roams returns where the shell may be during a part of a text, or after it, if the order of its commands is unknown.
 func (w *walker) roams(n syntax.Node, at dirs) dirs {
 	for n := range syntax.Preorder(n) {
 		call, ok := n.(*syntax.CallExpr)
@@ -63,7 +62,7 @@ func (w *walker) roams(n syntax.Node, at dirs) dirs {
 	return at
 }
 
-// values returns patterns of what a word may be. anything in one is a part that is not known.
+// values returns patterns for the possible values of a word. The element anything stands for an unknown part.
 func (w *walker) values(parts []syntax.WordPart, at dirs, depth int) (all []string) {
 	for _, one := range braced(parts) {
 		all = append(all, w.valuesOf(one, at, depth)...)
@@ -122,7 +121,7 @@ func (w *walker) valuesOf(parts []syntax.WordPart, at dirs, depth int) []string 
 	return all
 }
 
-// variable returns patterns of what a variable may hold.
+// variable returns patterns for the possible values of a variable.
 func (w *walker) variable(p *syntax.ParamExp, at dirs, depth int) (all []string) {
 	unknown := []string{anything}
 	plain := *p
@@ -182,7 +181,7 @@ func (d dirs) named() []string {
 	return slices.Clone(d.list)
 }
 
-// printed returns patterns of what a command prints.
+// printed returns patterns for what a command may print.
 func (w *walker) printed(c *syntax.CmdSubst, at dirs) []string {
 	if len(c.Stmts) == 1 {
 		last := c.Stmts[0]
@@ -229,8 +228,8 @@ func fixedPart(pattern string) string {
 	return fixed
 }
 
-// overlaps reports whether a pattern may match a path or what is below it or, with beneath, a directory in which the
-// path is.
+// overlaps reports whether a pattern may match a path or something below it or, with beneath, a directory that contains
+// the path.
 func overlaps(pattern, path string, beneath bool) bool {
 	split := strings.Split(filepath.ToSlash(pattern), "/")
 	if i := slices.IndexFunc(split, func(e string) bool { return strings.Contains(e, anything) }); i >= 0 {
@@ -256,7 +255,7 @@ func overlaps(pattern, path string, beneath bool) bool {
 	return len(at) > 0
 }
 
-// mayChange records the words that name gaps of the snapshot, for a program whose changes are not known.
+// mayChange records the words that name gaps of the snapshot, for a program whose changes are unknown.
 func (w *walker) mayChange(p *piece, name string, argv []word, at dirs) {
 	if len(w.place.Ground.Cover.Gaps) == 0 {
 		return
@@ -340,8 +339,8 @@ func valuesOfFlags(argv []word, flags []string) (values []word) {
 	return values
 }
 
-// sedWrites returns the files that sed may write: what stands behind a w, up to the end of its line, and each file that
-// it reads, if a script is in a file.
+// sedWrites returns the files that sed may write: what follows a w, up to the end of its line, and each file that it
+// reads, if a script is in a file.
 func sedWrites(argv []word) (files []word) {
 	scripts, read, inFile := sedWords(argv)
 	if inFile {

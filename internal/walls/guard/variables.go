@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// sets records that a piece sets a variable. Programs run what many variables hold, so while a rule forbids a command,
-// a value has to be plain words that do not name it, unless the variable is one that nothing runs. exports says that
-// other programs see the value.
+// sets records that a piece sets a variable. Programs run the values of many variables, so while a rule forbids a
+// command, a value has to be plain words that do not name it, unless nothing runs the variable. exports says that other
+// programs see the value.
 func (p *piece) sets(name string, value word, exports bool) {
 	name, _, _ = strings.Cut(strings.TrimSuffix(name, "+"), "[")
 	upper := strings.ToUpper(name)
@@ -23,13 +23,13 @@ func (p *piece) sets(name string, value word, exports bool) {
 	}
 }
 
-// isData reports whether nothing runs what a variable holds. Programs other than npm have no names in small letters.
+// isData reports whether nothing runs the value of a variable. Only npm uses variables with lower-case names.
 func isData(name string) bool {
 	small := strings.ToLower(name) == name && !strings.HasPrefix(name, "npm_")
 	return small || strings.HasPrefix(name, "LC_") || does(ofPlain, name, nil)
 }
 
-// runs reports whether programs that were started before, or bash itself, may have a variable and run what it holds.
+// runs reports whether bash, or a program that was started before, may run the value of a variable.
 func runs(upper string) bool {
 	return redirectsPrograms(upper) || regexp.MustCompile(
 		`^(S?RANDOM|SECONDS|OPTIND|OPTERR|HIST\w+|LINENO|EPOCH\w+|TMOUT|COLUMNS|LINES)$|`+
@@ -40,7 +40,7 @@ func runs(upper string) bool {
 func (p *piece) setByWords(name string, argv []word) {
 	switch {
 	case wrapperOf(name).is("assigns"):
-		for _, a := range argv[1:] { // those of the program behind are recorded too: that is stricter
+		for _, a := range argv[1:] { // those of the program after it are recorded too, which is stricter
 			if set, value, found := strings.Cut(a.text, "="); found && set != "" && !strings.HasPrefix(set, "-") {
 				a.text = value
 				p.sets(set, a, true)

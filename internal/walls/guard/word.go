@@ -9,13 +9,13 @@ import (
 // word is what is known about a word before bash expands it.
 type word struct {
 	text string // what the program gets, as far as known
-	// known: text is everything. A pattern is known too, but not the names that it becomes.
+	// known: text is everything. A pattern counts as known, but not the names that match it.
 	known   bool
 	pattern bool
-	pipe    bool   // it is the name of a pipe from a command: <(…)
+	pipe    bool   // the name of a pipe from a command: <(…)
 	why     string // why it is not known
 	written string
-	may     []string // patterns of what an unknown one may be, see values; nil: anything
+	may     []string // patterns for the values of an unknown word, see values; nil: anything
 }
 
 func (w word) literal() bool { return w.known && !w.pattern }
@@ -196,8 +196,8 @@ func harmless(p *syntax.ParamExp) bool {
 	return false
 }
 
-// closedArithmetic reports whether an expression has only numbers. A name would be evaluated as an expression of its
-// own, in which a subscript can run commands.
+// closedArithmetic reports whether an expression has only numbers. A name would itself be evaluated as an expression,
+// in which a subscript can run commands.
 func closedArithmetic(x syntax.ArithmExpr) bool {
 	switch x := x.(type) {
 	case *syntax.Word:

@@ -13,32 +13,32 @@ import (
 	"omniagent/internal/walls/sandbox"
 )
 
-// AgentWanted describes a sandbox around the processes of an agent that is another's program. Of Wanted, the network,
-// the memory and the tier do not apply: an agent has the network of the machine.
+// AgentWanted describes a sandbox around the processes of a foreign agent. The network, the memory limit and the tier
+// of Wanted do not apply: an agent has the network of the machine.
 type AgentWanted struct {
 	Wanted
 	Env []string // of the agent, as far as it is known before its start
-	// Keeps returns what belongs to it; nil: nothing
+	// Keeps returns the paths that belong to the agent; nil: none
 	Keeps       func(env []string) (dirs, files []string)
-	Files       string            // a directory of ours with files for it, which may not be there; empty: none
-	Own         []string          // further directories that it may change, absolute or with ~/
+	Files       string            // a directory of ours with files for the agent; it need not exist; empty: none
+	Own         []string          // further directories that the agent may change, absolute or with ~/
 	Caches      []string          // names in /tmp that stay for its next conversations in the workspace
-	Programs    []string          // files of its program, absolute
-	Parts       []string          // further files of it, absolute: what lies next to them is seen too
-	Veiled      []string          // names of a repository's configuration that it must not find
+	Programs    []string          // files of the agent's program, absolute
+	Parts       []string          // further files of the agent, absolute; their directories are shown too
+	Veiled      []string          // names of a repository's configuration that the agent must not find
 	OwnSettings []string          // names below those that the agent itself creates
-	Reviewed    map[string]string // of them, what a person has reviewed: see sandbox.AgentPolicy
+	Reviewed    map[string]string // those of them that a person has reviewed: see sandbox.AgentPolicy
 }
 
-// AgentWalls are those around the processes of an agent.
+// AgentWalls are the walls around the processes of an agent.
 type AgentWalls struct {
 	walls  *sandbox.AgentWalls
 	wanted AgentWanted
 	homes  []string
 }
 
-// OpenAgent builds a sandbox around an agent, and tries it. A fault of code UNAVAILABLE says that this machine supports
-// none.
+// OpenAgent builds a sandbox around an agent, and tries it. A fault with code UNAVAILABLE means that this machine
+// supports none.
 func OpenAgent(w AgentWanted) (*AgentWalls, error) {
 	policy, files, err := w.policy()
 	if err != nil {
@@ -79,7 +79,7 @@ func (w AgentWanted) policy() (policy sandbox.AgentPolicy, files []string, err e
 	return policy, files, nil
 }
 
-// checkOwn refuses settings that would give an agent more than they say.
+// checkOwn refuses settings that would give an agent more than they name.
 func (w AgentWanted) checkOwn(account string) error {
 	s := w.sight(account)
 	if len(s.homes) == 0 {
@@ -110,8 +110,8 @@ func (w AgentWanted) checkOwn(account string) error {
 	return nil
 }
 
-// Explain returns what an agent may do with a path, and the places in home directories that it sees like commands do.
-// program is what is started.
+// Explain returns what an agent may do with a path, and the places in home directories that it shares with commands.
+// program is the agent's program.
 func (w AgentWanted) Explain(path, program string) ([]sandbox.Effect, []sandbox.Place, error) {
 	policy, files, err := w.policy()
 	if err != nil {
@@ -122,7 +122,7 @@ func (w AgentWanted) Explain(path, program string) ([]sandbox.Effect, []sandbox.
 	return policy.Explain(path, n), policy.Places, nil
 }
 
-// belongings returns what belongs to an agent with that environment.
+// belongings returns the directories and files that belong to an agent with that environment.
 func (w AgentWanted) belongings(env []string) (dirs, files []string) {
 	if w.Keeps != nil {
 		dirs, files = w.Keeps(env)
@@ -182,8 +182,8 @@ func (w AgentWanted) needs(path string, env []string) (n sandbox.AgentNeeds) {
 	return n
 }
 
-// program returns what a program consists of: its file, the packages around it, and what interprets it, and of that
-// shells, whose scripts start the program proper, as those that pnpm and Nix make.
+// program returns what a program consists of: its file, the packages around it, and its interpreter. shells are
+// interpreters whose scripts start the real program, as pnpm and Nix make them.
 func program(path string, env []string) (show, readers, shells []string) {
 	if !filepath.IsAbs(path) {
 		return nil, nil, nil
@@ -214,14 +214,14 @@ func program(path string, env []string) (show, readers, shells []string) {
 	return show, readers, shells
 }
 
-// SetWritable says whether the agent may change the workspace from now on. That it may not any more fails while it has
+// SetWritable sets whether the agent may change the workspace from now on. SetWritable(false) fails while the agent has
 // a file there open for writing.
 func (a *AgentWalls) SetWritable(on bool) error { return a.walls.SetWritable(on) }
 
-// Homes returns the home directories in whose place the agent has one of its own.
+// Homes returns the home directories that are replaced by those of the agent.
 func (a *AgentWalls) Homes() []string { return a.homes }
 
-// Left returns the files that the agent has in places which are thrown away at the end, but for its own.
+// Left returns the files that the agent has in places which are removed at the end, without its own.
 func (a *AgentWalls) Left() []string {
 	if a == nil {
 		return nil
@@ -229,7 +229,7 @@ func (a *AgentWalls) Left() []string {
 	return a.walls.Left()
 }
 
-// Told returns what holds, for records and streams. Nil walls hold nothing.
+// Told returns what the walls enforce, for records and streams. Nil walls enforce nothing.
 func (a *AgentWalls) Told() *event.Walls {
 	if a == nil {
 		return &event.Walls{

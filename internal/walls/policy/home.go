@@ -14,7 +14,7 @@ import (
 )
 
 // Credentials returns where credentials are: in the home directory of the environment, and in that of the account,
-// because HOME may be set to another one.
+// because HOME may name another one.
 func Credentials(agents guard.Agents, home string) []string {
 	all := agents.Credentials(home)
 	if account := accountHome(); account != "" && account != filepath.Clean(home) {
@@ -23,8 +23,8 @@ func Credentials(agents guard.Agents, home string) []string {
 	return all
 }
 
-// GitConfig returns the files in which git's configuration of a user and of the machine is. lookup reads a variable of
-// the environment; nil: none is set.
+// GitConfig returns the git configuration files of the user and of the machine. lookup reads a variable of the
+// environment; nil: none is set.
 func GitConfig(home string, lookup func(name string) (string, bool)) []string {
 	variable := Wanted{Lookup: lookup}.variable
 	files := append([]string{"/etc/gitconfig"}, gitOf(home, "")...)
@@ -38,7 +38,7 @@ func GitConfig(home string, lookup func(name string) (string, bool)) []string {
 	return slices.Compact(files)
 }
 
-// CheckWorkspace refuses, before anything is made there, what Open and OpenAgent refuse because of a home directory.
+// CheckWorkspace refuses, before anything is created there, what Open and OpenAgent refuse because of a home directory.
 func CheckWorkspace(home, root string, roots []string) error {
 	p := sandbox.Policy{Root: pathname.Real(root)}
 	for _, dir := range roots {
@@ -47,8 +47,8 @@ func CheckWorkspace(home, root string, roots []string) error {
 	return checkHomes(p, accountHome(), home)
 }
 
-// checkHomes refuses to let commands write a home directory, or a directory that holds one: what starts with the next
-// login, or configures every git and every editor, lies in too many places there to be protected name by name.
+// checkHomes refuses to let commands write a home directory, or a directory that contains one: what starts at the next
+// login, or configures every git and every editor, lies in too many places there to be protected by name.
 func checkHomes(p sandbox.Policy, homes ...string) error {
 	for _, home := range homes {
 		real, err := filepath.EvalSymlinks(home)
@@ -76,8 +76,8 @@ func checkHomes(p sandbox.Policy, homes ...string) error {
 	return nil
 }
 
-// startsThere refuses to let commands write a directory to which a start-up place of the home directory leads as a
-// whole, such as ~/.config/autostart.
+// startsThere returns the fault for a directory to which a start-up place of the home directory leads as a whole, such
+// as ~/.config/autostart.
 func startsThere(dir, place string) error {
 	return fault.New(fault.Unsafe, "commands cannot write in %s: %s leads to it, and what they wrote there could run "+
 		"at the next login", dir, place).With("path", dir).

@@ -10,9 +10,9 @@ import (
 	"omniagent/internal/walls/sandbox"
 )
 
-// Later returns the policy of a directory about what is run later by itself, as it is now: for file tools, for forks
-// and for the end of a turn. Walls have the same by Wanted.Policy. lookup reads a variable of the environment; nil:
-// none is set.
+// Later returns the current policy of a directory about what is run later by itself: for file tools, for forks and for
+// the end of a turn. Walls have the same through Wanted.Policy. lookup reads a variable of the environment; nil: none
+// is set.
 func Later(
 	root string, agents guard.Agents, home string, lookup func(name string) (string, bool),
 ) autorun.Policy {
@@ -35,7 +35,7 @@ func Later(
 	return p
 }
 
-// startedOf returns what starts for the user by itself.
+// startedOf returns what starts by itself for the user.
 func startedOf(home string, lookup func(name string) (string, bool)) autorun.Home {
 	var homes []string
 	for _, dir := range []string{home, accountHome()} {
@@ -46,7 +46,7 @@ func startedOf(home string, lookup func(name string) (string, bool)) autorun.Hom
 	return autorun.HomeOf(homes, filepath.SplitList(Wanted{Lookup: lookup}.variable("PATH")))
 }
 
-// excludes returns the user's own file of what git ignores.
+// excludes returns the user's own ignore file of git.
 func excludes(home string, lookup func(name string) (string, bool)) string {
 	if dir := (Wanted{Lookup: lookup}).variable("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "git", "ignore")

@@ -11,8 +11,8 @@ import (
 )
 
 // Left returns the files in the temporary directory of commands, and the directories there with files in them, which
-// end in a slash. The names are those that commands see: as is where the directory lies for them. The places are
-// mounted there, and left out.
+// end in a slash. The names are as commands see them: as is the name of the directory for them. Places, which are
+// mounted there, are left out.
 func Left(dir, as string, places []string) (paths []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {

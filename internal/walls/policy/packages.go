@@ -22,7 +22,7 @@ import (
 //go:embed packages.txt
 var packagesText string
 
-// packagesWord stands in a list of hosts for those from which the package managers of this machine take packages.
+// packagesWord stands in a list of hosts for those from which the package managers of this machine download.
 const packagesWord = "packages"
 
 const (
@@ -30,7 +30,7 @@ const (
 	longestSettings  = 1 << 20 // bytes of a file of configuration
 )
 
-// hosts returns the hosts of the list, with those of the package managers in place of their word.
+// hosts returns the hosts of the list, with packagesWord replaced by the hosts of the package managers.
 func (w Wanted) hosts() ([]string, error) {
 	var list []string
 	for _, host := range Hosts(w.Network) {
@@ -50,9 +50,9 @@ func (w Wanted) hosts() ([]string, error) {
 	return slices.Compact(list), nil
 }
 
-// packageHosts asks the package managers that are there, and reads their configuration and their variables. Programs
-// run in the home directory, with the variables that they need and no program of a workspace, so that no workspace has
-// a say or learns a key.
+// packageHosts asks the installed package managers, and reads their configuration and their variables. They run with
+// the variables that they need and without programs of a workspace, so that no workspace influences the answer or
+// learns a key.
 func (w Wanted) packageHosts() []string {
 	var (
 		mu    sync.Mutex
@@ -104,7 +104,7 @@ func matching(pattern string) (names []string) {
 	return names
 }
 
-// askingEnv returns the environment of a package manager that is asked. PATH has no directory of a workspace: many
+// askingEnv returns the environment for asking a package manager. PATH has no directory of a workspace, because many
 // package managers are scripts whose interpreter is looked up there.
 func (w Wanted) askingEnv() (env []string) {
 	var dirs []string
@@ -126,7 +126,7 @@ func (w Wanted) askingEnv() (env []string) {
 	return env
 }
 
-// ofWorkspace reports whether a program lies where commands may write.
+// ofWorkspace reports whether a program is in a directory that commands may write.
 func (w Wanted) ofWorkspace(program string) bool {
 	real, err := filepath.EvalSymlinks(program)
 	return err != nil || slices.ContainsFunc(append([]string{w.Root}, w.Roots...), func(dir string) bool {
@@ -135,7 +135,7 @@ func (w Wanted) ofWorkspace(program string) bool {
 	})
 }
 
-// ask returns what a program prints, or nothing.
+// ask returns what a program prints, or "" if it fails.
 func (w Wanted) ask(argv, env []string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), packagesPatience)
 	defer cancel()
@@ -147,7 +147,7 @@ func (w Wanted) ask(argv, env []string) string {
 	return string(r.Stdout)
 }
 
-// linesWith returns the lines of a file that have one of the words.
+// linesWith returns the lines of a file that contain one of the words.
 func linesWith(file string, words []string) string {
 	text, _ := workspace.ReadFile(file, longestSettings)
 	var b strings.Builder
@@ -167,8 +167,8 @@ const (
 	bareHost    = `^[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}$`
 )
 
-// hostsIn returns the hosts of the addresses in a text, with a port that is not the usual one. With bare a word that
-// looks like a name of a host is one.
+// hostsIn returns the hosts of the addresses in a text, with unusual ports. With bare, a word that looks like a host
+// name counts too.
 func hostsIn(text string, bare bool) (list []string) {
 	for _, address := range regexp.MustCompile(addressText).FindAllString(text, -1) {
 		u, err := url.Parse(address)

@@ -24,7 +24,7 @@ type row struct {
 	parts     []sandbox.Part
 }
 
-// table returns the rows of places.txt, which variables move which directories, and which of these are for caches.
+// table returns the rows of places.txt, the variables that move directories, and those of them that are for caches.
 func table() (rows []row, moved map[string]string, caches []string) {
 	sights := map[string]sandbox.Sight{"show": sandbox.Shown, "copy": sandbox.Copied, "own": sandbox.Owned}
 	moved = map[string]string{}
@@ -50,7 +50,7 @@ func table() (rows []row, moved map[string]string, caches []string) {
 }
 
 // covered returns the home directories of which commands see only places: without links, that of the environment first.
-// One in which the system itself lies cannot be covered.
+// A directory that contains parts of the system cannot be covered.
 func covered(homes ...string) (list []string) {
 	if runtime.GOOS != "linux" {
 		return nil
@@ -92,7 +92,7 @@ func (w Wanted) sight(account string) sight {
 	return s
 }
 
-// furnish fills in what the policy says about home directories.
+// furnish sets what the policy says about home directories.
 func (w Wanted) furnish(p *sandbox.Policy, account string) error {
 	s := w.sight(account)
 	if len(s.homes) == 0 {
@@ -138,7 +138,7 @@ func gitOf(home, config string) []string {
 	return []string{filepath.Join(config, "git", "config"), filepath.Join(home, ".gitconfig")}
 }
 
-// opens returns why a path must not be shown: it would show more than it says. It is "" for other paths.
+// opens returns why a path must not be shown, or "": it would show more than it seems to.
 func (s *sight) opens(path string) string {
 	paths := []string{path}
 	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
@@ -159,7 +159,7 @@ func (s *sight) opens(path string) string {
 	return ""
 }
 
-// show adds a place that may be read, unless it is there already.
+// show adds a readable place, unless it is already there.
 func (s *sight) show(path, why string) {
 	again := slices.ContainsFunc(s.places, func(p sandbox.Place) bool {
 		return p.Path == path || p.Sight != sandbox.Owned && pathname.Within(p.Path, path)
@@ -184,8 +184,7 @@ func (s *sight) inside(path string) bool {
 	return slices.ContainsFunc(s.homes, func(home string) bool { return pathname.Within(home, path) })
 }
 
-// listed shows the places of the table. In the home directory of the account, where HOME is another one, nothing is
-// written.
+// listed adds the places of the table. In the account's home directory, if HOME is another one, nothing is writable.
 func (s *sight) listed() {
 	rows, moved, caches := table()
 	s.caches = caches
@@ -213,8 +212,8 @@ func (s *sight) listed() {
 	}
 }
 
-// list adds a place of the table. By its name it opens nothing; it may be a link to something that does. Only home
-// directories are made again for commands, so what a variable moves elsewhere stays as it is, and is read-only.
+// list adds a place of the table, unless it is a link to something that must not be shown. Only home directories are
+// replaced for commands, so a place that a variable moves elsewhere is read-only.
 func (s *sight) list(place sandbox.Place) {
 	if !s.inside(place.Path) {
 		place.Sight = sandbox.Shown
@@ -230,7 +229,7 @@ func (s *sight) list(place sandbox.Place) {
 	s.places = append(s.places, place)
 }
 
-// moved returns where a path of the table is, by the variables that say so.
+// moved returns the path of a place of the table, according to the variables that move it.
 func (s *sight) moved(path string, moved map[string]string) string {
 	for dir := path; dir != "."; dir = filepath.Dir(dir) {
 		name, ok := moved[dir]
@@ -247,7 +246,7 @@ func (s *sight) moved(path string, moved map[string]string) string {
 	return filepath.Join(s.homes[0], path)
 }
 
-// named returns a path below the home directory by the name of that directory without links.
+// named returns a path below the home directory with that directory's name without links.
 func (s *sight) named(path string) string {
 	real, err := filepath.EvalSymlinks(s.w.Home)
 	if rel, within := pathname.In(s.w.Home, filepath.Clean(path)); err == nil && within {
@@ -280,7 +279,7 @@ func (s *sight) wanted() error {
 	return nil
 }
 
-// added returns the path that an entry of a setting adds to what is seen, or the reason why it would open more.
+// added returns the path of an entry of a setting, or an error if it would show more than it seems to.
 func (s *sight) added(key, entry, example string) (string, error) {
 	path := entry
 	if rest, ok := strings.CutPrefix(entry, "~"); ok && (rest == "" || rest[0] == '/') {

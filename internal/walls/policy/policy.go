@@ -1,8 +1,8 @@
 // Package policy configures the sandbox for the commands of a conversation.
 //
-// It knows which files of a workspace decide what runs later, which hold credentials, and how a list of hosts is let
-// through, so that the native agent and a sandboxed command of a person follow the same rules. It never falls back: if
-// the requested sandbox cannot be built, that is an error, and the caller decides whether to continue without.
+// It knows which files of a workspace decide what runs later, which hold credentials, and how a list of hosts is
+// enforced, so that the native agent and a sandboxed command of a person follow the same rules. It never falls back: if
+// the requested sandbox cannot be built, that is an error, and the caller decides whether to continue without one.
 package policy
 
 import (
@@ -28,15 +28,15 @@ import (
 	"omniagent/internal/walls/shell"
 )
 
-// Wanted describes walls that shall be built.
+// Wanted describes the walls to build.
 type Wanted struct {
 	Root    string                 // the workspace, absolute
 	Roots   []string               // further workspaces, absolute
 	Home    string                 // the user's home directory
 	Agents  guard.Agents           // whose settings and logins are kept from commands
 	Network string                 // off, on, or hosts separated by commas; empty: off
-	Temp    string                 // a directory of its own, accessible only by the user
-	State   string                 // where sandbox records what to clean up after a kill of this process
+	Temp    string                 // a private directory, accessible only by the user
+	State   string                 // where sandbox records what to clean up if this process is killed
 	Hide    []string               // further unreadable paths, absolute
 	Barred  guard.Barred           // what nobody may read or change in the workspaces; Landlock cannot hide it
 	Read    []string               // further readable paths in the home directory, absolute or with ~/
@@ -48,13 +48,14 @@ type Wanted struct {
 	// RefusedName is called with paths that a command could not write, see sandbox.Options; nil: not called
 	RefusedName func(path string)
 
-	Watcher sandbox.Watcher // gets what is written behind the walls; nil: nobody wants to know
+	Watcher sandbox.Watcher // gets what is written behind the walls; it may be nil
 
-	// Lookup reads a variable of the environment, which names places of tools; nil: they are where they usually are.
+	// Lookup reads a variable of the environment that may move the places of tools; nil: they are in their usual
+	// places.
 	Lookup func(name string) (value string, set bool)
 }
 
-// Policy returns what commands may do.
+// Policy returns what commands may do. It fails if a workspace does not exist or cannot be protected.
 func (w Wanted) Policy() (sandbox.Policy, error) {
 	root, err := filepath.EvalSymlinks(w.Root)
 	if err != nil {
@@ -98,7 +99,7 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 	return p, err
 }
 
-// Through returns the network that commands have.
+// Through returns the network for commands.
 func (w Wanted) Through() (n sandbox.Network, err error) {
 	if err := CheckNetwork(w.Network); err != nil {
 		return n, err
@@ -137,7 +138,7 @@ func OncePerHost(tell func(host, why string)) func(host, why string) {
 	}
 }
 
-// advice says how to allow a host.
+// advice returns how to allow a host.
 func (w Wanted) advice(host string) string {
 	return "--network " + w.Network + "," + host + " lets it through"
 }
@@ -178,7 +179,7 @@ func CheckNetwork(network string) error {
 	return nil
 }
 
-// Walls are those around commands, as they were built.
+// Walls are the walls around commands, as they were built.
 type Walls struct {
 	*sandbox.Walls
 	network string
@@ -187,7 +188,7 @@ type Walls struct {
 	trees   []string
 }
 
-// Repositories returns the work trees of git in which walls hold what is protected, without links.
+// Repositories returns the git work trees in which walls protect git's files, without links.
 func (w *Walls) Repositories() []string {
 	if w == nil {
 		return nil
@@ -204,8 +205,9 @@ func (w *Walls) Weaker() error {
 }
 
 // Open builds the best sandbox that this machine supports, and tries it. Only the machine decides which: if a tier
-// works elsewhere on the machine but not for this workspace, Open fails instead of choosing a weaker one, and also if
-// it cannot find out. A fault of code UNAVAILABLE says that the machine supports none; it is about the strongest one.
+// works elsewhere on the machine but not for this workspace, or if that cannot be found out, Open fails instead of
+// choosing a weaker one. A fault with code UNAVAILABLE means that the machine supports none; it is about the strongest
+// tier.
 func Open(w Wanted) (*Walls, error) {
 	p, err := w.Policy()
 	if err == nil {
@@ -247,8 +249,8 @@ func Open(w Wanted) (*Walls, error) {
 	return nil, first
 }
 
-// build builds the sandbox of a tier. lacks is why this machine does not support it. A failure for this workspace alone
-// is retried once: an editor or git may have moved a protected file meanwhile.
+// build builds the sandbox of a tier. lacks says why this machine does not support it. A failure for this workspace
+// alone is retried once: an editor or git may have moved a protected file meanwhile.
 func (w Wanted) build(tier sandbox.Tier, p sandbox.Policy) (walls *sandbox.Walls, lacks, err error) {
 	report := sandbox.Report{OS: runtime.GOOS, Tier: tier, Privileged: os.Geteuid() == 0}
 	for range 2 {
@@ -301,11 +303,11 @@ func tiers() []sandbox.Tier {
 
 func (w Wanted) network() string { return cmp.Or(w.Network, "off") }
 
-// Whole reports whether no command can change anything outside of the workspace, so that no question is needed for
-// that.
+// Whole reports whether no command can change anything outside of the workspace, so that no question about that is
+// needed.
 func (w *Walls) Whole() bool { return w != nil && w.Tier() != sandbox.Landlock }
 
-// Told returns what holds, for records and streams. Nil walls hold nothing.
+// Told returns what the walls enforce, for records and streams. Nil walls enforce nothing.
 func (w *Walls) Told() *event.Walls {
 	if w == nil {
 		return &event.Walls{
@@ -317,7 +319,7 @@ func (w *Walls) Told() *event.Walls {
 	return &told
 }
 
-// Sentence tells a model what its commands can do.
+// Sentence returns what a model should know about what its commands can do.
 func (w *Walls) Sentence() string {
 	if w == nil {
 		return "Nothing holds commands back but the rights of the user."
@@ -345,7 +347,7 @@ func (w *Walls) Sentence() string {
 		" What is refused there stays refused: do not look for ways around it, say what you would need."
 }
 
-// Starter starts lines in the sandbox, or directly if e is nil.
+// Starter starts lines in the sandbox. It returns nil if w is nil.
 func (w *Walls) Starter() shell.Starter {
 	if w == nil {
 		return nil
@@ -353,7 +355,7 @@ func (w *Walls) Starter() shell.Starter {
 	return through(w.Plan)
 }
 
-// Opened is Starter with all of the network, for a command for which a person has opened it.
+// Opened is Starter with the whole network, for a command for which a person has opened it.
 func (w *Walls) Opened() shell.Starter {
 	if w == nil {
 		return nil

@@ -42,8 +42,8 @@ func (w *Walls) Run(p Program) (int, error) {
 	return Status(ending), stop()
 }
 
-// Forward ends a child when a signal asks for that, or the limit passes, until stop is called. Its error says that the
-// limit ended the child.
+// Forward ends a child when a signal asks for that, or when the limit has passed, until stop is called. stop fails if
+// the limit ended the child.
 func Forward(signals <-chan os.Signal, limit time.Duration, child *process.Child) (stop func() error) {
 	over, late := make(chan struct{}), atomic.Bool{}
 	go func() {
@@ -72,7 +72,7 @@ func Forward(signals <-chan os.Signal, limit time.Duration, child *process.Child
 	}
 }
 
-// Status is the exit status of a program as shells have it: 128 plus the number of the signal that ended it.
+// Status returns the exit status of a program as in shells: 128 plus the number of the signal that ended it.
 func Status(ending process.Ending) int {
 	if ending.Signal != "" {
 		return 128 + number(ending.Signal)
