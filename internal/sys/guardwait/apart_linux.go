@@ -13,31 +13,31 @@ import (
 //	                              └─ exits
 //
 // The starter is this program again. It exists because a process with several threads cannot enter a user namespace.
-// Its children are ours and not its own (CLONE_PARENT): what the kernel tells a parent of a program reaches us.
+// Its children are ours and not its own (CLONE_PARENT), so the kernel reports to us what it reports to a parent.
 const (
 	Starter = "--omniagent-starter" // the first argument of the starter
 	// MostFiles is how many descriptors come with an order.
 	MostFiles = 64
 )
 
-// Report is a message of the starter, or of the keeper, which knows itself as process 1.
+// Report is a message of the starter, or of the keeper, whose PID in the namespace is 1.
 type Report struct{ Errno, PID int32 }
 
 // Order tells the starter what to start.
 type Order struct {
 	Arguments int32 // how many there are
-	Drop      int32 // not 0: the privilege in the new user namespace is not for the program
+	Drop      int32 // not 0: the program must not get the privilege in the new user namespace
 }
 
-// start is the main function of the starter. It makes the namespaces and the keeper, reports it, then starts the
-// program that it is told to, and reports that.
+// start is the main function of the starter. It creates the namespaces and the keeper, reports that, starts the program
+// of the order, and reports that.
 func start() {
 	runtime.LockOSThread() // from here on the namespaces of this thread differ from those of the others
 	showName()
 	syscall.CloseOnExec(Socket)
 	err := syscall.Unshare(syscall.CLONE_NEWNS | syscall.CLONE_NEWPID)
 	if err == nil {
-		// what is mounted outside later is seen inside, but not the other way round
+		// Later mounts outside are visible inside, but not the other way round.
 		err = syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SLAVE, "")
 	}
 	pid := 0
@@ -130,7 +130,7 @@ func startProgram() (pid int, err error) {
 	return syscall.ForkExec(path, arguments, attr)
 }
 
-// receive ends the process if there will be no order.
+// receive returns the order. It ends the process if no order will come.
 func receive() (o Order, files []int, err error) {
 	control, n := make([]byte, syscall.CmsgSpace(4*MostFiles)), 0
 	for {
@@ -164,7 +164,7 @@ func whole(file int) ([]byte, error) {
 }
 
 // dropPrivileges gives up the privilege over the new user namespace. It is in the ambient set, because execve would
-// have taken it away otherwise.
+// otherwise have removed it.
 func dropPrivileges() {
 	const ambient, clear, version3 = 47, 4, 0x20080522
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_PRCTL, ambient, clear, 0, 0, 0, 0)

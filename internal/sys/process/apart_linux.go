@@ -34,7 +34,7 @@ type namespace struct {
 // starterTakes is how long a starter may take to answer.
 const starterTakes = 10 * time.Second
 
-// newNamespace returns when the namespace is there.
+// newNamespace creates a namespace, and returns when its keeper is ready.
 func newNamespace() (n *namespace, err error) {
 	adoptOrphans()
 	ours, theirs, err := socketPair()
@@ -94,14 +94,14 @@ func newNamespace() (n *namespace, err error) {
 	return n, nil
 }
 
-// maySetUp reports whether this process may make namespaces without a user namespace around them.
+// maySetUp reports whether this process may create the namespaces without a user namespace around them.
 func maySetUp() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
-// report waits for a report, as long as the starter lives.
+// report returns the next report. It fails if the starter ends, or does not answer within starterTakes.
 func (n *namespace) report() (r guardwait.Report, err error) {
 	raw, err := n.conn.SyscallConn()
 	if err != nil {
@@ -123,7 +123,7 @@ func (n *namespace) report() (r guardwait.Report, err error) {
 	return r, err
 }
 
-// start starts the program as a child of this process, once.
+// start starts the program as a child of this process. It may be called once.
 func (n *namespace) start(path string, argv []string, attr *syscall.ProcAttr) (pid, tracked int, err error) {
 	order, err := writeOrder(slices.Concat([]string{path, attr.Dir}, argv, attr.Env))
 	if err != nil {
@@ -259,7 +259,7 @@ func groupRuns(group int) bool {
 	})
 }
 
-// Apart tries what Plan.Apart asks for, and returns why it cannot be had.
+// Apart tries to create a PID namespace, as Plan.Apart asks for, and returns why that is impossible.
 func Apart() error {
 	n, err := newNamespace()
 	if err == nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// OwnNotes returns the notes of those children in the registers of dir that this process is, or descends from, whatever
-// its environment says. It recognises a child with its own PID namespace by the namespace, and any other among the
+// OwnNotes returns the notes of the registered children in dir that this process is, or descends from, whatever its
+// environment says. It recognises a child with its own PID namespace by the namespace, and any other among the
 // ancestors of this process. Inside a further PID namespace, such as that of another sandbox, it sees neither.
 func OwnNotes(dir string) (notes []string) {
 	children, err := Registers(dir)

@@ -15,9 +15,9 @@ import (
 )
 
 // Away starts the programs that are not agents: git, pagers, keyrings, a person's hooks and MCP servers. The current
-// directory, PATH and what variables point to decide which code such a program runs, and a repository can choose all
-// three. So it gets an empty directory of its own, PATH without the directories of the workspace, and only the
-// variables on a list, without those that lead into the workspace. Without Env it finds no program by name.
+// directory, PATH and the paths in variables decide which code such a program runs, and a repository can choose all
+// three. So it gets an empty directory, PATH without the directories of the workspace, and only the listed variables,
+// without those that lead into the workspace. Without Env it finds no program by name.
 type Away struct {
 	Env   []string // all variables that the programs may get
 	Roots Roots    // workspaces and their repositories
@@ -30,8 +30,7 @@ func (a Away) Also(roots ...string) Away {
 	return a
 }
 
-// Find returns the file of a program, of which a name or an absolute path is given, or "". What leads into a workspace
-// does not count.
+// Find returns the file of a program, given its name or an absolute path, or "". It ignores files in a workspace.
 func (a Away) Find(name string) string {
 	env := a.environment(nil)
 	if filepath.IsAbs(name) && Runs(name) && !a.Roots.Hold(name, env) {
@@ -52,9 +51,9 @@ func (a Away) Run(ctx context.Context, s Spec) (Result, error) {
 	return run(ctx, s, a.Start)
 }
 
-// Start starts a program. Dir is a directory that the person has named for exactly this program, or that the caller has
-// made; empty, as usually: an empty one, removed when the program has ended. Env is added to the variables. Path is
-// found.
+// Start starts a program. p.Dir is a directory that the person has named for exactly this program, or that the caller
+// has created; if it is empty, as usual, the program gets an empty directory that is removed when it has ended. p.Env
+// is added to the variables, and p.Path is looked up.
 func (a Away) Start(p Plan) (*Child, error) {
 	p.Env = a.environment(p.Env)
 	own := ""
@@ -86,7 +85,7 @@ func (a Away) Start(p Plan) (*Child, error) {
 	return Start(p)
 }
 
-// locate is Locate without what leads into a workspace, unless a path was given.
+// locate is Locate without files in a workspace, unless a path was given.
 func (a Away) locate(argv []string, dir string, env []string) (string, error) {
 	path, err := Locate(argv, dir, env)
 	if err != nil || hasSeparator(argv[0]) || !a.Roots.Hold(path, env) {
@@ -101,7 +100,7 @@ func (a Away) locate(argv []string, dir string, env []string) (string, error) {
 		With("program", argv[0]).With("path", path).Hint("Install it, or give its path.")
 }
 
-// environment returns the variables of a program, with more.
+// environment returns the variables of a program, with more added.
 func (a Away) environment(more []string) []string {
 	all := once(slices.Concat(a.Env, more))
 	homes := homesIn(all)
@@ -125,8 +124,8 @@ const (
 	emptyLives  = 30 * 24 * time.Hour // of a directory whose program was killed together with us
 )
 
-// empty makes an empty directory. None of the directories around it is a workspace, or, where there is another place,
-// one that other users may write: programs look for their configuration there too.
+// empty creates an empty directory. No directory around it is a workspace or, if there is another place, one that other
+// users may write: programs look for their configuration there too.
 func (a Away) empty(env []string) (string, error) {
 	var bases []string
 	if a.Temp != "" {

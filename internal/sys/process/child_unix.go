@@ -161,8 +161,8 @@ func (c *Child) watch() {
 	}
 }
 
-// hangUp ends a child that waits for a terminal that nobody can give back, as the kernel does with a stopped group that
-// becomes orphaned.
+// hangUp ends a child that waits for a terminal that it can never get back, as the kernel does with a stopped group
+// that becomes orphaned.
 func (c *Child) hangUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,7 +172,7 @@ func (c *Child) hangUp() {
 	}
 }
 
-// finish kills what is left, and returns when everything is restored.
+// finish kills what is left of the child, and returns when everything is restored.
 func (c *Child) finish() {
 	c.mu.Lock()
 	ended := c.ended
@@ -215,7 +215,7 @@ func (c *Child) finish() {
 // Apart reports whether the program has its own PID namespace.
 func (c *Child) Apart() bool { return c.space != nil }
 
-// dismiss ends what was to end the child with us.
+// dismiss ends the guard or the namespace.
 func (c *Child) dismiss() {
 	if c.space != nil {
 		c.space.dismiss()
@@ -284,7 +284,7 @@ func (c *Child) signalGroup(s os.Signal) {
 	}
 }
 
-// askGroup also continues the group: a stopped process would not handle the signal.
+// askGroup sends a signal, and continues the group: a stopped process would not handle the signal.
 func (c *Child) askGroup(s os.Signal) {
 	c.signalGroup(s)
 	_ = syscall.Kill(-c.pid, syscall.SIGCONT)
@@ -292,9 +292,9 @@ func (c *Child) askGroup(s os.Signal) {
 
 func (c *Child) killGroup() { _ = syscall.Kill(-c.pid, syscall.SIGKILL) }
 
-// keepDescriptors keeps what we inherited ourselves from going on to the child. Go marks what it opens, but not what
-// was open when we began: a lock or the write end of a pipe that a careless parent left would live as long as the
-// child.
+// keepDescriptors marks the descriptors that this process inherited as close-on-exec. Go marks those that it opens, but
+// not those that were open at the start: a lock or the write end of a pipe that a careless parent left would live as
+// long as the child.
 func keepDescriptors() {
 	if markAllDescriptors() == nil {
 		return
@@ -310,12 +310,12 @@ func keepDescriptors() {
 	}
 }
 
-// MayExecute asks the system rather than the mode bits: a file that only its owner may execute is ignored by the
-// shells of others.
+// MayExecute reports whether we may execute a file. It asks the system rather than the mode bits: shells of other users
+// ignore a file that only its owner may execute.
 func MayExecute(path string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) == nil
 }
 
 // StopSelf stops this process, as Ctrl-Z does in a terminal, and returns when it is continued. In a group that nobody
-// would continue it returns at once. It works also where SIGTSTP was handled before.
+// would continue it returns at once. It also works if SIGTSTP was handled before.
 func StopSelf() { stopSelf(syscall.SIGTSTP) }

@@ -6,8 +6,8 @@ import (
 	"omniagent/internal/sys/guardwait"
 )
 
-// The guard is this program again, started under another name with one argument. Neither we nor test binaries have a
-// flag of that name: if main does not call IsGuard, the second process ends with a usage error.
+// The guard is this program again, started under another name with one argument. No flag has that name: if main does
+// not call IsGuard, the second process ends with a usage error.
 const (
 	guardName     = guardwait.Name
 	guardArgument = "--omniagent-guard"

@@ -14,7 +14,7 @@ const (
 	cleanScans = 3                // so many scans in a row must find nothing
 )
 
-// end kills the group at once, and then whatever it finds, until it finds nothing: a process may fork meanwhile, and
+// end kills the group at once, and then whatever scan finds, until it finds nothing: a process may fork meanwhile, and
 // one in the middle of an exec has no environment for a moment.
 func (w *guarded) end() {
 	if w.group > 1 {

@@ -102,10 +102,10 @@ func forkOurselves(argv []string, attr *syscall.ProcAttr) (int, error) {
 	return syscall.ForkExec(path, argv, attr)
 }
 
-// guardEnvironment has no secrets. It has the marks of the processes that run us, so that they recognise the guard as
-// theirs.
+// guardEnvironment returns an environment without secrets. It has the marks of the processes that run us, so that they
+// recognise the guard as theirs.
 func guardEnvironment() []string {
-	// it starts faster with one, and waits most of its life
+	// The guard starts faster with one processor, and waits most of its life.
 	env := []string{guardwait.Variable + "=1", "GOMAXPROCS=1", "GOTRACEBACK=none"}
 	if outer := os.Getenv(markVariable); outer != "" {
 		env = append(env, markVariable+"="+outer)
@@ -179,7 +179,8 @@ func (g *guardian) reap() {
 	}
 }
 
-// tell sends the group of the child, and what it leaves. all: the session with that number is the child's too.
+// tell sends the guard the group of the child, and what the child leaves. all says that the session with that number is
+// the child's too.
 func (g *guardian) tell(pid int, all bool, leaves []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -205,7 +206,7 @@ func (g *guardian) process() int {
 	return g.pid
 }
 
-// release lets the guard exit; dismiss also waits for that.
+// release ends the guard; dismiss also waits for its end.
 func (g *guardian) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -261,7 +262,7 @@ type guarded struct {
 	leaves  []string
 }
 
-// handle handles a line. dismissed: there is nothing left to do.
+// handle handles a line of the watched process. dismissed means that there is nothing left to do.
 func (w *guarded) handle(line string) (dismissed bool) {
 	if quoted, is := strings.CutPrefix(line, "leaves "); is {
 		if path, err := strconv.Unquote(strings.TrimSpace(quoted)); err == nil {

@@ -4,5 +4,5 @@ package process
 
 import "syscall"
 
-// ownSession starts a process without a terminal.
+// ownSession makes a process start in its own session, without a terminal.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

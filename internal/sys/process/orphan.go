@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// Orphan is a child, or what it started, that still runs although its owner is dead: the process that started it and
-// would have ended it.
+// Orphan is a child, or a process that it started, that still runs although its owner is dead: the process that started
+// the child and would have ended it.
 type Orphan struct {
 	Registered
 	PIDs []int // the child, if it runs, and what it started
@@ -56,7 +56,7 @@ func (e registerLine) left() []int {
 	return pids
 }
 
-// End kills what is left of an orphan, also what it starts meanwhile.
+// End kills what is left of an orphan, and what that starts meanwhile.
 func (o Orphan) End() error {
 	e := o.entry
 	if e.alive() {
@@ -75,8 +75,7 @@ func (o Orphan) End() error {
 	return nil
 }
 
-// killOrphan kills the child of an entry. On Linux the second check makes sure that the handle is for that very
-// process.
+// killOrphan kills the child of an entry. On Linux the second check ensures that the handle is for that very process.
 func killOrphan(e registerLine) {
 	p, err := os.FindProcess(e.PID)
 	if err != nil {

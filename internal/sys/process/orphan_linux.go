@@ -2,7 +2,7 @@ package process
 
 import "os"
 
-// numberSpace names the PID namespace in which the numbers of processes count for a process; "self": for us.
+// numberSpace returns the PID namespace of a process; "self" is this one.
 func numberSpace(pid string) string {
 	name, _ := os.Readlink("/proc/" + pid + "/ns/pid")
 	return name

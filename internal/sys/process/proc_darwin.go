@@ -34,7 +34,7 @@ func awaitExit(pid int) {
 	}
 }
 
-// groupRuns says whether a group has a member that runs. It believes kill, which does not count zombies here.
+// groupRuns reports whether a group has a running member. It relies on kill, which does not count zombies here.
 func groupRuns(id int) bool { return syscall.Kill(-id, 0) == nil }
 
 const zombie = 5 // SZOMB

@@ -106,7 +106,7 @@ func hasMark(pid int, mark string) bool {
 	return marked
 }
 
-// lookForMark searches the environment that a process was started with. between: it has no environment at this moment,
+// lookForMark searches the environment with which a process was started. between means that it has none at this moment,
 // because it is in the middle of an exec or is exiting.
 func lookForMark(pid int, mark string) (marked, between bool) {
 	place := "/proc/" + strconv.Itoa(pid)

@@ -110,7 +110,7 @@ type Head struct {
 	seen int64
 }
 
-// Write keeps what there is room for.
+// Write keeps the part of p for which there is room.
 func (h *Head) Write(p []byte) (int, error) {
 	h.seen += int64(len(p))
 	if room := h.Most - int64(len(h.Kept)); room > 0 {
@@ -129,7 +129,7 @@ func endedBy(ctx context.Context, program string) error {
 	return fault.New(code, "%s %s", program, what).With("program", program).Because(context.Cause(ctx))
 }
 
-// notStarted says why the system did not start an existing program.
+// notStarted returns why the system did not start an existing program.
 func notStarted(p Plan, err error) error {
 	code, program := fault.Internal, p.Name
 	switch {
@@ -152,7 +152,7 @@ func notStarted(p Plan, err error) error {
 	return fault.New(code, "cannot start %s", program).With("program", program).Because(err)
 }
 
-// Shebang returns the words of the first line of a script, which begins with #!. Another file is not a script.
+// Shebang returns the words after #! in the first line of a script. script is false for any other file.
 func Shebang(path string) (words []string, script bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -186,8 +186,8 @@ func Interpreter(words []string) (program string, byName bool) {
 	return program, !filepath.IsAbs(program)
 }
 
-// passableArguments refuses what a Windows batch file would not get unchanged: cmd.exe reads its whole command line as
-// code (CVE-2024-24576), and no way of quoting works for every batch file.
+// passableArguments refuses arguments that a Windows batch file would not get unchanged: cmd.exe reads its whole
+// command line as code (CVE-2024-24576), and no quoting works for every batch file.
 func passableArguments(program string, argv []string) error {
 	if extension := strings.ToLower(filepath.Ext(program)); runtime.GOOS != "windows" || extension != ".bat" &&
 		extension != ".cmd" {

@@ -15,8 +15,8 @@ import (
 	"omniagent/internal/kit/lines"
 )
 
-// longestEntry is how long a line of a register may be. The whole may have any length: a process that always has a
-// child never removes it.
+// longestEntry is the longest line of a register that is read. The whole file may have any length: a process that
+// always has a child never removes it.
 const longestEntry = 64 << 10
 
 // Register is a file that lists the running children of this process, so that others can see what we have started, and
@@ -98,7 +98,7 @@ type registration struct {
 	child registerLine
 }
 
-// reserve fails if a child could not be listed, before it is started.
+// reserve prepares an entry before a child is started. It fails if the child could not be listed.
 func (r *Register) reserve() (*registration, error) {
 	if r == nil {
 		return nil, nil
@@ -167,8 +167,8 @@ func Tidy(dir string) {
 	}
 }
 
-// RemoveEmpty removes those paths that are empty directories or empty files. A path of which a directory has become a
-// link leads elsewhere, and stays.
+// RemoveEmpty removes those paths that are empty directories or empty files. It keeps a path whose directory is reached
+// through a link.
 func RemoveEmpty(paths []string) {
 	for _, path := range paths {
 		dir := filepath.Dir(path)
@@ -182,7 +182,7 @@ func RemoveEmpty(paths []string) {
 	}
 }
 
-// write adds a line. The lock is held. nil only checks that the file can be written.
+// write adds a line. The caller holds the lock. nil only checks that the file can be written.
 func (r *Register) write(e *registerLine) error {
 	f, err := os.OpenFile(r.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err == nil && e != nil {

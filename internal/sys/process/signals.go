@@ -6,15 +6,15 @@ import (
 	"syscall"
 )
 
-// endings are the signals that ask a program to end, and their names.
+// endings returns the signals that ask a program to end, with their names.
 func endings() map[os.Signal]string {
 	return map[os.Signal]string{
 		syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP", syscall.SIGQUIT: "SIGQUIT",
 	}
 }
 
-// NotifyOfEnd relays to a channel the signals that ask us to end. One that was ignored when we began stays ignored, as
-// nohup wants it, and a shell for a job in the background.
+// NotifyOfEnd relays to a channel the signals that ask us to end. A signal that was ignored at the start stays ignored,
+// as with nohup, and for a background job of a shell.
 func NotifyOfEnd(to chan<- os.Signal) {
 	for s := range endings() {
 		if !signal.Ignored(s) {

@@ -4,8 +4,8 @@ package process
 
 import "sync"
 
-// Standby is what ends a child with us, without a child: a guard or a namespace. Starting one takes about as long as
-// finding out what it is for, so both can happen at the same time.
+// Standby is a guard or a namespace that waits for a child. Starting one takes about as long as preparing the child, so
+// both can happen at the same time.
 type Standby struct {
 	apart bool
 	ready chan struct{} // closed when the rest is set
@@ -15,8 +15,8 @@ type Standby struct {
 	taken sync.Once
 }
 
-// Prepare begins to start a guard, or where apart is true and the system allows it a namespace, and returns at once.
-// The caller has to call Dismiss, whether a child uses it or not.
+// Prepare starts a guard in the background, or a namespace if apart is true and the system allows it, and returns at
+// once. The caller has to call Dismiss, whether a child uses it or not.
 func Prepare(apart bool) *Standby {
 	s := &Standby{apart: apart, ready: make(chan struct{})}
 	go func() {
@@ -26,7 +26,7 @@ func Prepare(apart bool) *Standby {
 	return s
 }
 
-// Dismiss ends a guard that no child has taken. A nil Standby has none.
+// Dismiss ends a guard or namespace that no child has taken. A nil Standby has none.
 func (s *Standby) Dismiss() {
 	if s == nil {
 		return

@@ -37,7 +37,7 @@ type Plan struct {
 	// a Shape or Detach never has one.
 	Apart    bool
 	Register *Register // where the running child is listed; nil: nowhere
-	Note     string    // is listed with it; see OwnNotes
+	Note     string    // is listed with the child; see OwnNotes
 
 	// For callers that put another program around this one.
 	Name string // name of the program in messages; empty: the first of Argv
@@ -105,7 +105,7 @@ func Start(p Plan) (*Child, error) {
 	return nil, err
 }
 
-// start also returns the child if it was started in vain.
+// start also returns the child if it was started but could not be listed.
 func start(p Plan) (*Child, error) {
 	if len(p.Argv) == 0 || p.Path == "" {
 		return nil, fault.New(fault.MissingArgument, "no program was given")
@@ -219,7 +219,7 @@ func (c *Child) Wait() Ending {
 	return c.final
 }
 
-// Tidy removes the Plan.Leaves that are empty, before the child has ended.
+// Tidy removes the empty Plan.Leaves before the child has ended.
 func (c *Child) Tidy() { RemoveEmpty(c.plan.Leaves) }
 
 // settle runs when nothing of the child is left.

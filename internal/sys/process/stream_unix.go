@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// streams are the three standard streams of a child. A goroutine relays each that is not a file.
+// streams are the three standard streams of a child. A goroutine relays each one that is not a file.
 type streams struct {
 	given [3]*os.File // the child's ends
 	close []*os.File  // those of them that we opened
@@ -99,7 +99,7 @@ func (s *streams) abandon() {
 	}
 }
 
-// closeGiven closes what only the child may hold.
+// closeGiven closes the ends that only the child may hold.
 func (s *streams) closeGiven() {
 	for _, f := range s.close {
 		_ = f.Close()
@@ -133,7 +133,7 @@ func (p *pump) run() error {
 // onlyReader keeps io.Copy from using methods of the file that ignore deadlines.
 type onlyReader struct{ io.Reader }
 
-// drain copies what is in a pipe that a process out of our reach keeps open, but no more than a pipe holds.
+// drain copies what is in a pipe that another process keeps open, but no more than a pipe holds.
 func (p *pump) drain() error {
 	raw, err := p.from.SyscallConn()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // betweenTakes is how long a process in the middle of an exec is awaited, to see whose it is.
 const betweenTakes = 100 * time.Millisecond
 
-// sweep kills what is left of the child. detached: processes that left its session may live.
+// sweep kills what is left of the child. detached means that processes which left its session may live.
 func (c *Child) sweep(detached bool) {
 	session := c.pid
 	if c.terminal != nil {
@@ -121,8 +121,8 @@ func (c *Child) adoptedNow() (found []int, reaped bool) {
 	return found, reaped
 }
 
-// inGroup works even if the process has lost its environment, as a dying one has. The number of the group is not reused
-// while it has a member.
+// inGroup reports whether a process is in the child's group. It works even for a dying process without an environment.
+// The number of the group is not reused while it has a member.
 func (c *Child) inGroup(pid int) bool {
 	at, err := syscall.Getpgid(pid)
 	return err == nil && at == c.pid
@@ -138,9 +138,9 @@ func (c *Child) onlyMarked(pids []int) []int {
 	return found
 }
 
-// owns tells the processes of this child from those of another. A process that has cleared its environment belongs to
-// the only child, or to the last of several. It leaves alone the guard of another program that was killed: that has
-// work to do, and ends by itself.
+// owns distinguishes the processes of this child from those of another one. A process that has cleared its environment
+// belongs to the only child, or to the last of several. The guard of a killed program belongs to no child: it has work
+// to do, and ends by itself.
 func (c *Child) owns(pid int, held map[int]bool) bool {
 	marked, between := lookForMark(pid, c.mark)
 	for over := time.Now().Add(betweenTakes); between && time.Now().Before(over); marked, between = lookForMark(pid,
@@ -174,7 +174,7 @@ func isGuard(pid int) bool {
 	return err == nil && bytes.HasPrefix(name, []byte(guardName+"\x00"))
 }
 
-// ourChildren returns the children of the first thread, which adopts orphans. Some kernels do not list them; then it
+// ourChildren returns the children of the first thread, which adopts orphans. If the kernel does not list them, it
 // searches all processes.
 func ourChildren() []int {
 	pid := strconv.Itoa(os.Getpid())
@@ -201,8 +201,8 @@ func numbers(text []byte) []int {
 	return all
 }
 
-// heldByPidfd returns the processes that other code in this process waits for: os.StartProcess holds a pidfd of each,
-// and so do we.
+// heldByPidfd returns the processes that code in this process waits for: os.StartProcess holds a pidfd of each, and so
+// do we.
 func heldByPidfd() map[int]bool {
 	held := map[int]bool{}
 	names, _ := os.ReadDir("/proc/self/fdinfo")
@@ -222,7 +222,7 @@ func heldByPidfd() map[int]bool {
 	return held
 }
 
-// killMarked kills those that left the group, again and again because one may fork while we look.
+// killMarked kills the processes with the mark, repeatedly, because one may fork meanwhile.
 func killMarked(mark string) {
 	over := time.NewTimer(deathTakes)
 	defer over.Stop()

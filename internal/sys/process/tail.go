@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Tail keeps the end of what is written to it. It can be read at the same time.
+// Tail keeps the end of what is written to it. It may be read at the same time.
 type Tail struct {
 	Most int // bytes; 0: 64 KiB
 
@@ -25,7 +25,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes returns the end.
+// Bytes returns a copy of the end.
 func (t *Tail) Bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()

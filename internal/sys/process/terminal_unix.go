@@ -53,8 +53,8 @@ func (l *lentTerminal) give(group int) {
 	withoutTTOU(func() { _ = unix.IoctlSetPointerInt(l.fd, unix.TIOCSPGRP, group) })
 }
 
-// takeBack makes us the foreground group, if the child is it. It takes nothing from any other group: if we are in the
-// background, from the shell.
+// takeBack makes us the foreground group if the child is it. It takes the terminal from no other group: while we are in
+// the background, it is the shell's.
 func (l *lentTerminal) takeBack() {
 	at := l.foreground()
 	if at == 0 || at == l.own || l.before == nil {
@@ -72,8 +72,8 @@ func (l *lentTerminal) set(modes *unix.Termios) {
 	}
 }
 
-// stopped stops us as the child was stopped, and continues the child when we are continued. hangs reports that the
-// child waits for the terminal and that there is no shell to give it.
+// stopped stops us as the child was stopped, and continues the child when we are continued. hangs means that the child
+// waits for the terminal and there is no shell to give it.
 func (l *lentTerminal) stopped() (hangs bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,19 +33,21 @@ type Dir struct {
 	roots        []*Dir // further roots
 	out          error  // the error of os.Root for a name that leads outside
 	restrictions restrictions
-	// allows one replacement at a time, so that no other of ours comes between the last check of a file and its rename
+	// allows one replacement at a time, so that no other of ours happens between the last check of a file and its
+	// rename
 	replaceMu sync.Mutex
-	wrote     func(path string, before, after Status) // see Watch; nil: nobody wants to know
+	wrote     func(path string, before, after Status) // see Watch; nil: no watcher
 }
 
-// Watch has a func told of each path that is written: absolute, without links, with what was there before.
+// Watch sets a function that is called for each written path: absolute, without links, with the status before and
+// after.
 func (d *Dir) Watch(wrote func(path string, before, after Status)) {
 	for _, dir := range append([]*Dir{d}, d.roots...) {
 		dir.wrote = wrote
 	}
 }
 
-// tell tells of a path that was written. after may be nil.
+// tell reports a written path to the watcher. after may be nil.
 func (d *Dir) tell(name string, before, after fs.FileInfo) {
 	if d.wrote == nil || after == nil {
 		return
@@ -372,7 +374,7 @@ func (d *Dir) under(abs string) (string, bool) {
 	return filepath.ToSlash(rel), ok
 }
 
-// belowPath returns p relative to base, if it is below base by its name. Both must be absolute and clean. /w-evil is
+// beneathPath returns p relative to base, if it is below base by its name. Both must be absolute and clean. /w-evil is
 // not below /w.
 func beneathPath(base, p string, fold bool) (string, bool) {
 	same := func(a, b string) bool { return a == b || fold && strings.EqualFold(a, b) }

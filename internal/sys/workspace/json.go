@@ -16,7 +16,8 @@ func ReadJSON(path string, max int64, to any) error {
 	return err
 }
 
-// WriteJSON writes a value as JSON with a function of this package, such as Replace, readable only by us.
+// WriteJSON writes a value as JSON with a function of this package, such as Replace, readable only by us. It fails if
+// the value cannot be encoded, or as write does.
 func WriteJSON(path string, from any, write func(string, []byte, os.FileMode) error) error {
 	data, err := json.Marshal(from)
 	if err != nil {

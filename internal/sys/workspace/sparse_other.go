@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// CopyContent copies what a file has.
+// CopyContent copies the content of a file.
 func CopyContent(out, in *os.File) error {
 	_, err := io.Copy(out, in)
 	return err

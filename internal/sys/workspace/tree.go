@@ -54,8 +54,9 @@ func RemoveTree(root, path string, walk Walk) (bytes int64, err error) {
 	return sweep.bytes, err
 }
 
-// Purge removes a directory with all in it, also directories that nobody may write, such as modules of Go, or enter, as
-// the kernel makes them for overlays. It follows names, so no command may run that could change the tree.
+// Purge removes a directory with everything in it, also directories that nobody may write, such as Go modules, or
+// enter, such as those that the kernel makes for overlays. It follows names, so no program may change the tree
+// meanwhile.
 func Purge(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil

@@ -27,8 +27,8 @@ type Survey struct {
 	// Enter is called for every directory with its entries, for a large one several times in sequence. It selects
 	// entries with Descend and Take. The slice is valid during the call.
 	Enter func(f *Folder, entries []Entry)
-	// Known, unless nil, may return all entries of a directory, without their types. The directory is then not read.
-	// nil: they are not known.
+	// Known, unless nil, may return all entries of a directory, without their types. The directory is then not read. It
+	// returns nil if they are not known.
 	Known func(f *Folder) []Entry
 	// File is called for every selected file. worker is less than Workers, and each worker makes one call at a time.
 	File func(worker int, f *Folder, name string)
@@ -103,7 +103,7 @@ func (f *Folder) Join(name string) string {
 // First reports whether this is the first call of Enter for the folder.
 func (f *Folder) First() bool { return f.batches == 1 }
 
-// Whole reports whether this is the only call of Enter for the folder, and the entries are all there are.
+// Whole reports whether this is the only call of Enter for the folder, with all of its entries.
 func (f *Folder) Whole() bool { return f.whole }
 
 // KeepsTime reports whether the file system is known to change the status of a directory whenever a name in it appears,

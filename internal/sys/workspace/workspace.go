@@ -108,7 +108,7 @@ func MkdirAll(path string) error {
 // TempMark is a file in a temporary directory, by which a later cleanup recognises what a killed process has left.
 const TempMark = ".made-by-call"
 
-// MakeTemp makes a temporary directory, whose name ends with the id, and marks it.
+// MakeTemp creates a temporary directory, and marks it with the id.
 func MakeTemp(dir, id string) error {
 	err := os.Mkdir(dir, 0o700)
 	if err == nil {

@@ -87,7 +87,7 @@ func (d disk) writeFile(path string, data []byte, perm os.FileMode) error {
 	if err != nil {
 		return toFault("write", path, err)
 	}
-	// No defer: a test kills us with a panic, and a killed process cleans up nothing either.
+	// Do not use defer: tests simulate a kill with a panic, and a killed process does not clean up.
 	err = d.fill(f, data, perm, old)
 	if err == nil {
 		err = d.rename(temporary, target)
