@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Merge brings the changes of two texts since their common base together. Where they meet, or touch, and are not the
-// same, the result has both parts between marks, as git writes them, with the names of the two. conflicts is how many
-// such places there are.
+// Merge merges the changes that two texts make to their common base. Where changes overlap or touch and are not the
+// same, the result has both between conflict markers, as git writes them, with the two names. conflicts is the number
+// of such places.
 func Merge(base, mine, theirs []byte, nameMine, nameTheirs string) (text []byte, conflicts int) {
 	b, m, t := Split(base), Split(mine), Split(theirs)
 	w := &merging{names: [2]string{nameMine, nameTheirs}}

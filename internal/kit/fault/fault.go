@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Kind says what sort of failure it is. It decides the exit code and what a caller may do next.
+// Kind is the kind of a failure. It decides the exit code and what a caller may do next.
 type Kind string
 
 const (
@@ -84,8 +84,8 @@ func New(code Code, format string, args ...any) *Fault {
 	return &Fault{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Login returns the code of a login that was refused with these words. Only the words say that a credential was good
-// once: no API and no agent has a code for it.
+// Login returns the code of a refused login. Only the text of the refusal tells an expired credential from a wrong one:
+// no API and no agent has a code for it.
 func Login(words string) Code {
 	if strings.Contains(strings.ToLower(words), "expired") {
 		return CredentialsExpired

@@ -1,7 +1,7 @@
-// Package ident makes names that nobody else has.
+// Package ident makes unique names.
 //
-// It promises that they come of the system's random numbers, so that they can be neither guessed nor met twice. It
-// refuses to fail: a system without random numbers ends the process.
+// They are made of the system's random numbers, so that they cannot be guessed or repeat. A system without random
+// numbers ends the process.
 package ident
 
 import (
@@ -29,7 +29,7 @@ const (
 	orderedTime = 6  // of them, for the milliseconds since 1970
 )
 
-// Ordered returns a name that sorts by the time at which it was made and has no character that needs care.
+// Ordered returns a name that sorts by the time at which it was made and needs no quoting.
 func Ordered() string {
 	b := random(orderedSize)
 	for i, ms := orderedTime-1, time.Now().UnixMilli(); i >= 0; i, ms = i-1, ms>>8 {

@@ -1,9 +1,8 @@
-// Package lines cuts bytes into lines of bounded length, and writes lines to a side that may not read.
+// Package lines cuts bytes into lines of bounded length, and writes lines to a reader that may not read.
 //
-// It promises that a line costs no more memory than its limit, however long it is; that the lines are the same wherever
-// the bytes were cut; and that nobody waits for a side that does not read unless they ask to. What becomes of a line
-// that is too long, or whose end never came, is the caller's to say: both are told, and neither is an error. It refuses
-// to look into a line: a carriage return stays.
+// It promises that a line takes no more memory than its limit, however long it is; that the lines do not depend on
+// where the input was split; and that only those who ask to wait for a slow reader. A line that is too long, or that
+// has no end, is reported to the caller and is not an error. A carriage return stays in the line.
 package lines
 
 import (
@@ -19,10 +18,11 @@ type Line struct {
 	Torn bool // it is the last one, and has no end
 }
 
-// keep is the room that is kept from one line to the next. An image that came once is not held for ever.
+// keep is the size of the buffer that is kept from one line to the next, so that the memory of one large line is
+// released.
 const keep = 1 << 20
 
-// Cutter cuts bytes that come in pieces. A line that is too long is told as soon as it is.
+// Cutter cuts bytes that come in pieces. It returns a line that is too long as soon as it exceeds the limit.
 type Cutter struct {
 	Most int // bytes that a line may have, without its end
 
@@ -30,7 +30,7 @@ type Cutter struct {
 	skips       bool // what comes is the rest of a line that is too long
 }
 
-// Cut returns the first line of data and what stands behind it. not ok: it takes all of data and waits for more.
+// Cut returns the first line of data and what follows it. If ok is false, it has taken all of data and needs more.
 func (c *Cutter) Cut(data []byte) (line Line, rest []byte, ok bool) {
 	for {
 		piece, rest, ends := bytes.Cut(data, []byte("\n"))
@@ -52,14 +52,15 @@ func (c *Cutter) Cut(data []byte) (line Line, rest []byte, ok bool) {
 	}
 }
 
-// Last returns the line whose end never came, once no more bytes will come. not ok: there is none.
+// Last returns the unfinished last line, once no more bytes will come. ok is false if there is none.
 func (c *Cutter) Last() (line Line, ok bool) {
 	line = Line{Text: c.part, Torn: true}
 	c.part, c.skips = nil, false
 	return line, len(line.Text) > 0
 }
 
-// joined is the line that piece completes. A next line may begin before anybody has looked at it, in other room.
+// joined returns the line that piece completes. It swaps two buffers, so that the line stays valid while the next one
+// begins.
 func (c *Cutter) joined(piece []byte) []byte {
 	if len(c.part) == 0 {
 		return piece

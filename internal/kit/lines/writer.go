@@ -8,14 +8,14 @@ import (
 // Full is how many lines wait when a Writer counts as full.
 const Full = 64
 
-// Writer stands between us and a side that may not read. Put never waits; Send waits while the writer is full.
+// Writer writes lines to a reader that may not read. Put never waits; Send waits while the writer is full.
 type Writer struct {
 	written chan struct{}
 	failure error // read it behind written
 
 	mu     sync.Mutex
 	filled sync.Cond
-	room   chan struct{} // closed when the writer is full no more
+	room   chan struct{} // closed when the writer is no longer full
 	lines  [][]byte      // first the one that is being written
 	count  int64         // of those that were
 	over   bool          // no more will come
@@ -110,21 +110,21 @@ func (w *Writer) offer(line []byte) (room <-chan struct{}, taken bool) {
 	return nil, true
 }
 
-// Room is closed when a full writer is full no more.
+// Room returns a channel that is closed when the writer is no longer full.
 func (w *Writer) Room() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.room
 }
 
-// State is how many lines wait, and how many were written.
+// State returns how many lines wait, and how many were written.
 func (w *Writer) State() (waiting int, written int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.lines), w.count
 }
 
-// Finish says that no more will come.
+// Finish says that no more lines will come.
 func (w *Writer) Finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,8 +132,8 @@ func (w *Writer) Finish() {
 	w.filled.Signal()
 }
 
-// Written is closed when all lines are written, or none can be any more.
+// Written returns a channel that is closed when all lines are written, or writing has failed.
 func (w *Writer) Written() <-chan struct{} { return w.written }
 
-// Err is why nothing can be written any more. It is known when Written is closed.
+// Err returns why writing failed. It may be called once Written is closed.
 func (w *Writer) Err() error { return w.failure }

@@ -260,7 +260,7 @@ func (p *json5) member() Member {
 	return m
 }
 
-// separator passes a comma, or stops before the closing bracket.
+// separator skips a comma, or stops before the closing bracket.
 func (p *json5) separator(closer byte, after string) {
 	afterValue := p.at
 	p.space()

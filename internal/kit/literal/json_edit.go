@@ -235,7 +235,7 @@ func lineLength(data []byte) int {
 	return n
 }
 
-// skipScript passes white space and comments of JavaScript.
+// skipScript skips white space and comments of JavaScript.
 func skipScript(data []byte, at int) int {
 	p := &json5{data: data, at: at, locate: newLocator(data)}
 	p.space()

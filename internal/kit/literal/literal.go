@@ -3,8 +3,8 @@
 // can be located.
 //
 // It promises that strict JSON reads as encoding/json reads it, that an error names one place and what was expected
-// there, and that an edit of a TOML file changes only the bytes of the edited value: comments, order, blank lines,
-// indentation, line endings and quoting are kept. An edit is parsed again and compared before it is returned.
+// there, and that an edit changes only the bytes of the edited value: comments, order, blank lines, indentation, line
+// endings and quoting are kept. An edit is parsed again and compared before it is returned.
 //
 // It refuses duplicate keys, Infinity and NaN in JSON5, invalid UTF-8, and nesting beyond 200 levels. It reads no
 // files, runs nothing, and does not know the purpose of the values.
@@ -70,7 +70,7 @@ type SyntaxError struct {
 	Pos     Pos
 	Message string
 
-	insert string // what Repair may insert at insertAt; empty if that is unknown
+	insert string // what Repair may insert at the offset at; empty if that is unknown
 	at     int
 }
 

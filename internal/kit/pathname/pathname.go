@@ -1,6 +1,6 @@
-// Package pathname says where a file lies.
+// Package pathname relates the names of files to directories.
 //
-// In and Within judge by names alone. A caller that must not be led elsewhere by links calls Real first, or opens files
+// In and Within compare names only. A caller that must not follow links elsewhere calls Real first, or opens files
 // through workspace.OpenDir.
 package pathname
 
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// From returns a path as it is seen from a directory: an absolute one stays as it is.
+// From returns path relative to dir as one path; an absolute path is returned unchanged.
 func From(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -27,8 +27,8 @@ func Typed(home, path string) string {
 	return home + below
 }
 
-// In returns the name of a file as it is seen from a directory, and whether it is that directory or below it. Both
-// are absolute, or both are relative to the same directory. An empty name stands for no file.
+// In returns the name of a file relative to dir, and whether it is dir or below it. Both are absolute, or both are
+// relative to the same directory. An empty name does not name a file.
 func In(dir, file string) (rel string, within bool) {
 	rel, err := filepath.Rel(dir, file)
 	if err != nil || dir == "" || file == "" || !filepath.IsLocal(rel) {

@@ -8,8 +8,7 @@ import (
 	"slices"
 )
 
-// MarshalJSON returns the node in the form in which it is told to programs: kind, tag, metadata, and the parts that it
-// has.
+// MarshalJSON returns the node in the form that programs get: kind, tag, metadata, and the parts that it has.
 func (n *Node) MarshalJSON() ([]byte, error) {
 	o := Object{{"kind", n.Kind.String()}, {"tag", n.Tag}, {"metadata", n.Metadata}}
 	if n.Attributes != nil {

@@ -1,7 +1,7 @@
-// Package claim says what the calls of an agent say that they change.
+// Package claim finds the changes of files that an agent's tool calls say they make.
 //
-// It reads only what is recorded of a call: its command, its paths and the texts of an edit. A claim is not believed:
-// package touch holds it against what the files were and are.
+// It reads only what is recorded of a call: its command, its paths and the texts of an edit. A claim may be false:
+// package touch compares it with the files as they were and as they are.
 package claim
 
 import (
@@ -21,7 +21,7 @@ import (
 	"omniagent/internal/walls/guard"
 )
 
-// Of returns what a call says that it changes, made by an agent that works in a directory.
+// Of returns the changes that a call says it makes. dir is the directory in which the agent works.
 func Of(c event.Done, dir string) []touch.Claim {
 	var all []touch.Claim
 	switch {
@@ -48,13 +48,13 @@ func Of(c event.Done, dir string) []touch.Claim {
 	return all
 }
 
-// real is where a file lies. If it is a link, it is the link that is meant.
+// real returns the path with the links of its directory resolved, but not a link at its end.
 func real(dir, path string) string {
 	path = pathname.From(dir, path)
 	return filepath.Join(pathname.Real(filepath.Dir(path)), filepath.Base(path))
 }
 
-// workDir returns where a command runs.
+// workDir returns the directory in which a command runs.
 func workDir(c *event.Call, dir string) string {
 	in := event.Texts(c.Object(), "workdir", "cwd", "dir_path", "directory")
 	for _, at := range in {
@@ -65,7 +65,7 @@ func workDir(c *event.Call, dir string) string {
 	return dir
 }
 
-// Hearer hears the events of a conversation, and passes on what the calls in them claim. A nil one does nothing.
+// Hearer gets the events of a conversation, and reports what the calls in them claim to a log. A nil one does nothing.
 type Hearer struct {
 	log *touch.Log
 	dir string
@@ -75,15 +75,15 @@ type Hearer struct {
 	asked map[string]string // the call that a question is about
 }
 
-// heard is a call that is not over.
+// heard is a call that has not ended.
 type heard struct {
 	call event.Done
-	// of the paths that it named when it began, and of the directories above them that it may make
+	// of the paths that it named when it began, and of their parent directories, which it may create
 	was   map[string]*workspace.Status
 	above []string
 }
 
-// Hear returns what hears the agent that works in a directory, for a log; nil: nobody wants to know.
+// Hear returns a Hearer for the agent that works in dir, or nil if log is nil.
 func Hear(log *touch.Log, dir string) *Hearer {
 	if log == nil {
 		return nil
@@ -91,8 +91,8 @@ func Hear(log *touch.Log, dir string) *Hearer {
 	return &Hearer{log: log, dir: dir, open: map[string]*heard{}, asked: map[string]string{}}
 }
 
-// Tell hears an event of the agent, or the answer to a question of it, at the time at which it arrives. While a call
-// waits for an answer it changes nothing.
+// Tell handles an event of the agent, or the answer to one of its questions, at the time at which it arrives. While a
+// call waits for an answer it changes nothing.
 func (h *Hearer) Tell(e *event.Event) {
 	if h == nil {
 		return
@@ -118,13 +118,14 @@ func (h *Hearer) Tell(e *event.Event) {
 			delete(h.open, id)
 		}
 	case e.Kind == event.Ended:
-		for id := range h.open { // what was interrupted may have changed something
+		for id := range h.open { // an interrupted call may have changed something
 			h.over(id, &event.Result{Failed: true})
 		}
 	}
 }
 
-// over passes on what a call claims that is over, unless it still waits for an answer: then it never ran.
+// over reports what a call claims once it has ended. A call that still waits for an answer never ran and claims
+// nothing.
 func (h *Hearer) over(id string, r *event.Result) {
 	one := h.open[id]
 	delete(h.open, id)
@@ -139,7 +140,7 @@ func (h *Hearer) over(id string, r *event.Result) {
 	}
 }
 
-// begin notes that a call begins, and what is at the paths that it names.
+// begin records that a call begins, and the status of the paths that it names.
 func (h *Hearer) begin(call *event.Call) {
 	one := &heard{call: event.Done{Call: *call, Began: time.Now()}, was: map[string]*workspace.Status{}}
 	for _, c := range Of(one.call, h.dir) {
@@ -151,8 +152,8 @@ func (h *Hearer) begin(call *event.Call) {
 	h.open[call.ID] = one
 }
 
-// lookAbove notes which of the directories above a path the call makes, if it makes the path: those that are not there,
-// or have changed a moment ago, when it may have begun.
+// lookAbove records which parent directories of path the call may create: those that are missing, and those that
+// changed so recently that the call may have created them.
 func (o *heard) lookAbove(path string) {
 	call := touch.Claim{Began: o.call.Began}
 	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -166,7 +167,7 @@ func (o *heard) lookAbove(path string) {
 	}
 }
 
-// end passes on what a call claims that is over.
+// end reports what a call claims once it has ended.
 func (h *Hearer) end(one *heard, r *event.Result) {
 	c := one.call
 	c.Ended = time.Now()
@@ -176,13 +177,13 @@ func (h *Hearer) end(one *heard, r *event.Result) {
 	}
 	for _, a := range all {
 		a.Was, a.Is = one.was[a.Path], status(a.Path)
-		if a.Was != nil { // else the call did not name it before somebody could have changed it
+		if a.Was != nil { // otherwise the call named it only after somebody could have changed it
 			h.log.Claim(a)
 		}
 	}
 }
 
-// Made returns what a call with a result says that it has changed, made by an agent that works in a directory.
+// Made returns the changes that a call with a result says it has made. dir is the directory in which the agent works.
 func Made(c event.Done, r *event.Result, dir string) []touch.Claim {
 	c.Failed = r.Failed
 	if r.Input != nil {
@@ -203,7 +204,7 @@ func Made(c event.Done, r *event.Result, dir string) []touch.Claim {
 	return all
 }
 
-// status is that of a path. Where nothing is there, it has the time at which the directory changed last.
+// status returns the status of a path. That of a missing file has only the time of the last change of its directory.
 func status(path string) *workspace.Status {
 	info, err := os.Lstat(path)
 	if err == nil {
@@ -216,18 +217,19 @@ func status(path string) *workspace.Status {
 	return &workspace.Status{Changed: workspace.StatusOf(info).Changed}
 }
 
-// edit is what a call makes of a content; see touch.Claim.
+// edit returns what a call makes of the content of a file; see touch.Claim.
 type edit = func(content []byte, exists bool) (made []byte, is, ok bool)
 
-// put writes a whole file.
+// put returns an edit that writes a whole file.
 func put(text string) edit {
 	return func([]byte, bool) ([]byte, bool, bool) { return []byte(text), true, true }
 }
 
-// remove removes a file.
+// remove is an edit that removes a file.
 func remove([]byte, bool) ([]byte, bool, bool) { return nil, false, true }
 
-// replace replaces a text, which has to be there once unless each of it is replaced. Without one it makes the file.
+// replace returns an edit that replaces old, which must occur exactly once unless each is set. An empty old creates the
+// file.
 func replace(old, text string, each bool) edit {
 	return func(content []byte, exists bool) ([]byte, bool, bool) {
 		n := bytes.Count(content, []byte(old))
@@ -241,7 +243,7 @@ func replace(old, text string, each bool) edit {
 	}
 }
 
-// member returns the first of the members that is of a type.
+// member returns the value of the first of the named members that has the type T.
 func member[T any](in map[string]json.RawMessage, names ...string) (v T, ok bool) {
 	for _, name := range names {
 		if raw := in[name]; raw != nil && json.Unmarshal(raw, &v) == nil {
@@ -251,7 +253,7 @@ func member[T any](in map[string]json.RawMessage, names ...string) (v T, ok bool
 	return v, false
 }
 
-// edits returns what a call of a tool says that changes files, under the names that the agents give its members.
+// edits returns what a call of a file tool claims, by the argument names of all agents.
 func edits(c *event.Call) []touch.Claim {
 	var in map[string]json.RawMessage
 	_ = json.Unmarshal(c.Object(), &in)
@@ -278,7 +280,7 @@ func edits(c *event.Call) []touch.Claim {
 
 func contents() []string { return []string{"content", "file_text", "contents"} }
 
-// edited returns the edit of a call that replaces texts in a file, or nil if it does something else.
+// edited returns the edit of a call that replaces texts in a file, or nil for any other call.
 func edited(in map[string]json.RawMessage) edit {
 	list, ok := member[[]map[string]json.RawMessage](in, "edits")
 	if !ok {
@@ -286,10 +288,10 @@ func edited(in map[string]json.RawMessage) edit {
 	}
 	var steps []edit
 	for _, one := range list {
-		old, there := member[string](one, "old_string", "old_str", "oldString")
-		text, also := member[string](one, "new_string", "new_str", "newString")
+		old, hasOld := member[string](one, "old_string", "old_str", "oldString")
+		text, hasNew := member[string](one, "new_string", "new_str", "newString")
 		each, _ := member[bool](one, "replace_all", "replaceAll", "allow_multiple")
-		if !there || !also {
+		if !hasOld || !hasNew {
 			return nil
 		}
 		steps = append(steps, replace(old, text, each))
@@ -297,7 +299,7 @@ func edited(in map[string]json.RawMessage) edit {
 	return inTurn(steps)
 }
 
-// inTurn is several edits as one.
+// inTurn combines edits into one that applies them one after the other.
 func inTurn(steps []edit) edit {
 	return func(content []byte, exists bool) ([]byte, bool, bool) {
 		ok := true

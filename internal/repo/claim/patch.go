@@ -7,10 +7,10 @@ import (
 	"omniagent/internal/sys/touch"
 )
 
-// begins is the first line of a patch in the form that OpenAI's models write.
+// begins is the first line of a patch in the format that OpenAI's models write.
 const begins = "*** Begin Patch"
 
-// fileChange is a file in an item of Codex's.
+// fileChange is a file in a file change item of Codex.
 type fileChange struct {
 	Path string          `json:"path"`
 	Kind json.RawMessage `json:"kind"`
@@ -42,7 +42,7 @@ func (f fileChange) claims() []touch.Claim {
 	return []touch.Claim{{Path: f.Path, Edit: hunks(strings.Split(*f.Diff, "\n"))}}
 }
 
-// patched returns what a patch says of each of its files.
+// patched returns what a patch claims of each of its files.
 func patched(text string) (all []touch.Claim) {
 	_, text, _ = strings.Cut(text, begins)
 	text, _, _ = strings.Cut(text, "*** End Patch")
@@ -71,7 +71,8 @@ func patched(text string) (all []touch.Claim) {
 	return all
 }
 
-// hunks is the edit of the hunks of a diff: each replaces the first lines, from the last hunk on, that it shows.
+// hunks returns the edit that the hunks of a diff make: each replaces the first match of its old lines after the hunk
+// before it.
 func hunks(lines []string) edit {
 	type hunk struct{ old, text []string }
 	var all []hunk
@@ -111,7 +112,7 @@ func hunks(lines []string) edit {
 	}
 }
 
-// block is a number of whole lines, with the line break before them.
+// block joins whole lines, each with a line break before it, and ends with a line break.
 func block(lines []string) string {
 	if len(lines) == 0 {
 		return "\n"

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// CheckObject checks a file in a directory of objects: that a loose object has the content after which it is named, and
-// that a file of a pack ends in the checksum of what is before. A file that has neither is not checked.
+// CheckObject checks a file in an objects directory: that a loose object has the content that its name is the hash of,
+// and that a pack file ends with the checksum of what precedes it. Other files are not checked.
 func CheckObject(dir, name string) error {
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	f, err := os.Open(path)

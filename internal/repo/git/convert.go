@@ -31,9 +31,9 @@ func (c *Conversions) KeepSize(name string) bool {
 	})
 }
 
-// Conversions returns what the configuration, and the attributes that are not in the working tree, ask for: those of
-// the repository, of the user and of the system. Note adds attributes of the working tree. Not known are the settings
-// of a git that was built with other places for them, and settings that were removed since the files were written.
+// Conversions returns what the configuration and the attributes files outside the working tree ask for: those of the
+// repository, of the user and of the system. Note adds the attributes of the working tree. It does not see the settings
+// of a git that was built with other paths, or settings that were removed after the files were written.
 func (r *Repository) Conversions() *Conversions {
 	c := &Conversions{lines: runtime.GOOS == "windows"}
 	home, _ := os.UserHomeDir()
@@ -140,10 +140,10 @@ func (c *Conversions) readAttributes(file string) {
 	c.Note(text)
 }
 
-// NoteAll says that any file may differ from its blob.
+// NoteAll records that any file may differ from its blob.
 func (c *Conversions) NoteAll() { c.all = true }
 
-// Note adds what a file of attributes asks for. An attribute that is not known may convert: it may be defined to.
+// Note adds what an attributes file asks for. An unknown attribute may convert, because it may be defined as a macro.
 func (c *Conversions) Note(attributes []byte) {
 	for line := range strings.Lines(strings.TrimPrefix(string(attributes), byteOrder)) {
 		words := strings.Fields(line)

@@ -26,10 +26,10 @@ import (
 // ID is the name of an object, its hash. One of SHA-1 ends in zeros.
 type ID [sha256.Size]byte
 
-// smallFile limits the files that say where the others are.
+// smallFile is the limit, in bytes, of the files that name other places, such as commondir.
 const smallFile = 1 << 20
 
-// Repository is the place where the files of git are.
+// Repository says where the files of a git repository are.
 type Repository struct {
 	dir    string // of this working tree
 	common string // of all working trees of the repository
@@ -38,8 +38,8 @@ type Repository struct {
 	opened bool
 }
 
-// Open opens the repository of a working tree: the directory top has a directory .git, or a link or a file of that name
-// which leads to another. Its Dir says where that really is.
+// Open opens the repository of a working tree. top has a directory .git, or a link or a file of that name which leads
+// to it. Dir returns the real directory.
 func Open(top string) (*Repository, error) {
 	dir := filepath.Join(top, ".git")
 	info, err := os.Lstat(dir)
@@ -118,7 +118,7 @@ func (r *Repository) WorkTree() string {
 // Modes reports whether the index says which files are executable. On some file systems all of them are.
 func (r *Repository) Modes() bool { return !r.configured("filemode", "false") }
 
-// Dir returns the directory that At takes.
+// Dir returns the repository's own directory, which At takes.
 func (r *Repository) Dir() string { return r.dir }
 
 // Sum returns the name of the blob with this content.
@@ -156,5 +156,5 @@ func damaged(path, format string, args ...any) *fault.Fault {
 // Common returns the directory that all working trees of the repository share.
 func (r *Repository) Common() string { return r.common }
 
-// HashSize is how many bytes the names of objects have.
+// HashSize returns the size of a hash in bytes.
 func (r *Repository) HashSize() int { return r.size }

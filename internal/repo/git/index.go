@@ -228,9 +228,8 @@ func offset(data []byte, at int) (n, next int) {
 	return 0, 0
 }
 
-// SameIndex reports whether two files that are an index list the same files, with the same modes and contents. What
-// they note of the files themselves, so that git need not read them, does not count. One that is split is never the
-// same: most of what it lists is in another file.
+// SameIndex reports whether two index files list the same files, with the same modes and contents. The stat data that
+// they cache does not count. A split index is never the same: most of its entries are in another file.
 func SameIndex(a, b []byte, hashSize int) bool {
 	one, ok := listed(a, hashSize)
 	other, fine := listed(b, hashSize)

@@ -26,13 +26,14 @@ type pack struct {
 	spare    []*inflater
 }
 
-// inflater reads objects, one after the other: to make one costs much more than to read a small object.
+// inflater reads objects, one after the other. It is reused because making one costs much more than reading a small
+// object.
 type inflater struct {
 	in  *bufio.Reader
 	out io.Reader // nil before the first object
 }
 
-// begin inflates what in has from now on.
+// begin starts to inflate the stream at the current place of in.
 func (f *inflater) begin() (err error) {
 	if again, ok := f.out.(zlib.Resetter); ok {
 		return again.Reset(f.in, nil)
