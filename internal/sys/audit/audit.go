@@ -6,8 +6,8 @@
 // is found, because each line carries a hash of itself and of the line before (see Verify). A hash has no secret: it
 // shows damage, not a log that the same user wrote again.
 //
-// The log never stands in the way: if the lock or a rotation fails, the hash and the rotation are left out, not the
-// entry. It does not sync: an entry survives the process, not a crash of the machine.
+// If the lock or a rotation fails, the hash and the rotation are left out, not the entry. The log does not sync: an
+// entry survives the process, not a crash of the machine.
 package audit
 
 import (

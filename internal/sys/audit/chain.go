@@ -27,7 +27,7 @@ import (
 // A writer that is killed behind append leaves a head that is one entry behind, which does not count as damage. If the
 // log is behind the head, its end was removed: the next entry follows the head, so the gap stays visible.
 
-// mark identifies an entry of the chain. The zero mark stands in front of the first entry.
+// mark identifies an entry of the chain. The zero mark is before the first entry.
 type mark struct {
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"`
@@ -83,7 +83,7 @@ func (m mark) chained(line []byte) ([]byte, mark) {
 
 func (l *Log) headPath() string { return l.path + ".head" }
 
-// readHead returns the content of the head file. not ok: there is none, or it is damaged.
+// readHead returns the content of the head file. ok is false if there is none, or it is damaged.
 func (l *Log) readHead() (h head, ok bool) {
 	text, err := workspace.ReadFile(l.headPath(), 1<<10)
 	return h, err == nil && json.Unmarshal(text, &h) == nil
@@ -98,7 +98,7 @@ func (l *Log) writeHead(h head) error {
 	return workspace.Replace(l.headPath(), append(text, '\n'), 0o600)
 }
 
-// head returns where the chain stands. The caller has the lock.
+// head returns the head of the chain: the newer of the head file and the last entry. The caller has the lock.
 func (l *Log) head() head {
 	h, known := l.readHead()
 	newest := lastMark(l.path)

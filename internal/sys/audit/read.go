@@ -129,7 +129,7 @@ func read(f *os.File, filter Filter, yield func(Entry, error) bool) bool {
 	return true
 }
 
-// entryOf reads a line. not ok: it is not an entry.
+// entryOf reads a line. ok is false if it is not an entry.
 func entryOf(line []byte) (e Entry, ok bool) {
 	return e, json.Unmarshal(line, &e) == nil && !e.Timestamp.IsZero() && (e.Command != "" || e.PID != 0)
 }

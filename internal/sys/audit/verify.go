@@ -28,7 +28,7 @@ type Place struct {
 	Line int    `json:"line"`
 }
 
-// Damage is a place where the chain does not hold.
+// Damage is a place where the chain is broken.
 type Damage struct {
 	Place
 	Kind    string `json:"kind" enum:"changed,missing,truncated,misplaced,unchained"`
@@ -168,7 +168,7 @@ func (v *verifier) link(k link) {
 	}
 }
 
-// gap tells where so many entries have gone: into lines that were damaged, or away.
+// gap reports missing entries: those that became damaged lines, and those that were removed.
 func (v *verifier) gap(missing int64, kind, where string) {
 	here := v.place
 	for _, v.place = range v.torn {
@@ -182,7 +182,7 @@ func (v *verifier) gap(missing int64, kind, where string) {
 	v.torn = nil
 }
 
-// entries names so many of the entries from a number on. As many as damaged lie among them.
+// entries describes missing entries from a number on. As many as damaged lie among them.
 func entries(from, missing int64, damaged int) string {
 	switch last := from + missing + int64(damaged) - 1; {
 	case from == last:

@@ -3,7 +3,7 @@
 // It promises that every other byte of the file stays as it is: comments, order, line ends. What it would write is
 // known before anything is written, and a file that changed in between is left alone.
 //
-// It refuses links, files that are no files, files that cannot be understood, with the place, and an entry of the same
+// It refuses links, files that are not regular, files that cannot be parsed, with the place, and an entry of the same
 // name that starts another program, unless the caller says to replace it.
 package foreignconfig
 
@@ -21,10 +21,10 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// Form is how a file is written.
+// Form is the format of a file.
 type Form uint8
 
-// The forms. JSON may have comments. A file of the form Whole is all ours.
+// The forms. JSON may have comments. A file of the form Whole contains nothing but our entry.
 const (
 	JSON Form = iota
 	TOML
@@ -119,12 +119,12 @@ func (p Place) Lines() (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// Change is what an edit makes of a file.
+// Change is an edit of a file.
 type Change struct {
 	File   string
 	Before []byte // nil: there was no file
 	After  []byte
-	Gone   bool   // the file goes
+	Gone   bool   // the file is removed
 	Was    string // what the entry started before; empty: there was none
 	Stays  bool   // nothing has to be written
 }
@@ -230,7 +230,7 @@ func (p Place) Remove(replace bool) (Change, error) {
 	return change, unfit(file, err)
 }
 
-// entry returns what stands at the place.
+// entry returns the entry at the place.
 func (p Place) entry(file string, data []byte) (v literal.Value, found bool, err error) {
 	switch {
 	case data == nil, len(bytes.TrimSpace(data)) == 0:
@@ -249,7 +249,7 @@ func (p Place) entry(file string, data []byte) (v literal.Value, found bool, err
 	return v, found, nil
 }
 
-// foreign reports whether what stands there is not ours.
+// foreign reports whether the entry at the place is not ours.
 func (p Place) foreign(old literal.Value, data []byte) bool {
 	if p.Form == Whole {
 		first := func(s string) string { line, _, _ := strings.Cut(s, "\n"); return line }
@@ -299,7 +299,7 @@ func (p Place) taken(file, was string) error {
 	return f.Hint("look at it; --replace puts ours in its place, or removes it")
 }
 
-// unfit explains a file that cannot be edited, with the place.
+// unfit returns the error for a file that cannot be edited, with the place.
 func unfit(file string, err error) error {
 	if err == nil {
 		return nil

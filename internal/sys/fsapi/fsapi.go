@@ -1,10 +1,9 @@
-// Package fsapi is what the routes of seed 2, and commands that a person types in a conversation, reach of the system:
-// files below one root, and commands in it.
+// Package fsapi is the access that the routes of seed 2, and commands that a person types in a conversation, have to
+// the system: files below one root, and commands in it.
 //
 // It promises: a path that leads out of the root, by its name or through a link, is refused before anything is touched;
-// a command on the list of blocked ones is refused before anything runs; and an error has one of five codes. It is
-// manners, not a wall: the doors that it is given, workspace.Dir and a runner of commands, hold what they promise by
-// themselves.
+// a command on the list of blocked ones is refused before anything runs; and an error has one of five codes. It is not
+// a sandbox: workspace.Dir and the runner of commands, which it is given, enforce their limits themselves.
 package fsapi
 
 import (

@@ -2,10 +2,10 @@
 //
 //	login ─▶ the system's keyring, through its own program ─▶ else a file that only the user can read
 //
-// It promises that a key never stands in the arguments of a program, in an error or in a log; that a key which the
-// keyring took can be read back, or lies in the file instead; and that asking which keys there are starts no program.
-// The list of names lies in the file, with the keys that the keyring did not take. A file that others can read, or that
-// cannot be read, is refused and never overwritten.
+// It promises that a key is never in the arguments of a program, in an error or in a log; that a key which the keyring
+// accepted can be read back, or is in the file instead; and that listing the keys starts no program. The list of names
+// is in the file, with the keys that the keyring did not accept. A file that others can read, or that cannot be read,
+// is refused and never overwritten.
 package keyring
 
 import (

@@ -78,8 +78,7 @@ func mayAsk(answer string) bool {
 	}, func(words string) bool { return strings.Contains(answer, words) })
 }
 
-// answered reports whether the question is rhetorical: a statement follows it in
-// its paragraph, and others follow that.
+// answered reports whether the question is rhetorical: a statement follows it in its paragraph, and others follow that.
 func answered(all []sentence, i int) bool {
 	return i+1 < len(all) && !all[i+1].asks && !all[i+1].item && all[i+1].block == all[i].block &&
 		all[i].block != all[len(all)-1].block

@@ -9,41 +9,43 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// Claim is what a call of the agent says that it does to a path. It counts where nothing sees the writes, and only with
-// what the files themselves tell. Where somebody looked, a call that left its path as it found it claims nothing, and
-// each call has to find it as the snapshot, or the call before, left it. Then a change is the agent's
+// Claim is what a call of the agent says that it does to a path. Claims count only where nothing sees the writes, and
+// only together with the state of the files. Where the path was looked at before and after the call, a call that left
+// it unchanged claims nothing, and each call has to find it as the snapshot, or the call before, left it. Then a change
+// is the agent's
 //
 //   - if its calls, applied to what was there before the turn, make exactly what is there now, and one of them made it
 //     last;
-//   - if calls that were over soon name the path, its last change lies within one, and what was there before is
-//     nobody's but the snapshot's: somebody looked, or the call replaced it as a whole;
+//   - if calls that took a short time name the path, its last change lies within one of them, and the content before
+//     is that of the snapshot: the path was looked at, or the call replaced it as a whole;
 //   - if the last call about the path says that it removes it, and it is gone; or that it moves it, and it is the same
 //     file.
 //
-// What a call may have left out explains nothing.
+// A call explains no change that its record does not mention.
 type Claim struct {
 	Path         string // absolute, without links
 	Began, Ended time.Time
-	// Was and Is are what was seen there when the call began and when it was over; nil: nobody looked.
+	// Was and Is are the status of the path when the call began and when it ended; nil: nobody looked.
 	Was, Is *workspace.Status
-	// Edit returns what the call makes of a content; exists: there was a file. nil: its record does not say that.
+	// Edit returns the content that the call makes; exists tells that there was a file. It is nil if the record of the
+	// call does not say that.
 	Edit    func(content []byte, exists bool) (made []byte, is, ok bool)
-	From    string // what is moved there; "": nothing
-	Whole   bool   // what was there is replaced
+	From    string // the path that is moved to Path; "": none
+	Whole   bool   // the whole content is replaced
 	Removes bool
-	Beneath bool // and everything below
-	Unsure  bool // it may not have come to that
+	Beneath bool // everything below Path is meant as well
+	Unsure  bool // it may not have happened
 }
 
 // A call is recorded a moment after it began, and its files have the time of the kernel's tick.
 const (
 	late = mayBegin
 	tick = 50 * time.Millisecond
-	// soon is how long a call may take, of which is not known what it makes: others may write there meanwhile.
+	// soon is how long a call of unknown effect may take: others may write to the path meanwhile.
 	soon = 2 * time.Second
 )
 
-// Claim takes what a call says. It comes when the call is over.
+// Claim adds what a call says. It is called when the call has ended.
 func (l *Log) Claim(c Claim) {
 	if l.above != nil {
 		l.above.Claim(c)
@@ -60,16 +62,16 @@ func (c *Claim) about(name string) bool {
 	return c.Path == name || c.Beneath && strings.HasPrefix(name, c.Path+"/")
 }
 
-// holds reports whether a moment lies within the call. Without a time for its begin none does.
+// holds reports whether a time lies within the call. It returns false if the begin of the call is not known.
 func (c *Claim) holds(at int64) bool { return c.from(at) && at <= c.Ended.Add(tick).UnixNano() }
 
-// Starts reports whether a moment lies so near to the begin of the call that it may have made its change by then.
+// Starts reports whether a time is so near to the begin of the call that the call may have made its change by then.
 func (c *Claim) Starts(at int64) bool { return c.from(at) && at <= c.Began.Add(tick).UnixNano() }
 
 func (c *Claim) from(at int64) bool { return !c.Began.IsZero() && at >= c.Began.Add(-late).UnixNano() }
 
-// idle reports whether the call is known not to have done what it says: it has left its path as it was, or what it says
-// that it removes is still there.
+// idle reports whether the call is known not to have done what it says: its path is unchanged, or the file that it says
+// it removes still exists.
 func (c *Claim) idle() bool {
 	switch {
 	case c.Was == nil || c.Is == nil:
@@ -80,14 +82,14 @@ func (c *Claim) idle() bool {
 	return !present(*c.Was) && !present(*c.Is) && !c.Starts(c.Was.Changed)
 }
 
-// claims returns what calls that may have changed a path say of it.
+// claims returns the claims of calls that may have changed a path.
 func (w *Window) claims(name string) (all []Claim) {
 	for _, c := range w.said {
 		own := c.Path == name
 		if !c.about(name) || c.idle() && (own || c.Removes || c.From != "") {
 			continue
 		}
-		if !own { // somebody looked at the directory
+		if !own { // Was and Is are those of the directory
 			c.Was, c.Is = nil, nil
 		}
 		all = append(all, c)
@@ -95,7 +97,7 @@ func (w *Window) claims(name string) (all []Claim) {
 	return all
 }
 
-// explained says whether the agent's calls explain a change that nothing saw. It needs the lock of the log.
+// explained judges a change that nothing saw by the agent's calls. The caller has the lock of the log.
 func (w *Window) explained(name string, before, after Moment) Verdict {
 	was, is := before.Status(name), after.Status(name)
 	all := w.claims(name)
@@ -129,10 +131,10 @@ func (w *Window) explained(name string, before, after Moment) Verdict {
 	return Verdict{Perhaps, Untold}
 }
 
-// chained reports whether each call that somebody looked at found the path as the snapshot, or the call before, left
-// it, and whether it is now as the last one left it.
+// chained reports whether each call whose path was looked at found it as the snapshot, or the call before, left it, and
+// whether it is now as the last call left it.
 func chained(all []Claim, was, is workspace.Status) bool {
-	left := &was // nil: not known
+	left := &was // nil: unknown
 	for i, c := range all {
 		again := i > 0 && c.Began.Equal(all[i-1].Began) // it is the same call
 		if !again && left != nil && c.Was != nil && !same(*left, *c.Was) && !c.Starts(c.Was.Changed) {
@@ -143,12 +145,13 @@ func chained(all []Claim, was, is workspace.Status) bool {
 	return left == nil || same(*left, is)
 }
 
-// last returns which call may have made what is at a path: what is gone has no time.
+// last returns the index of the first call that may have made the last change of a path, or -1. A missing path has no
+// time of change: any call may have removed it.
 func last(all []Claim, is workspace.Status) int {
 	return slices.IndexFunc(all, func(c Claim) bool { return !present(is) || c.holds(is.Changed) })
 }
 
-// saysMade reports whether a call makes a directory, or names something in it where nobody looked.
+// saysMade reports whether a call makes a directory, or names something in it that nobody looked at.
 func (w *Window) saysMade(dir string) bool {
 	return slices.ContainsFunc(w.said, func(c Claim) bool {
 		switch {
@@ -161,25 +164,25 @@ func (w *Window) saysMade(dir string) bool {
 	})
 }
 
-// edited reports whether it is said of each claim what it makes of the content.
+// edited reports whether all claims have an Edit.
 func edited(all []Claim) bool {
 	return !slices.ContainsFunc(all, func(c Claim) bool { return c.Edit == nil })
 }
 
-// file is what calls make of one.
+// file is a file that calls have made.
 type file struct {
 	content []byte
 	exists  bool
 }
 
-// replay applies calls to what was there before.
+// replay applies the edits of calls to the file of the snapshot.
 func replay(all []Claim, name string, before Moment) (f file, ok bool) {
 	if was := before.Status(name); present(was) {
 		if !was.Mode.IsRegular() {
 			return f, false
 		}
 		if f.content, ok = before.Content(name); !ok {
-			f.content = nil // a call that replaces it does not need that
+			f.content = nil // a call that replaces the file does not need its content
 		}
 		f.exists = true
 	}
@@ -191,7 +194,7 @@ func replay(all []Claim, name string, before Moment) (f file, ok bool) {
 	return f, true
 }
 
-// agrees reports whether what calls made is what is there, with its mode from before.
+// agrees reports whether the file that calls made is the one that exists, with an unchanged mode.
 func agrees(made file, name string, was, is workspace.Status, after Moment) bool {
 	switch {
 	case made.exists != present(is):
@@ -213,18 +216,19 @@ func moved(all []Claim, name string, before Moment, is workspace.Status) bool {
 	})
 }
 
-// replaces reports whether nothing is left of what was at a path, but its mode. Nobody knows whose a file is that is
-// moved there, nor which of those below a directory a call has replaced.
+// replaces reports whether the call replaces the whole content of a path. It is false for a file that is moved there,
+// whose author is unknown, and below a directory, where the call may have replaced any file.
 func (c *Claim) replaces(name string) bool { return c.Whole && c.From == "" && c.Path == name }
 
-// timely reports whether the last change of a path lies within a call that names it, and no earlier one is of others.
+// timely reports whether the last change of a path lies within a call that names it, and no earlier change is of
+// others.
 func timely(all []Claim, name string, was, is workspace.Status) bool {
 	last := last(all, is)
 	if last < 0 || slices.ContainsFunc(all, func(c Claim) bool { return c.Ended.Sub(c.Began) > soon }) {
 		return false
 	}
 	first, replaced, kept := 0, false, !present(was) || was.Mode == is.Mode
-	for i, c := range all[:last+1] { // what a call replaces as a whole is nobody's any more
+	for i, c := range all[:last+1] { // the changes before a call that replaces the whole file are gone
 		if c.replaces(name) {
 			first, replaced = i, true
 		}
@@ -232,8 +236,8 @@ func timely(all []Claim, name string, was, is workspace.Status) bool {
 	for i, c := range all[first : last+1] {
 		switch {
 		case c.From != "":
-			return false // moved has said no
-		case c.Was != nil: // see chained
+			return false // moved has returned false for it
+		case c.Was != nil: // chained has checked it
 		case i == 0 && (replaced && kept || c.makes(was) || present(was) && same(was, withMode(is, was))):
 		case i > 0 && c.Began.Equal(all[first+i-1].Began): // it is the same call
 		default:
@@ -243,11 +247,11 @@ func timely(all []Claim, name string, was, is workspace.Status) bool {
 	return true
 }
 
-// makes reports whether a call has made what is at a path, or replaced what others had made there since the snapshot.
-// One that only changes a file would leave in it what a person wrote, in a file that the snapshot lacks.
+// makes reports whether a call has made the file at a path, or replaced what others had made there since the snapshot.
+// A call that changes only a part of a file that the snapshot lacks would leave in it what a person wrote.
 func (c *Claim) makes(was workspace.Status) bool { return !present(was) && c.Whole }
 
-// withMode is a status with the mode of another: a call that changes the mode alone leaves the rest.
+// withMode returns s with the mode of another status, to ignore a change of the mode.
 func withMode(s, mode workspace.Status) workspace.Status {
 	s.Mode = mode.Mode
 	return s

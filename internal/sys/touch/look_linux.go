@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// look returns the status of a path, and whether it is open for writing nowhere. The kernel tells that: it gives a
-// lease for reading only then, also where a file is mapped into memory. The lease is given up at once.
+// look returns the status of a path, and whether no process has it open for writing. The kernel grants a lease for
+// reading only then, even if the file is mapped into memory. The lease is released at once.
 func look(path string) (is workspace.Status, quiet bool) {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// The waits between looks. Only inotify reports that the last writer of a file is gone. It needs a watch for each file,
-// of which a user has few, and cannot watch a file that a call has yet to make.
+// The intervals at which files are looked at. Only inotify reports that the last writer of a file is gone, but it needs
+// a watch for each file, of which a user has few, and cannot watch a file that a call has yet to create.
 const (
 	firstLook  = 500 * time.Microsecond
 	longest    = 50 * time.Millisecond
-	mayBegin   = 250 * time.Millisecond // how long a call may take that had not begun when it was seen
-	lastChance = 300 * time.Millisecond // at the end of a window
+	mayBegin   = 250 * time.Millisecond // how long a call may take that had not begun when it was reported
+	lastChance = 300 * time.Millisecond // how long catchUp waits at most
 )
 
-// expect has a path looked at until it is open for writing nowhere. It needs the lock.
+// expect schedules looks at path until no process has it open for writing. The caller has the lock.
 func (l *Log) expect(path string, before workspace.Status, begun bool) {
 	now := time.Now()
 	l.open[path] = &opened{before: before, begun: begun, since: now, next: now.Add(firstLook), wait: firstLook}
@@ -27,7 +27,7 @@ func (l *Log) expect(path string, before workspace.Status, begun bool) {
 	}
 }
 
-// settle finds out how the agent has left what it wrote.
+// settle finds the final status of the paths that the agent wrote.
 func (l *Log) settle() {
 	for {
 		l.mu.Lock()
@@ -54,7 +54,7 @@ func (l *Log) settle() {
 	}
 }
 
-// lookAt looks at paths. What it finds counts only if everything that was written before is known by then.
+// lookAt looks at paths. A result counts only if everything that was written before has been delivered by then.
 func (l *Log) lookAt(due map[string]*opened) {
 	found := map[string]workspace.Status{}
 	for path, o := range due {
@@ -84,7 +84,7 @@ func (l *Log) lookAt(due map[string]*opened) {
 	}
 }
 
-// delivered reports whether everything that was seen has been passed on.
+// delivered reports whether everything that the sources saw has been passed on.
 func (l *Log) delivered() bool {
 	l.mu.Lock()
 	sources := slices.Collect(maps.Values(l.sources))
@@ -97,7 +97,7 @@ func (l *Log) delivered() bool {
 	return true
 }
 
-// catchUp waits until everything is passed on, and for what was written a moment ago.
+// catchUp waits, at most lastChance, until everything is passed on and recent writes have been looked at.
 func (l *Log) catchUp() {
 	end := time.Now().Add(lastChance)
 	for time.Now().Before(end) {
@@ -108,7 +108,7 @@ func (l *Log) catchUp() {
 	}
 }
 
-// fresh reports whether something was written a moment ago that has not been looked at yet.
+// fresh reports whether a recent write has not been looked at yet.
 func (l *Log) fresh() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

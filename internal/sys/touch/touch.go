@@ -1,4 +1,4 @@
-// Package touch keeps which paths an agent has written, and says of a changed path by whom it was changed.
+// Package touch records which paths an agent has written, and tells who changed a path.
 //
 //	log := touch.New()          // gets what supervisors see, and what the agent's own tools write
 //	w := log.Open()             // before the first snapshot
@@ -6,10 +6,10 @@
 //	w.Close()
 //	w.Judge(path, before, after) // of each path that differs
 //
-// Where everything that an agent starts is seen, what it says of itself is not asked, and a path that it did not write
-// is not its own. A path that it wrote and somebody else as well, before, between or afterwards, is perhaps its own:
-// its status is compared each time with what the agent had left there. Where something is not seen, the agent's calls
-// may explain a change: see Claim.
+// Where everything that an agent starts is seen, the claims of its calls do not count, and a path that it did not write
+// is not its own. A path that the agent and somebody else wrote, before, between or afterwards, is perhaps its own: the
+// status of the path is compared each time with the one that the agent had left. Where something is not seen, the
+// agent's calls may explain a change: see Claim.
 package touch
 
 import (
@@ -22,17 +22,17 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// By says by whom a path was changed.
+// By says who changed a path.
 type By string
 
-// Whose change it is.
+// The values of By.
 const (
 	Agent   By = "agent"
-	Perhaps By = "perhaps" // that cannot be told
+	Perhaps By = "perhaps" // it cannot be told
 	Other   By = "other"   // not the agent's
 )
 
-// Verdict is By with the reason why it cannot be told.
+// Verdict is a By, with the reason for Perhaps.
 type Verdict struct {
 	By  By     `json:"by"`
 	Why string `json:"why,omitempty"`
@@ -46,11 +46,11 @@ const (
 	Untold      = "a command of the agent names it, and what that made of it cannot be told"
 )
 
-// Moment is what a workspace was at a moment.
+// Moment is the state of a workspace at a moment.
 type Moment interface {
-	// Status is the status of a path, and zero if nothing was there.
+	// Status returns the status of a path, and zero if it does not exist.
 	Status(path string) workspace.Status
-	// Content is that of a regular file. It reports false where it is not known.
+	// Content returns the content of a regular file, and false if it is not known.
 	Content(path string) ([]byte, bool)
 }
 
@@ -59,9 +59,9 @@ type Log struct {
 	above    *Log // of the agent for whom this one works; nil: none
 	mu       sync.Mutex
 	windows  []*Window
-	open     map[string]*opened   // what may still be written
+	open     map[string]*opened   // paths that may still be written
 	sources  map[*int]func() bool // report whether everything that was seen has been passed on
-	blind    string               // why something may be missing; "": nothing is
+	blind    string               // why a write may be missing; "": none is
 	settling bool
 }
 
@@ -77,7 +77,7 @@ type opened struct {
 // New returns an empty log.
 func New() *Log { return &Log{open: map[string]*opened{}, sources: map[*int]func() bool{}} }
 
-// Under returns the log of an agent that works for another one, whose log gets everything too; nil: for none.
+// Under returns the log of an agent that works for another one: above, which may be nil, gets everything too.
 func Under(above *Log) *Log {
 	l := New()
 	l.above = above
@@ -102,7 +102,7 @@ func (l *Log) Attach(delivered func() bool) (detach func()) {
 	}
 }
 
-// Unseen says that the agent writes what nobody sees.
+// Unseen records that nobody sees some writes of the agent, and why.
 func (l *Log) Unseen(why string) {
 	if l.above != nil {
 		l.above.Unseen(why)
@@ -152,7 +152,7 @@ func (l *Log) Moved(from, to string, is, before workspace.Status, began time.Tim
 	l.expect(to, before, !began.IsZero())
 }
 
-// Put says what one of the agent's own tools has made of a path.
+// Put records that one of the agent's own tools has changed a path.
 func (l *Log) Put(path string, before, after workspace.Status) {
 	if l.above != nil {
 		l.above.Put(path, before, after)
@@ -165,7 +165,7 @@ func (l *Log) Put(path string, before, after workspace.Status) {
 	}
 }
 
-// Open begins a window: it gets what is written from now on, and what is being written.
+// Open begins a window. It gets the writes from now on, and those that are not finished.
 func (l *Log) Open() *Window {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,10 +177,10 @@ func (l *Log) Open() *Window {
 	return w
 }
 
-// Only is a window in which the agent wrote those paths for which wrote is true.
+// Only returns a window in which the agent wrote the paths for which wrote is true.
 func Only(wrote func(path string) bool) *Window { return &Window{only: wrote} }
 
-// Window is what was written while it was open.
+// Window holds what was written while it was open.
 type Window struct {
 	only  func(path string) bool // what was written; nil: paths says it
 	log   *Log
@@ -209,7 +209,7 @@ type origin struct {
 
 type move struct{ from, to string }
 
-// wrote needs the lock of the log. What was seen at the path when the call had begun may be what that has made of it.
+// wrote needs the lock of the log. If the call had begun when before was taken, before may be its result.
 func (w *Window) wrote(path string, before workspace.Status, began time.Time) *trace {
 	t := w.paths[path]
 	switch {
@@ -257,7 +257,7 @@ func (w *Window) moved(from, to string, is, before workspace.Status, began time.
 	}
 }
 
-// inherit makes a trace that of what was at another path, where nothing is since a moment.
+// inherit makes t the trace of the file that source had until it was moved away at the time gone.
 func (t *trace) inherit(from string, source *trace, gone time.Time) {
 	t.mixed = t.mixed || source.mixed
 	t.origin = source.origin
@@ -268,7 +268,7 @@ func (t *trace) inherit(from string, source *trace, gone time.Time) {
 	source.after, source.at = workspace.Status{}, gone
 }
 
-// source returns where a path was before directories were moved.
+// source returns the name that a path had before directories were moved.
 func (w *Window) source(name string) (from string, moved bool) {
 	for _, m := range slices.Backward(w.moves) {
 		if rest, beneath := strings.CutPrefix(name, m.to+"/"); beneath {
@@ -278,7 +278,7 @@ func (w *Window) source(name string) (from string, moved bool) {
 	return name, moved
 }
 
-// CatchUp waits a moment for what was seen and not passed on yet.
+// CatchUp waits a short time for writes that were seen and not passed on yet.
 func (w *Window) CatchUp() {
 	if w.log != nil {
 		w.log.catchUp()
@@ -310,7 +310,7 @@ func (w *Window) Exact() bool {
 // Under reports whether the agent works for another one; see the func Under.
 func (w *Window) Under() bool { return w.log != nil && w.log.above != nil }
 
-// Judge says by whom a path was changed: absolute, without links. CatchUp comes first.
+// Judge returns who changed a path, which is absolute and without links. The caller has called CatchUp.
 func (w *Window) Judge(name string, before, after Moment) Verdict {
 	if w.only != nil {
 		if w.only(name) {
@@ -335,7 +335,7 @@ func (w *Window) Judge(name string, before, after Moment) Verdict {
 	}
 	was := before.Status(name)
 	if present(was) && present(is) && was.Inode == is.Inode && w.hasInode(is.Inode) {
-		return Verdict{By: Agent} // by another name of the same file
+		return Verdict{By: Agent} // under another name of the same file
 	}
 	if w.blind != "" {
 		return w.explained(name, before, after)
@@ -387,7 +387,8 @@ func (w *Window) WroteBeneath(dir string) bool {
 
 func present(s workspace.Status) bool { return s.Inode != 0 || s.Mode != 0 }
 
-// same reports whether two statuses are those of one file with one content. Its links do not count, nor does its owner.
+// same reports whether two statuses are of one file with the same content. The number of links and the owner do not
+// count.
 func same(a, b workspace.Status) bool {
 	switch {
 	case !present(a) || !present(b):
@@ -398,7 +399,7 @@ func same(a, b workspace.Status) bool {
 	return a.Mode.IsDir() || a.Size == b.Size && a.Modified == b.Modified
 }
 
-// unchanged is same, where the file may have got a time of modification that lies in the past, as unpacked ones do.
+// unchanged is same, but allows that the time of modification was set to the past, as programs that unpack files do.
 func unchanged(left, is workspace.Status, at time.Time) bool {
 	if same(left, is) {
 		return true
