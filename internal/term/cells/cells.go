@@ -2,7 +2,7 @@
 //
 // A string may have styles: SGR sequences, ESC [ … m, which take no cells. Package cells promises that no cluster and
 // no style is ever cut, that a cut string ends without a style, and that every string takes linear time. It does not
-// make text fit to print: a control character counts as nothing, so clean it first, with package text.
+// make text fit to print: a control character has no width, so clean the text first, with package text.
 package cells
 
 import (
@@ -19,8 +19,8 @@ const (
 	mostOpen = 64 // bytes of styles that go on in the next row; more are not ours, and each row would repeat them
 )
 
-// First returns the first cluster of s, or the style that stands before it, what follows, and the width in cells. A
-// style has the width 0.
+// First returns the first cluster of s, or the style before it, the rest of s, and the width in cells. A style has the
+// width 0.
 func First(s string) (piece, rest string, width int) {
 	if s == "" {
 		return "", "", 0
@@ -61,7 +61,7 @@ func style(s string) int {
 // IsStyle reports whether a piece that First returned is a style.
 func IsStyle(piece string) bool { return len(piece) > 2 && piece[0] == 0x1b }
 
-// Width returns the cells that s takes in one line. A tab leads to the next stop.
+// Width returns the number of cells that s takes on one line. A tab leads to the next stop.
 func Width(s string) int {
 	sum := 0
 	for s != "" {
@@ -106,7 +106,7 @@ func Plain(s string) string {
 	return b.String()
 }
 
-// Cut returns the beginning of s that fits into so many cells, with … if anything was left out.
+// Cut returns the beginning of s, at most that many cells wide, with … if anything was left out.
 func Cut(s string, most int) string {
 	if Width(s) <= most {
 		return s
@@ -157,8 +157,8 @@ func (b *breaker) end() {
 	b.used = 0
 }
 
-// Break breaks s into rows where a terminal of that width would, which is at any cluster. A style goes on in the next
-// row, and no row ends with one. Tabs become spaces. There is always one row.
+// Break breaks s into rows where a terminal of that width would, which is at any cluster. A style continues in the next
+// row, and no row ends with one. Tabs become spaces. The result has at least one row.
 func Break(s string, width int) []string {
 	width = max(width, 2) // room for the widest cluster
 	var b breaker
@@ -211,9 +211,9 @@ func Wrap(s string, width int) []string {
 	return b.rows
 }
 
-// Prose breaks a line that is wider than so many cells between words and between wide characters, which have no blanks
-// between them. Rows behind the first begin with blanks: hang of them. A word that is wider than a row begins one and
-// is left whole, so that a terminal breaks it and gives it back in one piece.
+// Prose breaks a line that is wider than width between words and between wide characters, which have no blanks between
+// them. Rows after the first begin with hang blanks. A word that is wider than a row gets a row of its own and is left
+// whole, so that a terminal wraps it and copies it as one piece.
 func Prose(s string, hang, width int) []string {
 	if Width(s) <= width {
 		return []string{s}
@@ -275,7 +275,7 @@ func (p *prose) endWord() {
 	p.word.Reset()
 }
 
-// Rows is Wrap for a line of ours: a command of ours in it is not broken where it fits into a row, and no row ends with
+// Rows is Wrap for a line of our own: a command of ours in it is not broken if it fits into a row, and no row ends with
 // a blank.
 func Rows(s string, width int) []string {
 	const joint = "\u00a0"
@@ -295,7 +295,7 @@ func Rows(s string, width int) []string {
 	return rows
 }
 
-// goOn returns the styles that hold after one more.
+// goOn returns the styles that are active after one more.
 func goOn(open, piece string) string {
 	switch {
 	case piece == reset, piece == "\x1b[0m":
@@ -322,7 +322,7 @@ func styles(s string) []string {
 	}
 }
 
-// Fill returns s with spaces up to that width, or cut to it.
+// Fill returns s padded with spaces to width, or cut to it.
 func Fill(s string, width int) string {
 	s = Cut(s, width)
 	return s + strings.Repeat(" ", max(width-Width(s), 0))

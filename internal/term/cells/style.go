@@ -2,8 +2,8 @@ package cells
 
 import "strings"
 
-// Style is how text looks: the parameters of an SGR sequence, separated by semicolons. The empty one is that of the
-// terminal. Only its own sixteen colours are used, so that text is readable on every background.
+// Style is the look of text: the parameters of an SGR sequence, separated by semicolons. The empty Style is the
+// terminal's default. Only the sixteen colours of the terminal are used, so that text is readable on every background.
 type Style string
 
 // The styles.
@@ -23,7 +23,7 @@ const (
 	Cyan      Style = "36"
 )
 
-// With returns both styles together.
+// With returns both styles combined.
 func (s Style) With(more Style) Style {
 	switch {
 	case s == None:
@@ -78,8 +78,8 @@ func Parse(s string) []Cell {
 	return row
 }
 
-// Sure reports whether every terminal agrees on the width of a cluster. After another one a writer does not know the
-// column.
+// Sure reports whether all terminals agree on the width of a cluster. After any other cluster the column of the cursor
+// is unknown.
 func Sure(cluster string) bool {
 	if len(cluster) == 1 {
 		return true

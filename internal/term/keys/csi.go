@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// decodeCSI decodes what stands behind ESC [. n is -1 if it is nothing.
+// decodeCSI decodes what follows ESC [. n is -1 if it is not a sequence.
 func decodeCSI(data []byte, last bool) (key Key, n int) {
 	if len(data) > 0 && data[0] == '[' { // the console of Linux: ESC [ [ A is F1
 		if len(data) < 2 {
@@ -37,7 +37,7 @@ func decodeCSI(data []byte, last bool) (key Key, n int) {
 	return Key{Code: Unknown}, cut(len(data), last)
 }
 
-// cut is the length of a sequence whose end has not come: all of it if it never will.
+// cut returns the length of a sequence whose end has not come: all of it if last, else 0.
 func cut(n int, last bool) int {
 	if last {
 		return n

@@ -61,7 +61,7 @@ func add(found []Key, key Key) []Key {
 	return append(found, key)
 }
 
-// feedPaste takes bytes of a paste and returns what stands behind its end.
+// feedPaste takes bytes of a paste and returns what follows its end.
 func (d *Decoder) feedPaste(data []byte, found *[]Key) (rest []byte) {
 	from := max(len(d.paste)-len(pasteEnd)+1, 0)
 	before := len(d.paste)
@@ -114,7 +114,7 @@ func (d *Decoder) Flush() []Key {
 	return found
 }
 
-// ignored is what the terminal tells and nobody asked.
+// ignored is the code of a report that nobody asked for.
 const ignored Code = 255
 
 // decode returns the first key and its length. n is 0 if more bytes are needed; with last no more will come.
@@ -206,7 +206,7 @@ func decodeDouble(data []byte, last bool) (key Key, n int) {
 	return Key{Code: Escape}, 1
 }
 
-// decodeString passes over an answer of the terminal that ends with BEL or ESC \. n is -1 for anything else.
+// decodeString skips an answer of the terminal that ends with BEL or ESC \. n is -1 for anything else.
 func decodeString(data []byte, last bool) (key Key, n int) {
 	for i, c := range data {
 		switch {
@@ -224,7 +224,7 @@ func decodeString(data []byte, last bool) (key Key, n int) {
 	return Key{}, 0
 }
 
-// decodeSS3 decodes what stands behind ESC O.
+// decodeSS3 decodes what follows ESC O.
 func decodeSS3(data []byte, last bool) (key Key, n int) {
 	if len(data) == 0 {
 		if last {

@@ -7,7 +7,7 @@ package keys
 
 import "time"
 
-// Code says which key it is, or what else the terminal tells.
+// Code says which key it is, or what else the terminal reports.
 type Code uint8
 
 // The codes.
@@ -50,7 +50,7 @@ const (
 	Ctrl
 )
 
-// Key is a key that was pressed, or another thing that the terminal tells.
+// Key is a key that was pressed, or another report of the terminal.
 type Key struct {
 	Code        Code
 	Mod         Mod

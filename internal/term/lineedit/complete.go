@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/term/cells"
 )
 
-// Candidate is one way to go on.
+// Candidate is one way to complete the text.
 type Candidate struct {
 	Text        string // replaces what was typed from Offer.From on
 	Description string // shown to the right; may be empty
@@ -49,10 +49,10 @@ type completion struct {
 	wanted bool   // Tab was pressed before there were candidates
 }
 
-// Changed receives a value when there are other candidates than the last View had.
+// Changed returns a channel that receives a value when the candidates differ from those of the last View.
 func (e *Editor) Changed() <-chan struct{} { return e.completion.changed }
 
-// close ends the search and takes the list away. It reports whether there was a list.
+// close ends the search and removes the list. It reports whether there was a list.
 func (c *completion) close() bool {
 	if c.cancel != nil {
 		c.cancel()
@@ -67,7 +67,7 @@ func (c *completion) close() bool {
 	return shown
 }
 
-// complete begins a search for what can stand at the cursor.
+// complete begins a search for candidates at the cursor.
 func (e *Editor) complete() {
 	c := &e.completion
 	keep := c.shown
@@ -167,7 +167,7 @@ func (e *Editor) tab(back bool) Action {
 	return None
 }
 
-// late inserts the candidate that Tab has asked for before it was there.
+// late inserts the candidate for a Tab that was pressed before there were candidates.
 func (e *Editor) late() {
 	c := &e.completion
 	if c.refresh(); c.wanted && !c.stale && len(c.shown.Candidates) > 0 {

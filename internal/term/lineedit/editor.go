@@ -1,10 +1,10 @@
 // Package lineedit is the text that a person types: a buffer of several lines, the keys of readline, history and
 // completion.
 //
-// An Editor takes keys and returns what they ask for; it reads and writes no terminal. It promises that the cursor
-// stands between grapheme clusters, whatever the script; that a paste is one value, however large; that completion
+// An Editor takes keys and returns what they ask for; it reads and writes no terminal. It promises that the cursor is
+// always between grapheme clusters, whatever the script; that a paste is one value, however large; that completion
 // never blocks a key; and that View has rows for any width. What Enter, Ctrl-C and Ctrl-D mean is the host's decision.
-// It refuses control characters: they are shown as they would be named, never sent to a terminal.
+// Control characters are shown by name, never sent to a terminal.
 package lineedit
 
 import (
@@ -54,7 +54,7 @@ type Editor struct {
 	completion completion
 }
 
-// atom is what the cursor never enters: a cluster, or a folded paste.
+// atom is an element of the text that the cursor cannot enter: a cluster, or a folded paste.
 type atom struct {
 	text  string
 	shown string // empty: as the text
@@ -79,7 +79,7 @@ func (e *Editor) Empty() bool { return len(e.buffer) == 0 }
 // Searching reports whether a search in the history runs.
 func (e *Editor) Searching() bool { return e.search != nil }
 
-// Opened reports whether a search runs or a list of completions stands below, which Escape and Ctrl-G close.
+// Opened reports whether a search runs or a list of completions is shown, which Escape and Ctrl-G close.
 func (e *Editor) Opened() bool {
 	e.completion.mu.Lock()
 	defer e.completion.mu.Unlock()
@@ -95,7 +95,7 @@ func (e *Editor) Take() string {
 	return text
 }
 
-// Set replaces the buffer. The cursor stands at the end.
+// Set replaces the buffer and moves the cursor to its end.
 func (e *Editor) Set(text string) {
 	e.leave()
 	e.undo.keep(e, false)
@@ -106,7 +106,7 @@ func (e *Editor) Set(text string) {
 // Close ends a completion that still runs.
 func (e *Editor) Close() { e.completion.close() }
 
-// leave ends what belongs to the last key alone.
+// leave ends the search, the walk through the history and the completion.
 func (e *Editor) leave() {
 	e.search, e.browse, e.wanted, e.killing = nil, browse{}, -1, false
 	e.completion.close()

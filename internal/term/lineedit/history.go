@@ -14,8 +14,8 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// History is what was typed, in this conversation and in earlier ones. Its methods accept nil, a history that keeps
-// nothing. It belongs to the goroutine of its Editor.
+// History is the list of texts that were typed, in this conversation and in earlier ones. Its methods accept nil, a
+// history that keeps nothing. Only the goroutine of its Editor may use it.
 type History struct {
 	path    string
 	mask    func(string) string

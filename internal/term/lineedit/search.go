@@ -26,8 +26,8 @@ func (e *Editor) startSearch() {
 	e.search = &search{editor: e, at: len(h.entries), before: snapshot{e.buffer, e.cursor}}
 }
 
-// searchKey handles a key while a search runs. done is false if the search has ended, and the key means what it always
-// does.
+// searchKey handles a key while a search runs. done is false if the search has ended and the editor has to handle the
+// key.
 func (e *Editor) searchKey(k keys.Key) (action Action, done bool) {
 	s := e.search
 	switch {

@@ -88,7 +88,7 @@ func (p *painter) put(s string, width int) {
 	p.used += width
 }
 
-// special puts what stands for something else, such as a folded paste.
+// special draws a placeholder, such as that of a folded paste.
 func (p *painter) special(s string) {
 	for s != "" {
 		piece, rest, width := cells.First(s)
@@ -97,7 +97,7 @@ func (p *painter) special(s string) {
 	}
 }
 
-// mark says that the cursor stands here. Behind the last column it stands in the next row.
+// mark records that the cursor is here. After the last column it is in the next row.
 func (p *painter) mark() {
 	if p.used >= p.width {
 		p.end()

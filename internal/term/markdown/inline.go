@@ -193,7 +193,7 @@ func (r runs) next(n, from int) int {
 	return r[n][0]
 }
 
-// trimCode removes the space on both sides with which code is kept apart from its backticks.
+// trimCode removes one space on both sides, which separates code from its backticks.
 func trimCode(s string) string {
 	if len(s) > 2 && s[0] == ' ' && s[len(s)-1] == ' ' && strings.Trim(s, " ") != "" {
 		return s[1 : len(s)-1]
@@ -298,7 +298,7 @@ func kindOf(count int, mark byte) (style, used int) {
 	return italic, 1
 }
 
-// write puts the tokens together.
+// write joins the tokens.
 func write(tokens []token, base cells.Style) string {
 	var b, part strings.Builder
 	var depth [kinds]int

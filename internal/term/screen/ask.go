@@ -17,7 +17,7 @@ type Item struct {
 }
 
 // Picker is a list from which a person chooses one item: typing narrows it, the arrows move, Enter chooses, Escape
-// leaves. It is a state machine: the host that has the terminal passes it the keys and shows its View.
+// leaves. It reads no terminal: the host passes it the keys and shows its View.
 type Picker struct {
 	Title string
 	Items []Item
@@ -31,7 +31,7 @@ type Picker struct {
 // mostItems of a picker are shown at once.
 const mostItems = 10
 
-// Key handles a key. If done, the person has left the picker: with the index of an item, or -1 for none.
+// Key handles a key. If done is true, the person has left the picker; index is that of the chosen item, or -1.
 func (p *Picker) Key(k keys.Key) (index int, done bool) {
 	p.prepare()
 	switch {
@@ -100,7 +100,8 @@ func (p *Picker) View(width int) lineedit.View {
 	return view
 }
 
-// Handle handles a key that concerns the screen: its size or the position of the cursor. It reports whether it was one.
+// Handle handles a key that concerns the screen: its size or the position of the cursor. It reports whether the key was
+// one of these.
 func (s *Screen) Handle(k keys.Key) bool {
 	switch k.Code {
 	case keys.Resize:

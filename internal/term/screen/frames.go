@@ -20,7 +20,7 @@ type frames struct {
 	stopped bool
 }
 
-// schedule sees to it that a frame comes. The caller holds the lock.
+// schedule makes sure that a frame will be painted. The caller holds the lock.
 func (s *Screen) schedule() {
 	f := &s.frames
 	if f.due || f.stopped || s.closed || s.resize.waits() {
@@ -43,7 +43,7 @@ func (s *Screen) schedule() {
 	})
 }
 
-// after runs do under the lock, later.
+// after runs do under the lock, after wait.
 func (s *Screen) after(wait time.Duration, do func()) *time.Timer {
 	return time.AfterFunc(wait, func() {
 		s.mu.Lock()
@@ -52,7 +52,7 @@ func (s *Screen) after(wait time.Duration, do func()) *time.Timer {
 	})
 }
 
-// count adds what was earned since.
+// count adds what was earned since the last count.
 func (f *frames) count() {
 	now := time.Now()
 	f.earned = min(f.earned+rate*now.Sub(f.at).Seconds(), burst)

@@ -14,7 +14,7 @@ import (
 )
 
 // Page shows a text in the pager of the person, $PAGER or less or more, and returns when they leave it. temp is a
-// directory for a file that is removed then. Without a pager it is fault.NotInstalled.
+// directory for a temporary file. Without a pager it returns fault.NotInstalled.
 func Page(ctx context.Context, t *terminal.Terminal, by process.Away, env []string, temp, content string) error {
 	by.Env = append(by.Env, pagerSettings(env)...)
 	argv, err := pager(by, env)
@@ -40,8 +40,8 @@ func Page(ctx context.Context, t *terminal.Terminal, by process.Away, env []stri
 	})
 }
 
-// PageText shows a text on the terminal of in and out as Page does, for a program that reads no keys itself. Where the
-// person has chosen nothing else, less leaves a text that fits the screen on it.
+// PageText shows a text on the terminal of in and out as Page does, for a program that reads no keys itself. Unless the
+// person has chosen options, less leaves a text that fits the screen on it.
 func PageText(ctx context.Context, in, out *os.File, by process.Away, env []string, content string) error {
 	by.Env = slices.Concat(by.Env, []string{"LESS=FRX"}, pagerSettings(env))
 	argv, err := pager(by, env)

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/term/cells"
 )
 
-// pen writes cells into the region. It knows where the cursor is, from the first row of the region.
+// pen writes cells into the region. It tracks where the cursor is, relative to the first row of the region.
 type pen struct {
 	b       *bytes.Buffer
 	columns int
@@ -59,8 +59,9 @@ func (p *pen) erase() {
 	p.b.WriteString("\r\x1b[K\x1b[C\x1b[J\r")
 }
 
-// room sees to it that the screen has so many rows from the first row of the region on, where the cursor is. IND moves
-// down or scrolls, so the way back is as long whatever the size of the window is by now. A newline would part the rows.
+// room makes sure that the screen has that many rows from the first row of the region on, where the cursor is. IND
+// moves down or scrolls, so the way back has the same length whatever the size of the window is now. A newline would
+// separate the rows.
 func (p *pen) room(rows int) {
 	if rows > 1 {
 		p.b.WriteString(strings.Repeat("\x1bD", rows-1))
@@ -70,7 +71,7 @@ func (p *pen) room(rows int) {
 }
 
 // draw writes all rows into an empty region, and leaves the cursor at its beginning. No row wraps: if the window is
-// smaller by now, its end is missing until the next frame.
+// smaller now, the end of a row is missing until the next frame.
 func (p *pen) draw(rows []row) {
 	p.room(len(rows))
 	p.b.WriteString(saveCursor + wrapOff)
@@ -157,7 +158,7 @@ func width(r row) int {
 	return sum
 }
 
-// write writes the cells of a row from an index on. The cursor stands there.
+// write writes the cells of a row from an index on, beginning at the cursor.
 func (p *pen) write(r row, from int) {
 	now, column := cells.None, p.at.column
 	for _, c := range r[from:] {

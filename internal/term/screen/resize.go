@@ -29,7 +29,7 @@ func (r *resize) end() {
 	r.step = 0
 }
 
-// rests ends that the cursor is parked.
+// rests ends the time in which the cursor is parked.
 func (r *resize) rests() {
 	if r.calm != nil {
 		r.calm.Stop()

@@ -1,20 +1,20 @@
 // Package screen shows a conversation in a terminal without taking it over.
 //
-// What is finished is printed once, as logical lines, into the terminal's own scrollback, and never touched again: the
-// terminal wraps it, keeps it and copies it. Below it stands a live region of a few rows: text that still grows, a
-// status, the prompt, candidates. Only the region is repainted, by the cells that differ; while nothing changes nothing
-// is written. What is not text costs at most 2 KiB a second and three tenths of the text.
+// Finished text is printed once, as logical lines, into the terminal's own scrollback, and never touched again: the
+// terminal wraps, keeps and copies it. Below it is a live region of a few rows: text that still grows, a status, the
+// prompt, candidates. Only the region is repainted, by the cells that differ; while nothing changes nothing is written.
+// What is not text costs at most 2 KiB a second and three tenths of the text.
 //
 //	Print ─▶ finished lines ─┐
 //	Set ───▶ live region ────┴─▶ frame, at most every 33 ms and within the budget; at once when the input changed
 //	Resize ─▶ frame; where the cursor is in the input, not before the size rests
 //
-// A terminal breaks its lines again when its width changes, and a frame that is on its way then meets rows that it does
-// not know. The one thing that a terminal keeps in its place is the cursor. So while anything stands above the input,
-// which is while a turn runs, the real cursor is hidden and parked at the beginning of the region, where every frame
-// begins and ends, and a drawn one stands in the input: nothing that is above the region can be hit. Otherwise the
-// cursor is the real one, for methods that compose characters, and after a change of the size the terminal is asked
-// where it is; then it stays parked for a second, since one change of the size is seldom the last.
+// A terminal wraps its lines again when its width changes, and a frame that is on its way then meets unexpected rows.
+// Only the cursor keeps its place in the text. So while there are rows above the input, which is while a turn runs, the
+// real cursor is hidden and parked at the beginning of the region, where every frame begins and ends, and a drawn one
+// is shown in the input: no frame can hit what is above the region. Otherwise the cursor is the real one, for input
+// methods that compose characters, and after a change of the size the terminal is asked where it is; then it stays
+// parked for a second, since one change of the size is seldom the last.
 //
 // For a screen reader nothing moves and nothing is erased: finished lines and what is typed are appended, and the rest
 // of the region is left out.
@@ -41,7 +41,7 @@ type Options struct {
 	Plain  bool // styles are left out; see Colour
 }
 
-// Live is what stands below the finished lines, from top to bottom. Its strings may have styles.
+// Live is the region below the finished lines, from top to bottom. Its strings may have styles.
 type Live struct {
 	Tail  []string // text that still grows; its last rows are shown
 	Above []string // status, todo list: a row each, cut where the window ends
@@ -93,7 +93,7 @@ func (s *Screen) measure() position {
 // Width returns the width for which the rows of Live.Input are made.
 func (s *Screen) Width() int { return s.measure().column - 1 }
 
-// mostWaiting is the most bytes of finished lines that wait for the next frame.
+// mostWaiting is the limit, in bytes, of finished lines that wait for the next frame.
 const mostWaiting = 1 << 20
 
 // Print prints finished lines, soon. A line has no newline in it.
@@ -105,14 +105,14 @@ func (s *Screen) Print(lines ...string) {
 		s.waiting += len(line)
 	}
 	switch {
-	case s.waiting > mostWaiting: // who prints more waits for the terminal
+	case s.waiting > mostWaiting: // a caller that prints more waits for the terminal
 		s.paint(true)
 	case len(lines) > 0:
 		s.schedule()
 	}
 }
 
-// Set changes the live region: at once where the input changed, else soon. The slices in it belong to the screen then.
+// Set changes the live region: at once if the input changed, else soon. The screen owns the slices in it afterwards.
 func (s *Screen) Set(live Live) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,8 +139,8 @@ func (s *Screen) Flush() error {
 	return s.err
 }
 
-// Clear prints what is finished and takes the region away, for a program that writes by itself. The next Set or Print
-// begins a new region where the cursor is then, which must be in the first column.
+// Clear prints what is finished and removes the region, for a program that writes by itself. The next Set or Print
+// begins a new region at the cursor, which must be in the first column.
 func (s *Screen) Clear() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +182,7 @@ func (s *Screen) forget() {
 	s.size = s.measure()
 }
 
-// Close is Clear, and nothing is written any more.
+// Close is Clear, after which nothing is written any more.
 func (s *Screen) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,7 +260,7 @@ func (s *Screen) paint(all bool) {
 	s.write(b.Bytes(), text)
 }
 
-// A terminal that knows them shows what stands between these at once. Others pass them over.
+// A terminal that supports these sequences shows what is between them at once. Others ignore them.
 const (
 	frameBegin = "\x1b[?2026h"
 	frameEnd   = "\x1b[?2026l"

@@ -13,7 +13,7 @@ import (
 )
 
 // Colour reports whether styles are wanted, by the variables of the environment: not with NO_COLOR, and not on a
-// terminal that has none.
+// terminal without styles.
 func Colour(lookup func(name string) (value string, ok bool)) bool {
 	none, _ := lookup("NO_COLOR")
 	kind, _ := lookup("TERM")
@@ -105,8 +105,8 @@ func Todos(list []Todo, most int) []string {
 	return rows
 }
 
-// Notify returns what to write so that a person who looks at another window hears of something: a bell, and a
-// notification where the terminal is known to have them.
+// Notify returns what to write to alert a person who looks at another window: a bell, and a notification if the
+// terminal is known to support it.
 func Notify(words string, lookup func(name string) (value string, ok bool)) string {
 	program, _ := lookup("TERM_PROGRAM")
 	kind, _ := lookup("TERM")

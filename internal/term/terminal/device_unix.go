@@ -64,7 +64,7 @@ func rawOf(s unix.Termios) unix.Termios {
 	return s
 }
 
-// makeRaw also counts what was typed before: in it the terminal has made newlines of Enter.
+// makeRaw also counts the bytes that were typed before: the terminal has turned Enter into newlines in them.
 func (d *device) makeRaw() error {
 	if err := unix.IoctlSetTermios(d.fd, setTermios, &d.raw); err != nil {
 		return err

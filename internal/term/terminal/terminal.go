@@ -167,7 +167,7 @@ func (t *Terminal) Lend(use func() error) error {
 	return used
 }
 
-// deliver hands a key on. It reports whether anybody takes keys.
+// deliver passes a key on. It reports whether anybody takes keys.
 func (t *Terminal) deliver(ctx context.Context, key keys.Key) bool {
 	if key.Code == keys.FocusIn || key.Code == keys.FocusOut {
 		t.mu.Lock()
