@@ -80,7 +80,7 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	opens := opener{
 		call: c, log: log, detail: detailLog(c, log), parts: p, provider: c.String("provider"),
-		base: c.String("api-base"), host: true,
+		base: c.String("api-base"), others: delegated,
 	}
 	mode, _, err := approvalOf(c)
 	if err != nil {

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -89,34 +88,6 @@ func (p Parts) decision(path, summary string) *contract.Command {
 			{Code: contract.PreconditionFailed, When: "no home, the lock is held, or an unsafe path"},
 			{Code: contract.NotFound, When: "no such agent, or not installed"},
 		},
-	}
-}
-
-func listFile() contract.FileEffect {
-	return contract.FileEffect{Path: "~/.local/state/omniagent/agents.json", Type: "state"}
-}
-
-// allowlistOf opens the list, which belongs to the user, not to an instance.
-func allowlistOf(c *contract.Call) allow.List {
-	if c.TrustFile() == "" {
-		return allow.List{}
-	}
-	return allow.OpenList(filepath.Join(filepath.Dir(c.TrustFile()), "agents.json"))
-}
-
-// userGate is what the user's configuration and list let programs start in a directory.
-func userGate(c *contract.Call, name, dir string) allow.Gate {
-	root, _ := config.ProjectRoot(dir)
-	home := c.Host.Home()
-	within := c.Config.List(agentKey(name, "roots"))
-	for i, root := range within {
-		if rest, ok := strings.CutPrefix(root, "~"); ok && home != "" {
-			within[i] = filepath.Join(home, rest)
-		}
-	}
-	return allow.Gate{
-		Allow: c.Config.List("agents.allow"), More: c.Config.List("agents.env"), Roots: []string{dir, root},
-		List: allowlistOf(c), Within: within, DenyFlags: c.Config.List(agentKey(name, "deny_flags")),
 	}
 }
 
@@ -226,28 +197,4 @@ func keepDecision(c *contract.Call, write func() error) error {
 		return nil
 	}
 	return write()
-}
-
-func requestFor(k knownAgent, install agent.Install) allow.Request {
-	return allow.Request{Driver: k.Driver, Custom: k.from != nil, Install: install, Env: os.Environ()}
-}
-
-// standing returns what the list says of an agent, and why if that is not enough to start it.
-func (k knownAgent) standing(c *contract.Call, install agent.Install) (state string, why *string) {
-	if k.Describe().BuiltIn {
-		return "built-in", nil
-	}
-	gate := userGate(c, k.Name(), c.Dir())
-	err := gate.Listed(requestFor(k, install))
-	if err == nil {
-		return "yes", nil
-	}
-	reason := fault.Of(err).Message
-	switch e, ok, problem := gate.List.Find(k.Name()); {
-	case problem != nil || e.Denied:
-		return "denied", &reason
-	case ok:
-		return "changed", &reason
-	}
-	return "no", &reason
 }

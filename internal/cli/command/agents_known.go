@@ -1,6 +1,8 @@
 package command
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
+	"omniagent/internal/launch/allow"
 	"omniagent/internal/sys/config"
 )
 
@@ -100,3 +103,81 @@ func (p Parts) agentNamed(c *contract.Call, name string) (knownAgent, error) {
 	}
 	return named(known, name)
 }
+
+type agentRow struct {
+	Name           string  `json:"name"`
+	Title          string  `json:"title"`
+	Installed      bool    `json:"installed"`
+	Version        *string `json:"version" doc:"null: not installed, or it does not say"`
+	Path           *string `json:"path"`
+	InstallCommand string  `json:"install_command"`
+	DefinedIn      *string `json:"defined_in" doc:"the file that defines it; null: built in"`
+	Allowed        string  `json:"allowed" enum:"yes,no,denied,changed,built-in" doc:"to be started by run, see agents allow; hosts refuse denied ones only"`
+	AllowedWhy     *string `json:"allowed_why" doc:"why it is not; null: it is"`
+}
+
+func (k knownAgent) locate(c *contract.Call) (agentRow, agent.Install) {
+	about := k.Describe()
+	row := agentRow{Name: k.Name(), Title: about.Title, InstallCommand: about.InstallCommand, DefinedIn: k.from}
+	install, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: versions(c.Paths).Of})
+	row.Allowed, row.AllowedWhy = k.standing(c, install)
+	if err != nil {
+		return row, install
+	}
+	row.Installed, row.Path = true, &install.Path
+	if install.Version != "" {
+		row.Version = &install.Version
+	}
+	return row, install
+}
+
+// standing returns what the list says of an agent, and why if that is not enough to start it.
+func (k knownAgent) standing(c *contract.Call, install agent.Install) (state string, why *string) {
+	if k.Describe().BuiltIn {
+		return "built-in", nil
+	}
+	gate := userGate(c, k.Name(), c.Dir())
+	err := gate.Listed(requestFor(k, install))
+	if err == nil {
+		return "yes", nil
+	}
+	reason := fault.Of(err).Message
+	switch e, ok, problem := gate.List.Find(k.Name()); {
+	case problem != nil || e.Denied:
+		return "denied", &reason
+	case ok:
+		return "changed", &reason
+	}
+	return "no", &reason
+}
+
+func requestFor(k knownAgent, install agent.Install) allow.Request {
+	return allow.Request{Driver: k.Driver, Custom: k.from != nil, Install: install, Env: os.Environ()}
+}
+
+// userGate is what the user's configuration and list let programs start in a directory.
+func userGate(c *contract.Call, name, dir string) allow.Gate {
+	root, _ := config.ProjectRoot(dir)
+	home := c.Host.Home()
+	within := c.Config.List(agentKey(name, "roots"))
+	for i, root := range within {
+		if rest, ok := strings.CutPrefix(root, "~"); ok && home != "" {
+			within[i] = filepath.Join(home, rest)
+		}
+	}
+	return allow.Gate{
+		Allow: c.Config.List("agents.allow"), More: c.Config.List("agents.env"), Roots: []string{dir, root},
+		List: allowlistOf(c), Within: within, DenyFlags: c.Config.List(agentKey(name, "deny_flags")),
+	}
+}
+
+// ownFile returns the file in which the user defines agents, in the same form as a repository; nil if it does not
+// exist.
+func ownFile(paths contract.Paths) (*agentsfile.File, error) {
+	if paths.Config == "" {
+		return nil, nil
+	}
+	return agentsfile.Read(filepath.Join(paths.Config, agentsfile.Default), false)
+}
+
+func agentKey(agent, key string) string { return "agents." + agent + "." + key }

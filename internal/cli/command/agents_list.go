@@ -7,18 +7,6 @@ import (
 	"omniagent/internal/core/agent"
 )
 
-type agentRow struct {
-	Name           string  `json:"name"`
-	Title          string  `json:"title"`
-	Installed      bool    `json:"installed"`
-	Version        *string `json:"version" doc:"null: not installed, or it does not say"`
-	Path           *string `json:"path"`
-	InstallCommand string  `json:"install_command"`
-	DefinedIn      *string `json:"defined_in" doc:"the file that defines it; null: built in"`
-	Allowed        string  `json:"allowed" enum:"yes,no,denied,changed,built-in" doc:"to be started by run, see agents allow; hosts refuse denied ones only"`
-	AllowedWhy     *string `json:"allowed_why" doc:"why it is not; null: it is"`
-}
-
 type agentsData struct {
 	Agents contract.Rows[agentRow] `json:"agents"`
 }
@@ -72,19 +60,4 @@ func askAgent(ctx context.Context, c *contract.Call, d knownAgent) agentRow {
 		}
 	}
 	return row
-}
-
-func (k knownAgent) locate(c *contract.Call) (agentRow, agent.Install) {
-	about := k.Describe()
-	row := agentRow{Name: k.Name(), Title: about.Title, InstallCommand: about.InstallCommand, DefinedIn: k.from}
-	install, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: versions(c.Paths).Of})
-	row.Allowed, row.AllowedWhy = k.standing(c, install)
-	if err != nil {
-		return row, install
-	}
-	row.Installed, row.Path = true, &install.Path
-	if install.Version != "" {
-		row.Version = &install.Version
-	}
-	return row, install
 }

@@ -3,10 +3,8 @@ package command
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"time"
 
-	"omniagent/internal/agents/cli"
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/walls/shell"
@@ -14,14 +12,6 @@ import (
 
 // versionTakes limits how long an agent may take to print its version. The slowest of the five takes two seconds.
 const versionTakes = 10 * time.Second
-
-// versions returns the recorded answers of programs that were asked for their version.
-func versions(p contract.Paths) cli.Versions {
-	if p.State == "" {
-		return cli.Versions{}
-	}
-	return cli.Versions{File: filepath.Join(p.State, "versions.json")}
-}
 
 func versionsFile() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/versions.json", Type: "state"}

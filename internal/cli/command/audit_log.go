@@ -3,11 +3,8 @@ package command
 import (
 	"context"
 	"iter"
-	"time"
 
 	"omniagent/internal/cli/contract"
-	"omniagent/internal/kit/fault"
-	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/audit"
 )
 
@@ -93,31 +90,4 @@ func newest[T any](seq iter.Seq[T], n int) iter.Seq[T] {
 			}
 		}
 	}
-}
-
-// checkSince checks the flag --since. span is an example of what it takes.
-func checkSince(span string) func(*contract.Call) []fault.Problem {
-	return func(c *contract.Call) []fault.Problem {
-		if _, err := since(c.String("since")); err == nil {
-			return nil
-		}
-		return []fault.Problem{contract.Wrong("since", fault.ArgError, c.String("since"),
-			"--since takes a time such as 2026-01-31T12:00:00Z or a span such as %s", span)}
-	}
-}
-
-// since parses a time, or a duration before now.
-func since(written string) (time.Time, error) {
-	if written == "" {
-		return time.Time{}, nil
-	}
-	if span, ok := text.Duration(written); ok {
-		return time.Now().Add(-span), nil
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, written, time.UTC); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, fault.New(fault.ArgError, "%q is not a time", written)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"omniagent"
@@ -119,15 +117,4 @@ func (e *changelogEntry) section(name string) *[]string {
 	return map[string]*[]string{
 		"Breaking": &e.Breaking, "Added": &e.Added, "Changed": &e.Changed, "Removed": &e.Removed, "Fixed": &e.Fixed,
 	}[name]
-}
-
-// newer compares versions number by number.
-func newer(a, b string) bool { return slices.Compare(numbersOf(a), numbersOf(b)) > 0 }
-
-func numbersOf(version string) (numbers []int) {
-	for part := range strings.SplitSeq(version, ".") {
-		n, _ := strconv.Atoi(part)
-		numbers = append(numbers, n)
-	}
-	return numbers
 }

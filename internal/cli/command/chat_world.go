@@ -141,11 +141,6 @@ func chatAgain(c *contract.Call, id string) string {
 	return inFork(in.Name, networkOfFork(c), resume)
 }
 
-// inFork is a command that runs another one in a fork.
-func inFork(name, network, command string) string {
-	return "omniagent fork run --name " + name + " --network " + network + " -- " + command
-}
-
 // forgetEmpty deletes a conversation in which nobody said anything.
 func forgetEmpty(ctx context.Context, c *contract.Call, id string) {
 	store, err := sessionsOf(c)

@@ -188,11 +188,7 @@ func runChoices(c *contract.Call) (list []contract.Choice) {
 		if c.Command.Path == "answer" && r.State != run.NeedsInput || len(list) == mostChoices {
 			continue
 		}
-		d := runDataOf(r)
-		list = append(list, contract.Choice{
-			Value: r.ID,
-			About: d.Status + ", " + d.Agent + ", " + age(time.Since(r.Created)) + ": " + d.Summary.Why.Value,
-		})
+		list = append(list, contract.Choice{Value: r.ID, About: aboutRun(r)})
 	}
 	return list
 }

@@ -49,30 +49,6 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	return problemsOf("key", key, config.Check(edit, value))
 }
 
-// problemsOf returns an error about the value of a parameter as what is wrong with it.
-func problemsOf(param, value string, err error) []fault.Problem {
-	if err == nil {
-		return nil
-	}
-	f := fault.Of(err)
-	if len(f.Problems) > 0 {
-		return f.Problems
-	}
-	near, _ := f.Detail["did_you_mean"].(string)
-	return []fault.Problem{{Param: param, Code: f.Code, Value: value, Message: f.Message, Corrected: near}}
-}
-
-// problemOf returns a wrong argument with all that its fault says, and nothing for other kinds of fault, which the call
-// reports itself.
-func problemOf(param, value string, err error) []fault.Problem {
-	if err == nil || fault.Of(err).Kind() != fault.Input {
-		return nil
-	}
-	found := problemsOf(param, value, err)
-	found[0].Fault = fault.Of(err)
-	return found
-}
-
 // isContext reports whether a key is the setting of this name in a context.
 func isContext(key, name string) bool {
 	return strings.HasPrefix(key, "context.") && strings.HasSuffix(key, "."+name)
@@ -129,13 +105,6 @@ type changeData struct {
 	New   *string `json:"value"`
 	Scope string  `json:"scope"`
 	File  string  `json:"file"`
-}
-
-func orNil(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // tellScope warns if the change reaches further than this directory, or has no effect.

@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -12,12 +11,11 @@ import (
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/mcp"
 	"omniagent/internal/native/tool"
-	"omniagent/internal/sys/process"
 	"omniagent/internal/work/run"
 )
 
-// others returns what carries out the work that the native agent delegates; nil: nothing may.
-func (o opener) others() tool.Agents {
+// delegated returns what carries out the work that the native agent delegates; nil: nothing may.
+func delegated(o opener) tool.Agents {
 	c, depth := o.call, depthOf(o.call)
 	store, err := runStore(c)
 	if err != nil || depth >= mcp.MaxDepth {
@@ -25,12 +23,12 @@ func (o opener) others() tool.Agents {
 	}
 	return run.Runner{
 		Store:  store,
-		Agents: sync.OnceValue(o.delegable),
+		Agents: sync.OnceValue(func() []string { return delegable(o) }),
 		Limits: limitsOf(c),
 		Owner: func(r *run.Run) run.Owner {
 			own := o
-			own.host, own.ask, own.moded, own.closed, own.patience, own.run = false, nil, true, true, 24*time.Hour, r.ID
-			owner := own.owner(r)
+			own.others, own.ask, own.moded, own.closed, own.patience, own.run = nil, nil, true, true, 24*time.Hour, r.ID
+			owner := ownerOf(own, r)
 			env := mcp.Deeper(os.Environ(), depth)
 			owner.Spec = func(string) agent.Spec { return agent.Spec{Env: env} }
 			if depth > 0 { // whatever waits for this run may hold the last place
@@ -41,17 +39,8 @@ func (o opener) others() tool.Agents {
 	}
 }
 
-// depthOf returns how many agents above a call ask one another.
-func depthOf(c *contract.Call) int {
-	var around []string
-	if c.Paths.State != "" {
-		around = process.OwnNotes(filepath.Join(c.Paths.State, startedDir))
-	}
-	return mcp.Depth(c.Host.Lookup, around)
-}
-
 // delegable returns the installed agents that run may start, in the order of agents.allow.
-func (o opener) delegable() (names []string) {
+func delegable(o opener) (names []string) {
 	known, err := knownAgents(o.call, o.parts.Agents)
 	if err != nil {
 		o.log("no work can be delegated: %v", err)

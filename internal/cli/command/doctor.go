@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"omniagent/internal/sys/process"
 	"omniagent/internal/sys/workspace"
 	"omniagent/internal/walls/sandbox"
+	"omniagent/internal/work/run"
 )
 
 type check struct {
@@ -422,4 +424,37 @@ func checkProxy(c *contract.Call) check {
 	}
 	detail := cmp.Or(strings.Join(found, " "), "none is set")
 	return check{Name: "proxy", OK: true, Detail: &detail}
+}
+
+// checkRuns tells what runs, and what waits for an answer.
+func checkRuns(ctx context.Context, c *contract.Call) check {
+	k := check{Name: "runs", OK: true}
+	waiting, working := []string{}, 0
+	for _, r := range liveRuns(ctx, c) {
+		if r.Status == string(run.NeedsInput) {
+			waiting = append(waiting, r.ID)
+		} else {
+			working++
+		}
+	}
+	var parts []string
+	if working > 0 {
+		parts = append(parts, fmt.Sprintf("%d under way", working))
+	}
+	if len(waiting) > 0 {
+		parts = append(parts, fmt.Sprintf("%d waiting for an answer: %s", len(waiting), strings.Join(waiting, ", ")))
+	}
+	k.Detail = orNil(strings.Join(parts, ", "))
+	return k
+}
+
+// newer compares versions number by number.
+func newer(a, b string) bool { return slices.Compare(numbersOf(a), numbersOf(b)) > 0 }
+
+func numbersOf(version string) (numbers []int) {
+	for part := range strings.SplitSeq(version, ".") {
+		n, _ := strconv.Atoi(part)
+		numbers = append(numbers, n)
+	}
+	return numbers
 }

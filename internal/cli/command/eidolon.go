@@ -4,8 +4,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"omniagent/internal/native/xnlcall"
 )
 
 // eidolonName is the name under which the program is seed 2's: a conversation in which the model calls tools in XNL.
@@ -38,12 +36,4 @@ func eidolonArgs(args []string, terminal bool) []string {
 		args = slices.Insert(slices.Clone(args), 1, "--plain")
 	}
 	return args
-}
-
-// toolProtocol returns how a model calls tools where neither a flag nor a profile nor the configuration says so.
-func (p Parts) toolProtocol() string {
-	if p.Eidolon {
-		return xnlcall.XNL
-	}
-	return xnlcall.Native
 }

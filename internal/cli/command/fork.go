@@ -2,36 +2,14 @@ package command
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"omniagent/internal/cli/contract"
-	"omniagent/internal/kit/fault"
 	"omniagent/internal/repo/fork"
-	"omniagent/internal/repo/undo"
 )
 
 // Shared by the commands of "fork", and by those that work in one.
-
-// forkStore is where the forks are.
-func forkStore(c *contract.Call) (fork.Store, error) {
-	if c.Paths.State == "" {
-		return fork.Store{}, fault.New(fault.NoHome, "there is no home directory, so no forks are kept").
-			Hint("set HOME")
-	}
-	store := forksOf(c.Paths, c.Host.Lookup)
-	store.Away = c.Away()
-	return store, nil
-}
-
-func forksOf(paths contract.Paths, lookup func(string) (string, bool)) fork.Store {
-	home, _ := lookup("HOME")
-	snapshots := undo.Store{Dir: filepath.Join(paths.State, "undo"), Home: home}
-	return fork.Store{
-		Dir: filepath.Join(paths.State, "forks"), Root: snapshots.Root, Undone: snapshots.TakenBack,
-	}
-}
 
 // newFork makes a fork of the workspace around a directory.
 func newFork(ctx context.Context, c *contract.Call, dir string) (*fork.Fork, error) {

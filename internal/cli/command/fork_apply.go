@@ -141,7 +141,7 @@ func (p Parts) forkApply() *contract.Command {
 		},
 		Examples: []contract.Example{{Description: "All of it", Command: "omniagent fork apply try"}},
 		Run: on(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
-			d, err := p.bringHome(ctx, c, f)
+			d, err := bringHome(ctx, p, c, f)
 			return contract.Result{
 				Data: d, Effect: d.effect(), Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
 			}, err
@@ -158,7 +158,7 @@ func takeParam() contract.Param {
 }
 
 // bringHome merges what a fork has changed into the workspace.
-func (p Parts) bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (forkApplied, error) {
+func bringHome(ctx context.Context, p Parts, c *contract.Call, f *fork.Fork) (forkApplied, error) {
 	if in := forkAround(c); in != nil {
 		return forkAppliedOf(f, fork.Outcome{}, c.DryRun()), fault.New(fault.Conflicting,
 			"this is the fork %s, and changes are brought home outside of it", in.Name).
@@ -171,7 +171,7 @@ func (p Parts) bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (f
 	if err != nil {
 		return forkApplied{}, err
 	}
-	limits := p.later(c, f)
+	limits := later(p, c, f)
 	out, err := f.Apply(ctx, store, fork.Request{DryRun: c.DryRun(), Take: c.Strings("take"), Policy: &limits})
 	if told := undo.Sentence(out.Gaps); told != "" {
 		c.Warn("UNDO", "%s", told)
@@ -192,7 +192,7 @@ func (p Parts) bringHome(ctx context.Context, c *contract.Call, f *fork.Fork) (f
 }
 
 // later returns the policy of a fork's workspace about what is run later by itself.
-func (p Parts) later(c *contract.Call, f *fork.Fork) autorun.Policy {
+func later(p Parts, c *contract.Call, f *fork.Fork) autorun.Policy {
 	home, _ := c.Host.Lookup("HOME")
 	return policy.Later(f.Workspace, p.guarded(c), home, c.Host.Lookup)
 }

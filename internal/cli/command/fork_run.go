@@ -14,12 +14,10 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
-	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/repo/fork"
 	"omniagent/internal/sys/process"
-	"omniagent/internal/talk/conversation"
 	"omniagent/internal/walls/policy"
 	"omniagent/internal/work/run"
 )
@@ -185,17 +183,6 @@ func forkFlag() contract.Param {
 	return contract.Param{Name: "fork", Kind: contract.Bool, Help: "work in a fork: docs/forks.md"}
 }
 
-// inFork carries a call of run out in a fork that is made for it. What is left behind enters its fork by itself, and
-// each of several runs has one of its own.
-func (p Parts) inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
-	status int, done bool, err error,
-) {
-	if c.DryRun() || c.Bool("detach") || c.Given("batch") || c.Given("race") {
-		return 0, false, nil
-	}
-	return againInFork(ctx, c, signals, c.String("network"), p.refusesRun)
-}
-
 // againInFork carries a call with --fork out in a fork that is made for it, by this program once more, unless it is in
 // one already. No fork is made for what refuses has an error for.
 func againInFork(
@@ -217,7 +204,7 @@ func againInFork(
 		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
 		return 0, false, err
 	}
-	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, fresh: true})
+	status, err = work{call: c, fork: f, net: n, signals: signals, fresh: true}.again(ctx)
 	if repeats := c.Command.Again != nil && c.Given("idempotency-key"); status != 0 || err != nil || repeats {
 		deleteUnused(context.WithoutCancel(ctx), c, f)
 	}
@@ -247,9 +234,17 @@ func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
 	}
 }
 
-// againIn runs a call in a fork, in a new process of this program that starts in the call's directory. If a signal ends
-// that process, this one answers.
-func againIn(ctx context.Context, w work) (int, error) {
+// againIn runs a call in a fork, in a new process of this program that starts in dir. If a signal ends that process,
+// this one answers.
+func againIn(
+	ctx context.Context, c *contract.Call, f *fork.Fork, n fork.Net, signals <-chan os.Signal, dir string,
+) (int, error) {
+	return work{call: c, fork: f, net: n, signals: signals, dir: dir}.again(ctx)
+}
+
+// again runs the call itself once more, in a new process of this program. If a signal ends that process, this one
+// answers.
+func (w work) again(ctx context.Context) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, fault.New(fault.Internal, "this program cannot be found").Because(err)
@@ -263,70 +258,6 @@ func againIn(ctx context.Context, w work) (int, error) {
 	return policy.Status(ending), err
 }
 
-// givesSecret reports whether a call hands over an answer that is kept nowhere.
-func givesSecret(c *contract.Call) bool {
-	return c.Given("secret-from-env") || c.Given("secret-from-file")
-}
-
-// leaves reports whether a call leaves a run to a process that stays, and that enters the fork by itself. A secret does
-// not leave the call.
-func leaves(c *contract.Call, r run.Record) bool {
-	return !givesSecret(c) && (c.Bool("detach") || c.Command.Path == "answer" && r.Detached)
-}
-
-// inForkOfRun carries a call out that takes up a run, in the fork in which that works.
-func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (status int, done bool, err error) {
-	runs, err := runStore(c)
-	if err != nil || c.DryRun() {
-		return 0, false, err
-	}
-	id, err := runMeant(ctx, c, runs)
-	if err != nil {
-		return 0, false, nil // the command says it
-	}
-	r, err := runs.Peek(id)
-	if err != nil || r.Fork == "" {
-		return 0, false, nil // else the command says what is wrong
-	}
-	if _, alive := runs.Owner(r.ID); alive {
-		return 0, false, nil
-	}
-	store, err := forkStore(c)
-	if err != nil {
-		return 0, false, err
-	}
-	if in := store.Around(r.Dir); in != nil {
-		return 0, false, worked(in, r)
-	}
-	f, err := forkOf(c, r)
-	if err != nil || leaves(c, r) {
-		return 0, false, err
-	}
-	if c.Command.Path == "answer" && r.Dir != c.Dir() { // in the fork it is at home
-		if err := tellMeant(ctx, c, r); err != nil {
-			return 0, false, err
-		}
-	}
-	startedWith(c, &r.Task) // the fork reaches its model
-	n, err := networkIn(c, f, cmp.Or(r.Network, internet))
-	if err != nil {
-		return 0, false, err
-	}
-	status, err = againIn(ctx, work{call: c, fork: f, net: n, signals: signals, dir: r.Dir})
-	return status, err == nil, err
-}
-
-// inItsFork opens a conversation for a run, and refuses outside of the run's fork: its agent must not work elsewhere.
-func (o opener) inItsFork(r *run.Run) conversation.Opener {
-	return func(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
-		if id, _ := ownFork(o.call); r.ForkID != "" && id != r.ForkID {
-			return nil, fault.New(fault.Conflicting, "%s can only go on in its fork %s", r.ID, r.Fork).
-				Hint("omniagent runs show %s", r.ID)
-		}
-		return o.converse(ctx, name, s, sv)
-	}
-}
-
 // placed returns the arguments of a call for a process that starts in the directory of the call.
 func placed(args []string) []string {
 	end := slices.Index(args, "--")
@@ -334,28 +265,6 @@ func placed(args []string) []string {
 		end = len(args)
 	}
 	return slices.Insert(slices.Clone(args), end, "--cwd=.") // the last one counts
-}
-
-// networkOfFork returns what a fork around an agent reaches. --network says what commands reach there; on opens the
-// fork too, and all else leaves the agent its model.
-func networkOfFork(c *contract.Call) string {
-	if c.String("network") == "on" {
-		return "on"
-	}
-	return internet
-}
-
-// forked is Serve for a command that can work in a fork.
-func (p Parts) forked(serve contract.Serve) contract.Serve {
-	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-		status, done, err := againInFork(ctx, c, signals, networkOfFork(c), p.refusesTalk)
-		if done || err != nil {
-			return status, err
-		}
-		stop := relayLoopback(ctx, c)
-		defer stop()
-		return serve(ctx, c, signals)
-	}
 }
 
 func forkOpen() *contract.Command {

@@ -4,18 +4,13 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
-	"omniagent/internal/launch"
 	"omniagent/internal/llm/model"
-	"omniagent/internal/llm/provider"
-	"omniagent/internal/walls/guard"
 )
 
 // dontAsk is the mode prompt with every question denied.
@@ -75,14 +70,6 @@ func approvalParams(more ...string) []contract.Param {
 		{Name: "yolo", Kind: contract.Bool, Help: "as --approval yolo"},
 		{Name: "read-only", Kind: contract.Bool, Help: "as --approval plan"},
 	}
-}
-
-// agentPrograms declares the programs of the agents.
-func (p Parts) agentPrograms() (list []contract.Subprocess) {
-	for _, d := range p.Agents {
-		list = append(list, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
-	}
-	return list
 }
 
 func approvalWords() []string { return text.Words(setting.Approvals()) }
@@ -199,43 +186,97 @@ func modelAPI() *contract.Network {
 	return &contract.Network{Timeout: 5 * time.Minute, Connect: 15 * time.Second}
 }
 
-// apiWords returns the words of --provider, for people.
-func (p Parts) apiWords() string { return text.Either(provider.Names(p.APIs)) }
+const undoKey = "undo.snapshots"
 
-// guarded returns what guard must know of the agents to judge a call, and where our own keys are.
-func (p Parts) guarded(c *contract.Call) guard.Agents { return p.guardedBeside(c.Paths, c.Host.Lookup) }
-
-func (p Parts) guardedBeside(paths contract.Paths, lookup func(string) (string, bool)) guard.Agents {
-	var all guard.Agents
-	for _, d := range p.Agents {
-		about := d.Describe()
-		all = append(all, guard.Agent{
-			Program: about.Binary, Package: about.Package, Private: about.Private,
-			Settings: slices.Concat(about.Settings, about.RepoFiles),
-		})
+// undoParam is the flag of every command that runs an agent.
+func undoParam() contract.Param {
+	return contract.Param{
+		Name: "undo", Kind: contract.Enum, Enum: []string{"on", "off"},
+		Help: "keep what undo needs; default: undo.snapshots",
 	}
-	home, _ := lookup("HOME")
-	if ours, err := filepath.Rel(home, paths.Config); err == nil && paths.Config != "" {
-		all = append(all, guard.Agent{Private: []string{ours}})
-	}
-	return all
 }
 
-// veiled returns the names in a workspace that any agent obeys.
-func (p Parts) veiled() (names []string) {
-	for _, d := range p.Agents {
-		names = append(names, launch.Veiled(d.Describe())...)
-	}
-	return names
+func hereParam() contract.Param {
+	return contract.Param{Name: "here", Kind: contract.Bool, Help: "only of this directory"}
 }
 
-// providing returns the names of agents that --provider may name.
-func (p Parts) providing() []string {
-	var names []string
-	for _, d := range p.Agents {
-		if d.Describe().Provides {
-			names = append(names, d.Name())
+func whereParam() contract.Param {
+	return contract.Param{Name: "cwd", Short: "d", Kind: contract.File, Help: "whose settings count"}
+}
+
+// printedForm is --output of a command that prints in one form.
+func printedForm(word string) contract.Param {
+	return contract.Param{
+		Name: "output", As: "output-format", Kind: contract.Enum, Enum: []string{word},
+		Also: setting.Meaning("text:plain,stream-json:jsonl"),
+		Help: "accepted; there is no other form",
+	}
+}
+
+func rehearsalParams() []contract.Param {
+	return []contract.Param{
+		{
+			Name: "rehearse", Kind: contract.Bool, Help: "on a scripted model: no key, no cost",
+			Else: "; a file is named with --script FILE",
+		},
+		{Name: "script", Kind: contract.File, Help: "what it says; see help script"},
+	}
+}
+
+func rehearsalRules() []contract.Rule {
+	return []contract.Rule{
+		{If: "rehearse", Not: []string{"provider", "model", "api-base", "resume", "continue"}},
+		{If: "script", Then: []string{"rehearse"}},
+	}
+}
+
+// runRehearsal are the rules of a run, which is a conversation of its own.
+func runRehearsal() []contract.Rule {
+	return []contract.Rule{
+		{If: "rehearse", Not: []string{"provider", "model", "api-base"}},
+		{If: "script", Then: []string{"rehearse"}},
+	}
+}
+
+// clockOf returns the limit of a flag, or else that of the first key that is set.
+func clockOf(c *contract.Call, flag string, keys ...string) time.Duration {
+	if c.Given(flag) {
+		return c.Duration(flag)
+	}
+	return c.Config.Limit(keys...)
+}
+
+// checkSince checks the flag --since. span is an example of what it takes.
+func checkSince(span string) func(*contract.Call) []fault.Problem {
+	return func(c *contract.Call) []fault.Problem {
+		if _, err := since(c.String("since")); err == nil {
+			return nil
+		}
+		return []fault.Problem{contract.Wrong("since", fault.ArgError, c.String("since"),
+			"--since takes a time such as 2026-01-31T12:00:00Z or a span such as %s", span)}
+	}
+}
+
+// since parses a time, or a duration before now.
+func since(written string) (time.Time, error) {
+	if written == "" {
+		return time.Time{}, nil
+	}
+	if span, ok := text.Duration(written); ok {
+		return time.Now().Add(-span), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, written, time.UTC); err == nil {
+			return t, nil
 		}
 	}
-	return names
+	return time.Time{}, fault.New(fault.ArgError, "%q is not a time", written)
+}
+
+// longestMessage limits a message from standard input.
+const longestMessage = 64 << 20
+
+func messageTooLong() error {
+	return fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB", longestMessage>>20).
+		Hint("Put the text into a file, and name the file in the message.")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
@@ -42,14 +43,6 @@ func untilOpen[T any](ctx context.Context, signals <-chan os.Signal, do func(con
 		return none, fault.New(fault.Interrupted, "ended by %s before there was a conversation", name).
 			With("signal", name)
 	}
-}
-
-// conversationFiles declares what every conversation leaves on disk, and more.
-func conversationFiles(more ...contract.FileEffect) []contract.FileEffect {
-	return append(undoFiles(
-		contract.FileEffect{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
-		wallsRecord(), heldWalls(), startedFile(),
-	), more...)
 }
 
 // workspaceOf distinguishes what comes with the workspace from what is the user's.
@@ -121,4 +114,18 @@ func fromFlag[T comparable](v T) setting.Chosen[T] {
 		return setting.Chosen[T]{}
 	}
 	return setting.AsTyped(v)
+}
+
+func fileExists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// sandboxMeta returns the sandbox for the answer's meta, in the words of a stream's first line, a session's record and
+// a report.
+func sandboxMeta(walls *event.Walls) map[string]any {
+	if walls == nil {
+		return nil
+	}
+	return map[string]any{"sandbox": walls}
 }

@@ -9,11 +9,6 @@ import (
 	"omniagent/internal/sys/keyring"
 )
 
-// keysOf returns the keys that omniagent login stored.
-func keysOf(c *contract.Call) keyring.Store {
-	return keyring.Open(c.Paths.Config, c.Away())
-}
-
 // mentioned answers what a key would say, without asking the system's keyring.
 type mentioned struct{ keyring.Store }
 

@@ -44,7 +44,3 @@ func agentKeys(drivers []agent.Driver) []config.Key {
 	}
 	return keys
 }
-
-func agentKey(agent, key string) string { return "agents." + agent + "." + key }
-
-const keepKey = "session.keep"

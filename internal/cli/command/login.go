@@ -32,11 +32,6 @@ func accountParam() contract.Param {
 	}
 }
 
-// modelKey declares that a command needs the key of a model API.
-func (p Parts) modelKey() *contract.Auth {
-	return &contract.Auth{HeadlessSupported: true, TokenEnv: provider.Keys(p.APIs)}
-}
-
 func (p Parts) login() *contract.Command {
 	return &contract.Command{
 		Path: "login", Summary: "store the key of a model API", Class: contract.Envelope, Danger: contract.Mutating,

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -63,7 +62,7 @@ func (p Parts) Main() int {
 	}
 	program := p.Program()
 	if len(args) > 0 && args[0] == "start" && claude.Speaks(args) {
-		translated, code := p.nestedArgs(program, args)
+		translated, code := nestedArgs(program, args)
 		if translated == nil {
 			return code
 		}
@@ -84,10 +83,11 @@ func (p Parts) Main() int {
 
 // nestedArgs translates Claude Code's flags to ours. It warns of ignored flags; an unsupported one ends the call with
 // an error in the stream.
-func (p Parts) nestedArgs(program *contract.Program, args []string) (translated []string, code int) {
+func nestedArgs(program *contract.Program, args []string) (translated []string, code int) {
+	start, _ := program.Find("start")
 	translated, ignored, err := claude.Args(args[1:], func(flag string) (known, value bool) {
 		name := strings.TrimLeft(flag, "-")
-		for _, one := range p.startFlags() {
+		for _, one := range start.Params {
 			if one.Name == name || one.Short != "" && one.Short == name {
 				return true, one.Kind != contract.Bool
 			}
@@ -142,15 +142,6 @@ func direct(program *contract.Program, args []string) bool {
 		}, a)
 	})
 	return !about && !program.CommandBehind(args)
-}
-
-// ownFile returns the file in which the user defines agents, in the same form as a repository; nil if it does not
-// exist.
-func ownFile(paths contract.Paths) (*agentsfile.File, error) {
-	if paths.Config == "" {
-		return nil, nil
-	}
-	return agentsfile.Read(filepath.Join(paths.Config, agentsfile.Default), false)
 }
 
 // ownAgents returns the agents that the user defined.

@@ -126,11 +126,6 @@ func modelRowOf(name, from string, o provider.Options) modelRow {
 	return row
 }
 
-// quietOpener opens nothing: it knows what a conversation here would be opened with.
-func (p Parts) quietOpener(c *contract.Call) opener {
-	return opener{call: c, parts: p, log: noLog, detail: noLog}
-}
-
 type modelUsed struct {
 	Name     string   `json:"name"`
 	Provider string   `json:"provider"`

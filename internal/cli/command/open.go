@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
+	"omniagent/internal/host/mcp"
 	"omniagent/internal/host/stream"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
@@ -33,14 +35,15 @@ type opener struct {
 	parts  Parts
 	// Only for the native agent: the model API, and its address.
 	provider, base string
-	ask            []string         // calls that need a question, in the words of docs/rules.md
-	moded          bool             // each conversation has a mode that was chosen for it
-	closed         bool             // only agents of `omniagent agents allow` are started
-	patience       time.Duration    // for the answer to a question; 0: the conversation's own
-	host           bool             // of conversations that may delegate work
-	run            string           // the run of delegated work; empty: it is something else
-	of             string           // the run that a conversation is a part of; empty: none
-	rehearsal      *agent.Rehearsal // answers in place of a model, or nil
+	ask            []string      // calls that need a question, in the words of docs/rules.md
+	moded          bool          // each conversation has a mode that was chosen for it
+	closed         bool          // only agents of `omniagent agents allow` are started
+	patience       time.Duration // for the answer to a question; 0: the conversation's own
+	// what carries out the work that conversations delegate; nil: they may not
+	others    func(opener) tool.Agents
+	run       string           // the run of delegated work; empty: it is something else
+	of        string           // the run that a conversation is a part of; empty: none
+	rehearsal *agent.Rehearsal // answers in place of a model, or nil
 }
 
 // env returns what an opening needs of this call.
@@ -77,8 +80,8 @@ func (o opener) env() launch.Env {
 	if o.parts.Plain != nil {
 		e.Plain = &o.parts.Plain.Shared
 	}
-	if o.host {
-		e.Own.Others = o.others()
+	if o.others != nil {
+		e.Own.Others = o.others(o)
 	}
 	if len(problems) > 0 {
 		e.Own.Problem = problems[0]
@@ -114,16 +117,6 @@ func (o opener) gate(a launch.Agent, dir string) allow.Gate {
 		}
 	}
 	return gate
-}
-
-// startedDir is where the records of what runs are, below our state.
-const startedDir = "sessions"
-
-// startedFile is the directory with the records of what runs.
-func startedFile() contract.FileEffect {
-	return contract.FileEffect{
-		Path: "~/.local/state/omniagent/sessions", Type: "state", ClearableWith: "omniagent cleanup --scope temp",
-	}
 }
 
 // converse opens a conversation, as a conversation.Opener.
@@ -208,4 +201,33 @@ func (f followed) Feed(data []byte) []event.Event {
 		f.around.Follow(e)
 	}
 	return all
+}
+
+// quietOpener opens nothing: it knows what a conversation here would be opened with.
+func (p Parts) quietOpener(c *contract.Call) opener {
+	return opener{call: c, parts: p, log: noLog, detail: noLog}
+}
+
+// refuses returns why an agent cannot be started. It changes nothing.
+func (p Parts) refuses(ctx context.Context, c *contract.Call, r launch.Request, closed bool) error {
+	quiet := p.quietOpener(c)
+	quiet.closed = closed
+	env := quiet.env()
+	gate := env.Gate
+	env.Register, env.Gate = nil, func(a launch.Agent, dir string) allow.Gate {
+		g := gate(a, dir)
+		g.Record = nil
+		return g
+	}
+	_, err := env.Plan(ctx, r)
+	return err
+}
+
+// depthOf returns how many agents above a call ask one another.
+func depthOf(c *contract.Call) int {
+	var around []string
+	if c.Paths.State != "" {
+		around = process.OwnNotes(filepath.Join(c.Paths.State, startedDir))
+	}
+	return mcp.Depth(c.Host.Lookup, around)
 }

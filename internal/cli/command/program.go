@@ -5,7 +5,6 @@
 package command
 
 import (
-	"context"
 	"slices"
 
 	"omniagent/internal/agents/claude"
@@ -16,26 +15,11 @@ import (
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/shim"
-	"omniagent/internal/llm/model"
 	"omniagent/internal/llm/modelserver"
 	"omniagent/internal/llm/provider"
 	"omniagent/internal/native"
 	"omniagent/internal/native/tool"
 )
-
-// Version is the program's version: the same in the manifest, AGENTS.md and the skills.
-const Version = "0.1.0"
-
-// Parts are the lists of which the program is made: to add an agent, a model API or a tool is to add it to one of them.
-type Parts struct {
-	Agents []agent.Driver // by name
-	APIs   []model.API
-	Tools  tool.List // of the native agent
-
-	Eidolon bool // the program was started under the name eidolon
-
-	Plain *shim.Plain // installed agents are started so, as by a call without a command; nil: as in any conversation
-}
 
 // Ours returns the parts of this program.
 func Ours() Parts {
@@ -175,31 +159,4 @@ func groups() map[string]string {
 		"snapshots": "what turns of agents can be taken back",
 		"xnl":       "XNL, the notation in which models without tool calls write them",
 	}
-}
-
-// on makes the Run of a command that works on what open returns, such as a store.
-func on[S any](open func(*contract.Call) (S, error),
-	do func(context.Context, *contract.Call, S) (contract.Result, error),
-) func(context.Context, *contract.Call) (contract.Result, error) {
-	return func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-		store, err := open(c)
-		if err != nil {
-			return contract.Result{}, err
-		}
-		return do(ctx, c, store)
-	}
-}
-
-// storeCommand completes the declaration of a command that reads or changes a store. unusable says when the store
-// cannot be used. missing says when the id that the command takes is not found.
-func storeCommand(c contract.Command, unusable, missing string) *contract.Command {
-	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
-	c.Exits = append(c.Exits, contract.Exit{Code: contract.PermissionDenied, When: "no access"})
-	if !slices.ContainsFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.PreconditionFailed }) {
-		c.Exits = append(c.Exits, contract.Exit{Code: contract.PreconditionFailed, When: unusable})
-	}
-	if slices.ContainsFunc(c.Params, func(p contract.Param) bool { return p.Name == "id" }) {
-		c.Exits = append(c.Exits, contract.Exit{Code: contract.NotFound, When: missing})
-	}
-	return &c
 }

@@ -2,49 +2,14 @@ package command
 
 import (
 	"context"
-	"os"
+	"fmt"
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
-	"omniagent/internal/kit/setting"
+	"omniagent/internal/kit/fault"
 	"omniagent/internal/launch"
-	"omniagent/internal/launch/allow"
+	"omniagent/internal/native"
 )
-
-// refusesRun returns what a call of run fails with before anything is done, as far as that is known without its
-// standard input.
-func (p Parts) refusesRun(ctx context.Context, c *contract.Call) error {
-	task, err := p.baseTask(c)
-	if err == nil && c.Given("task") {
-		err = checkTask(c.String("task"))
-	}
-	if err == nil {
-		_, err = answersOf(c)
-	}
-	if err == nil {
-		err = p.checkUnwalled(c)
-	}
-	if err != nil {
-		return err
-	}
-	if task.Rehearse { // in which no agent needs a login or leave to start
-		return nil
-	}
-	var first error
-	for _, name := range task.Agents { // each is there for when those before it cannot start
-		err := p.refuses(ctx, c, launch.Request{
-			Agent: name, Provider: c.String("provider"), Base: c.String("api-base"),
-			Spec: agent.Spec{Env: os.Environ(), Dir: task.Dir, Shared: setting.Shared{Model: fromFlag(task.Model)}},
-		}, true)
-		if err == nil {
-			return nil
-		}
-		if first == nil {
-			first = err
-		}
-	}
-	return first
-}
 
 // refusesTalk is refusesRun for start and chat.
 func (p Parts) refusesTalk(ctx context.Context, c *contract.Call) error {
@@ -66,17 +31,31 @@ func (p Parts) refusesTalk(ctx context.Context, c *contract.Call) error {
 	return p.firstStart(c, p.refuses(ctx, c, r.Request, false))
 }
 
-// refuses returns why an agent cannot be started. It changes nothing.
-func (p Parts) refuses(ctx context.Context, c *contract.Call, r launch.Request, closed bool) error {
-	quiet := p.quietOpener(c)
-	quiet.closed = closed
-	env := quiet.env()
-	gate := env.Gate
-	env.Register, env.Gate = nil, func(a launch.Agent, dir string) allow.Gate {
-		g := gate(a, dir)
-		g.Record = nil
-		return g
+// firstStart adds next steps to the fault of a person who has no model yet: ways to one, and installed agents.
+func (p Parts) firstStart(c *contract.Call, err error) error {
+	f := fault.Of(err)
+	if err == nil || f.Code != fault.AuthRequired || f.Detail["choices"] == nil {
+		return err
 	}
-	_, err := env.Plan(ctx, r)
-	return err
+	told, talk := *f, "chat"
+	told.Suggestion = "Choose one of these:"
+	if c.Command.Path == "start" { // a program reads the suggestion alone
+		talk = "start"
+		told.Suggestion = "store a key with omniagent login, choose an installed agent with --agent, or try --rehearse"
+	}
+	told.Ways = []string{
+		fmt.Sprintf("%-27s try it now: a script answers, no key, no network", "omniagent "+talk+" --rehearse"),
+		"omniagent login anthropic   store a key, typed unseen; also openai, gemini",
+		"ANTHROPIC_API_KEY           or OPENAI_API_KEY, GEMINI_API_KEY, as variables",
+		"gcloud auth login           then --provider gemini",
+		"omniagent models list       profiles of ~/.eidolon, and what else there is",
+		"--provider openai --api-base http://127.0.0.1:11434/v1 --model NAME",
+		"                            a server on this machine, without a key",
+	}
+	for _, d := range p.Agents {
+		if _, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir()}); err == nil && d.Name() != native.Name {
+			told.Ways = append(told.Ways, fmt.Sprintf("omniagent %s --agent %-8s is installed", talk, d.Name()))
+		}
+	}
+	return &told
 }

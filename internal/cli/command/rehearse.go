@@ -3,11 +3,17 @@ package command
 import (
 	"cmp"
 	"errors"
+	"os"
+	"path/filepath"
 
+	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/ident"
+	"omniagent/internal/kit/setting"
+	"omniagent/internal/launch"
 	"omniagent/internal/llm/modelserver"
+	"omniagent/internal/native"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -53,4 +59,50 @@ func readScript(path string) ([]byte, error) {
 		return nil, notScript("--rehearse: the script cannot be read").Because(err)
 	}
 	return data, nil
+}
+
+// onScript changes a request and its environment so that a scripted model answers, if the call asks for that. stop
+// ends the model and removes what was made for it.
+func onScript(c *contract.Call, e *launch.Env, r *launch.Request, usual string) (stop func(), err error) {
+	if !c.Bool("rehearse") {
+		return func() {}, nil
+	}
+	home := rehearsalHome(c, ident.Hex(12))
+	rehearsal, end, err := rehearse(c.Path("script"), usual, home, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	e.Keep = false
+	if err := onRehearsal(&rehearsal, e, r); err != nil {
+		end()
+		return nil, err
+	}
+	return func() { end(); _ = os.RemoveAll(home) }, nil
+}
+
+// rehearsalHome is the home of an agent that rehearses. It is not temporary: codex refuses to work there.
+func rehearsalHome(c *contract.Call, name string) string {
+	return filepath.Join(c.Paths.State, "rehearsal", name)
+}
+
+// onRehearsal changes a request and its environment so that the model of a rehearsal answers.
+func onRehearsal(by *agent.Rehearsal, e *launch.Env, r *launch.Request) error {
+	r.Spec.Rehearsal = by
+	if r.Agent == native.Name {
+		lookup := e.Own.Programs
+		e.Own.Programs = func(name string) (string, bool) {
+			if name == "OPENAI_API_KEY" {
+				return by.Key, true
+			}
+			return lookup(name)
+		}
+		r.Provider, r.Base = "openai", by.URL+"/v1"
+		r.Spec.Shared.Model = setting.AsTyped(by.Model)
+		return nil
+	}
+	if err := os.MkdirAll(by.Home, 0o700); err != nil {
+		return fault.New(fault.PermissionDenied, "there is no place for the home of a rehearsal").Because(err).
+			Hint("set HOME or XDG_STATE_HOME")
+	}
+	return nil
 }

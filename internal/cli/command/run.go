@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,9 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/setting"
+	"omniagent/internal/launch"
 	"omniagent/internal/native"
+	"omniagent/internal/talk/conversation"
 	"omniagent/internal/talk/session"
 	"omniagent/internal/walls/policy"
 	"omniagent/internal/work/run"
@@ -192,31 +193,6 @@ func validateRun(c *contract.Call) []fault.Problem {
 	return problems
 }
 
-// runStore returns the store of the runs.
-func runStore(c *contract.Call) (run.Store, error) {
-	sessions, err := sessionsOf(c)
-	return run.Store{
-		Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions,
-		Ours: []string{c.Paths.State, c.Paths.Data, sessions.Dir()},
-		Turn: func(dir, run string) string { return lastTurn(c, dir, run) },
-	}, err
-}
-
-// lastTurn returns the last turn of a run in a directory, or "".
-func lastTurn(c *contract.Call, dir, run string) string {
-	store := snapshotsOf(c.Paths, c.Config, c.Host.Lookup)
-	if store == nil {
-		return ""
-	}
-	turns, _ := store.List(dir)
-	for _, t := range turns {
-		if t.Run == run {
-			return t.ID
-		}
-	}
-	return ""
-}
-
 // taskOf returns what a call asks for.
 func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 	t, err := p.baseTask(c)
@@ -318,14 +294,6 @@ func agentWords(c *contract.Call) (names []string, err error) {
 	return names, nil
 }
 
-// clockOf returns the limit of a flag, or else that of the first key that is set.
-func clockOf(c *contract.Call, flag string, keys ...string) time.Duration {
-	if c.Given(flag) {
-		return c.Duration(flag)
-	}
-	return c.Config.Limit(keys...)
-}
-
 // idleParam is --idle-timeout.
 func idleParam(help string) contract.Param {
 	return contract.Param{Name: "idle-timeout", Kind: contract.Duration, Help: help}
@@ -367,4 +335,61 @@ func requirements(c *contract.Call, r *run.Run, known map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// inFork carries a call of run out in a fork that is made for it. What is left behind enters its fork by itself, and
+// each of several runs has one of its own.
+func (p Parts) inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
+	status int, done bool, err error,
+) {
+	if c.DryRun() || c.Bool("detach") || c.Given("batch") || c.Given("race") {
+		return 0, false, nil
+	}
+	return againInFork(ctx, c, signals, c.String("network"), p.refusesRun)
+}
+
+// refusesRun returns what a call of run fails with before anything is done, as far as that is known without its
+// standard input.
+func (p Parts) refusesRun(ctx context.Context, c *contract.Call) error {
+	task, err := p.baseTask(c)
+	if err == nil && c.Given("task") {
+		err = checkTask(c.String("task"))
+	}
+	if err == nil {
+		_, err = answersOf(c)
+	}
+	if err == nil {
+		err = p.checkUnwalled(c)
+	}
+	if err != nil {
+		return err
+	}
+	if task.Rehearse { // in which no agent needs a login or leave to start
+		return nil
+	}
+	var first error
+	for _, name := range task.Agents { // each is there for when those before it cannot start
+		err := p.refuses(ctx, c, launch.Request{
+			Agent: name, Provider: c.String("provider"), Base: c.String("api-base"),
+			Spec: agent.Spec{Env: os.Environ(), Dir: task.Dir, Shared: setting.Shared{Model: fromFlag(task.Model)}},
+		}, true)
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// inItsFork opens a conversation for a run, and refuses outside of the run's fork: its agent must not work elsewhere.
+func inItsFork(o opener, r *run.Run) conversation.Opener {
+	return func(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
+		if id, _ := ownFork(o.call); r.ForkID != "" && id != r.ForkID {
+			return nil, fault.New(fault.Conflicting, "%s can only go on in its fork %s", r.ID, r.Fork).
+				Hint("omniagent runs show %s", r.ID)
+		}
+		return o.converse(ctx, name, s, sv)
+	}
 }

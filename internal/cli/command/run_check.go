@@ -31,7 +31,7 @@ func (p Parts) checkUnwalled(c *contract.Call) error {
 	if err != nil {
 		return err
 	}
-	walls, err := p.quietOpener(c).checkWalls(c.Dir(), "", filepath.Join(temp, "walls"))
+	walls, err := checkWalls(p.quietOpener(c), c.Dir(), "", filepath.Join(temp, "walls"))
 	if walls != nil {
 		_ = walls.Close() // what it could not remove is removed by the next one
 	}
@@ -39,7 +39,7 @@ func (p Parts) checkUnwalled(c *contract.Call) error {
 }
 
 // checkWalls builds the walls of the native agent's commands around a check.
-func (o opener) checkWalls(dir, network, temp string) (*policy.Walls, error) {
+func checkWalls(o opener, dir, network, temp string) (*policy.Walls, error) {
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
@@ -70,8 +70,8 @@ func (o opener) checkWalls(dir, network, temp string) (*policy.Walls, error) {
 	return walls, nil
 }
 
-// check runs the check of a run: behind walls, or as the person would.
-func (o opener) check(ctx context.Context, t run.Task, grace time.Duration) (shell.Outcome, error) {
+// runCheck runs the check of a run: behind walls, or as the person would.
+func runCheck(ctx context.Context, o opener, t run.Task, grace time.Duration) (shell.Outcome, error) {
 	private, err := os.MkdirTemp(o.call.Paths.Temp, "omniagent-check-")
 	if err != nil {
 		return shell.Outcome{}, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
@@ -82,7 +82,7 @@ func (o opener) check(ctx context.Context, t run.Task, grace time.Duration) (she
 		Env: process.Environment(os.Environ(), process.EnvOptions{NoColor: true}),
 	}
 	if !t.CheckOutside {
-		walls, err := o.checkWalls(t.Dir, checkNetwork(t), filepath.Join(private, "tmp"))
+		walls, err := checkWalls(o, t.Dir, checkNetwork(t), filepath.Join(private, "tmp"))
 		if err != nil {
 			return shell.Outcome{}, err
 		}

@@ -374,10 +374,8 @@ func endWords(status, reason string) string {
 	return statusWords(status) + " (" + strings.ReplaceAll(reason, "_", " ") + ")"
 }
 
-// plural writes a number and a noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+// aboutRun tells of a run in one line.
+func aboutRun(r run.Record) string {
+	d := runDataOf(r)
+	return d.Status + ", " + d.Agent + ", " + age(time.Since(r.Created)) + ": " + d.Summary.Why.Value
 }

@@ -18,10 +18,6 @@ import (
 	"omniagent/internal/walls/sandbox"
 )
 
-// internet is the network that an agent in a fork has: a loopback of its own, and through a proxy the internet and the
-// models of this machine.
-const internet = "internet"
-
 // networkIn returns the network of a fork, in the words of --network. Where the tier has no network of its own, or the
 // internet is behind a proxy already, internet is that of the machine.
 func networkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
@@ -60,13 +56,6 @@ func networkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 	return fork.Net{Word: internet, Network: sandbox.Network{
 		Serve: func(l net.Listener) (stop func()) { return through.Serve(l) },
 	}}, nil
-}
-
-// keptFrom says which hosts a command was kept from.
-func keptFrom(c *contract.Call) func(host, why string) {
-	return policy.OncePerHost(func(host, why string) {
-		logLine(c, "the command was kept from %s: %s", host, why)
-	})
 }
 
 // chosenNetwork is the network that a person chose for a fork.
@@ -149,21 +138,6 @@ func privateModels(c *contract.Call) (all []string, named string) {
 		}
 	}
 	return all, named
-}
-
-// forkProxy returns the proxy through which a program reaches hosts from the loopback of its fork. Not valid: it is not
-// in a fork, or has the network of this machine.
-func forkProxy(c *contract.Call) netip.AddrPort {
-	proxy, err := url.Parse(os.Getenv("http_proxy"))
-	if err != nil || proxy.Hostname() != "127.0.0.1" || forkAround(c) == nil {
-		return netip.AddrPort{}
-	}
-	all, err := net.Interfaces()
-	if err != nil || slices.ContainsFunc(all, func(i net.Interface) bool { return i.Flags&net.FlagLoopback == 0 }) {
-		return netip.AddrPort{}
-	}
-	at, _ := netip.ParseAddrPort(proxy.Host)
-	return at
 }
 
 // relayLoopback lets programs of a fork reach the models of this machine at their own addresses, as the many do that

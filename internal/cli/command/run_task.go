@@ -18,6 +18,7 @@ import (
 	"omniagent/internal/repo/undo"
 	"omniagent/internal/walls/autorun"
 	"omniagent/internal/walls/policy"
+	"omniagent/internal/walls/shell"
 	"omniagent/internal/work/run"
 )
 
@@ -107,7 +108,7 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 		return contract.Result{}, err
 	}
 	defer end()
-	o := open.owner(r)
+	o := ownerOf(open, r)
 	o.Tell = func(now run.Progress) { tellProgress(c, r, now) }
 	if r.Detached {
 		o.Patience, o.Lifetime = cmp.Or(r.Idle, 5*time.Minute), c.Command.Background.MaxLifetime
@@ -159,8 +160,8 @@ const (
 	namespaceOff = "off"
 )
 
-// owner returns what carries a run out in this process, with the person's own settings.
-func (o opener) owner(r *run.Run) run.Owner {
+// ownerOf returns what carries a run out in this process, with the person's own settings.
+func ownerOf(o opener, r *run.Run) run.Owner {
 	c := o.call
 	o.of = r.ID
 	var wrote func() func(path string) bool
@@ -168,7 +169,10 @@ func (o opener) owner(r *run.Run) run.Owner {
 		wrote = f.Wrote
 	}
 	return run.Owner{
-		Run: r, Open: o.inItsFork(r), Grace: c.Config.Duration("grace") / 2, Log: o.log, Check: o.check,
+		Run: r, Open: inItsFork(o, r), Grace: c.Config.Duration("grace") / 2, Log: o.log,
+		Check: func(ctx context.Context, t run.Task, grace time.Duration) (shell.Outcome, error) {
+			return runCheck(ctx, o, t, grace)
+		},
 		Later: func(dir string) autorun.Policy {
 			return policy.Later(dir, o.parts.guarded(c), c.Host.Home(), c.Host.Lookup)
 		},
@@ -204,3 +208,38 @@ func answerOf(r run.Record) (contract.Result, error) {
 	out.Data = data
 	return out, &f
 }
+
+// rehearsedRun lets a script answer in the conversations of a run that is a rehearsal. What an agent keeps is left
+// until the run is over, since it may go on after an answer. Any agent may rehearse, allowed for runs or not.
+func rehearsedRun(c *contract.Call, o *opener, r *run.Run) (stop func(), err error) {
+	if !r.Rehearse {
+		return func() {}, nil
+	}
+	home := rehearsalHome(c, r.ID)
+	usual := runScript
+	if c.Command.Path == "review" {
+		usual = reviewScript
+	}
+	answered, here := r.Asks()
+	by, end, err := rehearse(r.Script, usual, home, answered, here)
+	if err != nil {
+		return nil, err
+	}
+	o.rehearsal, o.closed = &by, false
+	return func() {
+		end()
+		if r.State.Terminal() {
+			_ = os.RemoveAll(home)
+		}
+	}, nil
+}
+
+// runScript is what happens in a run without a model: a file is written, a question is asked.
+const runScript = `[
+	{"write": {"path": "greeting.txt", "content": "Hello!\n"}},
+	{"ask": "Shall the greeting stay?"},
+	{"say": "This was a rehearsal: a script answered, not a model."}
+]`
+
+// reviewScript is a review without a model, which finds nothing.
+const reviewScript = `[{"say": "{\"findings\": 0}"}]`

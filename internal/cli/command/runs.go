@@ -23,12 +23,6 @@ func runParam() contract.Param {
 	}
 }
 
-func runFiles() contract.FileEffect {
-	return contract.FileEffect{
-		Path: "~/.local/state/omniagent/runs", Type: "state", ClearableWith: "omniagent runs delete",
-	}
-}
-
 // runsCommand adds the declarations that all of them share.
 func runsCommand(c contract.Command) *contract.Command {
 	return storeCommand(c, "no home", "no such run")

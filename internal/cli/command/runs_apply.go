@@ -113,13 +113,13 @@ func (p Parts) applyRun(ctx context.Context, c *contract.Call, runs run.Store) (
 		d.Branch, d.Commits, err = orNil(branch), count, errBranch
 		if changes, errChanges := f.Changes(ctx); err == nil && errChanges == nil {
 			warnLeftOut(c, f.LeftOut(changes))
-			if later := f.RunsLater(ctx, p.later(c, f), changes); len(later) > 0 {
+			if late := f.RunsLater(ctx, later(p, c, f), changes); len(late) > 0 {
 				c.Warn("RUNS_LATER", "the branch has what is run later by itself once it is checked out: %s",
-					text.Visible(strings.Join(later, ", ")))
+					text.Visible(strings.Join(late, ", ")))
 			}
 		}
 	default:
-		d.forkApplied, err = p.bringHome(ctx, c, f)
+		d.forkApplied, err = bringHome(ctx, p, c, f)
 	}
 	return contract.Result{
 		Data: d, Effect: d.effect(), Target: map[string]any{"run": r.ID, "fork": f.Name, "cwd": f.Workspace},

@@ -39,7 +39,7 @@ func runsDiff() *contract.Command {
 				return 0, err
 			}
 			counted := &counter{to: c.Host.Stdout}
-			out := printer{counted}
+			out := printed(counted)
 			defer func() {
 				if err == nil && counted.n == 0 && c.Host.StdoutTerminal {
 					logLine(c, "no file differs")

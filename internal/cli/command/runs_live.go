@@ -2,12 +2,9 @@ package command
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/kit/text"
-	"omniagent/internal/work/run"
 )
 
 // liveRun is a run that is not over.
@@ -43,26 +40,4 @@ func liveRuns(ctx context.Context, c *contract.Call) (live []liveRun) {
 		live = append(live, row)
 	}
 	return live
-}
-
-// checkRuns tells what runs, and what waits for an answer.
-func checkRuns(ctx context.Context, c *contract.Call) check {
-	k := check{Name: "runs", OK: true}
-	waiting, working := []string{}, 0
-	for _, r := range liveRuns(ctx, c) {
-		if r.Status == string(run.NeedsInput) {
-			waiting = append(waiting, r.ID)
-		} else {
-			working++
-		}
-	}
-	var parts []string
-	if working > 0 {
-		parts = append(parts, fmt.Sprintf("%d under way", working))
-	}
-	if len(waiting) > 0 {
-		parts = append(parts, fmt.Sprintf("%d waiting for an answer: %s", len(waiting), strings.Join(waiting, ", ")))
-	}
-	k.Detail = orNil(strings.Join(parts, ", "))
-	return k
 }

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -136,4 +138,57 @@ func commented(ctx context.Context, c *contract.Call, store run.Store, old run.R
 		task.Session = last.Session
 	}
 	return nil
+}
+
+// inForkOfRun carries a call out that takes up a run, in the fork in which that works.
+func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (status int, done bool, err error) {
+	runs, err := runStore(c)
+	if err != nil || c.DryRun() {
+		return 0, false, err
+	}
+	id, err := runMeant(ctx, c, runs)
+	if err != nil {
+		return 0, false, nil // the command says it
+	}
+	r, err := runs.Peek(id)
+	if err != nil || r.Fork == "" {
+		return 0, false, nil // else the command says what is wrong
+	}
+	if _, alive := runs.Owner(r.ID); alive {
+		return 0, false, nil
+	}
+	store, err := forkStore(c)
+	if err != nil {
+		return 0, false, err
+	}
+	if in := store.Around(r.Dir); in != nil {
+		return 0, false, worked(in, r)
+	}
+	f, err := forkOf(c, r)
+	if err != nil || leaves(c, r) {
+		return 0, false, err
+	}
+	if c.Command.Path == "answer" && r.Dir != c.Dir() { // in the fork it is at home
+		if err := tellMeant(ctx, c, r); err != nil {
+			return 0, false, err
+		}
+	}
+	startedWith(c, &r.Task) // the fork reaches its model
+	n, err := networkIn(c, f, cmp.Or(r.Network, internet))
+	if err != nil {
+		return 0, false, err
+	}
+	status, err = againIn(ctx, c, f, n, signals, r.Dir)
+	return status, err == nil, err
+}
+
+// givesSecret reports whether a call hands over an answer that is kept nowhere.
+func givesSecret(c *contract.Call) bool {
+	return c.Given("secret-from-env") || c.Given("secret-from-file")
+}
+
+// leaves reports whether a call leaves a run to a process that stays, and that enters the fork by itself. A secret does
+// not leave the call.
+func leaves(c *contract.Call, r run.Record) bool {
+	return !givesSecret(c) && (c.Bool("detach") || c.Command.Path == "answer" && r.Detached)
 }

@@ -157,7 +157,7 @@ func runShownOf(store run.Store, r run.Record) runShown {
 		}
 	}
 	if by, alive := store.Owner(r.ID); alive {
-		d.Owner = &sessionWriter{by.PID, by.Since}
+		d.Owner = &sessionWriter{PID: by.PID, Since: by.Since}
 	}
 	return d
 }

@@ -13,7 +13,6 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/work/run"
 )
@@ -23,30 +22,6 @@ func printedRun() contract.Param {
 	p := runParam()
 	p.Stdin = false
 	return p
-}
-
-// printedForm is --output of a command that prints in one form.
-func printedForm(word string) contract.Param {
-	return contract.Param{
-		Name: "output", As: "output-format", Kind: contract.Enum, Enum: []string{word},
-		Also: setting.Meaning("text:plain,stream-json:jsonl"),
-		Help: "accepted; there is no other form",
-	}
-}
-
-func whereParam() contract.Param {
-	return contract.Param{Name: "cwd", Short: "d", Kind: contract.File, Help: "whose settings count"}
-}
-
-// printer is standard output, for commands that only print: what cannot be written is told as such.
-type printer struct{ out io.Writer }
-
-func (p printer) Write(b []byte) (int, error) {
-	n, err := p.out.Write(b)
-	if err != nil {
-		return n, fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
-	}
-	return n, nil
 }
 
 func runsWatch() *contract.Command {
@@ -91,7 +66,7 @@ func serveWatch(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	}
 	ctx, ended, stop := untilSignal(ctx, signals)
 	defer stop()
-	r, err := watch(ctx, store, c.String("id"), int64(c.Int("from")), printer{c.Host.Stdout})
+	r, err := watch(ctx, store, c.String("id"), int64(c.Int("from")), printed(c.Host.Stdout))
 	if code, is := ended(); is {
 		return code, nil
 	}
@@ -107,7 +82,7 @@ func serveWatch(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	}
 	line, err := text.Line(map[string]any{"run_id": r.ID, "status": r.State, "exit_code": code})
 	if err == nil {
-		_, err = printer{c.Host.Stdout}.Write(append(line, '\n'))
+		_, err = printed(c.Host.Stdout).Write(append(line, '\n'))
 	}
 	return cmp.Or(code, unread(err)), err
 }
@@ -273,7 +248,7 @@ func serveLogs(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, 
 			return 0, fault.New(fault.PermissionDenied, "%s of %s cannot be read", name, r.ID).Because(err)
 		}
 		defer f.Close()
-		_, err = io.Copy(printer{c.Host.Stdout}, f)
+		_, err = io.Copy(printed(c.Host.Stdout), f)
 		return 0, err
 	}
 	shown := map[string]bool{}
@@ -282,7 +257,7 @@ func serveLogs(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, 
 			continue
 		}
 		shown[a.Session] = true
-		if err := store.Sessions.Export(a.Session, "markdown", printer{c.Host.Stdout}); err != nil {
+		if err := store.Sessions.Export(a.Session, "markdown", printed(c.Host.Stdout)); err != nil {
 			return 0, err
 		}
 	}

@@ -377,12 +377,3 @@ func (row callRow) print(b *strings.Builder, subject string) {
 		fmt.Fprintf(b, "  %-12s %-14s %s\n", m.Mode, m.Person, m.Nobody)
 	}
 }
-
-// sandboxMeta returns the sandbox for the answer's meta, in the words of a stream's first line, a session's record and
-// a report.
-func sandboxMeta(walls *event.Walls) map[string]any {
-	if walls == nil {
-		return nil
-	}
-	return map[string]any{"sandbox": walls}
-}

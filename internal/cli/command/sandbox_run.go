@@ -65,17 +65,6 @@ func (p Parts) sandboxRun() *contract.Command {
 	}
 }
 
-// wallsRecord declares the record of what was created in workspaces for running sandboxes. The last one to end removes
-// it; the next one cleans up after a kill.
-func wallsRecord() contract.FileEffect {
-	return contract.FileEffect{Path: "~/.local/state/omniagent/walls", Type: "state"}
-}
-
-// heldWalls declares the record of which walls around agents have held here.
-func heldWalls() contract.FileEffect {
-	return contract.FileEffect{Path: "~/.local/state/omniagent/agent-walls", Type: "state"}
-}
-
 // wallParams returns the flags of a sandbox.
 func wallParams() []contract.Param {
 	return []contract.Param{

@@ -79,7 +79,7 @@ func serveEvents(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		if row, err = e.AppendRow(row[:0]); err != nil {
 			return 0, err
 		}
-		if _, err := (printer{c.Host.Stdout}).Write(row); err != nil { // at once, for readers that follow
+		if _, err := (printed(c.Host.Stdout)).Write(row); err != nil { // at once, for readers that follow
 			return 0, err
 		}
 	}

@@ -1,15 +1,11 @@
 package command
 
 import (
-	"cmp"
 	"context"
-	"os"
 	"slices"
-	"strconv"
 	"time"
 
 	"omniagent/internal/cli/contract"
-	"omniagent/internal/kit/fault"
 	"omniagent/internal/talk/session"
 )
 
@@ -71,69 +67,8 @@ func costOf(t session.Total) *float64 {
 	return &t.Cost
 }
 
-// ago returns how long ago something was, or nothing with --stable-output, where the moment itself is enough.
-func ago(c *contract.Call, then time.Time) string {
-	if c.Bool("stable-output") {
-		return ""
-	}
-	return age(time.Since(then))
-}
-
-// age formats a duration in its largest unit.
-func age(d time.Duration) string {
-	for _, unit := range []struct {
-		name string
-		size time.Duration
-	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}} {
-		if d >= unit.size {
-			return strconv.FormatInt(int64(d/unit.size), 10) + unit.name
-		}
-	}
-	return strconv.FormatInt(int64(max(0, d)/time.Second), 10) + "s"
-}
-
 type sessionsData struct {
 	Sessions contract.Rows[contract.Foreign[sessionRow]] `json:"sessions"`
-}
-
-// anyHome returns the home directory, by its name on any system.
-func anyHome(c *contract.Call) (home string, known bool) {
-	profile, _ := c.Host.Lookup("USERPROFILE")
-	home = cmp.Or(c.Host.Home(), profile)
-	return home, home != ""
-}
-
-func sessionsOf(c *contract.Call) (session.Store, error) {
-	if home, known := anyHome(c); known {
-		return session.Default(home), nil
-	}
-	return session.Store{}, fault.New(fault.NoHome, "no home directory is known, so there is no place for sessions").
-		Hint("set HOME")
-}
-
-// untilSignal ends the context with the first signal. ended is the exit status that the signal asks for, and whether
-// there was one.
-func untilSignal(ctx context.Context, signals <-chan os.Signal) (_ context.Context, ended func() (int, bool),
-	stop context.CancelFunc,
-) {
-	ctx, stop = context.WithCancel(ctx)
-	status := make(chan int, 1)
-	go func() {
-		select {
-		case s := <-signals:
-			status <- contract.ExitOf(s)
-			stop()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() (int, bool) {
-		select {
-		case code := <-status:
-			return code, true
-		default:
-			return 0, false
-		}
-	}, stop
 }
 
 // sessionCommand adds the shared declarations.
@@ -153,10 +88,6 @@ func providerParam() contract.Param {
 
 func agentParam() contract.Param {
 	return contract.Param{Name: "agent", Kind: contract.ID, Help: "only of this agent"}
-}
-
-func hereParam() contract.Param {
-	return contract.Param{Name: "here", Kind: contract.Bool, Help: "only of this directory"}
 }
 
 func sessionFilter(c *contract.Call) session.Filter {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/event"
@@ -45,11 +44,6 @@ type sessionData struct {
 	Walls       *event.Walls                      `json:"walls" doc:"what held its commands, as it was tried; null: nothing is on record"`
 	Todos       contract.Foreign[[]sessionTodo]   `json:"todos"`
 	History     contract.Foreigns[sessionMessage] `json:"history" doc:"what the model sees now"`
-}
-
-type sessionWriter struct {
-	PID   int       `json:"pid"`
-	Since time.Time `json:"since"`
 }
 
 type sessionAsk struct {
@@ -157,7 +151,7 @@ func describeSession(
 		Walls: s.Measured(),
 	}
 	if by, open := store.Writer(s.Begin.ID); open {
-		d.Writer = &sessionWriter{by.PID, by.Since}
+		d.Writer = &sessionWriter{PID: by.PID, Since: by.Since}
 	}
 	for _, u := range s.Unfinished {
 		if d.Unfinished = append(d.Unfinished, u.Turn); u.Waited {

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"context"
+	"os"
 	"slices"
 
 	"omniagent/internal/cli/contract"
@@ -137,3 +139,32 @@ func (p Parts) startParams() []contract.Param {
 		{Name: "verbose", Short: "v", Kind: contract.Bool, Help: "more on stderr"},
 	})
 }
+
+// forked is Serve for a command that can work in a fork.
+func (p Parts) forked(serve contract.Serve) contract.Serve {
+	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+		status, done, err := againInFork(ctx, c, signals, networkOfFork(c), p.refusesTalk)
+		if done || err != nil {
+			return status, err
+		}
+		stop := relayLoopback(ctx, c)
+		defer stop()
+		return serve(ctx, c, signals)
+	}
+}
+
+// networkOfFork returns what a fork around an agent reaches. --network says what commands reach there; on opens the
+// fork too, and all else leaves the agent its model.
+func networkOfFork(c *contract.Call) string {
+	if c.String("network") == "on" {
+		return "on"
+	}
+	return internet
+}
+
+// rehearsalScript is what a person hears who tries chat without a model.
+const rehearsalScript = `[
+	{"say": "This is a rehearsal: a script answers, not a model. I run one command, as a model would."},
+	{"shell": "ls"},
+	{"say": "It said: ${result}\nAnd you said: ${input}"}
+]`

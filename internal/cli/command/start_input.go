@@ -82,9 +82,6 @@ func readFrames(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{})
 	return frames
 }
 
-// longestMessage limits a message from standard input.
-const longestMessage = 64 << 20
-
 // firstLine reads up to the end of the first line that is not blank. If it is not a frame, rest is the whole input. The
 // limit counts while it is read, so that an endless line does not fill the memory. It cannot use lines.Reader, because
 // another reader continues after the line.
@@ -115,11 +112,6 @@ func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 		return nil, nil, messageTooLong()
 	}
 	return nil, rest, nil
-}
-
-func messageTooLong() error {
-	return fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB", longestMessage>>20).
-		Hint("Put the text into a file, and name the file in the message.")
 }
 
 // stdinBlocks adds standard input to a message that was given as an argument, as Claude Code does. It waits three

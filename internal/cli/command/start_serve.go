@@ -106,7 +106,7 @@ func (p Parts) openerOf(c *contract.Call, log, detail func(string, ...any), note
 	for _, note := range notes {
 		detail("%s", note)
 	}
-	return opener{call: c, log: log, detail: detail, parts: p, host: true}
+	return opener{call: c, log: log, detail: detail, parts: p, others: delegated}
 }
 
 // greet reads what a host of Claude Code sends before the conversation, and lets the agent ask it. It returns false if

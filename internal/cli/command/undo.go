@@ -1,10 +1,8 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,95 +11,10 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/text"
-	"omniagent/internal/repo/fork"
 	"omniagent/internal/repo/undo"
-	"omniagent/internal/sys/config"
 )
 
 // Shared by undo, redo, the commands of "snapshots", and whatever opens conversations.
-
-const undoKey = "undo.snapshots"
-
-// undoParam is the flag of every command that runs an agent.
-func undoParam() contract.Param {
-	return contract.Param{
-		Name: "undo", Kind: contract.Enum, Enum: []string{"on", "off"},
-		Help: "keep what undo needs; default: undo.snapshots",
-	}
-}
-
-// undoFiles declares what a command that keeps snapshots writes, and more.
-func undoFiles(more ...contract.FileEffect) []contract.FileEffect {
-	return append([]contract.FileEffect{
-		{Path: "~/.local/state/omniagent/undo", Type: "state", ClearableWith: "omniagent snapshots delete"},
-		{Path: "~/.local/share/omniagent/snapshots", Type: "state"},
-	}, more...)
-}
-
-// undoStore is where the snapshots are.
-func undoStore(c *contract.Call) (undo.Store, error) {
-	store := snapshotsOf(c.Paths, c.Config, c.Host.Lookup)
-	if in := forkAround(c); in != nil {
-		return undo.Store{}, fault.New(fault.Conflicting, "this is the fork %s, of which no snapshots are kept",
-			in.Name).
-			Hint("outside of it: omniagent fork delete %s --confirm-destructive", in.Name)
-	}
-	if store == nil {
-		return undo.Store{}, fault.New(fault.NoHome, "there is no home directory, so no snapshots are kept").
-			Hint("set HOME")
-	}
-	return *store, nil
-}
-
-// snapshotsOf returns where the snapshots are; nil: there is no home.
-func snapshotsOf(paths contract.Paths, set *config.Set, lookup func(string) (string, bool)) *undo.Store {
-	if paths.State == "" {
-		return nil
-	}
-	home, _ := lookup("HOME")
-	known := ""
-	if paths.Data != "" {
-		known = filepath.Join(paths.Data, "snapshots")
-	}
-	return &undo.Store{
-		Known: known,
-		Dir:   filepath.Join(paths.State, "undo"), Home: home, FileLimit: set.Int("undo.file_limit"),
-		TotalLimit: set.Int("undo.total_limit"), IgnoredLimit: set.Int("undo.ignored_limit"),
-	}
-}
-
-// snapshots returns where the turns of a call are kept; nil: they are not.
-func snapshots(c *contract.Call) *undo.Store {
-	word := cmp.Or(c.String("undo"), c.Config.String(undoKey))
-	if word == "off" || forkAround(c) != nil {
-		return nil
-	}
-	return snapshotsOf(c.Paths, c.Config, c.Host.Lookup)
-}
-
-// forkAround returns the fork in which a call is, or nil. What an agent does there is deleted with the fork.
-func forkAround(c *contract.Call) *fork.Fork {
-	if c.Paths.State == "" || c.Dir() == "" {
-		return nil
-	}
-	return forksOf(c.Paths, c.Host.Lookup).Around(c.Dir())
-}
-
-// wallsState is the directory for the record of walls. A fork has one of its own: at the same paths are other files.
-func wallsState(c *contract.Call) string {
-	if f := forkAround(c); f != nil {
-		return f.State()
-	}
-	return c.Paths.State
-}
-
-// ownFork returns the id and the directories of the fork in which a call is.
-func ownFork(c *contract.Call) (id string, roots []string) {
-	if f := forkAround(c); f != nil {
-		return f.ID, f.Roots()
-	}
-	return "", nil
-}
 
 // undoFor returns what takes back the last turn of a directory, or of one session in it, for a host; nil if it takes
 // no snapshots.

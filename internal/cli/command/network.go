@@ -1,0 +1,43 @@
+package command
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/walls/policy"
+)
+
+// internet is the network that an agent in a fork has: a loopback of its own, and through a proxy the internet and the
+// models of this machine.
+const internet = "internet"
+
+// forkProxy returns the proxy through which a program reaches hosts from the loopback of its fork. Not valid: it is not
+// in a fork, or has the network of this machine.
+func forkProxy(c *contract.Call) netip.AddrPort {
+	proxy, err := url.Parse(os.Getenv("http_proxy"))
+	if err != nil || proxy.Hostname() != "127.0.0.1" || forkAround(c) == nil {
+		return netip.AddrPort{}
+	}
+	all, err := net.Interfaces()
+	if err != nil || slices.ContainsFunc(all, func(i net.Interface) bool { return i.Flags&net.FlagLoopback == 0 }) {
+		return netip.AddrPort{}
+	}
+	at, _ := netip.ParseAddrPort(proxy.Host)
+	return at
+}
+
+// keptFrom says which hosts a command was kept from.
+func keptFrom(c *contract.Call) func(host, why string) {
+	return policy.OncePerHost(func(host, why string) {
+		logLine(c, "the command was kept from %s: %s", host, why)
+	})
+}
+
+// inFork is a command that runs another one in a fork.
+func inFork(name, network, command string) string {
+	return "omniagent fork run --name " + name + " --network " + network + " -- " + command
+}

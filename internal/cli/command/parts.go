@@ -1,0 +1,93 @@
+package command
+
+import (
+	"path/filepath"
+	"slices"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/host/shim"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/launch"
+	"omniagent/internal/llm/model"
+	"omniagent/internal/llm/provider"
+	"omniagent/internal/native/tool"
+	"omniagent/internal/native/xnlcall"
+	"omniagent/internal/walls/guard"
+)
+
+// Version is the program's version: the same in the manifest, AGENTS.md and the skills.
+const Version = "0.1.0"
+
+// Parts are the lists of which the program is made: to add an agent, a model API or a tool is to add it to one of them.
+type Parts struct {
+	Agents []agent.Driver // by name
+	APIs   []model.API
+	Tools  tool.List // of the native agent
+
+	Eidolon bool // the program was started under the name eidolon
+
+	Plain *shim.Plain // installed agents are started so, as by a call without a command; nil: as in any conversation
+}
+
+// agentPrograms declares the programs of the agents.
+func (p Parts) agentPrograms() (list []contract.Subprocess) {
+	for _, d := range p.Agents {
+		list = append(list, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
+	}
+	return list
+}
+
+// apiWords returns the words of --provider, for people.
+func (p Parts) apiWords() string { return text.Either(provider.Names(p.APIs)) }
+
+// guarded returns what guard must know of the agents to judge a call, and where our own keys are.
+func (p Parts) guarded(c *contract.Call) guard.Agents { return p.guardedBeside(c.Paths, c.Host.Lookup) }
+
+func (p Parts) guardedBeside(paths contract.Paths, lookup func(string) (string, bool)) guard.Agents {
+	var all guard.Agents
+	for _, d := range p.Agents {
+		about := d.Describe()
+		all = append(all, guard.Agent{
+			Program: about.Binary, Package: about.Package, Private: about.Private,
+			Settings: slices.Concat(about.Settings, about.RepoFiles),
+		})
+	}
+	home, _ := lookup("HOME")
+	if ours, err := filepath.Rel(home, paths.Config); err == nil && paths.Config != "" {
+		all = append(all, guard.Agent{Private: []string{ours}})
+	}
+	return all
+}
+
+// veiled returns the names in a workspace that any agent obeys.
+func (p Parts) veiled() (names []string) {
+	for _, d := range p.Agents {
+		names = append(names, launch.Veiled(d.Describe())...)
+	}
+	return names
+}
+
+// providing returns the names of agents that --provider may name.
+func (p Parts) providing() []string {
+	var names []string
+	for _, d := range p.Agents {
+		if d.Describe().Provides {
+			names = append(names, d.Name())
+		}
+	}
+	return names
+}
+
+// toolProtocol returns how a model calls tools where neither a flag nor a profile nor the configuration says so.
+func (p Parts) toolProtocol() string {
+	if p.Eidolon {
+		return xnlcall.XNL
+	}
+	return xnlcall.Native
+}
+
+// modelKey declares that a command needs the key of a model API.
+func (p Parts) modelKey() *contract.Auth {
+	return &contract.Auth{HeadlessSupported: true, TokenEnv: provider.Keys(p.APIs)}
+}

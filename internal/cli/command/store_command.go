@@ -1,0 +1,61 @@
+package command
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"omniagent/internal/cli/contract"
+)
+
+// on makes the Run of a command that works on what open returns, such as a store.
+func on[S any](open func(*contract.Call) (S, error),
+	do func(context.Context, *contract.Call, S) (contract.Result, error),
+) func(context.Context, *contract.Call) (contract.Result, error) {
+	return func(ctx context.Context, c *contract.Call) (contract.Result, error) {
+		store, err := open(c)
+		if err != nil {
+			return contract.Result{}, err
+		}
+		return do(ctx, c, store)
+	}
+}
+
+// storeCommand completes the declaration of a command that reads or changes a store. unusable says when the store
+// cannot be used. missing says when the id that the command takes is not found.
+func storeCommand(c contract.Command, unusable, missing string) *contract.Command {
+	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
+	c.Exits = append(c.Exits, contract.Exit{Code: contract.PermissionDenied, When: "no access"})
+	if !slices.ContainsFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.PreconditionFailed }) {
+		c.Exits = append(c.Exits, contract.Exit{Code: contract.PreconditionFailed, When: unusable})
+	}
+	if slices.ContainsFunc(c.Params, func(p contract.Param) bool { return p.Name == "id" }) {
+		c.Exits = append(c.Exits, contract.Exit{Code: contract.NotFound, When: missing})
+	}
+	return &c
+}
+
+// untilSignal ends the context with the first signal. ended is the exit status that the signal asks for, and whether
+// there was one.
+func untilSignal(ctx context.Context, signals <-chan os.Signal) (_ context.Context, ended func() (int, bool),
+	stop context.CancelFunc,
+) {
+	ctx, stop = context.WithCancel(ctx)
+	status := make(chan int, 1)
+	go func() {
+		select {
+		case s := <-signals:
+			status <- contract.ExitOf(s)
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() (int, bool) {
+		select {
+		case code := <-status:
+			return code, true
+		default:
+			return 0, false
+		}
+	}, stop
+}
