@@ -30,18 +30,18 @@ func (p Parts) acpCommand() *contract.Command {
 		Detail: "It speaks versions 1 and 2 of the protocol on standard input and output, for the native agent or an " +
 			"installed one, and ends with its input.\n" +
 			"docs/acp.md has the settings of editors.",
-		Scopes: []string{}, Auth: p.modelKey(),
+		Scopes: []string{}, Auth: p.ModelKey(),
 		Params: append([]contract.Param{
 			{Name: "agent", Kind: contract.Name, Default: native.Name, Help: "the agent"},
 			{
-				Name: "provider", Short: "P", Kind: contract.Name, Help: "model API: " + p.apiWords(),
+				Name: "provider", Short: "P", Kind: contract.Name, Help: "model API: " + p.APIWords(),
 			},
 			{
 				Name: "model", Short: "m", Kind: contract.Name,
 				Help: "model; several: a,b, of which the editor can choose",
 			},
 			{Name: "api-base", Kind: contract.Name, Value: "URL", Help: "address of the model API"},
-			sandboxParam(),
+			Sandbox(),
 			{
 				Name: "network", Kind: contract.Name, Help: "what commands can reach: off, on, packages, or hosts",
 			},
@@ -54,20 +54,20 @@ func (p Parts) acpCommand() *contract.Command {
 				Help: "whose settings count; each session names where it works",
 			},
 			{Name: "verbose", Short: "v", Kind: contract.Bool, Help: "more on stderr"},
-		}, hostParams()...),
+		}, Host()...),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the client has gone"},
 			{Code: contract.GeneralError, When: "standard output cannot be written"},
 			{Code: contract.ArgError, When: "wrong call, or no such agent"},
 		},
-		Children: p.agentPrograms(),
-		Network:  modelAPI(),
-		Files:    conversationFiles(runFiles()),
+		Children: p.AgentPrograms(),
+		Network:  ModelAPI(),
+		Files:    ConversationFiles(RunFiles()),
 		Examples: []contract.Example{
 			{Description: "The native agent, as an editor starts it", Command: "omniagent acp"},
 			{Description: "An installed agent", Command: "omniagent acp --agent codex"},
 		},
-		Serve: quiet(p.serveACP),
+		Serve: Quiet(p.serveACP),
 	}
 }
 
@@ -76,13 +76,13 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 		return 0, fault.New(fault.StdinRequired, "omniagent acp is started by an editor, which talks to it on stdin").
 			Hint("see docs/acp.md for the settings of editors, or use omniagent chat to talk to an agent yourself")
 	}
-	log := logger(c)
+	log := Logger(c)
 	known := redact.Known(redact.Secrets(os.Environ())...)
-	opens := opener{
-		call: c, log: log, detail: detailLog(c, log), parts: p, provider: c.String("provider"),
-		base: c.String("api-base"), others: delegated,
+	opens := Opener{
+		Call: c, Log: log, Detail: DetailLog(c, log), Parts: p, Provider: c.String("provider"),
+		Base: c.String("api-base"), Others: delegated,
 	}
-	mode, _, err := approvalOf(c)
+	mode, _, err := ApprovalOf(c)
 	if err != nil {
 		return 0, err
 	}
@@ -93,13 +93,13 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 		first = models[0].ID
 	}
 	host := &acp.Host{
-		Agent: c.String("agent"), Models: models, Open: opens.converse, In: c.Host.Stdin, Out: c.Host.Stdout, Log: log,
+		Agent: c.String("agent"), Models: models, Open: opens.Converse, In: c.Host.Stdin, Out: c.Host.Stdout, Log: log,
 		Signals: signals, Mask: known.String, Undo: undoFor(c),
 		Spec: conversation.With(agent.Spec{
 			Shared: setting.Shared{
-				Model:   fromFlag(first),
-				Sandbox: fromFlag(setting.Sandbox(c.String("sandbox"))),
-				Web:     fromFlag(c.String("web") == "on"),
+				Model:   FromFlag(first),
+				Sandbox: FromFlag(setting.Sandbox(c.String("sandbox"))),
+				Web:     FromFlag(c.String("web") == "on"),
 			},
 			Terms: agent.Terms{Network: c.String("network"), Bypass: true}, // a person chooses among the modes
 		}, agent.Change{Mode: mode}),
@@ -132,7 +132,7 @@ func modelsOf(list string) []wire.Choice {
 }
 
 // hostNative sets what the host knows of the native agent.
-func hostNative(h *acp.Host, o opener) error {
+func hostNative(h *acp.Host, o Opener) error {
 	h.NewID = session.NewID
 	for _, m := range setting.Approvals() {
 		h.Modes = append(h.Modes, choiceOf(m))
@@ -140,12 +140,12 @@ func hostNative(h *acp.Host, o opener) error {
 	h.About.Title, h.About.Images, h.About.Dirs, h.About.Fork = "omniagent", true, true, true
 	h.About.Login = &wire.Method{
 		ID: "environment", Name: "A key in the environment",
-		About: "Set " + text.Either(provider.Keys(o.parts.APIs)) +
+		About: "Set " + text.Either(provider.Keys(o.Parts.APIs)) +
 			" where the editor is started, or in its settings of " +
 			"this agent.",
 	}
 	h.Ready = func(ctx context.Context) error {
-		_, err := o.env().Provider(ctx, launch.Request{Provider: o.provider, Base: o.base, Spec: h.Spec})
+		_, err := o.Env().Provider(ctx, launch.Request{Provider: o.Provider, Base: o.Base, Spec: h.Spec})
 		return err
 	}
 	return nil
@@ -158,8 +158,8 @@ func choiceOf(m setting.Approval) wire.Choice {
 }
 
 // hostInstalled sets what the host knows of an installed agent.
-func hostInstalled(h *acp.Host, o opener) error {
-	all, err := knownAgents(o.call, o.parts.Agents)
+func hostInstalled(h *acp.Host, o Opener) error {
+	all, err := KnownAgents(o.Call, o.Parts.Agents)
 	if err != nil {
 		return err
 	}

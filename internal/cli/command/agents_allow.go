@@ -19,11 +19,11 @@ type allowResult struct {
 	OK     bool         `json:"ok"`
 	Change string       `json:"change" enum:"allowed,changed,unchanged,denied,removed,not_found,failed"`
 	Files  []string     `json:"files" doc:"whose content is recorded: the program, its package and its interpreter"`
-	Error  *errorDetail `json:"error"`
+	Error  *ErrorDetail `json:"error"`
 }
 
 type allowData struct {
-	Summary batchSummary  `json:"summary"`
+	Summary BatchSummary  `json:"summary"`
 	Results []allowResult `json:"results"`
 }
 
@@ -33,7 +33,7 @@ func (d allowData) PlainText() string {
 	for _, r := range d.Results {
 		fmt.Fprintf(&b, "%s: %s", r.ID, strings.ReplaceAll(r.Change, "_", " "))
 		if n := len(r.Files); n > 0 {
-			fmt.Fprintf(&b, ", %s (%s)", r.Files[0], plural(n, "file"))
+			fmt.Fprintf(&b, ", %s (%s)", r.Files[0], Plural(n, "file"))
 		}
 		if r.Error != nil {
 			fmt.Fprintf(&b, ": %s", r.Error.Message)
@@ -81,7 +81,7 @@ func (p Parts) decision(path, summary string) *contract.Command {
 			Name: "name", Kind: contract.ID, Position: 1, Variadic: true, Required: true, Stdin: true,
 			Help: "the agents",
 		}},
-		Files: []contract.FileEffect{listFile()},
+		Files: []contract.FileEffect{AllowlistFile()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is recorded"},
 			{Code: contract.PartialFailure, When: "some failed; see results[]"},
@@ -94,14 +94,14 @@ func (p Parts) decision(path, summary string) *contract.Command {
 // decide carries out a decision about each agent that was named.
 func (p Parts) decide(
 	c *contract.Call,
-	one func(*contract.Call, allow.List, knownAgent, *allowResult) error,
+	one func(*contract.Call, allow.List, KnownAgent, *allowResult) error,
 ) (contract.Result, error) {
-	known, err := knownAgents(c, p.Agents)
+	known, err := KnownAgents(c, p.Agents)
 	if err != nil {
 		return contract.Result{}, err
 	}
-	names, list := c.Strings("name"), allowlistOf(c)
-	data, all := allowData{}, outcomes{}
+	names, list := c.Strings("name"), Allowlist(c)
+	data, all := allowData{}, Outcomes{}
 	for _, name := range names {
 		r := allowResult{ID: name}
 		k, err := pick(known, name)
@@ -109,19 +109,19 @@ func (p Parts) decide(
 			r.ID = k.Name()
 			err = one(c, list, k, &r)
 		}
-		r.Error = all.add(r.Change, err)
+		r.Error = all.Add(r.Change, err)
 		if r.OK = err == nil; err != nil {
 			r.Change = "failed"
 		}
 		data.Results = append(data.Results, r)
 	}
-	data.Summary = all.batchSummary
-	return all.result(data, map[string]any{"agents": names})
+	data.Summary = all.BatchSummary
+	return all.Result(data, map[string]any{"agents": names})
 }
 
 // pick returns the agent of a name that a list can hold.
-func pick(known []knownAgent, name string) (knownAgent, error) {
-	k, err := named(known, name)
+func pick(known []KnownAgent, name string) (KnownAgent, error) {
+	k, err := Named(known, name)
 	if err == nil && k.Describe().BuiltIn {
 		err = fault.New(fault.Unsupported, "%s is a part of this program: no other program is started for it", name).
 			Hint("omniagent agents list")
@@ -129,13 +129,13 @@ func pick(known []knownAgent, name string) (knownAgent, error) {
 	return k, err
 }
 
-func allowAgent(c *contract.Call, list allow.List, k knownAgent, r *allowResult) error {
-	_, install := k.locate(c)
+func allowAgent(c *contract.Call, list allow.List, k KnownAgent, r *allowResult) error {
+	_, install := k.Row(c)
 	if install.Path == "" {
 		_, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir()})
 		return err
 	}
-	e, err := userGate(c, k.Name(), c.Dir()).Facts(requestFor(k, install))
+	e, err := UserGate(c, k.Name(), c.Dir()).Facts(RequestFor(k, install))
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func allowAgent(c *contract.Call, list allow.List, k knownAgent, r *allowResult)
 	return putAgent(c, list, e, r, func(old allow.Entry) bool { return old.Allows(e) })
 }
 
-func denyAgent(c *contract.Call, list allow.List, k knownAgent, r *allowResult) error {
+func denyAgent(c *contract.Call, list allow.List, k KnownAgent, r *allowResult) error {
 	r.Change = "denied"
 	e := allow.Entry{Name: k.Name(), Denied: true, At: time.Now()}
 	return putAgent(c, list, e, r, func(old allow.Entry) bool { return old.Denied })
@@ -173,7 +173,7 @@ func putAgent(
 	return keepDecision(c, func() error { return list.Put(e, said) })
 }
 
-func removeAgent(c *contract.Call, list allow.List, k knownAgent, r *allowResult) error {
+func removeAgent(c *contract.Call, list allow.List, k KnownAgent, r *allowResult) error {
 	_, had, err := list.Find(k.Name())
 	if err == nil && had {
 		err = keepDecision(c, func() error {

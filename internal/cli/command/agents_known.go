@@ -16,27 +16,27 @@ import (
 	"omniagent/internal/sys/config"
 )
 
-// knownAgent is an agent and the file that defines it, if it is not built in.
-type knownAgent struct {
+// KnownAgent is an agent and the file that defines it, if it is not built in.
+type KnownAgent struct {
 	agent.Driver
-	from *string
+	From *string
 }
 
-// knownAgents returns the agents that a call without a command can start from here, by name: the built-in ones, those
+// KnownAgents returns the agents that a call without a command can start from here, by name: the built-in ones, those
 // of the user's own file, and those of the repository's file if its content is trusted. The first agent of a name
 // counts.
-func knownAgents(c *contract.Call, builtIn []agent.Driver) ([]knownAgent, error) {
-	var known []knownAgent
+func KnownAgents(c *contract.Call, builtIn []agent.Driver) ([]KnownAgent, error) {
+	var known []KnownAgent
 	add := func(drivers []agent.Driver, from *string) {
 		for _, d := range drivers {
 			if _, taken := agent.Find(known, d.Name()); !taken {
-				known = append(known, knownAgent{d, from})
+				known = append(known, KnownAgent{d, from})
 			}
 		}
 	}
 	add(builtIn, nil)
 	if !c.Bool("no-config") {
-		own, err := ownFile(c.Paths)
+		own, err := OwnFile(c.Paths)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func knownAgents(c *contract.Call, builtIn []agent.Driver) ([]knownAgent, error)
 			add(made, &file.Path)
 		}
 	}
-	slices.SortStableFunc(known, func(a, b knownAgent) int { return strings.Compare(a.Name(), b.Name()) })
+	slices.SortStableFunc(known, func(a, b KnownAgent) int { return strings.Compare(a.Name(), b.Name()) })
 	return known, nil
 }
 
@@ -75,36 +75,36 @@ func repositoryFile(c *contract.Call) (*agentsfile.File, error) {
 	return file, nil
 }
 
-// namesOf returns the names of agents.
-func namesOf[D agent.Driver](all []D) (names []string) {
+// NamesOf returns the names of agents.
+func NamesOf[D agent.Driver](all []D) (names []string) {
 	for _, d := range all {
 		names = append(names, d.Name())
 	}
 	return names
 }
 
-// named returns the one of them that answers to a name.
-func named(known []knownAgent, name string) (knownAgent, error) {
+// Named returns the one of them that answers to a name.
+func Named(known []KnownAgent, name string) (KnownAgent, error) {
 	if k, ok := agent.Find(known, name); ok {
 		return k, nil
 	}
 	f := fault.New(fault.NotFoundCode, "there is no agent %q", name).Hint("omniagent agents list")
-	if near := text.Nearest(name, namesOf(known)); near != "" {
+	if near := text.Nearest(name, NamesOf(known)); near != "" {
 		f.With("did_you_mean", near)
 	}
-	return knownAgent{}, f
+	return KnownAgent{}, f
 }
 
-// agentNamed returns the agent that answers to a name.
-func (p Parts) agentNamed(c *contract.Call, name string) (knownAgent, error) {
-	known, err := knownAgents(c, p.Agents)
+// AgentNamed returns the agent that answers to a name.
+func (p Parts) AgentNamed(c *contract.Call, name string) (KnownAgent, error) {
+	known, err := KnownAgents(c, p.Agents)
 	if err != nil {
-		return knownAgent{}, err
+		return KnownAgent{}, err
 	}
-	return named(known, name)
+	return Named(known, name)
 }
 
-type agentRow struct {
+type AgentRow struct {
 	Name           string  `json:"name"`
 	Title          string  `json:"title"`
 	Installed      bool    `json:"installed"`
@@ -116,10 +116,10 @@ type agentRow struct {
 	AllowedWhy     *string `json:"allowed_why" doc:"why it is not; null: it is"`
 }
 
-func (k knownAgent) locate(c *contract.Call) (agentRow, agent.Install) {
+func (k KnownAgent) Row(c *contract.Call) (AgentRow, agent.Install) {
 	about := k.Describe()
-	row := agentRow{Name: k.Name(), Title: about.Title, InstallCommand: about.InstallCommand, DefinedIn: k.from}
-	install, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: versions(c.Paths).Of})
+	row := AgentRow{Name: k.Name(), Title: about.Title, InstallCommand: about.InstallCommand, DefinedIn: k.From}
+	install, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: Versions(c.Paths).Of})
 	row.Allowed, row.AllowedWhy = k.standing(c, install)
 	if err != nil {
 		return row, install
@@ -132,12 +132,12 @@ func (k knownAgent) locate(c *contract.Call) (agentRow, agent.Install) {
 }
 
 // standing returns what the list says of an agent, and why if that is not enough to start it.
-func (k knownAgent) standing(c *contract.Call, install agent.Install) (state string, why *string) {
+func (k KnownAgent) standing(c *contract.Call, install agent.Install) (state string, why *string) {
 	if k.Describe().BuiltIn {
 		return "built-in", nil
 	}
-	gate := userGate(c, k.Name(), c.Dir())
-	err := gate.Listed(requestFor(k, install))
+	gate := UserGate(c, k.Name(), c.Dir())
+	err := gate.Listed(RequestFor(k, install))
 	if err == nil {
 		return "yes", nil
 	}
@@ -151,15 +151,15 @@ func (k knownAgent) standing(c *contract.Call, install agent.Install) (state str
 	return "no", &reason
 }
 
-func requestFor(k knownAgent, install agent.Install) allow.Request {
-	return allow.Request{Driver: k.Driver, Custom: k.from != nil, Install: install, Env: os.Environ()}
+func RequestFor(k KnownAgent, install agent.Install) allow.Request {
+	return allow.Request{Driver: k.Driver, Custom: k.From != nil, Install: install, Env: os.Environ()}
 }
 
-// userGate is what the user's configuration and list let programs start in a directory.
-func userGate(c *contract.Call, name, dir string) allow.Gate {
+// UserGate is what the user's configuration and list let programs start in a directory.
+func UserGate(c *contract.Call, name, dir string) allow.Gate {
 	root, _ := config.ProjectRoot(dir)
 	home := c.Host.Home()
-	within := c.Config.List(agentKey(name, "roots"))
+	within := c.Config.List(AgentKey(name, "roots"))
 	for i, root := range within {
 		if rest, ok := strings.CutPrefix(root, "~"); ok && home != "" {
 			within[i] = filepath.Join(home, rest)
@@ -167,17 +167,17 @@ func userGate(c *contract.Call, name, dir string) allow.Gate {
 	}
 	return allow.Gate{
 		Allow: c.Config.List("agents.allow"), More: c.Config.List("agents.env"), Roots: []string{dir, root},
-		List: allowlistOf(c), Within: within, DenyFlags: c.Config.List(agentKey(name, "deny_flags")),
+		List: Allowlist(c), Within: within, DenyFlags: c.Config.List(AgentKey(name, "deny_flags")),
 	}
 }
 
-// ownFile returns the file in which the user defines agents, in the same form as a repository; nil if it does not
+// OwnFile returns the file in which the user defines agents, in the same form as a repository; nil if it does not
 // exist.
-func ownFile(paths contract.Paths) (*agentsfile.File, error) {
+func OwnFile(paths contract.Paths) (*agentsfile.File, error) {
 	if paths.Config == "" {
 		return nil, nil
 	}
 	return agentsfile.Read(filepath.Join(paths.Config, agentsfile.Default), false)
 }
 
-func agentKey(agent, key string) string { return "agents." + agent + "." + key }
+func AgentKey(agent, key string) string { return "agents." + agent + "." + key }

@@ -8,7 +8,7 @@ import (
 )
 
 type agentsData struct {
-	Agents contract.Rows[agentRow] `json:"agents"`
+	Agents contract.Rows[AgentRow] `json:"agents"`
 }
 
 func agentsList(drivers []agent.Driver) *contract.Command {
@@ -33,13 +33,13 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 				Command:     "omniagent agents list --installed --output id",
 			},
 		},
-		Children: askedForVersion(drivers), Files: []contract.FileEffect{versionsFile(), listFile()},
+		Children: askedForVersion(drivers), Files: []contract.FileEffect{versionsFile(), AllowlistFile()},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			known, err := knownAgents(c, drivers)
+			known, err := KnownAgents(c, drivers)
 			if err != nil {
 				return contract.Result{}, err
 			}
-			var rows []agentRow
+			var rows []AgentRow
 			for _, k := range known {
 				row := askAgent(ctx, c, k)
 				if row.Installed || !c.Bool("installed") {
@@ -52,9 +52,9 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 }
 
 // askAgent asks the program if its version is not known otherwise.
-func askAgent(ctx context.Context, c *contract.Call, d knownAgent) agentRow {
-	row, install := d.locate(c)
-	if row.Installed && row.Version == nil && d.from == nil {
+func askAgent(ctx context.Context, c *contract.Call, d KnownAgent) AgentRow {
+	row, install := d.Row(c)
+	if row.Installed && row.Version == nil && d.From == nil {
 		if version := askVersion(ctx, c, install); version != "" {
 			row.Version = &version
 		}

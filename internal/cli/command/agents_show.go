@@ -16,7 +16,7 @@ import (
 )
 
 type agentData struct {
-	Agent    agentRow      `json:"agent"`
+	Agent    AgentRow      `json:"agent"`
 	Login    string        `json:"login"`
 	Measured string        `json:"measured_with" doc:"the version that the capabilities were run with; empty: none, they are as the file says"`
 	Limit    *promptLimit  `json:"prompt_limit" doc:"null: none is known"`
@@ -67,14 +67,14 @@ func agentsShow(drivers []agent.Driver) *contract.Command {
 		Examples: []contract.Example{{Description: "What codex can do", Command: "omniagent agents show codex"}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			name := strings.ToLower(c.String("name"))
-			known, err := knownAgents(c, drivers)
+			known, err := KnownAgents(c, drivers)
 			if err != nil {
 				return contract.Result{}, err
 			}
 			if k, ok := agent.Find(known, name); ok {
 				return contract.Result{Data: showAgent(c, k)}, nil
 			}
-			names := namesOf(known)
+			names := NamesOf(known)
 			f := fault.New(fault.NotFoundCode, "there is no agent %q; there are %s", name, strings.Join(names, ", "))
 			if near := text.Nearest(name, names); near != "" {
 				return contract.Result{}, f.Hint("omniagent agents show %s", near)
@@ -84,8 +84,8 @@ func agentsShow(drivers []agent.Driver) *contract.Command {
 	}
 }
 
-func showAgent(c *contract.Call, d knownAgent) agentData {
-	row, install := d.locate(c)
+func showAgent(c *contract.Call, d KnownAgent) agentData {
+	row, install := d.Row(c)
 	version := ""
 	if row.Version != nil {
 		version = *row.Version

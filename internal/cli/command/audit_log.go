@@ -43,9 +43,9 @@ func auditLog() *contract.Command {
 				Command:     "omniagent audit-log --command config.set --limit 0 --output jsonl",
 			},
 		},
-		Validate: checkSince("24h"),
+		Validate: CheckSince("24h"),
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			from, _ := since(c.String("since"))
+			from, _ := ParseSince(c.String("since"))
 			skipped := 0
 			entries := c.AuditLog().Entries(audit.Filter{
 				Since: from, Command: c.String("command"), TraceID: c.String("trace-id"), Skipped: &skipped,

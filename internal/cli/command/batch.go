@@ -7,27 +7,27 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-type errorDetail struct {
+type ErrorDetail struct {
 	Code      string `json:"code"`
 	Message   string `json:"message"`
 	Retryable bool   `json:"retryable"`
 }
 
-type batchSummary struct {
+type BatchSummary struct {
 	Total     int `json:"total"`
 	Succeeded int `json:"succeeded"`
 	Failed    int `json:"failed"`
 }
 
-// outcomes adds up what became of each thing of a batch.
-type outcomes struct {
-	batchSummary
+// Outcomes adds up what became of each thing of a batch.
+type Outcomes struct {
+	BatchSummary
 	effect contract.Effect
 	first  error // the reason of the first failure
 }
 
-// add counts a thing with its change, and returns what to report of its failure.
-func (o *outcomes) add(change string, err error) *errorDetail {
+// Add counts a thing with its change, and returns what to report of its failure.
+func (o *Outcomes) Add(change string, err error) *ErrorDetail {
 	o.Total++
 	if err == nil {
 		o.Succeeded++
@@ -37,11 +37,11 @@ func (o *outcomes) add(change string, err error) *errorDetail {
 	o.Failed++
 	o.first = cmp.Or(o.first, err)
 	f := fault.Of(err)
-	return &errorDetail{string(f.Code), f.Message, f.Retryable()}
+	return &ErrorDetail{string(f.Code), f.Message, f.Retryable()}
 }
 
-// result returns the result of a batch. If nothing was done, it is the reason, not a partial failure.
-func (o *outcomes) result(data any, target map[string]any) (contract.Result, error) {
+// Result returns the result of a batch. If nothing was done, it is the reason, not a partial failure.
+func (o *Outcomes) Result(data any, target map[string]any) (contract.Result, error) {
 	if o.Succeeded == 0 && o.first != nil {
 		return contract.Result{Data: data}, o.first
 	}

@@ -39,7 +39,7 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 	if err != nil {
 		c.Log("what was typed earlier is not at hand: %v", err)
 	}
-	hooks := run.Hooks{Notify: c.Config.List("run.notify"), Away: hooksAway(c)}
+	hooks := run.Hooks{Notify: c.Config.List("run.notify"), Away: HooksAway(c)}
 	device, err := terminal.Open(terminal.Options{
 		In: os.Stdin, Out: os.Stdout, State: c.Host.UserState(c.Program.Name),
 	})
@@ -67,7 +67,7 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 func chatLog(c *contract.Call, view chat.View) func(format string, args ...any) {
 	window, ok := view.(*chat.Window)
 	if !ok {
-		return logger(c)
+		return Logger(c)
 	}
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	return func(format string, args ...any) {

@@ -148,7 +148,7 @@ func endOrphans(ctx context.Context, c *contract.Call, data *cleanupData, found 
 	if c.Paths.State == "" {
 		return nil
 	}
-	orphans, err := process.Orphans(filepath.Join(c.Paths.State, startedDir))
+	orphans, err := process.Orphans(filepath.Join(c.Paths.State, StartedDir))
 	if err != nil {
 		return err
 	}
@@ -163,9 +163,9 @@ func endOrphans(ctx context.Context, c *contract.Call, data *cleanupData, found 
 		data.Ended = append(data.Ended, endedProcess{o.Argv0, o.Started, o.PIDs})
 	}
 	if !c.DryRun() {
-		process.Tidy(filepath.Join(c.Paths.State, startedDir))
+		process.Tidy(filepath.Join(c.Paths.State, StartedDir))
 	}
-	store, err := runStore(c)
+	store, err := Runs(c)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func forgetTurns(ctx context.Context, c *contract.Call, data *cleanupData, found
 	if c.Paths.State == "" {
 		return nil
 	}
-	store, err := undoStore(c)
+	store, err := Snapshots(c)
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func leftovers(c *contract.Call, step string) []leftover {
 		// of a rehearsal that was killed
 		list = append(list, oldIn(filepath.Join(c.Paths.State, "rehearsal"), young,
 			func(string) bool { return true })...)
-		return append(list, endedSessions(filepath.Join(c.Paths.State, startedDir), young)...)
+		return append(list, endedSessions(filepath.Join(c.Paths.State, StartedDir), young)...)
 	case "cache":
 		return oldIn(c.Paths.Cache, young, func(string) bool { return true })
 	case "logs":

@@ -54,10 +54,10 @@ func (p Parts) completions(c *contract.Call, param contract.Param) []contract.Ch
 }
 
 func (p Parts) agentChoices(c *contract.Call) (list []contract.Choice) {
-	known, _ := knownAgents(c, p.Agents) // a file that cannot be read has no names
+	known, _ := KnownAgents(c, p.Agents) // a file that cannot be read has no names
 	for _, k := range known {
 		about := k.Describe().Title
-		if row, _ := k.locate(c); !row.Installed {
+		if row, _ := k.Row(c); !row.Installed {
 			about += ", not installed"
 		}
 		list = append(list, contract.Choice{Value: k.Name(), About: about})
@@ -104,7 +104,7 @@ func (p Parts) modelChoices(of string, prefixed bool) (list []contract.Choice) {
 }
 
 func (p Parts) profileChoices(c *contract.Call) (list []contract.Choice) {
-	for _, one := range profilesOf(c)(c.Dir()).All {
+	for _, one := range ProfilesOf(c)(c.Dir()).All {
 		if one.Name != "" {
 			list = append(list, contract.Choice{Value: one.Name, About: "profile: " + one.Model})
 		}
@@ -124,10 +124,10 @@ func (p Parts) valueChoices(c *contract.Call) (list []contract.Choice) {
 	switch c.String("key") {
 	case "agent":
 		return p.agentChoices(c)
-	case providerKey:
+	case ProviderKey:
 		return p.providerChoices()
-	case modelKey:
-		return p.modelChoices(c.Config.String(providerKey), false)
+	case ModelKey:
+		return p.modelChoices(c.Config.String(ProviderKey), false)
 	}
 	for _, key := range c.Program.ConfigKeys() {
 		if key.Name != c.String("key") {
@@ -154,7 +154,7 @@ func (p Parts) valueChoices(c *contract.Call) (list []contract.Choice) {
 const mostChoices = 100
 
 func sessionChoices(c *contract.Call) (list []contract.Choice) {
-	store, err := sessionsOf(c)
+	store, err := Sessions(c)
 	if err != nil {
 		return nil
 	}
@@ -168,7 +168,7 @@ func sessionChoices(c *contract.Call) (list []contract.Choice) {
 	}
 	for _, i := range infos {
 		list = append(list, contract.Choice{
-			Value: i.Begin.ID, About: i.Begin.AgentName() + ", " + age(time.Since(i.Updated)) + ": " + i.Title,
+			Value: i.Begin.ID, About: i.Begin.AgentName() + ", " + Age(time.Since(i.Updated)) + ": " + i.Title,
 		})
 	}
 	return list
@@ -176,7 +176,7 @@ func sessionChoices(c *contract.Call) (list []contract.Choice) {
 
 // runChoices returns the runs, or those that wait for an answer where one is given.
 func runChoices(c *contract.Call) (list []contract.Choice) {
-	store, err := runStore(c)
+	store, err := Runs(c)
 	if err != nil {
 		return nil
 	}

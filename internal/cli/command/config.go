@@ -46,7 +46,7 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	if !c.Bool("global") && !c.Given("config") {
 		edit.Root = c.ProjectAt(c.Dir()).Root
 	}
-	return problemsOf("key", key, config.Check(edit, value))
+	return ProblemsOf("key", key, config.Check(edit, value))
 }
 
 // isContext reports whether a key is the setting of this name in a context.
@@ -60,11 +60,11 @@ func (p Parts) checkNamed(c *contract.Call) []fault.Problem {
 	var err error
 	switch key := c.String("key"); {
 	case key == "agent" || isContext(key, "agent"):
-		_, err = p.agentNamed(c, value)
+		_, err = p.AgentNamed(c, value)
 	case key == "native.provider" || isContext(key, "native.provider"):
 		err = provider.Options{APIs: p.APIs}.Check(value)
 	}
-	return problemsOf("value", value, err)
+	return ProblemsOf("value", value, err)
 }
 
 // target returns the file that is written, its scope, and its trust.
@@ -185,12 +185,12 @@ func runConfigSet(ctx context.Context, c *contract.Call) (contract.Result, error
 	meta := map[string]any{"write_scope": scope}
 	if c.DryRun() {
 		old, err := config.Peek(edit)
-		data.Old = orNil(old)
+		data.Old = OrNil(old)
 		target := map[string]any{"file": edit.File, "key": edit.Key, "old_value": data.Old, "value": edit.Value}
 		return contract.Result{Data: data, Effect: effectOf(old, edit.Value), Meta: meta, Target: target}, err
 	}
 	old, changed, err := config.Write(ctx, edit)
-	data.Old = orNil(old)
+	data.Old = OrNil(old)
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -235,7 +235,7 @@ func configUnset() *contract.Command {
 				return contract.Result{}, err
 			}
 			effect := contract.Deleted
-			if data.Old = orNil(old); !changed {
+			if data.Old = OrNil(old); !changed {
 				data.Status, effect = "not_found", contract.Noop
 			}
 			return contract.Result{
@@ -347,7 +347,7 @@ func configFiles(c *contract.Call) (rows []pathRow) {
 	add := func(layer, path string, trusted bool) {
 		if path != "" {
 			used := slices.Contains(c.Config.Sources(), path)
-			rows = append(rows, pathRow{layer, path, fileExists(path), used, trusted})
+			rows = append(rows, pathRow{layer, path, FileExists(path), used, trusted})
 		}
 	}
 	if c.Given("config") {

@@ -15,9 +15,9 @@ import (
 )
 
 // delegated returns what carries out the work that the native agent delegates; nil: nothing may.
-func delegated(o opener) tool.Agents {
-	c, depth := o.call, depthOf(o.call)
-	store, err := runStore(c)
+func delegated(o Opener) tool.Agents {
+	c, depth := o.Call, DepthOf(o.Call)
+	store, err := Runs(c)
 	if err != nil || depth >= mcp.MaxDepth {
 		return nil
 	}
@@ -27,7 +27,7 @@ func delegated(o opener) tool.Agents {
 		Limits: limitsOf(c),
 		Owner: func(r *run.Run) run.Owner {
 			own := o
-			own.others, own.ask, own.moded, own.closed, own.patience, own.run = nil, nil, true, true, 24*time.Hour, r.ID
+			own.Others, own.Ask, own.Moded, own.Closed, own.Patience, own.Run = nil, nil, true, true, 24*time.Hour, r.ID
 			owner := ownerOf(own, r)
 			env := mcp.Deeper(os.Environ(), depth)
 			owner.Spec = func(string) agent.Spec { return agent.Spec{Env: env} }
@@ -40,18 +40,18 @@ func delegated(o opener) tool.Agents {
 }
 
 // delegable returns the installed agents that run may start, in the order of agents.allow.
-func delegable(o opener) (names []string) {
-	known, err := knownAgents(o.call, o.parts.Agents)
+func delegable(o Opener) (names []string) {
+	known, err := KnownAgents(o.Call, o.Parts.Agents)
 	if err != nil {
-		o.log("no work can be delegated: %v", err)
+		o.Log("no work can be delegated: %v", err)
 		return nil
 	}
-	list, order := allowlistOf(o.call), o.call.Config.List("agents.allow")
+	list, order := Allowlist(o.Call), o.Call.Config.List("agents.allow")
 	for _, k := range known {
 		if _, decided, err := list.Find(k.Name()); err != nil || !decided {
 			continue // nothing has to be looked for
 		}
-		row, _ := k.locate(o.call)
+		row, _ := k.Row(o.Call)
 		if row.Allowed == "yes" && (len(order) == 0 || slices.Contains(order, k.Name())) {
 			names = append(names, k.Name())
 		}

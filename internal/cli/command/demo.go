@@ -188,12 +188,12 @@ func removeEmpty(path, outermost string) {
 // demoAgents returns the agents found, from files and variables alone, and which command to try.
 func (p Parts) demoAgents(c *contract.Call) ([]demoAgent, demoNext) {
 	var rows []demoAgent
-	env := agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: versions(c.Paths).Of}
+	env := agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: Versions(c.Paths).Of}
 	const try = `omniagent -p 'What is in this directory?' --agent `
 	var next, login, install demoNext
 	keyed, keyedBy := nativeLogin(c, p.APIs)
 	for _, d := range p.Agents {
-		known, _ := knownAgent{Driver: d}.locate(c)
+		known, _ := KnownAgent{Driver: d}.Row(c)
 		row := demoAgent{Name: d.Name(), Installed: known.Installed, Version: known.Version, Login: "unknown"}
 		about := d.Describe()
 		if d.Name() == native.Name {
@@ -251,9 +251,9 @@ func loginWord(l agent.Login) (word string, by *string) {
 func nativeLogin(c *contract.Call, apis []model.API) (command, by string) {
 	const ask = ` -p 'What is in this directory?'`
 	options := provider.Options{
-		APIs: apis, Lookup: ownPrograms(c), Home: c.Host.Home(), Keys: mentioned{keysOf(c)}, Wishes: configuredModel(c),
+		APIs: apis, Lookup: OwnPrograms(c), Home: c.Host.Home(), Keys: mentioned{Keys(c)}, Wishes: ConfiguredModel(c),
 	}
-	if w := profilesOf(c)(c.Dir()).Wish(); w != nil {
+	if w := ProfilesOf(c)(c.Dir()).Wish(); w != nil {
 		options.Wishes = append(options.Wishes, *w)
 	}
 	choice, err := provider.Choose(options)

@@ -51,7 +51,7 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 		case f.Name == "web":
 			p.Kind, p.Enum = contract.Enum, []string{"on", "off", "true", "false", "1", "0"}
 		case f.Name == "permission-mode":
-			p.Kind, p.Enum = contract.Enum, hostWords()
+			p.Kind, p.Enum = contract.Enum, PermissionModes()
 		case len(f.Allowed) > 0:
 			p.Kind, p.Enum = contract.Enum, f.Allowed
 		case f.Value != "":

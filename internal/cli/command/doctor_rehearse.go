@@ -75,7 +75,7 @@ func rehearseRules(drivers []agent.Driver) func(*contract.Call) []fault.Problem 
 					contract.Wrong("agent", fault.ArgError, name, "an agent is named only with --rehearse"))
 			case !known:
 				problems = append(problems, contract.Wrong("agent", fault.ArgError, name,
-					"there is no agent %s to rehearse; there are %s", name, strings.Join(namesOf(drivers), ", ")))
+					"there is no agent %s to rehearse; there are %s", name, strings.Join(NamesOf(drivers), ", ")))
 			}
 		}
 		return problems
@@ -97,8 +97,8 @@ func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driv
 		if len(named) > 0 && !slices.Contains(named, d.Name()) {
 			continue
 		}
-		install, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: versions(c.Paths).Of})
-		theirs := workspaceOf(c)
+		install, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: Versions(c.Paths).Of})
+		theirs := WorkspaceOf(c)
 		switch {
 		case err != nil && len(named) > 0:
 			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: true},
@@ -137,8 +137,8 @@ func rehearseAll(
 		return err
 	}
 	if c.Host.StderrTerminal && !c.Bool("quiet") {
-		logLine(c, "each of %s works on a scripted model six or seven times; that takes a minute or two",
-			plural(len(subjects), "agent"))
+		LogLine(c, "each of %s works on a scripted model six or seven times; that takes a minute or two",
+			Plural(len(subjects), "agent"))
 	}
 	path, _ := os.Executable()
 	records := rehearsal.Run(ctx, subjects, rehearsal.Options{
@@ -164,7 +164,7 @@ func printRehearsal(c *contract.Call, p rehearsal.Progress) {
 	case p.Record == nil:
 		c.Progress("%s: %s took %s; %d of %d runs", p.Agent, p.Run, took, p.Done, p.Runs)
 	case c.Host.StderrTerminal && !c.Bool("quiet"):
-		logLine(c, "%s: %s, in %s", p.Agent, verdictCounts(p.Record.Counts()), took)
+		LogLine(c, "%s: %s, in %s", p.Agent, verdictCounts(p.Record.Counts()), took)
 	default:
 		c.Progress("%s: %s, in %s", p.Agent, verdictCounts(p.Record.Counts()), took)
 	}
@@ -196,19 +196,19 @@ func verdictCounts(n map[rehearsal.Verdict]int) string {
 func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, check) {
 	name := s.Driver.Name()
 	record, state := rehearsals(c).Load(name, s.Install)
-	k := check{Name: "rehearsal:" + name, OK: state == rehearsal.Fresh, Version: orNil(record.Version)}
+	k := check{Name: "rehearsal:" + name, OK: state == rehearsal.Fresh, Version: OrNil(record.Version)}
 	row := rehearsalData{Agent: name, State: string(state)}
 	again := "omniagent doctor --rehearse " + name
 	if state == rehearsal.Never {
-		k.Detail, k.Fix = orNil("never tried on this machine"), &again
+		k.Detail, k.Fix = OrNil("never tried on this machine"), &again
 		return row, k
 	}
 	n := record.Counts()
 	date := record.Date.Format("2006-01-02T15:04:05Z")
-	row.Version, row.Date, row.TookMS = orNil(record.Version), &date, record.TookMS
+	row.Version, row.Date, row.TookMS = OrNil(record.Version), &date, record.TookMS
 	row.Holds, row.Differs, row.Untried, row.Unknown = n[rehearsal.Holds], n[rehearsal.Differs], n[rehearsal.Untried],
 		n[rehearsal.Unknown]
-	k.Detail = orNil(date[:10] + ": " + verdictCounts(n))
+	k.Detail = OrNil(date[:10] + ": " + verdictCounts(n))
 	if state != rehearsal.Fresh {
 		k = failed(k, fault.New(fault.PreflightFailed, "%s", stale(state)), again)
 	}

@@ -13,7 +13,7 @@ import (
 
 // newFork makes a fork of the workspace around a directory.
 func newFork(ctx context.Context, c *contract.Call, dir string) (*fork.Fork, error) {
-	store, err := forkStore(c)
+	store, err := Forks(c)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func newFork(ctx context.Context, c *contract.Call, dir string) (*fork.Fork, err
 
 // forkNamed returns the fork that a call names.
 func forkNamed(c *contract.Call) (*fork.Fork, error) {
-	store, err := forkStore(c)
+	store, err := Forks(c)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func forkList() *contract.Command {
 		},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{{Description: "All of them", Command: "omniagent fork list"}},
-		Run: on(forkStore, func(_ context.Context, _ *contract.Call, store fork.Store) (contract.Result, error) {
+		Run: On(Forks, func(_ context.Context, _ *contract.Call, store fork.Store) (contract.Result, error) {
 			all, err := store.List()
 			var rows []forkRow
 			for _, f := range all {
@@ -122,7 +122,7 @@ func forkDelete() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "Throw it away", Command: "omniagent fork delete try --confirm-destructive"},
 		},
-		Run: on(forkStore, deleteForks),
+		Run: On(Forks, deleteForks),
 	})
 }
 

@@ -38,7 +38,7 @@ type forkResult struct {
 
 func forkAppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) forkApplied {
 	d := forkApplied{
-		Name: f.Name, Turn: orNil(out.Turn), Commits: out.Commits, Branch: orNil(out.Branch), InPlace: out.InPlace,
+		Name: f.Name, Turn: OrNil(out.Turn), Commits: out.Commits, Branch: OrNil(out.Branch), InPlace: out.InPlace,
 		Resumed: out.Resumed, dryRun: dryRun, root: f.Workspace,
 	}
 	add := func(name, result, reason string, later bool) {
@@ -98,13 +98,13 @@ func (d forkApplied) PlainText() string {
 			held = shownIn(d.root, f.Path)
 		}
 	}
-	first := verb + " " + plural(len(d.Files)-len(decide), "path")
+	first := verb + " " + Plural(len(d.Files)-len(decide), "path")
 	if merged > 0 {
 		first += fmt.Sprintf(", of which %d merged with changes of the workspace", merged)
 	}
 	lines := []string{first + "."}
 	if d.Commits > 0 {
-		lines = append(lines, fmt.Sprintf("%s on the branch %s.", plural(d.Commits, "commit"), *d.Branch))
+		lines = append(lines, fmt.Sprintf("%s on the branch %s.", Plural(d.Commits, "commit"), *d.Branch))
 	}
 	if len(decide) > 0 {
 		lines = append(append(lines, "For you to decide:"), decide...)
@@ -131,7 +131,7 @@ func (p Parts) forkApply() *contract.Command {
 			"become the branch fork/NAME. See docs/forks.md.",
 		DryRun: true, Reversible: true, Output: contract.TypeOf[forkApplied](), Volatile: []string{"turn"},
 		Params:   []contract.Param{forkParam(), takeParam()},
-		Files:    undoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
+		Files:    UndoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "all of it is in the workspace; with --dry-run always"},
@@ -140,7 +140,7 @@ func (p Parts) forkApply() *contract.Command {
 			{Code: contract.Conflict, When: "git is at work there, or this is the fork"},
 		},
 		Examples: []contract.Example{{Description: "All of it", Command: "omniagent fork apply try"}},
-		Run: on(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
+		Run: On(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
 			d, err := bringHome(ctx, p, c, f)
 			return contract.Result{
 				Data: d, Effect: d.effect(), Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
@@ -159,7 +159,7 @@ func takeParam() contract.Param {
 
 // bringHome merges what a fork has changed into the workspace.
 func bringHome(ctx context.Context, p Parts, c *contract.Call, f *fork.Fork) (forkApplied, error) {
-	if in := forkAround(c); in != nil {
+	if in := ForkAround(c); in != nil {
 		return forkAppliedOf(f, fork.Outcome{}, c.DryRun()), fault.New(fault.Conflicting,
 			"this is the fork %s, and changes are brought home outside of it", in.Name).
 			Hint("in %s: omniagent fork apply %s", in.Workspace, f.Name)
@@ -167,7 +167,7 @@ func bringHome(ctx context.Context, p Parts, c *contract.Call, f *fork.Fork) (fo
 	if len(f.Running()) > 0 {
 		c.Warn("FORK_IN_USE", "a program is at work in the fork: what it writes from now on is not brought home")
 	}
-	store, err := undoStore(c)
+	store, err := Snapshots(c)
 	if err != nil {
 		return forkApplied{}, err
 	}
@@ -185,7 +185,7 @@ func bringHome(ctx context.Context, p Parts, c *contract.Call, f *fork.Fork) (fo
 		warnOwn(ctx, c, f)
 	}
 	if err == nil && len(out.Conflicts) > 0 && !c.DryRun() {
-		err = fault.New(fault.PartialFailure, "not as in the fork: %s", plural(len(out.Conflicts), "path")).
+		err = fault.New(fault.PartialFailure, "not as in the fork: %s", Plural(len(out.Conflicts), "path")).
 			Hint("settle what data.files names%s%s", orTake(out), orUndo(out.Turn))
 	}
 	return forkAppliedOf(f, out, c.DryRun()), err
@@ -194,7 +194,7 @@ func bringHome(ctx context.Context, p Parts, c *contract.Call, f *fork.Fork) (fo
 // later returns the policy of a fork's workspace about what is run later by itself.
 func later(p Parts, c *contract.Call, f *fork.Fork) autorun.Policy {
 	home, _ := c.Host.Lookup("HOME")
-	return policy.Later(f.Workspace, p.guarded(c), home, c.Host.Lookup)
+	return policy.Later(f.Workspace, p.Guarded(c), home, c.Host.Lookup)
 }
 
 // warnOwn says what only the repositories of a fork have, since it goes when the fork is deleted.

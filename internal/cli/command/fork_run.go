@@ -42,7 +42,7 @@ func forkRun() *contract.Command {
 			{Name: "network", Kind: contract.Name, Help: "what it reaches: off, internet, packages, hosts, or on"},
 			{Name: "tier", Kind: contract.Enum, Enum: tierWords(), Help: "this one, not the best that works"},
 			{Name: "cwd", Kind: contract.File, Help: "in the workspace"},
-			timeoutParam("time limit"),
+			Timeout("time limit"),
 		},
 		Children: []contract.Subprocess{{Binary: "command", CallerArgs: []string{"command"}}},
 		Files:    []contract.FileEffect{forkFiles()},
@@ -79,14 +79,14 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 		}
 		return 0, err
 	}
-	w := work{call: c, fork: f, net: n, signals: signals, limit: turnOf(c), standby: standby, fresh: fresh}
+	w := work{call: c, fork: f, net: n, signals: signals, limit: TurnOf(c), standby: standby, fresh: fresh}
 	ending, err := w.carryOut(ctx, c.Strings("command"))
 	return policy.Status(ending), err
 }
 
 // forkFor returns the fork of a name, or makes one if there is a program to run in it.
 func forkFor(ctx context.Context, c *contract.Call, name string) (f *fork.Fork, fresh bool, err error) {
-	store, err := forkStore(c)
+	store, err := Forks(c)
 	if err != nil {
 		return nil, false, err
 	}
@@ -160,10 +160,10 @@ func (w work) carryOut(ctx context.Context, argv []string) (ending process.Endin
 		switch {
 		case w.net.Open:
 			network = "the network of this machine"
-		case w.net.Word == internet:
+		case w.net.Word == Internet:
 			network += ", and the internet through a proxy"
 		}
-		logLine(c, "working in the fork %[1]s of %[2]s (%[3]s, with %[4]s); afterwards: omniagent fork diff %[1]s, "+
+		LogLine(c, "working in the fork %[1]s of %[2]s (%[3]s, with %[4]s); afterwards: omniagent fork diff %[1]s, "+
 			"fork apply %[1]s or fork delete %[1]s --confirm-destructive", f.Name, f.Workspace, f.Tier, network)
 	}
 	running, err := f.Start(ctx, plan, w.net)
@@ -173,7 +173,7 @@ func (w work) carryOut(ctx context.Context, argv []string) (ending process.Endin
 	stop := policy.Forward(w.signals, w.limit, running.Child)
 	ending, missing := running.Wait()
 	if missing != nil {
-		logLine(c, "what the workspace was is not known, so less can be merged: %v", missing)
+		LogLine(c, "what the workspace was is not known, so less can be merged: %v", missing)
 	}
 	return ending, stop()
 }
@@ -189,7 +189,7 @@ func againInFork(
 	ctx context.Context, c *contract.Call, signals <-chan os.Signal, network string,
 	refuses func(context.Context, *contract.Call) error,
 ) (status int, done bool, err error) {
-	if !c.Bool("fork") || forkAround(c) != nil {
+	if !c.Bool("fork") || ForkAround(c) != nil {
 		return 0, false, nil
 	}
 	if err := refuses(ctx, c); err != nil {
@@ -199,7 +199,7 @@ func againInFork(
 	if err != nil {
 		return 0, false, err
 	}
-	n, err := networkIn(c, f, cmp.Or(network, internet))
+	n, err := networkIn(c, f, cmp.Or(network, Internet))
 	if err != nil {
 		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
 		return 0, false, err
@@ -213,7 +213,7 @@ func againInFork(
 
 // deleteUnused deletes the fork of a call that failed, if nothing was changed in it and no run names it.
 func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
-	store, err := runStore(c)
+	store, err := Runs(c)
 	if err != nil {
 		return
 	}
@@ -230,7 +230,7 @@ func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
 		return
 	}
 	if _, err := f.Delete(ctx); err == nil {
-		logLine(c, "the fork %s is deleted again: nothing was changed in it", f.Name)
+		LogLine(c, "the fork %s is deleted again: nothing was changed in it", f.Name)
 	}
 }
 
@@ -326,7 +326,7 @@ func serveForkOpen(_ context.Context, c *contract.Call, signals <-chan os.Signal
 			inside, err := dialer.Connect()
 			mu.Unlock()
 			if err != nil {
-				logLine(c, "the fork does not answer at :%d: %v", port, err)
+				LogLine(c, "the fork does not answer at :%d: %v", port, err)
 				_ = conn.Close()
 				return
 			}

@@ -16,7 +16,7 @@ func help() *contract.Command {
 		Params: []contract.Param{{
 			Name: "about", Kind: contract.Text, MaxLen: 128, Position: 1, Variadic: true,
 			Help: "a command, a group of commands or a topic",
-		}, whereParam()},
+		}, Where()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the text is printed"},
 			{Code: contract.GeneralError, When: "standard output cannot be used"},

@@ -52,7 +52,7 @@ func hookupCommand(
 		contract.Exit{Code: contract.PermissionDenied, When: "no access"},
 	)...)
 	c.Run = func(ctx context.Context, call *contract.Call) (contract.Result, error) {
-		if _, known := anyHome(call); !known {
+		if _, known := Home(call); !known {
 			return contract.Result{}, fault.New(fault.NoHome, "no home directory is known").Hint("set HOME")
 		}
 		argv, err := ownWords(call)
@@ -87,7 +87,7 @@ func hookUp(ctx context.Context, c *contract.Call, place foreignconfig.Place, ar
 		data.Status, effect, edit = "removed", contract.Deleted, place.Remove
 	}
 	change, err := edit(c.Bool("replace"))
-	data.File, data.Was = change.File, orNil(change.Was)
+	data.File, data.Was = change.File, OrNil(change.Was)
 	switch {
 	case change.Stays:
 		data.Status, effect = "unchanged", contract.Noop
@@ -208,7 +208,7 @@ func (p Parts) acpInstall() *contract.Command {
 	write := cmd.Run
 	cmd.Run = func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 		if !c.Bool("remove") {
-			if _, err := p.agentNamed(c, c.String("agent")); err != nil {
+			if _, err := p.AgentNamed(c, c.String("agent")); err != nil {
 				return contract.Result{}, err
 			}
 		}

@@ -13,11 +13,11 @@ import (
 	"omniagent/internal/llm/model"
 )
 
-// dontAsk is the mode prompt with every question denied.
-const dontAsk = "dont-ask"
+// DontAsk is the mode prompt with every question denied.
+const DontAsk = "dont-ask"
 
-// sandboxParam is the flag that removes walls.
-func sandboxParam() contract.Param {
+// Sandbox is the flag that removes walls.
+func Sandbox() contract.Param {
 	return contract.Param{
 		Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)},
 		Also: setting.SandboxElsewhere(),
@@ -25,45 +25,45 @@ func sandboxParam() contract.Param {
 	}
 }
 
-// addDirParam is --add-dir.
-func addDirParam() contract.Param {
+// AddDir is --add-dir.
+func AddDir() contract.Param {
 	return contract.Param{Name: "add-dir", Kind: contract.File, Repeat: true, Help: "a further directory to work in"}
 }
 
-// addedDirs returns what --add-dir names, absolute.
-func addedDirs(c *contract.Call) (dirs []string) {
+// AddedDirs returns what --add-dir names, absolute.
+func AddedDirs(c *contract.Call) (dirs []string) {
 	for _, dir := range c.Strings("add-dir") {
 		dirs = append(dirs, c.Abs(dir))
 	}
 	return dirs
 }
 
-// hostParams returns the flags of every command that runs an agent for another side: permissions and time limits. more
+// Host returns the flags of every command that runs an agent for another side: permissions and time limits. more
 // are further values of --permission-mode.
-func hostParams(more ...string) []contract.Param {
-	return append(approvalParams(more...),
-		timeoutParam("time limit of a turn"),
+func Host(more ...string) []contract.Param {
+	return append(Approvals(more...),
+		Timeout("time limit of a turn"),
 		contract.Param{
 			Name: "connect-timeout", Kind: contract.Duration, Default: "60s",
 			Help: "until an agent prints something; native: native.first_byte",
 		},
-		undoParam(),
+		Undo(),
 	)
 }
 
-func approvalParam() contract.Param {
+func Approval() contract.Param {
 	return contract.Param{
 		Name: "approval", Kind: contract.Enum, Enum: approvalWords(), Also: setting.Elsewhere(),
 		Help: "what runs without asking",
 	}
 }
 
-// approvalParams returns the flags that say what runs unasked, with more words for --permission-mode.
-func approvalParams(more ...string) []contract.Param {
+// Approvals returns the flags that say what runs unasked, with more words for --permission-mode.
+func Approvals(more ...string) []contract.Param {
 	return []contract.Param{
-		approvalParam(),
+		Approval(),
 		{
-			Name: "permission-mode", Kind: contract.Enum, Enum: append(hostWords(), more...),
+			Name: "permission-mode", Kind: contract.Enum, Enum: append(PermissionModes(), more...),
 			Also: setting.Elsewhere(), Help: "the same",
 		},
 		{Name: "auto-edit", Kind: contract.Bool, Help: "as --approval auto-edit"},
@@ -74,12 +74,12 @@ func approvalParams(more ...string) []contract.Param {
 
 func approvalWords() []string { return text.Words(setting.Approvals()) }
 
-// hostWords returns the values of --permission-mode: the approvals, and two words of hosts.
-func hostWords() []string { return append(approvalWords(), "auto", "interactive") }
+// PermissionModes returns the values of --permission-mode: the approvals, and two words of hosts.
+func PermissionModes() []string { return append(approvalWords(), "auto", "interactive") }
 
 // meaning returns the approval for a word. An unknown word means default.
 func meaning(word string) setting.Approval {
-	if word == dontAsk {
+	if word == DontAsk {
 		return setting.Prompt
 	}
 	if a, ok := setting.ParseApproval(word); ok {
@@ -88,9 +88,9 @@ func meaning(word string) setting.Approval {
 	return setting.Default
 }
 
-// approvalOf returns what the flags allow without a question, and the flag that says so, or "". Two flags that
+// ApprovalOf returns what the flags allow without a question, and the flag that says so, or "". Two flags that
 // contradict each other are refused.
-func approvalOf(c *contract.Call) (approval setting.Approval, flag string, err error) {
+func ApprovalOf(c *contract.Call) (approval setting.Approval, flag string, err error) {
 	for _, f := range []struct {
 		name string
 		is   setting.Approval
@@ -120,29 +120,29 @@ func approvalOf(c *contract.Call) (approval setting.Approval, flag string, err e
 	return approval, flag, nil
 }
 
-// timeoutParam returns the flag of commands that keep a clock of their own.
-func timeoutParam(what string) contract.Param {
+// Timeout returns the flag of commands that keep a clock of their own.
+func Timeout(what string) contract.Param {
 	return contract.Param{
 		Name: "timeout", Kind: contract.Duration, Help: what + "; default: timeout, or none",
 	}
 }
 
-// turnOf returns the limit that timeoutParam declares. The turns of a run have none: the run has.
-func turnOf(c *contract.Call) time.Duration {
+// TurnOf returns the limit that Timeout declares. The turns of a run have none: the run has.
+func TurnOf(c *contract.Call) time.Duration {
 	if c.Command.Clock != nil {
 		return 0
 	}
-	return clockOf(c, "timeout", "timeout")
+	return ClockOf(c, "timeout", "timeout")
 }
 
-// clocks returns the time limits of a conversation. For the native agent, the limit to the first sign of life is that
+// Clocks returns the time limits of a conversation. For the native agent, the limit to the first sign of life is that
 // of its model API.
-func clocks(c *contract.Call) (turn, connect time.Duration) {
-	return turnOf(c), c.Duration("connect-timeout")
+func Clocks(c *contract.Call) (turn, connect time.Duration) {
+	return TurnOf(c), c.Duration("connect-timeout")
 }
 
-// firstByte returns how long a model API may take to begin its answer.
-func firstByte(c *contract.Call) time.Duration {
+// FirstByte returns how long a model API may take to begin its answer.
+func FirstByte(c *contract.Call) time.Duration {
 	switch limit := c.Duration("connect-timeout"); {
 	case c.Given("connect-timeout") && limit == 0: // no limit; to the client zero means its default
 		return math.MaxInt64
@@ -152,8 +152,8 @@ func firstByte(c *contract.Call) time.Duration {
 	return c.Config.Duration("native.first_byte")
 }
 
-// proxyOf returns the proxy to the model API that the flags name; nil: that of the environment.
-func proxyOf(c *contract.Call) model.Proxy {
+// ProxyOf returns the proxy to the model API that the flags name; nil: that of the environment.
+func ProxyOf(c *contract.Call) model.Proxy {
 	switch {
 	case c.Bool("no-proxy"):
 		return http.ProxyURL(nil)
@@ -165,8 +165,8 @@ func proxyOf(c *contract.Call) model.Proxy {
 	return nil
 }
 
-// retriesOf returns how requests to the model API are repeated, as far as the flags say.
-func retriesOf(c *contract.Call) *model.RetryOptions {
+// RetriesOf returns how requests to the model API are repeated, as far as the flags say.
+func RetriesOf(c *contract.Call) *model.RetryOptions {
 	var o model.RetryOptions
 	if c.Given("retries") {
 		o.Tries = 1 + c.Int("retries")
@@ -180,32 +180,32 @@ func retriesOf(c *contract.Call) *model.RetryOptions {
 	return &o
 }
 
-// modelAPI returns the limits of the native agent's model API: the default of native.first_byte for silence, and that
+// ModelAPI returns the limits of the native agent's model API: the default of native.first_byte for silence, and that
 // of wire for connecting.
-func modelAPI() *contract.Network {
+func ModelAPI() *contract.Network {
 	return &contract.Network{Timeout: 5 * time.Minute, Connect: 15 * time.Second}
 }
 
-const undoKey = "undo.snapshots"
+const UndoKey = "undo.snapshots"
 
-// undoParam is the flag of every command that runs an agent.
-func undoParam() contract.Param {
+// Undo is the flag of every command that runs an agent.
+func Undo() contract.Param {
 	return contract.Param{
 		Name: "undo", Kind: contract.Enum, Enum: []string{"on", "off"},
 		Help: "keep what undo needs; default: undo.snapshots",
 	}
 }
 
-func hereParam() contract.Param {
+func Here() contract.Param {
 	return contract.Param{Name: "here", Kind: contract.Bool, Help: "only of this directory"}
 }
 
-func whereParam() contract.Param {
+func Where() contract.Param {
 	return contract.Param{Name: "cwd", Short: "d", Kind: contract.File, Help: "whose settings count"}
 }
 
-// printedForm is --output of a command that prints in one form.
-func printedForm(word string) contract.Param {
+// PrintedForm is --output of a command that prints in one form.
+func PrintedForm(word string) contract.Param {
 	return contract.Param{
 		Name: "output", As: "output-format", Kind: contract.Enum, Enum: []string{word},
 		Also: setting.Meaning("text:plain,stream-json:jsonl"),
@@ -213,7 +213,7 @@ func printedForm(word string) contract.Param {
 	}
 }
 
-func rehearsalParams() []contract.Param {
+func Rehearsal() []contract.Param {
 	return []contract.Param{
 		{
 			Name: "rehearse", Kind: contract.Bool, Help: "on a scripted model: no key, no cost",
@@ -223,33 +223,33 @@ func rehearsalParams() []contract.Param {
 	}
 }
 
-func rehearsalRules() []contract.Rule {
+func RehearsalRules() []contract.Rule {
 	return []contract.Rule{
 		{If: "rehearse", Not: []string{"provider", "model", "api-base", "resume", "continue"}},
 		{If: "script", Then: []string{"rehearse"}},
 	}
 }
 
-// runRehearsal are the rules of a run, which is a conversation of its own.
-func runRehearsal() []contract.Rule {
+// RunRehearsalRules are the rules of a run, which is a conversation of its own.
+func RunRehearsalRules() []contract.Rule {
 	return []contract.Rule{
 		{If: "rehearse", Not: []string{"provider", "model", "api-base"}},
 		{If: "script", Then: []string{"rehearse"}},
 	}
 }
 
-// clockOf returns the limit of a flag, or else that of the first key that is set.
-func clockOf(c *contract.Call, flag string, keys ...string) time.Duration {
+// ClockOf returns the limit of a flag, or else that of the first key that is set.
+func ClockOf(c *contract.Call, flag string, keys ...string) time.Duration {
 	if c.Given(flag) {
 		return c.Duration(flag)
 	}
 	return c.Config.Limit(keys...)
 }
 
-// checkSince checks the flag --since. span is an example of what it takes.
-func checkSince(span string) func(*contract.Call) []fault.Problem {
+// CheckSince checks the flag --since. span is an example of what it takes.
+func CheckSince(span string) func(*contract.Call) []fault.Problem {
 	return func(c *contract.Call) []fault.Problem {
-		if _, err := since(c.String("since")); err == nil {
+		if _, err := ParseSince(c.String("since")); err == nil {
 			return nil
 		}
 		return []fault.Problem{contract.Wrong("since", fault.ArgError, c.String("since"),
@@ -257,8 +257,8 @@ func checkSince(span string) func(*contract.Call) []fault.Problem {
 	}
 }
 
-// since parses a time, or a duration before now.
-func since(written string) (time.Time, error) {
+// ParseSince parses a time, or a duration before now.
+func ParseSince(written string) (time.Time, error) {
 	if written == "" {
 		return time.Time{}, nil
 	}
@@ -273,10 +273,10 @@ func since(written string) (time.Time, error) {
 	return time.Time{}, fault.New(fault.ArgError, "%q is not a time", written)
 }
 
-// longestMessage limits a message from standard input.
-const longestMessage = 64 << 20
+// LongestMessage limits a message from standard input.
+const LongestMessage = 64 << 20
 
-func messageTooLong() error {
-	return fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB", longestMessage>>20).
+func MessageTooLong() error {
+	return fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB", LongestMessage>>20).
 		Hint("Put the text into a file, and name the file in the message.")
 }

@@ -19,9 +19,9 @@ import (
 
 // Shared by the commands that hold a conversation.
 
-// untilOpen runs do while the conversation is not open and cannot handle signals itself. A signal ends the call
+// UntilOpen runs do while the conversation is not open and cannot handle signals itself. A signal ends the call
 // meanwhile; what cannot be interrupted, such as a read of standard input, ends with the process.
-func untilOpen[T any](ctx context.Context, signals <-chan os.Signal, do func(context.Context) (T, error)) (T, error) {
+func UntilOpen[T any](ctx context.Context, signals <-chan os.Signal, do func(context.Context) (T, error)) (T, error) {
 	type outcome struct {
 		value T
 		err   error
@@ -45,19 +45,19 @@ func untilOpen[T any](ctx context.Context, signals <-chan os.Signal, do func(con
 	}
 }
 
-// workspaceOf distinguishes what comes with the workspace from what is the user's.
-func workspaceOf(c *contract.Call) shell.Inheritance {
+// WorkspaceOf distinguishes what comes with the workspace from what is the user's.
+func WorkspaceOf(c *contract.Call) shell.Inheritance {
 	root, _ := config.ProjectRoot(c.Dir())
 	return shell.Inheritance{Roots: []string{c.Dir(), root}}
 }
 
-// hooksAway returns the starter of the person's hooks and notifiers of runs.
-func hooksAway(c *contract.Call) process.Away { return c.Away(c.Config.List("run.hooks.env")...) }
+// HooksAway returns the starter of the person's hooks and notifiers of runs.
+func HooksAway(c *contract.Call) process.Away { return c.Away(c.Config.List("run.hooks.env")...) }
 
-// ownPrograms returns the environment for looking up a program that may be asked for a login: PATH without the
+// OwnPrograms returns the environment for looking up a program that may be asked for a login: PATH without the
 // workspace's directories.
-func ownPrograms(c *contract.Call) func(string) (string, bool) {
-	walls := workspaceOf(c)
+func OwnPrograms(c *contract.Call) func(string) (string, bool) {
+	walls := WorkspaceOf(c)
 	return func(name string) (string, bool) {
 		value, ok := c.Host.Lookup(name)
 		if name == "PATH" && ok {
@@ -67,27 +67,27 @@ func ownPrograms(c *contract.Call) func(string) (string, bool) {
 	}
 }
 
-// logger writes lines without the secrets of the environment.
-func logger(c *contract.Call) func(format string, args ...any) { return lineWriter(c, "omniagent: ") }
+// Logger writes lines without the secrets of the environment.
+func Logger(c *contract.Call) func(format string, args ...any) { return LineWriter(c, "omniagent: ") }
 
-// detailLog is the log for people who want to know more: with --verbose that of all, else nothing.
-func detailLog(c *contract.Call, log func(string, ...any)) func(string, ...any) {
+// DetailLog is the log for people who want to know more: with --verbose that of all, else nothing.
+func DetailLog(c *contract.Call, log func(string, ...any)) func(string, ...any) {
 	if c.Bool("verbose") {
 		return log
 	}
-	return noLog
+	return NoLog
 }
 
-func noLog(string, ...any) {}
+func NoLog(string, ...any) {}
 
-// lineWriter is logger with another beginning of each line.
-func lineWriter(c *contract.Call, prefix string) func(format string, args ...any) {
+// LineWriter is logger with another beginning of each line.
+func LineWriter(c *contract.Call, prefix string) func(format string, args ...any) {
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	return func(format string, args ...any) { writeLine(c, prefix, known.String(fmt.Sprintf(format, args...))) }
 }
 
-// quiet removes the secrets of the environment from an error.
-func quiet(serve contract.Serve) contract.Serve {
+// Quiet removes the secrets of the environment from an error.
+func Quiet(serve contract.Serve) contract.Serve {
 	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 		code, err := serve(ctx, c, signals)
 		if err == nil {
@@ -99,7 +99,7 @@ func quiet(serve contract.Serve) contract.Serve {
 	}
 }
 
-func logLine(c *contract.Call, format string, args ...any) {
+func LogLine(c *contract.Call, format string, args ...any) {
 	writeLine(c, "omniagent: ", fmt.Sprintf(format, args...))
 }
 
@@ -108,7 +108,7 @@ func writeLine(c *contract.Call, prefix, words string) {
 	c.Say(prefix + text.Flat(words))
 }
 
-func fromFlag[T comparable](v T) setting.Chosen[T] {
+func FromFlag[T comparable](v T) setting.Chosen[T] {
 	var none T
 	if v == none {
 		return setting.Chosen[T]{}
@@ -116,14 +116,14 @@ func fromFlag[T comparable](v T) setting.Chosen[T] {
 	return setting.AsTyped(v)
 }
 
-func fileExists(path string) bool {
+func FileExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// sandboxMeta returns the sandbox for the answer's meta, in the words of a stream's first line, a session's record and
+// SandboxMeta returns the sandbox for the answer's meta, in the words of a stream's first line, a session's record and
 // a report.
-func sandboxMeta(walls *event.Walls) map[string]any {
+func SandboxMeta(walls *event.Walls) map[string]any {
 	if walls == nil {
 		return nil
 	}

@@ -49,10 +49,10 @@ func keyFile() []contract.FileEffect {
 // keysHere lists the keys of the environment and the stored ones, without their texts.
 func (p Parts) keysHere(c *contract.Call) ([]storedKey, error) {
 	var all []storedKey
-	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: ownPrograms(c)}) {
+	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: OwnPrograms(c)}) {
 		all = append(all, storedKey{one.Account, one.Source})
 	}
-	store := keysOf(c)
+	store := Keys(c)
 	entries, err := store.List()
 	for _, e := range entries {
 		all = append(all, storedKey{e.Name, placeOf(store, e.Place)})

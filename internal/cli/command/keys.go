@@ -15,10 +15,10 @@ var keyTable string
 // ownKeys returns the settings of the gate, of the native agent and of what is kept.
 func (p Parts) ownKeys() []config.Key {
 	keys := config.ReadKeys(keyTable)
-	for _, list := range ruleKeys() {
-		i := slices.IndexFunc(keys, func(k config.Key) bool { return k.Name == list.key })
+	for _, list := range RuleKeys() {
+		i := slices.IndexFunc(keys, func(k config.Key) bool { return k.Name == list.Key })
 		keys[i].Valid = func(text string) error {
-			_, err := guard.Known(p.Tools.Specs()).Rule(list.word, text, "")
+			_, err := guard.Known(p.Tools.Specs()).Rule(list.Word, text, "")
 			return err
 		}
 	}
@@ -34,11 +34,11 @@ func agentKeys(drivers []agent.Driver) []config.Key {
 		}
 		keys = append(keys,
 			config.Key{
-				Name: agentKey(d.Name(), "deny_flags"), Type: config.List, Personal: true,
+				Name: AgentKey(d.Name(), "deny_flags"), Type: config.List, Personal: true,
 				Help: "flags that nobody may pass to " + d.Name() + ", such as --dangerously-*; only in your own file",
 			},
 			config.Key{
-				Name: agentKey(d.Name(), "roots"), Type: config.List, Personal: true,
+				Name: AgentKey(d.Name(), "roots"), Type: config.List, Personal: true,
 				Help: "directories in which " + d.Name() + " may work for others; unset: any; only in your own file",
 			})
 	}

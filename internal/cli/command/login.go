@@ -41,7 +41,7 @@ func (p Parts) login() *contract.Command {
 			"keyring keeps it where there is one,\n" +
 			"a file that only you can read otherwise. A key in the environment is used before a stored one.\n" +
 			"Installed agents have logins of their own.",
-		Auth: p.modelKey(), Interactive: true,
+		Auth: p.ModelKey(), Interactive: true,
 		DryRun: true, Reversible: true, Scopes: []string{}, LooseConfig: true, LongRunning: true, Timeout: loginTime,
 		Output: contract.TypeOf[loginData](), Children: keyHelpers(), Files: keyFile(),
 		Params: []contract.Param{accountParam(), {Name: "key", Secret: true, Kind: contract.Text, Help: "the key"}},
@@ -81,15 +81,15 @@ const loginTime = 10 * 60 * 1e9
 
 // accountOf returns the account whose key is meant.
 func (p Parts) accountOf(c *contract.Call) (string, error) {
-	if keysOf(c).Path() == "" {
+	if Keys(c).Path() == "" {
 		return "", fault.New(fault.NoHome, "there is no place for keys: no home directory is known").Hint("set HOME")
 	}
 	word, vendors := c.String("provider"), []string{}
-	profiles := profilesOf(c)(c.Dir())
+	profiles := ProfilesOf(c)(c.Dir())
 	for _, one := range profiles.All {
 		vendors = append(vendors, strings.ToLower(one.Vendor))
 	}
-	stored, _ := keysOf(c).List() // what is wrong with the file is reported when it is used
+	stored, _ := Keys(c).List() // what is wrong with the file is reported when it is used
 	for _, one := range stored {
 		vendors = append(vendors, one.Name)
 	}
@@ -100,7 +100,7 @@ func (p Parts) accountOf(c *contract.Call) (string, error) {
 		if profiles.Chosen >= 0 {
 			word = profiles.Active().Vendor
 		}
-		if name := c.Config.String(providerKey); name != "" {
+		if name := c.Config.String(ProviderKey); name != "" {
 			word = name
 		}
 	}
@@ -136,7 +136,7 @@ func (p Parts) validateAccount(c *contract.Call) []fault.Problem {
 		return nil
 	}
 	_, err := p.accountOf(c)
-	return problemOf("provider", c.String("provider"), err)
+	return ProblemOf("provider", c.String("provider"), err)
 }
 
 func (p Parts) runLogin(ctx context.Context, c *contract.Call) (contract.Result, error) {
@@ -151,7 +151,7 @@ func (p Parts) runLogin(ctx context.Context, c *contract.Call) (contract.Result,
 	if err := provider.CheckKey(key, from); err != nil {
 		return contract.Result{}, err
 	}
-	store := keysOf(c)
+	store := Keys(c)
 	target := map[string]any{"account": account}
 	if c.DryRun() {
 		effect := contract.Created
@@ -166,10 +166,10 @@ func (p Parts) runLogin(ctx context.Context, c *contract.Call) (contract.Result,
 	}
 	data := loginData{Account: account, Place: string(place), Replaced: was != ""}
 	if place == keyring.File {
-		data.Path = orNil(store.Path())
+		data.Path = OrNil(store.Path())
 		c.Warn("KEY_IN_FILE", "the key is in %s, which only you can read, because %s", store.Path(), why)
 	}
-	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: ownPrograms(c)}) {
+	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: OwnPrograms(c)}) {
 		if one.Account == account {
 			c.Warn("VALUE_SHADOWED", "%s in the environment is used before the stored key", one.Source)
 		}
@@ -227,7 +227,7 @@ func (p Parts) runLogout(ctx context.Context, c *contract.Call) (contract.Result
 	if err != nil {
 		return contract.Result{}, err
 	}
-	store := keysOf(c)
+	store := Keys(c)
 	data, effect := logoutData{account, "deleted"}, contract.Deleted
 	if c.DryRun() {
 		if !store.Has(account) {

@@ -146,7 +146,7 @@ func direct(program *contract.Program, args []string) bool {
 
 // ownAgents returns the agents that the user defined.
 func (p Parts) ownAgents(paths contract.Paths) ([]agent.Driver, error) {
-	file, err := ownFile(paths)
+	file, err := OwnFile(paths)
 	if err != nil || file == nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			set, paths, err := program.Settings(host, dir)
 			settings := shim.Settings{
 				Set: set, Err: err, Trust: program.Trusted(host), State: paths.State, Temp: paths.Temp,
-				RecordedVersion: versions(paths).Of,
+				RecordedVersion: Versions(paths).Of,
 				Targets:         func(f *agentsfile.File) ([]agent.Driver, error) { return custom.New(f, p.Agents) },
 			}
 			settings.Around = func(d agent.Driver, s agent.Spec, touched *touch.Log) (shim.Walls, error) {
@@ -170,8 +170,8 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			}
 			if err == nil {
 				settings.Custom, settings.Err = p.ownAgents(paths)
-				if forksOf(paths, host.Lookup).Around(dir) == nil {
-					settings.Undo = snapshotsOf(paths, set, host.Lookup)
+				if ForksIn(paths, host.Lookup).Around(dir) == nil {
+					settings.Undo = SnapshotsIn(paths, set, host.Lookup)
 				}
 			}
 			return settings
@@ -192,7 +192,7 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			return program.Run(context.Background(), host, nil)
 		},
 		Rehearse: func(script, home string) (agent.Rehearsal, func(), error) {
-			return rehearse(script, "", home, 0, 0)
+			return Rehearse(script, "", home, 0, 0)
 		},
 	}
 }
@@ -207,7 +207,7 @@ func (p Parts) around(
 	s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{} // that of the agent itself
 	around, err := launch.Env{
 		Home: host.Home(), State: paths.State, Temp: paths.Temp, Lookup: host.Lookup,
-		Own:  launch.Own{Known: p.guardedBeside(paths, host.Lookup), Read: set.List("native.read")},
+		Own:  launch.Own{Known: p.GuardedBeside(paths, host.Lookup), Read: set.List("native.read")},
 		Owns: set.List("agents.own"), Reviewed: program.Trusted(host).Beneath,
 		Log: func(format string, args ...any) {
 			why = fault.New(fault.Down, format, args...).Hint("Run: omniagent doctor")

@@ -36,18 +36,18 @@ func (p Parts) mcpServer() *contract.Command {
 				Help: "where agents may work; default: where it works itself",
 			},
 			{
-				Name: "provider", Short: "P", Kind: contract.Name, Help: "model API: " + p.apiWords(),
+				Name: "provider", Short: "P", Kind: contract.Name, Help: "model API: " + p.APIWords(),
 			},
 			{Name: "api-base", Kind: contract.Name, Value: "URL", Help: "address of that API"},
-			sandboxParam(),
+			Sandbox(),
 			{
 				Name: "ask-timeout", Kind: contract.Duration, Default: "10m",
 				Help: "time limit of a call that names none",
 			},
-		}, hostParams()...),
-		Children: p.agentPrograms(),
-		Network:  modelAPI(),
-		Files:    conversationFiles(),
+		}, Host()...),
+		Children: p.AgentPrograms(),
+		Network:  ModelAPI(),
+		Files:    ConversationFiles(),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the input has ended"},
 			{Code: contract.GeneralError, When: "standard output cannot be written"},
@@ -60,7 +60,7 @@ func (p Parts) mcpServer() *contract.Command {
 				Command:     "omniagent mcp --allow-mode edit --dir .",
 			},
 		},
-		Serve: quiet(p.serveMCP),
+		Serve: Quiet(p.serveMCP),
 	}
 }
 
@@ -77,23 +77,23 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 	if err != nil {
 		return 0, err
 	}
-	turn, connect := clocks(c)
-	log := logger(c)
+	turn, connect := Clocks(c)
+	log := Logger(c)
 	if c.Host.StdinTerminal {
 		log("an MCP client is expected on standard input, not a person; docs/mcp.md has the lines for its " +
 			"configuration")
 	}
-	o := opener{
-		call: c, log: log, detail: noLog, parts: p, provider: c.String("provider"),
-		base: c.String("api-base"), moded: true,
+	o := Opener{
+		Call: c, Log: log, Detail: NoLog, Parts: p, Provider: c.String("provider"),
+		Base: c.String("api-base"), Moded: true,
 	}
-	ctx, ended, stop := untilSignal(ctx, signals)
+	ctx, ended, stop := UntilSignal(ctx, signals)
 	defer stop()
 	err = mcp.Serve(ctx, c.Host.Stdin, c.Host.Stdout, mcp.Options{
-		Name: c.Program.Name, Version: Version, Open: o.converse, Undo: undoFor(c),
+		Name: c.Program.Name, Version: Version, Open: o.Converse, Undo: undoFor(c),
 		Agents:  func() ([]mcp.Agent, error) { return askable(c, p.Agents, reads) },
 		Ceiling: ceiling, Sandbox: setting.Sandbox(c.String("sandbox")), Reads: reads, Roots: roots,
-		Env: os.Environ(), Depth: depthOf(c), Timeout: timeout, Most: turn, Connect: connect,
+		Env: os.Environ(), Depth: DepthOf(c), Timeout: timeout, Most: turn, Connect: connect,
 	})
 	if code, is := ended(); is {
 		return code, nil
@@ -108,7 +108,7 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 // that a flag sets.
 func ceilingOf(c *contract.Call) (most mcp.Mode, reads setting.Approval, err error) {
 	most, reads = mcp.Mode(c.String("allow-mode")), setting.Prompt
-	approval, flag, err := approvalOf(c)
+	approval, flag, err := ApprovalOf(c)
 	if err != nil || flag == "" {
 		return most, reads, err
 	}
@@ -152,13 +152,13 @@ func mcpRoots(c *contract.Call) ([]string, error) {
 
 // askable returns the agents, with what their installed versions can do. It starts nothing.
 func askable(c *contract.Call, drivers []agent.Driver, reads setting.Approval) ([]mcp.Agent, error) {
-	known, err := knownAgents(c, drivers)
+	known, err := KnownAgents(c, drivers)
 	if err != nil {
 		return nil, err
 	}
 	all := []mcp.Agent{}
 	for _, k := range known {
-		row, install := k.locate(c)
+		row, install := k.Row(c)
 		about, matrix := k.Describe(), k.Matrix(install.Version)
 		does := func(feature, value string) bool {
 			return matrix.Cell(feature, value, setting.OneShot).Level != agent.None

@@ -13,20 +13,20 @@ import (
 
 // The keys of the configuration that name a model.
 const (
-	providerKey = "native.provider"
-	modelKey    = "native.model"
-	baseKey     = "native.api_base"
+	ProviderKey = "native.provider"
+	ModelKey    = "native.model"
+	BaseKey     = "native.api_base"
 )
 
-// configuredModel returns what the configuration says of the model; nil: nothing. A model or an address that a lower
+// ConfiguredModel returns what the configuration says of the model; nil: nothing. A model or an address that a lower
 // layer than that of the provider names belongs to another provider.
-func configuredModel(c *contract.Call) []provider.Wish {
+func ConfiguredModel(c *contract.Call) []provider.Wish {
 	var w provider.Wish
 	rank := lowest
 	for _, key := range []struct {
 		name string
 		to   *string
-	}{{providerKey, &w.Provider}, {modelKey, &w.Model}, {baseKey, &w.Base}} {
+	}{{ProviderKey, &w.Provider}, {ModelKey, &w.Model}, {BaseKey, &w.Base}} {
 		v, ok := c.Config.Lookup(key.name)
 		if !ok || strings.TrimSpace(v.Text) == "" || rankOf(c, v) > rank {
 			continue
@@ -34,10 +34,10 @@ func configuredModel(c *contract.Call) []provider.Wish {
 		*key.to = v.Text
 		w.From = cmp.Or(w.From, key.name+" in "+sourceOf(v))
 		switch key.name {
-		case providerKey:
+		case ProviderKey:
 			rank = rankOf(c, v)
-		case baseKey:
-			w.Layer, w.From = layerOf(c, v), key.name+" in "+sourceOf(v)
+		case BaseKey:
+			w.Layer, w.From = LayerOf(c, v), key.name+" in "+sourceOf(v)
 		}
 	}
 	if w.From == "" {
@@ -50,7 +50,7 @@ const lowest = 3
 
 // rankOf returns how high the layer of a value is; 0 is the highest.
 func rankOf(c *contract.Call, v config.Value) int {
-	switch layerOf(c, v) {
+	switch LayerOf(c, v) {
 	case provider.Environment:
 		return 1
 	case provider.Project:
@@ -61,8 +61,8 @@ func rankOf(c *contract.Call, v config.Value) int {
 	return lowest
 }
 
-// layerOf returns how far a value of the configuration is trusted.
-func layerOf(c *contract.Call, v config.Value) provider.Layer {
+// LayerOf returns how far a value of the configuration is trusted.
+func LayerOf(c *contract.Call, v config.Value) provider.Layer {
 	switch {
 	case strings.HasPrefix(v.Source, "flag:"):
 		return provider.Flag
@@ -82,8 +82,8 @@ func sourceOf(v config.Value) string {
 	return strings.TrimPrefix(v.Source, "file:")
 }
 
-// profilesOf returns the function that reads the profiles of the user and of a directory's project.
-func profilesOf(c *contract.Call) func(dir string) provider.Profiles {
+// ProfilesOf returns the function that reads the profiles of the user and of a directory's project.
+func ProfilesOf(c *contract.Call) func(dir string) provider.Profiles {
 	trust := config.OpenTrust(c.TrustFile())
 	return func(dir string) provider.Profiles {
 		root, _ := config.ProjectRoot(dir)

@@ -11,15 +11,15 @@ import (
 	"omniagent/internal/walls/policy"
 )
 
-// internet is the network that an agent in a fork has: a loopback of its own, and through a proxy the internet and the
+// Internet is the network that an agent in a fork has: a loopback of its own, and through a proxy the internet and the
 // models of this machine.
-const internet = "internet"
+const Internet = "internet"
 
-// forkProxy returns the proxy through which a program reaches hosts from the loopback of its fork. Not valid: it is not
+// ForkProxy returns the proxy through which a program reaches hosts from the loopback of its fork. Not valid: it is not
 // in a fork, or has the network of this machine.
-func forkProxy(c *contract.Call) netip.AddrPort {
+func ForkProxy(c *contract.Call) netip.AddrPort {
 	proxy, err := url.Parse(os.Getenv("http_proxy"))
-	if err != nil || proxy.Hostname() != "127.0.0.1" || forkAround(c) == nil {
+	if err != nil || proxy.Hostname() != "127.0.0.1" || ForkAround(c) == nil {
 		return netip.AddrPort{}
 	}
 	all, err := net.Interfaces()
@@ -30,14 +30,14 @@ func forkProxy(c *contract.Call) netip.AddrPort {
 	return at
 }
 
-// keptFrom says which hosts a command was kept from.
-func keptFrom(c *contract.Call) func(host, why string) {
+// KeptFrom says which hosts a command was kept from.
+func KeptFrom(c *contract.Call) func(host, why string) {
 	return policy.OncePerHost(func(host, why string) {
-		logLine(c, "the command was kept from %s: %s", host, why)
+		LogLine(c, "the command was kept from %s: %s", host, why)
 	})
 }
 
-// inFork is a command that runs another one in a fork.
-func inFork(name, network, command string) string {
+// InFork is a command that runs another one in a fork.
+func InFork(name, network, command string) string {
 	return "omniagent fork run --name " + name + " --network " + network + " -- " + command
 }

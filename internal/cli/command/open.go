@@ -27,70 +27,70 @@ import (
 	"omniagent/internal/talk/conversation"
 )
 
-// opener opens conversations for one call.
-type opener struct {
-	call   *contract.Call
-	log    func(format string, args ...any) // for people, on standard error
-	detail func(format string, args ...any) // for people who want to know more
-	parts  Parts
+// Opener opens conversations for one call.
+type Opener struct {
+	Call   *contract.Call
+	Log    func(format string, args ...any) // for people, on standard error
+	Detail func(format string, args ...any) // for people who want to know more
+	Parts  Parts
 	// Only for the native agent: the model API, and its address.
-	provider, base string
-	ask            []string      // calls that need a question, in the words of docs/rules.md
-	moded          bool          // each conversation has a mode that was chosen for it
-	closed         bool          // only agents of `omniagent agents allow` are started
-	patience       time.Duration // for the answer to a question; 0: the conversation's own
+	Provider, Base string
+	Ask            []string      // calls that need a question, in the words of docs/rules.md
+	Moded          bool          // each conversation has a mode that was chosen for it
+	Closed         bool          // only agents of `omniagent agents allow` are started
+	Patience       time.Duration // for the answer to a question; 0: the conversation's own
 	// what carries out the work that conversations delegate; nil: they may not
-	others    func(opener) tool.Agents
-	run       string           // the run of delegated work; empty: it is something else
-	of        string           // the run that a conversation is a part of; empty: none
-	rehearsal *agent.Rehearsal // answers in place of a model, or nil
+	Others    func(Opener) tool.Agents
+	Run       string           // the run of delegated work; empty: it is something else
+	Of        string           // the run that a conversation is a part of; empty: none
+	Rehearsal *agent.Rehearsal // answers in place of a model, or nil
 }
 
-// env returns what an opening needs of this call.
-func (o opener) env() launch.Env {
-	c, host := o.call, o.call.Host
-	rules, problems := rulesOf(c, o.parts.Tools.Specs())
+// Env returns what an opening needs of this call.
+func (o Opener) Env() launch.Env {
+	c, host := o.Call, o.Call.Host
+	rules, problems := RulesOf(c, o.Parts.Tools.Specs())
 	trust := config.OpenTrust(c.TrustFile())
-	forkID, forkRoots := ownFork(c)
+	forkID, forkRoots := OwnFork(c)
 	e := launch.Env{
-		Veiled: o.parts.veiled(),
-		Dir:    c.Dir(), Home: host.Home(), State: wallsState(c), Config: c.Paths.Config, Temp: c.Paths.Temp,
+		Veiled: o.Parts.veiled(),
+		Dir:    c.Dir(), Home: host.Home(), State: WallsState(c), Config: c.Paths.Config, Temp: c.Paths.Temp,
 		Lookup: host.Lookup, Environ: os.Environ(), Register: c.Register, Version: Version,
-		Versions: versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
-		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(keepKey), Log: o.log, Detail: o.detail,
+		Versions: Versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
+		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(KeepKey), Log: o.Log, Detail: o.Detail,
 		Bare: o.bare(), Owns: c.Config.List("agents.own"), Reviewed: trust.Beneath,
-		Undo: snapshots(c), Fork: forkRoots, ForkID: forkID, Run: o.of,
+		Undo: SnapshotsToKeep(c), Fork: forkRoots, ForkID: forkID, Run: o.Of,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool {
 				return process.Find(program, host.Lookup) != ""
 			},
 		},
 		Own: launch.Own{
-			Rules: rules, Tools: o.parts.Tools, Known: o.parts.guarded(c), Variables: c.Config.List("native.env"),
+			Rules: rules, Tools: o.Parts.Tools, Known: o.Parts.Guarded(c), Variables: c.Config.List("native.env"),
 			Memory: c.Config.Int("native.memory"), Read: c.Config.List("native.read"),
 			Sandbox: c.Config.String("native.sandbox"),
-			Network: c.Config.String("native.network"), Via: forkProxy(c), First: firstByte(c),
+			Network: c.Config.String("native.network"), Via: ForkProxy(c), First: FirstByte(c),
 			Idle:         c.Config.Duration("native.idle"),
-			ToolProtocol: c.Config.String("native.tool_protocol"), UsualProtocol: o.parts.toolProtocol(),
-			Away: c.Away(), Programs: ownPrograms(c), APIs: o.parts.APIs, Agents: o.parts.providing(),
-			Proxy: proxyOf(c), Again: retriesOf(c), Wishes: configuredModel(c), Profiles: profilesOf(c),
-			Keys: keysOf(c),
+			ToolProtocol: c.Config.String("native.tool_protocol"), UsualProtocol: o.Parts.toolProtocol(),
+			Away: c.Away(), Programs: OwnPrograms(c), APIs: o.Parts.APIs, Agents: o.Parts.Providing(),
+			Proxy: ProxyOf(c), Again: RetriesOf(c), Wishes: ConfiguredModel(c), Profiles: ProfilesOf(c),
+			Keys: Keys(c),
 		},
 	}
-	if o.parts.Plain != nil {
-		e.Plain = &o.parts.Plain.Shared
+	if o.Parts.Plain != nil {
+		e.Plain = &o.Parts.Plain.Shared
 	}
-	if o.others != nil {
-		e.Own.Others = o.others(o)
+	if o.Others != nil {
+		e.Own.Others = o.Others(o)
 	}
 	if len(problems) > 0 {
 		e.Own.Problem = problems[0]
 	}
 	e.Agents = func() ([]launch.Agent, error) {
-		known, err := knownAgents(c, o.parts.Agents)
+		known, err := KnownAgents(c, o.Parts.Agents)
 		var all []launch.Agent
 		for _, k := range known {
-			all = append(all, launch.Agent{Driver: k.Driver, Custom: k.from != nil})
+			all = append(all, launch.Agent{Driver: k.Driver, Custom: k.From != nil})
 		}
 		return all, err
 	}
@@ -98,57 +98,57 @@ func (o opener) env() launch.Env {
 }
 
 // bare reports whether no walls stand around installed agents.
-func (o opener) bare() bool {
-	return o.parts.Plain != nil && !o.parts.Plain.Walls || o.call.Config.String("agents.walls") == "off"
+func (o Opener) bare() bool {
+	return o.Parts.Plain != nil && !o.Parts.Plain.Walls || o.Call.Config.String("agents.walls") == "off"
 }
 
 // gate returns what the user's configuration lets programs start.
-func (o opener) gate(a launch.Agent, dir string) allow.Gate {
-	gate := userGate(o.call, a.Name(), dir)
-	gate.Closed = o.closed
-	if o.call.AuditPath() != "" {
-		command := strings.Join(strings.Fields(o.call.Command.Path), " ") + " --agent " + a.Name()
+func (o Opener) gate(a launch.Agent, dir string) allow.Gate {
+	gate := UserGate(o.Call, a.Name(), dir)
+	gate.Closed = o.Closed
+	if o.Call.AuditPath() != "" {
+		command := strings.Join(strings.Fields(o.Call.Command.Path), " ") + " --agent " + a.Name()
 		gate.Record = func(e audit.Entry) error {
 			e.Command = command
-			if o.run != "" {
-				e.Args = append(e.Args, "sub_agent="+tool.RunnerName, "run_id="+o.run)
+			if o.Run != "" {
+				e.Args = append(e.Args, "sub_agent="+tool.RunnerName, "run_id="+o.Run)
 			}
-			return o.call.RecordAlso(e)
+			return o.Call.RecordAlso(e)
 		}
 	}
 	return gate
 }
 
-// converse opens a conversation, as a conversation.Opener.
-func (o opener) converse(
+// Converse opens a conversation, as a conversation.Opener.
+func (o Opener) Converse(
 	ctx context.Context,
 	name string,
 	s agent.Spec,
 	sv agent.Services,
 ) (*conversation.Conversation, error) {
-	_, chosen, err := approvalOf(o.call)
+	_, chosen, err := ApprovalOf(o.Call)
 	if err != nil {
 		return nil, err
 	}
-	turn, connect := clocks(o.call)
+	turn, connect := Clocks(o.Call)
 	sv.Timeout, sv.Connect = cmp.Or(sv.Timeout, turn), cmp.Or(sv.Connect, connect)
-	e, r := o.env(), launch.Request{
-		Agent: name, Spec: s, Services: sv, Mode: o.moded ||
-			chosen != "", Provider: o.provider, Base: o.base, Ask: o.ask,
-		Patience: o.patience,
+	e, r := o.Env(), launch.Request{
+		Agent: name, Spec: s, Services: sv, Mode: o.Moded ||
+			chosen != "", Provider: o.Provider, Base: o.Base, Ask: o.Ask,
+		Patience: o.Patience,
 	}
-	if o.rehearsal != nil {
-		if err := onRehearsal(o.rehearsal, &e, &r); err != nil {
+	if o.Rehearsal != nil {
+		if err := onRehearsal(o.Rehearsal, &e, &r); err != nil {
 			return nil, err
 		}
 	}
 	return e.Open(ctx, r)
 }
 
-// relay opens a conversation of a host with an agent that uses the host's own dialect: lines are passed unchanged, and
+// Relay opens a conversation of a host with an agent that uses the host's own dialect: lines are passed unchanged, and
 // recorded. It fills in the agent's fields of r. For any other agent it returns a fault of code UNSUPPORTED.
-func (o opener) relay(ctx context.Context, q launch.Request, w relay.Wishes, r relay.Relay) (int, error) {
-	plan, err := o.env().Plan(ctx, q)
+func (o Opener) Relay(ctx context.Context, q launch.Request, w relay.Wishes, r relay.Relay) (int, error) {
+	plan, err := o.Env().Plan(ctx, q)
 	if err != nil {
 		return 0, err
 	}
@@ -164,7 +164,7 @@ func (o opener) relay(ctx context.Context, q launch.Request, w relay.Wishes, r r
 	if err != nil {
 		return 0, err
 	}
-	around, err := o.env().Around(driver, p.Spec, p.Touched)
+	around, err := o.Env().Around(driver, p.Spec, p.Touched)
 	if err != nil {
 		return 0, err
 	}
@@ -173,7 +173,7 @@ func (o opener) relay(ctx context.Context, q launch.Request, w relay.Wishes, r r
 	record := stream.Record(p.Record, followed{driver.Decode(setting.StreamJSON), around})
 	defer func() {
 		if err := record.Close(); err != nil {
-			o.log("the conversation could not be kept: %v", err)
+			o.Log("the conversation could not be kept: %v", err)
 		}
 	}()
 	r.Record = record
@@ -184,8 +184,8 @@ func (o opener) relay(ctx context.Context, q launch.Request, w relay.Wishes, r r
 		return 0, err
 	}
 	defer cli.RemoveFiles(r.Launch.Files)
-	r.Register = o.call.Register()
-	r.Name, r.Log, r.Grace = driver.Describe().Binary, o.log, cmp.Or(r.Grace, o.call.Config.Duration("grace"))
+	r.Register = o.Call.Register()
+	r.Name, r.Log, r.Grace = driver.Describe().Binary, o.Log, cmp.Or(r.Grace, o.Call.Config.Duration("grace"))
 	return r.Run(ctx)
 }
 
@@ -203,16 +203,16 @@ func (f followed) Feed(data []byte) []event.Event {
 	return all
 }
 
-// quietOpener opens nothing: it knows what a conversation here would be opened with.
-func (p Parts) quietOpener(c *contract.Call) opener {
-	return opener{call: c, parts: p, log: noLog, detail: noLog}
+// QuietOpener opens nothing: it knows what a conversation here would be opened with.
+func (p Parts) QuietOpener(c *contract.Call) Opener {
+	return Opener{Call: c, Parts: p, Log: NoLog, Detail: NoLog}
 }
 
-// refuses returns why an agent cannot be started. It changes nothing.
-func (p Parts) refuses(ctx context.Context, c *contract.Call, r launch.Request, closed bool) error {
-	quiet := p.quietOpener(c)
-	quiet.closed = closed
-	env := quiet.env()
+// Refuses returns why an agent cannot be started. It changes nothing.
+func (p Parts) Refuses(ctx context.Context, c *contract.Call, r launch.Request, closed bool) error {
+	quiet := p.QuietOpener(c)
+	quiet.Closed = closed
+	env := quiet.Env()
 	gate := env.Gate
 	env.Register, env.Gate = nil, func(a launch.Agent, dir string) allow.Gate {
 		g := gate(a, dir)
@@ -223,11 +223,11 @@ func (p Parts) refuses(ctx context.Context, c *contract.Call, r launch.Request, 
 	return err
 }
 
-// depthOf returns how many agents above a call ask one another.
-func depthOf(c *contract.Call) int {
+// DepthOf returns how many agents above a call ask one another.
+func DepthOf(c *contract.Call) int {
 	var around []string
 	if c.Paths.State != "" {
-		around = process.OwnNotes(filepath.Join(c.Paths.State, startedDir))
+		around = process.OwnNotes(filepath.Join(c.Paths.State, StartedDir))
 	}
 	return mcp.Depth(c.Host.Lookup, around)
 }

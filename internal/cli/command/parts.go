@@ -30,21 +30,21 @@ type Parts struct {
 	Plain *shim.Plain // installed agents are started so, as by a call without a command; nil: as in any conversation
 }
 
-// agentPrograms declares the programs of the agents.
-func (p Parts) agentPrograms() (list []contract.Subprocess) {
+// AgentPrograms declares the programs of the agents.
+func (p Parts) AgentPrograms() (list []contract.Subprocess) {
 	for _, d := range p.Agents {
 		list = append(list, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
 	}
 	return list
 }
 
-// apiWords returns the words of --provider, for people.
-func (p Parts) apiWords() string { return text.Either(provider.Names(p.APIs)) }
+// APIWords returns the words of --provider, for people.
+func (p Parts) APIWords() string { return text.Either(provider.Names(p.APIs)) }
 
-// guarded returns what guard must know of the agents to judge a call, and where our own keys are.
-func (p Parts) guarded(c *contract.Call) guard.Agents { return p.guardedBeside(c.Paths, c.Host.Lookup) }
+// Guarded returns what guard must know of the agents to judge a call, and where our own keys are.
+func (p Parts) Guarded(c *contract.Call) guard.Agents { return p.GuardedBeside(c.Paths, c.Host.Lookup) }
 
-func (p Parts) guardedBeside(paths contract.Paths, lookup func(string) (string, bool)) guard.Agents {
+func (p Parts) GuardedBeside(paths contract.Paths, lookup func(string) (string, bool)) guard.Agents {
 	var all guard.Agents
 	for _, d := range p.Agents {
 		about := d.Describe()
@@ -68,8 +68,8 @@ func (p Parts) veiled() (names []string) {
 	return names
 }
 
-// providing returns the names of agents that --provider may name.
-func (p Parts) providing() []string {
+// Providing returns the names of agents that --provider may name.
+func (p Parts) Providing() []string {
 	var names []string
 	for _, d := range p.Agents {
 		if d.Describe().Provides {
@@ -87,7 +87,7 @@ func (p Parts) toolProtocol() string {
 	return xnlcall.Native
 }
 
-// modelKey declares that a command needs the key of a model API.
-func (p Parts) modelKey() *contract.Auth {
+// ModelKey declares that a command needs the key of a model API.
+func (p Parts) ModelKey() *contract.Auth {
 	return &contract.Auth{HeadlessSupported: true, TokenEnv: provider.Keys(p.APIs)}
 }

@@ -6,8 +6,8 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// printed is standard output for a command that only prints: what cannot be written is told as such.
-func printed(out io.Writer) io.Writer { return printer{out} }
+// Printed is standard output for a command that only prints: what cannot be written is told as such.
+func Printed(out io.Writer) io.Writer { return printer{out} }
 
 type printer struct{ out io.Writer }
 

@@ -7,19 +7,19 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// problemOf returns a wrong argument with all that its fault says, and nothing for other kinds of fault, which the call
+// ProblemOf returns a wrong argument with all that its fault says, and nothing for other kinds of fault, which the call
 // reports itself.
-func problemOf(param, value string, err error) []fault.Problem {
+func ProblemOf(param, value string, err error) []fault.Problem {
 	if err == nil || fault.Of(err).Kind() != fault.Input {
 		return nil
 	}
-	found := problemsOf(param, value, err)
+	found := ProblemsOf(param, value, err)
 	found[0].Fault = fault.Of(err)
 	return found
 }
 
-// problemsOf returns an error about the value of a parameter as what is wrong with it.
-func problemsOf(param, value string, err error) []fault.Problem {
+// ProblemsOf returns an error about the value of a parameter as what is wrong with it.
+func ProblemsOf(param, value string, err error) []fault.Problem {
 	if err == nil {
 		return nil
 	}
@@ -31,17 +31,17 @@ func problemsOf(param, value string, err error) []fault.Problem {
 	return []fault.Problem{{Param: param, Code: f.Code, Value: value, Message: f.Message, Corrected: near}}
 }
 
-func orNil(s string) *string {
+func OrNil(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
 }
 
-// ago returns how long ago something was, or nothing with --stable-output, where the moment itself is enough.
-func ago(c *contract.Call, then time.Time) string {
+// Ago returns how long ago something was, or nothing with --stable-output, where the moment itself is enough.
+func Ago(c *contract.Call, then time.Time) string {
 	if c.Bool("stable-output") {
 		return ""
 	}
-	return age(time.Since(then))
+	return Age(time.Since(then))
 }

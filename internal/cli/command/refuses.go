@@ -28,7 +28,7 @@ func (p Parts) refusesTalk(ctx context.Context, c *contract.Call) error {
 	if c.Bool("rehearse") || c.Given("resume") || c.Bool("continue") { // a session knows its agent
 		return nil
 	}
-	return p.firstStart(c, p.refuses(ctx, c, r.Request, false))
+	return p.firstStart(c, p.Refuses(ctx, c, r.Request, false))
 }
 
 // firstStart adds next steps to the fault of a person who has no model yet: ways to one, and installed agents.

@@ -25,9 +25,9 @@ func notScript(format string, args ...any) *fault.Fault {
 		Hint("--rehearse alone has a script of its own; what one holds: omniagent help script")
 }
 
-// rehearse starts the scripted model for one run. usual is the script where no file is named; empty: it says ok. It
+// Rehearse starts the scripted model for one run. usual is the script where no file is named; empty: it says ok. It
 // does not ask its first questions, of the number answered, and goes on after asked of the others.
-func rehearse(script, usual, home string, answered, asked int) (agent.Rehearsal, func(), error) {
+func Rehearse(script, usual, home string, answered, asked int) (agent.Rehearsal, func(), error) {
 	text := []byte(cmp.Or(usual, `[]`))
 	if script != "" {
 		var err error
@@ -61,14 +61,14 @@ func readScript(path string) ([]byte, error) {
 	return data, nil
 }
 
-// onScript changes a request and its environment so that a scripted model answers, if the call asks for that. stop
+// OnScript changes a request and its environment so that a scripted model answers, if the call asks for that. stop
 // ends the model and removes what was made for it.
-func onScript(c *contract.Call, e *launch.Env, r *launch.Request, usual string) (stop func(), err error) {
+func OnScript(c *contract.Call, e *launch.Env, r *launch.Request, usual string) (stop func(), err error) {
 	if !c.Bool("rehearse") {
 		return func() {}, nil
 	}
-	home := rehearsalHome(c, ident.Hex(12))
-	rehearsal, end, err := rehearse(c.Path("script"), usual, home, 0, 0)
+	home := RehearsalHome(c, ident.Hex(12))
+	rehearsal, end, err := Rehearse(c.Path("script"), usual, home, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func onScript(c *contract.Call, e *launch.Env, r *launch.Request, usual string) 
 	return func() { end(); _ = os.RemoveAll(home) }, nil
 }
 
-// rehearsalHome is the home of an agent that rehearses. It is not temporary: codex refuses to work there.
-func rehearsalHome(c *contract.Call, name string) string {
+// RehearsalHome is the home of an agent that rehearses. It is not temporary: codex refuses to work there.
+func RehearsalHome(c *contract.Call, name string) string {
 	return filepath.Join(c.Paths.State, "rehearsal", name)
 }
 

@@ -30,7 +30,7 @@ func TestScriptsThatAreNone(t *testing.T) {
 	for _, path := range []string{fifo, large, "/dev/zero", dir, filepath.Join(dir, "none")} {
 		done := make(chan error, 1)
 		go func() {
-			_, _, err := rehearse(path, "", dir, 0, 0)
+			_, _, err := Rehearse(path, "", dir, 0, 0)
 			done <- err
 		}()
 		select {

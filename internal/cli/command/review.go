@@ -63,14 +63,14 @@ func (d reviewData) PlainText() string {
 	case d.Files == 0:
 		b.WriteString("nobody was asked: there is no change\n")
 	case d.Run == "":
-		fmt.Fprintf(&b, "%s would be asked about %s\n", d.Agent, plural(d.Files, "file"))
+		fmt.Fprintf(&b, "%s would be asked about %s\n", d.Agent, Plural(d.Files, "file"))
 	case !d.Whole && len(d.Findings)+len(d.Unread) == 0:
 		fmt.Fprintf(&b, "there is no answer; omniagent runs show %s says why\n", d.Run)
 	case !d.Whole:
 		fmt.Fprintf(&b, "%s in %s, and the answer is not whole; omniagent runs show %s has it\n",
-			plural(len(d.Findings), "finding"), plural(d.Files, "file"), d.Run)
+			Plural(len(d.Findings), "finding"), Plural(d.Files, "file"), d.Run)
 	default:
-		fmt.Fprintf(&b, "%s in %s\n", plural(len(d.Findings), "finding"), plural(d.Files, "file"))
+		fmt.Fprintf(&b, "%s in %s\n", Plural(len(d.Findings), "finding"), Plural(d.Files, "file"))
 	}
 	return b.String()
 }
@@ -99,8 +99,8 @@ func (p Parts) review() *contract.Command {
 			},
 			{Name: "look-at", Kind: contract.Text, MaxLen: 4096, Help: "what matters most"},
 			{Name: "sarif", Kind: contract.File, Help: "file to write as SARIF 2.1.0"},
-		}, approvalParam()), append(modelParams(), rehearsalParams()...)...),
-		Rules: runRehearsal(),
+		}, Approval()), append(modelParams(), Rehearsal()...)...),
+		Rules: RunRehearsalRules(),
 		Stdin: &contract.Stdin{Format: "diff", Lines: true},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "nothing was found that counts"},
@@ -121,7 +121,7 @@ func (p Parts) review() *contract.Command {
 			{Description: "Any diff", Command: "git diff HEAD~3 | omniagent review --agent claude --json"},
 		},
 		Validate: validateRun,
-		Run:      on(runStore, p.runReview),
+		Run:      On(Runs, p.runReview),
 	})
 	c.Output, c.Background, c.Job, c.Again = contract.TypeOf[reviewData](), nil, nil, nil
 	c.Volatile = []string{"run_id", "usage"}
@@ -199,8 +199,8 @@ func (p Parts) reviewTask(c *contract.Call, diff review.Diff) (run.Task, error) 
 	}
 	mark := "DIFF-" + ident.Hex(8)
 	task.Text = review.Prompt(diff, mark, c.String("look-at"))
-	if len(task.Text) > longestMessage {
-		return task, messageTooLong()
+	if len(task.Text) > LongestMessage {
+		return task, MessageTooLong()
 	}
 	return task, nil
 }
@@ -247,9 +247,9 @@ func diffOf(ctx context.Context, c *contract.Call) (string, error) {
 		return "", err
 	}
 	defer in.Close()
-	data, err := io.ReadAll(io.LimitReader(in, longestMessage+1))
-	if err != nil || len(data) > longestMessage {
-		return "", cmp.Or(err, messageTooLong())
+	data, err := io.ReadAll(io.LimitReader(in, LongestMessage+1))
+	if err != nil || len(data) > LongestMessage {
+		return "", cmp.Or(err, MessageTooLong())
 	}
 	return string(data), nil
 }

@@ -155,8 +155,8 @@ func (w *workingTree) git(ctx context.Context, command ...string) (string, error
 	switch {
 	case err != nil:
 		return "", err
-	case out.OutputTruncated || len(out.Stdout) > longestMessage:
-		return "", messageTooLong()
+	case out.OutputTruncated || len(out.Stdout) > LongestMessage:
+		return "", MessageTooLong()
 	case out.ExitCode != 0:
 		return "", w.refuse(cli.FirstLine(string(out.Stderr)))
 	}

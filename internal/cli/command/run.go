@@ -51,14 +51,14 @@ func (p Parts) run() *contract.Command {
 				},
 				Help: "how to talk to the agent; auto: what suits it, see docs/run.md",
 			},
-			addDirParam(),
+			AddDir(),
 			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
 			{
 				Name: "wait-quota", Kind: contract.Bool, Help: "wait until a limit of the service is lifted",
 			},
 			idleParam("longest silence of the agent; default: run.idle_timeout"),
-		}, slices.Concat(rehearsalParams(), runForks(), approvalParams())...), runStart()...),
-		Rules: append(runRehearsal(), []contract.Rule{
+		}, slices.Concat(Rehearsal(), runForks(), Approvals())...), runStart()...),
+		Rules: append(RunRehearsalRules(), []contract.Rule{
 			{If: "race", Not: []string{"agent", "detach", "batch", "parallel"}},
 			{If: "batch", Not: []string{"task", "detach"}},
 			{If: checkOutside, Then: []string{"check"}},
@@ -111,7 +111,7 @@ func runForks() []contract.Param {
 
 // runStart returns the flags that say how the agent is started.
 func runStart() []contract.Param {
-	return append(modelParams(), sandboxParam(), undoParam())
+	return append(modelParams(), Sandbox(), Undo())
 }
 
 // modelParams returns the flags that say where the native agent's model is.
@@ -126,7 +126,7 @@ func modelParams() []contract.Param {
 func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.Danger = contract.Envelope, "1.0.0", []string{}, contract.Mutating
 	c.LongRunning, c.Streaming, c.Emits, c.DryRun = true, true, true, true
-	c.Network = modelAPI()
+	c.Network = ModelAPI()
 	c.Network.Agents = true
 	c.Clock = timeOf
 	if c.Output == nil {
@@ -134,8 +134,8 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	}
 	c.Again = presentResult
 	c.Volatile = []string{"run_id", "duration_ms", "waited_ms", "session_id", "fingerprint"}
-	c.Children = append(c.Children, p.agentPrograms()...)
-	c.Files = conversationFiles(runFiles(), listFile())
+	c.Children = append(c.Children, p.AgentPrograms()...)
+	c.Files = ConversationFiles(RunFiles(), AllowlistFile())
 	c.Background = &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour}
 	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
 	some := contract.Some
@@ -172,7 +172,7 @@ func validateRun(c *contract.Call) []fault.Problem {
 		})
 	}
 	err := policy.CheckNetwork(c.String("network"))
-	if err == nil && c.Given("network") && !c.Bool("fork") && !c.Given("race") && forkAround(c) == nil {
+	if err == nil && c.Given("network") && !c.Bool("fork") && !c.Given("race") && ForkAround(c) == nil {
 		err = fault.New(fault.ArgError, "--network needs --fork or --race")
 	}
 	if err != nil {
@@ -183,11 +183,11 @@ func validateRun(c *contract.Call) []fault.Problem {
 		from = "race"
 	}
 	_, err = agentWords(c)
-	problems = append(problems, problemOf(from, c.String(from), err)...)
+	problems = append(problems, ProblemOf(from, c.String(from), err)...)
 	if c.Given("task") {
-		problems = append(problems, problemOf("task", "", checkTask(c.String("task")))...)
+		problems = append(problems, ProblemOf("task", "", checkTask(c.String("task")))...)
 	}
-	if _, _, err := approvalOf(c); err != nil {
+	if _, _, err := ApprovalOf(c); err != nil {
 		problems = append(problems, contract.Wrong("approval", fault.ArgError, "", "%s", fault.Of(err).Message))
 	}
 	return problems
@@ -200,7 +200,7 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 		return t, err
 	}
 	t.Text, t.Detached, t.WaitQuota = c.String("task"), c.Bool("detach"), c.Bool("wait-quota")
-	if in := forkAround(c); in != nil {
+	if in := ForkAround(c); in != nil {
 		t.Fork, t.ForkID, t.Network = in.Name, in.ID, c.String("network")
 	}
 	if way := c.String("transport"); way != agent.ByChoice {
@@ -211,13 +211,13 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 		if err != nil {
 			return t, err
 		}
-		data, err := io.ReadAll(io.LimitReader(in, longestMessage+1))
+		data, err := io.ReadAll(io.LimitReader(in, LongestMessage+1))
 		_ = in.Close()
 		switch {
 		case err != nil:
 			return t, fault.New(fault.StdinEmpty, "the task cannot be read from standard input").Because(err)
-		case len(data) > longestMessage:
-			return t, messageTooLong()
+		case len(data) > LongestMessage:
+			return t, MessageTooLong()
 		}
 		t.Text = string(data)
 	}
@@ -235,17 +235,17 @@ func checkTask(text string) error {
 func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 	t := run.Task{
 		Model: c.String("model"), Dir: c.Dir(),
-		Timeout: timeOf(c), Idle: clockOf(c, "idle-timeout", "run.idle_timeout"),
+		Timeout: timeOf(c), Idle: ClockOf(c, "idle-timeout", "run.idle_timeout"),
 		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
 		Check: c.String("check"), CheckFor: c.Config.Duration("run.check_timeout"),
 		CheckOutside: c.Bool(checkOutside),
 		Rehearse:     c.Bool("rehearse"), Script: c.Path("script"),
 	}
 	startedWith(c, &t)
-	for _, dir := range addedDirs(c) {
+	for _, dir := range AddedDirs(c) {
 		t.Dirs = append(t.Dirs, pathname.Real(dir))
 	}
-	approval, _, err := approvalOf(c)
+	approval, _, err := ApprovalOf(c)
 	if err != nil {
 		return t, err
 	}
@@ -255,7 +255,7 @@ func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 		return t, err
 	}
 	for _, name := range names {
-		known, err := p.agentNamed(c, name)
+		known, err := p.AgentNamed(c, name)
 		if err != nil {
 			return t, err
 		}
@@ -300,7 +300,7 @@ func idleParam(help string) contract.Param {
 }
 
 // timeOf returns how long a run may take.
-func timeOf(c *contract.Call) time.Duration { return clockOf(c, "timeout", "run.timeout", "timeout") }
+func timeOf(c *contract.Call) time.Duration { return ClockOf(c, "timeout", "run.timeout", "timeout") }
 
 // answersOf returns what --answer and --answer-from say, by key.
 func answersOf(c *contract.Call) (known map[string]string, err error) {
@@ -337,7 +337,7 @@ func requirements(c *contract.Call, r *run.Run, known map[string]string) error {
 	return nil
 }
 
-// inFork carries a call of run out in a fork that is made for it. What is left behind enters its fork by itself, and
+// InFork carries a call of run out in a fork that is made for it. What is left behind enters its fork by itself, and
 // each of several runs has one of its own.
 func (p Parts) inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
 	status int, done bool, err error,
@@ -369,9 +369,9 @@ func (p Parts) refusesRun(ctx context.Context, c *contract.Call) error {
 	}
 	var first error
 	for _, name := range task.Agents { // each is there for when those before it cannot start
-		err := p.refuses(ctx, c, launch.Request{
+		err := p.Refuses(ctx, c, launch.Request{
 			Agent: name, Provider: c.String("provider"), Base: c.String("api-base"),
-			Spec: agent.Spec{Env: os.Environ(), Dir: task.Dir, Shared: setting.Shared{Model: fromFlag(task.Model)}},
+			Spec: agent.Spec{Env: os.Environ(), Dir: task.Dir, Shared: setting.Shared{Model: FromFlag(task.Model)}},
 		}, true)
 		if err == nil {
 			return nil
@@ -384,12 +384,12 @@ func (p Parts) refusesRun(ctx context.Context, c *contract.Call) error {
 }
 
 // inItsFork opens a conversation for a run, and refuses outside of the run's fork: its agent must not work elsewhere.
-func inItsFork(o opener, r *run.Run) conversation.Opener {
+func inItsFork(o Opener, r *run.Run) conversation.Opener {
 	return func(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
-		if id, _ := ownFork(o.call); r.ForkID != "" && id != r.ForkID {
+		if id, _ := OwnFork(o.Call); r.ForkID != "" && id != r.ForkID {
 			return nil, fault.New(fault.Conflicting, "%s can only go on in its fork %s", r.ID, r.Fork).
 				Hint("omniagent runs show %s", r.ID)
 		}
-		return o.converse(ctx, name, s, sv)
+		return o.Converse(ctx, name, s, sv)
 	}
 }

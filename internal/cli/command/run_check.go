@@ -24,14 +24,14 @@ const checkOutside = "check-outside"
 
 // checkUnwalled returns why the check of a run cannot run behind walls here, or nil. Call it before the run begins.
 func (p Parts) checkUnwalled(c *contract.Call) error {
-	if !c.Given("check") || c.Bool(checkOutside) || forkAround(c) != nil {
+	if !c.Given("check") || c.Bool(checkOutside) || ForkAround(c) != nil {
 		return nil
 	}
 	temp, err := c.Temp()
 	if err != nil {
 		return err
 	}
-	walls, err := checkWalls(p.quietOpener(c), c.Dir(), "", filepath.Join(temp, "walls"))
+	walls, err := checkWalls(p.QuietOpener(c), c.Dir(), "", filepath.Join(temp, "walls"))
 	if walls != nil {
 		_ = walls.Close() // what it could not remove is removed by the next one
 	}
@@ -39,11 +39,11 @@ func (p Parts) checkUnwalled(c *contract.Call) error {
 }
 
 // checkWalls builds the walls of the native agent's commands around a check.
-func checkWalls(o opener, dir, network, temp string) (*policy.Walls, error) {
+func checkWalls(o Opener, dir, network, temp string) (*policy.Walls, error) {
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
-	e, hide := o.env(), []string(nil)
+	e, hide := o.Env(), []string(nil)
 	if private := filepath.Dir(temp); pathname.Within(pathname.Real(dir), pathname.Real(private)) {
 		hide = []string{pathname.Real(private)} // we write there without walls
 	}
@@ -51,7 +51,7 @@ func checkWalls(o opener, dir, network, temp string) (*policy.Walls, error) {
 		Root: dir, Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory, Read: e.Own.Read,
 		Network: cmp.Or(network, e.Own.Network), Lookup: e.Lookup, Via: e.Own.Via, Temp: temp,
 		Barred:  e.Own.Rules.Barred(guard.Place{Root: dir, Dir: dir, Home: e.Home}),
-		Refused: keptFrom(o.call), Hide: hide,
+		Refused: KeptFrom(o.Call), Hide: hide,
 	})
 	if err == nil && !walls.Whole() {
 		err = fault.New(fault.Unsupported, "the walls %s do not hold all", walls.Told().Name)
@@ -71,8 +71,8 @@ func checkWalls(o opener, dir, network, temp string) (*policy.Walls, error) {
 }
 
 // runCheck runs the check of a run: behind walls, or as the person would.
-func runCheck(ctx context.Context, o opener, t run.Task, grace time.Duration) (shell.Outcome, error) {
-	private, err := os.MkdirTemp(o.call.Paths.Temp, "omniagent-check-")
+func runCheck(ctx context.Context, o Opener, t run.Task, grace time.Duration) (shell.Outcome, error) {
+	private, err := os.MkdirTemp(o.Call.Paths.Temp, "omniagent-check-")
 	if err != nil {
 		return shell.Outcome{}, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
@@ -88,8 +88,8 @@ func runCheck(ctx context.Context, o opener, t run.Task, grace time.Duration) (s
 		}
 		defer func() { _ = walls.Close() }() // what it could not remove is removed by the next one
 		with.Starter = walls.Starter()
-		within := workspaceOf(o.call)
-		within.Roots, within.More = append(within.Roots, t.Dir), o.call.Config.List("native.env")
+		within := WorkspaceOf(o.Call)
+		within.Roots, within.More = append(within.Roots, t.Dir), o.Call.Config.List("native.env")
 		with.Env = within.Commands(os.Environ())
 	}
 	in, err := shell.New(with)

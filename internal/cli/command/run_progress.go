@@ -40,7 +40,7 @@ func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
 	asked := now.State == run.NeedsInput && c.Attended() && !r.Detached // the question itself is on the screen
 	limited := now.State == run.Queued && !r.Until.IsZero()             // for a time that looks like a hang
 	if (c.Host.StderrTerminal || limited) && !c.Bool("quiet") && !asked {
-		logLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
+		LogLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
 	}
 	if line, err := text.Line(row); err == nil {
 		c.Emit(append(line, '\n')) // last: from here on, r may be used meanwhile

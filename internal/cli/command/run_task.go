@@ -36,7 +36,7 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 	if err != nil {
 		return contract.Result{}, err
 	}
-	store, err := runStore(c)
+	store, err := Runs(c)
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -99,9 +99,9 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	stop := relayLoopback(ctx, c)
 	defer stop()
 	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }
-	open := opener{
-		call: c, log: log, detail: c.Debug, parts: p, provider: c.String("provider"), base: c.String("api-base"),
-		moded: true, closed: true, patience: 24 * time.Hour,
+	open := Opener{
+		Call: c, Log: log, Detail: c.Debug, Parts: p, Provider: c.String("provider"), Base: c.String("api-base"),
+		Moded: true, Closed: true, Patience: 24 * time.Hour,
 	}
 	end, err := rehearsedRun(c, &open, r)
 	if err != nil {
@@ -137,14 +137,14 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 
 // takesBack returns what takes back the changes of a run whose turn is over, or "".
 func takesBack(c *contract.Call, r run.Record) string {
-	if r.Fork != "" || !r.State.Terminal() && r.State != run.NeedsInput || snapshots(c) == nil {
+	if r.Fork != "" || !r.State.Terminal() && r.State != run.NeedsInput || SnapshotsToKeep(c) == nil {
 		return ""
 	}
 	line := "omniagent undo --run " + r.ID
 	if r.Dir != c.Dir() {
 		line += " --cwd " + text.Shell(r.Dir)
 	}
-	turns, _ := snapshots(c).List(r.Dir)
+	turns, _ := SnapshotsToKeep(c).List(r.Dir)
 	turns = slices.DeleteFunc(turns, func(t undo.Record) bool {
 		return t.Run != r.ID || t.Kind != undo.OfTurn || t.UndoneBy != ""
 	})
@@ -161,20 +161,20 @@ const (
 )
 
 // ownerOf returns what carries a run out in this process, with the person's own settings.
-func ownerOf(o opener, r *run.Run) run.Owner {
-	c := o.call
-	o.of = r.ID
+func ownerOf(o Opener, r *run.Run) run.Owner {
+	c := o.Call
+	o.Of = r.ID
 	var wrote func() func(path string) bool
-	if f := forkAround(c); f != nil {
+	if f := ForkAround(c); f != nil {
 		wrote = f.Wrote
 	}
 	return run.Owner{
-		Run: r, Open: inItsFork(o, r), Grace: c.Config.Duration("grace") / 2, Log: o.log,
+		Run: r, Open: inItsFork(o, r), Grace: c.Config.Duration("grace") / 2, Log: o.Log,
 		Check: func(ctx context.Context, t run.Task, grace time.Duration) (shell.Outcome, error) {
 			return runCheck(ctx, o, t, grace)
 		},
 		Later: func(dir string) autorun.Policy {
-			return policy.Later(dir, o.parts.guarded(c), c.Host.Home(), c.Host.Lookup)
+			return policy.Later(dir, o.Parts.Guarded(c), c.Host.Home(), c.Host.Lookup)
 		},
 		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
 		Inside:   native.Name,
@@ -183,7 +183,7 @@ func ownerOf(o opener, r *run.Run) run.Owner {
 		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
 		Hooks: run.Hooks{
 			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),
-			Notify: c.Config.List("run.notify"), Away: hooksAway(c),
+			Notify: c.Config.List("run.notify"), Away: HooksAway(c),
 		},
 	}
 }
@@ -211,21 +211,21 @@ func answerOf(r run.Record) (contract.Result, error) {
 
 // rehearsedRun lets a script answer in the conversations of a run that is a rehearsal. What an agent keeps is left
 // until the run is over, since it may go on after an answer. Any agent may rehearse, allowed for runs or not.
-func rehearsedRun(c *contract.Call, o *opener, r *run.Run) (stop func(), err error) {
+func rehearsedRun(c *contract.Call, o *Opener, r *run.Run) (stop func(), err error) {
 	if !r.Rehearse {
 		return func() {}, nil
 	}
-	home := rehearsalHome(c, r.ID)
+	home := RehearsalHome(c, r.ID)
 	usual := runScript
 	if c.Command.Path == "review" {
 		usual = reviewScript
 	}
 	answered, here := r.Asks()
-	by, end, err := rehearse(r.Script, usual, home, answered, here)
+	by, end, err := Rehearse(r.Script, usual, home, answered, here)
 	if err != nil {
 		return nil, err
 	}
-	o.rehearsal, o.closed = &by, false
+	o.Rehearsal, o.Closed = &by, false
 	return func() {
 		end()
 		if r.State.Terminal() {

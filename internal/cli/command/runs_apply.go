@@ -38,10 +38,10 @@ func (d runApplied) PlainText() string {
 		return string(d.Patch.Value)
 	case d.branch != "":
 		return fmt.Sprintf("Would make the branch %s, or one with a number behind that, with %s.\n", d.branch,
-			plural(len(d.Files), "path"))
+			Plural(len(d.Files), "path"))
 	case d.Branch != nil && !d.InPlace && d.Turn == nil && len(d.Files) == 0:
 		return fmt.Sprintf("The branch %s has it, with %s that was not there before.\n", *d.Branch,
-			plural(d.Commits, "commit"))
+			Plural(d.Commits, "commit"))
 	}
 	return d.forkApplied.PlainText()
 }
@@ -63,7 +63,7 @@ func (p Parts) runsApply() *contract.Command {
 			},
 			takeParam(),
 		},
-		Files:    undoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
+		Files:    UndoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "all of it is here; with --dry-run always"},
@@ -78,7 +78,7 @@ func (p Parts) runsApply() *contract.Command {
 				Command:     "omniagent runs apply run-1a2b3c4d --as patch --output plain",
 			},
 		},
-		Run: on(runStore, p.applyRun),
+		Run: On(Runs, p.applyRun),
 	})
 }
 
@@ -110,7 +110,7 @@ func (p Parts) applyRun(ctx context.Context, c *contract.Call, runs run.Store) (
 		}
 		branch, count, errBranch := f.Branch(ctx, text.OneLine(r.Text, 72)+"\n\nRun "+r.ID+" of "+
 			runDataOf(r).Agent+".\n")
-		d.Branch, d.Commits, err = orNil(branch), count, errBranch
+		d.Branch, d.Commits, err = OrNil(branch), count, errBranch
 		if changes, errChanges := f.Changes(ctx); err == nil && errChanges == nil {
 			warnLeftOut(c, f.LeftOut(changes))
 			if late := f.RunsLater(ctx, later(p, c, f), changes); len(late) > 0 {
@@ -146,7 +146,7 @@ func (d *runApplied) foresee(ctx context.Context, c *contract.Call, f *fork.Fork
 func warnLeftOut(c *contract.Call, names []string) {
 	if len(names) > 0 {
 		c.Warn("FORK_NESTED", "the branch does not have %s of nested repositories, such as %s",
-			plural(len(names), "path"), text.Visible(names[0]))
+			Plural(len(names), "path"), text.Visible(names[0]))
 	}
 }
 
@@ -156,7 +156,7 @@ func forkOf(c *contract.Call, r run.Record) (*fork.Fork, error) {
 		return nil, fault.New(fault.NotFoundCode, "%s worked in no fork, but in %s itself", r.ID, r.Dir).
 			With("run_id", r.ID).Hint("omniagent runs diff %s; omniagent undo --run %s", r.ID, r.ID)
 	}
-	store, err := forkStore(c)
+	store, err := Forks(c)
 	if err != nil {
 		return nil, err
 	}

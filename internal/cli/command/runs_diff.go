@@ -23,7 +23,7 @@ func runsDiff() *contract.Command {
 			printedRun(),
 			{Name: "other", Kind: contract.ID, Position: 2, MaxLen: 128, Help: "a run in another fork"},
 			{Name: "json", Kind: contract.Bool, Help: "a line of JSON a file"},
-			whereParam(),
+			Where(),
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is printed"},
@@ -34,15 +34,15 @@ func runsDiff() *contract.Command {
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs diff run-1a2b3c4d"}},
 		Serve: func(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (code int, err error) {
-			store, err := runStore(c)
+			store, err := Runs(c)
 			if err != nil {
 				return 0, err
 			}
 			counted := &counter{to: c.Host.Stdout}
-			out := printed(counted)
+			out := Printed(counted)
 			defer func() {
 				if err == nil && counted.n == 0 && c.Host.StdoutTerminal {
-					logLine(c, "no file differs")
+					LogLine(c, "no file differs")
 				}
 			}()
 			if c.Given("other") {
@@ -90,7 +90,7 @@ func tellDoubts(c *contract.Call, store run.Store) {
 	if n := doubts.Doubtful - len(names); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	logLine(c, "perhaps changed by the run too, and not shown: %s%s", text.Visible(strings.Join(names, ", ")), more)
+	LogLine(c, "perhaps changed by the run too, and not shown: %s%s", text.Visible(strings.Join(names, ", ")), more)
 }
 
 // printBetween prints in what the forks of two runs differ.

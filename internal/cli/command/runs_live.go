@@ -20,7 +20,7 @@ type liveRun struct {
 
 // liveRuns lists the runs that are not over. Looking settles those whose owner died.
 func liveRuns(ctx context.Context, c *contract.Call) (live []liveRun) {
-	store, err := runStore(c)
+	store, err := Runs(c)
 	if err != nil {
 		return nil
 	}

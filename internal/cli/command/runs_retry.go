@@ -48,7 +48,7 @@ func (p Parts) runsRetry() *contract.Command {
 			return problems
 		},
 		Instead: inForkOfRun,
-		Run:     on(runStore, p.retry),
+		Run:     On(Runs, p.retry),
 	})
 }
 
@@ -142,7 +142,7 @@ func commented(ctx context.Context, c *contract.Call, store run.Store, old run.R
 
 // inForkOfRun carries a call out that takes up a run, in the fork in which that works.
 func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (status int, done bool, err error) {
-	runs, err := runStore(c)
+	runs, err := Runs(c)
 	if err != nil || c.DryRun() {
 		return 0, false, err
 	}
@@ -157,7 +157,7 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	if _, alive := runs.Owner(r.ID); alive {
 		return 0, false, nil
 	}
-	store, err := forkStore(c)
+	store, err := Forks(c)
 	if err != nil {
 		return 0, false, err
 	}
@@ -174,7 +174,7 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		}
 	}
 	startedWith(c, &r.Task) // the fork reaches its model
-	n, err := networkIn(c, f, cmp.Or(r.Network, internet))
+	n, err := networkIn(c, f, cmp.Or(r.Network, Internet))
 	if err != nil {
 		return 0, false, err
 	}

@@ -34,7 +34,7 @@ func runsStatus() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "Whether it is done", Command: "omniagent runs status run-1a2b3c4d"},
 		},
-		Run: on(runStore, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: On(Runs, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 			r, err := store.Load(ctx, c.String("id"))
 			if err != nil {
 				return contract.Result{}, err

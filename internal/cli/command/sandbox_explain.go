@@ -95,7 +95,7 @@ func (p Parts) sandboxExplain() *contract.Command {
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}},
 		// the trial creates mount points, which other processes must know of
-		Files: []contract.FileEffect{wallsRecord(), heldWalls()},
+		Files: []contract.FileEffect{WallsFile(), HeldWallsFile()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is explained"},
 			{Code: contract.NotFound, When: "there is no such agent, or it is not installed"},
@@ -122,7 +122,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 		return p.explainAgent(c, name, w)
 	}
 	known := guard.Known(p.Tools.Specs())
-	rules, problems := rulesOf(c, known)
+	rules, problems := RulesOf(c, known)
 	w.Barred = rules.Barred(guard.Place{Root: w.Root, More: w.Roots, Dir: w.Root, Home: w.Home})
 	limits, err := w.Policy()
 	if err != nil {
@@ -132,9 +132,9 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	var walls *policy.Walls
 	report, wanted := sandbox.Report{}, c.Config.String("native.sandbox") != "off"
 	if !wanted {
-		data.WallsError = orNil("native.sandbox is off, so none stand around commands")
+		data.WallsError = OrNil("native.sandbox is off, so none stand around commands")
 	} else if walls, err = policy.Open(w); err != nil {
-		data.WallsError = orNil(err.Error())
+		data.WallsError = OrNil(err.Error())
 	} else {
 		defer func() { _ = walls.Close() }()
 		report.Tier = walls.Tier()
@@ -171,14 +171,14 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 				data.Calls[i].refuse(err)
 			}
 		}
-		return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
+		return contract.Result{Data: data, Meta: SandboxMeta(data.Walls)}, nil
 	}
 	data.Subject = words[0]
 	if len(words) > 1 {
 		data.Subject = text.Shell(words...)
 	}
 	data.judge(judge, strength, "Bash", tool.Action{Kind: event.Shell, Changes: true, Command: data.Subject})
-	return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
+	return contract.Result{Data: data, Meta: SandboxMeta(data.Walls)}, nil
 }
 
 // explainAgent explains a path to an installed agent.
@@ -188,7 +188,7 @@ func (p Parts) explainAgent(c *contract.Call, name string, w policy.Wanted) (con
 		return contract.Result{}, fault.New(fault.ArgError, "walls around an agent hold all that it starts alike, so "+
 			"--agent explains paths only").Hint("omniagent sandbox explain --agent %s PATH", name)
 	}
-	env := p.quietOpener(c).env()
+	env := p.QuietOpener(c).Env()
 	spec := agent.Spec{Dir: w.Root}
 	driver, err := env.Prepare(name, &spec, nil)
 	if err != nil {
@@ -204,9 +204,9 @@ func (p Parts) explainAgent(c *contract.Call, name string, w policy.Wanted) (con
 	data := explained{Subject: words[0], Kind: "path", Agent: &name, Places: placesOf(places)}
 	var walls *policy.AgentWalls
 	if env.Bare {
-		data.WallsError = orNil("agents.walls is off, so none stand around agents")
+		data.WallsError = OrNil("agents.walls is off, so none stand around agents")
 	} else if walls, err = policy.OpenAgent(wanted); err != nil {
-		data.WallsError = orNil(err.Error())
+		data.WallsError = OrNil(err.Error())
 	}
 	defer walls.Close()
 	data.Walls = walls.Told()
@@ -216,15 +216,15 @@ func (p Parts) explainAgent(c *contract.Call, name string, w policy.Wanted) (con
 		}
 		data.Effects = append(data.Effects, effectRow{e.Access, e.Allowed, e.Why})
 	}
-	return contract.Result{Data: data, Meta: sandboxMeta(data.Walls)}, nil
+	return contract.Result{Data: data, Meta: SandboxMeta(data.Walls)}, nil
 }
 
 // coverOf returns what a snapshot of a turn would have if nothing were too large for it.
 func coverOf(c *contract.Call, root string) (cover guard.Cover) {
-	if c.Config.String(undoKey) == "off" {
+	if c.Config.String(UndoKey) == "off" {
 		return cover
 	}
-	store, err := undoStore(c)
+	store, err := Snapshots(c)
 	if err != nil {
 		return cover
 	}

@@ -38,11 +38,11 @@ func (p Parts) sandboxRun() *contract.Command {
 				Help: "program and arguments, behind --",
 			},
 			{Name: "cwd", Kind: contract.File, Help: "where it runs and may write"},
-			timeoutParam("time limit"),
+			Timeout("time limit"),
 			{Name: "all-env", Kind: contract.Bool, Help: "hand on every variable, secrets too"},
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "command", CallerArgs: []string{"command"}}},
-		Files:    []contract.FileEffect{wallsRecord()},
+		Files:    []contract.FileEffect{WallsFile()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the command ended with 0; any other status is its own"},
 			{Code: contract.NotFound, When: "no such program or directory"},
@@ -81,10 +81,10 @@ func wallParams() []contract.Param {
 // sandboxOf returns the sandbox that a call asks for.
 func (p Parts) sandboxOf(c *contract.Call) (policy.Wanted, error) {
 	w := policy.Wanted{
-		Root: c.Dir(), Home: c.Host.Home(), Agents: p.guarded(c),
+		Root: c.Dir(), Home: c.Host.Home(), Agents: p.Guarded(c),
 		Network: cmp.Or(c.String("network"), c.Config.String("native.network")),
-		State:   wallsState(c), Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
-		Read: c.Config.List("native.read"), Lookup: c.Host.Lookup, Via: forkProxy(c),
+		State:   WallsState(c), Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
+		Read: c.Config.List("native.read"), Lookup: c.Host.Lookup, Via: ForkProxy(c),
 	}
 	for _, path := range c.Strings("write") {
 		w.Roots = append(w.Roots, c.Abs(path))
@@ -114,7 +114,7 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 				Hint("Each path has its own --hide, and a shell writes your home directory for ~ in --hide ~/x only.")
 		}
 	}
-	w.Refused = keptFrom(c)
+	w.Refused = KeptFrom(c)
 	walls, err := policy.Open(w)
 	if err != nil {
 		return 0, err
@@ -122,7 +122,7 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 	defer func() { _ = walls.Close() }()
 	if why := walls.Weaker(); why != nil {
 		told := walls.Told()
-		logLine(c, "only the walls %s stand, since %v; they do not hold %s", told.Name, why,
+		LogLine(c, "only the walls %s stand, since %v; they do not hold %s", told.Name, why,
 			strings.Join(told.Holes, "; "))
 	}
 	env := os.Environ()
@@ -131,7 +131,7 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 	}
 	program := policy.Program{
 		Argv: c.Strings("command"), Dir: w.Root, Env: env,
-		Streams: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Signals: signals, Limit: turnOf(c),
+		Streams: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Signals: signals, Limit: TurnOf(c),
 	}
 	if c.Host.StdinTerminal {
 		program.Terminal = os.Stdin
@@ -149,6 +149,6 @@ func tellLost(c *contract.Call, w policy.Wanted, walls *policy.Walls) {
 	}
 	end := event.End{NotKept: policy.Left(w.Temp, walls.SeenTemp(w.Temp), places), KeptBy: "--write DIR"}
 	if lost := end.Lost(); lost != "" {
-		logLine(c, "%s", lost)
+		LogLine(c, "%s", lost)
 	}
 }

@@ -33,7 +33,7 @@ func sessionDelete() *contract.Command {
 			Description: "One of them",
 			Command:     "omniagent session delete sess-1a2b3c4d --confirm-destructive",
 		}},
-		Run: on(sessionsOf, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: On(Sessions, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			d := sessionDeleted{ID: c.String("id")}
 			files, err := store.Files(d.ID)
 			if err != nil {

@@ -33,7 +33,7 @@ func sessionExport() *contract.Command {
 			Description: "As a page",
 			Command:     "omniagent session export sess-1a2b3c4d --output plain",
 		}},
-		Run: on(sessionsOf, func(_ context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: On(Sessions, func(_ context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			var text strings.Builder
 			if err := store.Export(c.String("id"), session.Form(c.String("form")), &text); err != nil {
 				return contract.Result{}, err

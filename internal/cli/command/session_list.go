@@ -33,7 +33,7 @@ type sessionRow struct {
 func sessionRows(c *contract.Call) func(i session.Info) sessionRow {
 	forks := map[string]string{}
 	if c.Paths.State != "" {
-		all, _ := forksOf(c.Paths, c.Host.Lookup).List()
+		all, _ := ForksIn(c.Paths, c.Host.Lookup).List()
 		for _, f := range all {
 			forks[f.ID] = f.Name
 		}
@@ -41,7 +41,7 @@ func sessionRows(c *contract.Call) func(i session.Info) sessionRow {
 	return func(i session.Info) sessionRow {
 		row := sessionRowOf(c, i)
 		if name, there := forks[i.Begin.InFork]; there && row.Resume != "" {
-			row.Resume = inFork(name, internet, row.Resume)
+			row.Resume = InFork(name, Internet, row.Resume)
 		}
 		return row
 	}
@@ -54,7 +54,7 @@ func sessionRowOf(c *contract.Call, i session.Info) sessionRow {
 	}
 	return sessionRow{
 		i.Begin.ID, i.Title, i.Begin.AgentName(), i.Provider, i.Model, i.Begin.Cwd, i.Begin.Created, i.Updated,
-		ago(c, i.Updated), &i.Messages, i.Turns,
+		Ago(c, i.Updated), &i.Messages, i.Turns,
 		costOf(i.Total), i.Size, keeper, resume,
 	}
 }
@@ -73,7 +73,7 @@ type sessionsData struct {
 
 // sessionCommand adds the shared declarations.
 func sessionCommand(c contract.Command) *contract.Command {
-	return storeCommand(c, "no home, or a damaged file", "no such session")
+	return StoreCommand(c, "no home, or a damaged file", "no such session")
 }
 
 func sessionParam() contract.Param {
@@ -115,14 +115,14 @@ func (p Parts) sessionList() *contract.Command {
 		}},
 		Detail: "With --all, also those that installed agents keep by themselves, such as conversations begun in " +
 			"their own terminals. Their records are only read. A rehearsal is kept for a run alone.",
-		Params: []contract.Param{agentParam(), providerParam(), hereParam(), allParam()},
+		Params: []contract.Param{agentParam(), providerParam(), Here(), allParam()},
 		Exits:  []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{
 			{Description: "Those of this project", Command: "omniagent session list --here"},
 			{Description: "Those with one agent", Command: "omniagent session list --agent claude"},
 			{Description: "Also those that agents keep by themselves", Command: "omniagent session list --all"},
 		},
-		Run: on(sessionsOf, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: On(Sessions, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			filter := sessionFilter(c)
 			page, skipped, err := store.List(ctx, filter)
 			if err != nil {

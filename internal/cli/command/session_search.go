@@ -28,14 +28,14 @@ func (p Parts) sessionSearch() *contract.Command {
 		},
 		Params: []contract.Param{
 			{Name: "text", Kind: contract.Text, Position: 1, Required: true, MaxLen: 1024, Help: "in any case"},
-			agentParam(), providerParam(), hereParam(), allParam(),
+			agentParam(), providerParam(), Here(), allParam(),
 		},
 		Exits: []contract.Exit{{Code: contract.Success, When: "what was found is listed"}},
 		Examples: []contract.Example{{
 			Description: "Where was that said",
 			Command:     "omniagent session search deadlock",
 		}},
-		Run: on(sessionsOf, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: On(Sessions, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 			filter := sessionFilter(c)
 			hits, skipped, err := store.Search(ctx, c.String("text"), filter)
 			if err != nil {

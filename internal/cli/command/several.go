@@ -232,7 +232,7 @@ func (s several) one(ctx context.Context, e oneRun) severalRow {
 			}
 		}
 		if now.State != "" && c.Host.StderrTerminal && !c.Bool("quiet") {
-			logLine(c, "%s: %s", e.name, statusWords(string(now.State)))
+			LogLine(c, "%s: %s", e.name, statusWords(string(now.State)))
 		}
 	}}
 	plan := process.Plan{
@@ -258,7 +258,7 @@ func (s several) start(ctx context.Context, e oneRun, plan process.Plan) error {
 		}
 		child, wait = started, func() { started.Wait() }
 	} else {
-		n, err := networkIn(s.call, e.fork, cmp.Or(s.call.String("network"), internet))
+		n, err := networkIn(s.call, e.fork, cmp.Or(s.call.String("network"), Internet))
 		if err != nil {
 			return err
 		}
@@ -269,7 +269,7 @@ func (s several) start(ctx context.Context, e oneRun, plan process.Plan) error {
 		}
 		child, wait = work.Child, func() {
 			if _, missing := work.Wait(); missing != nil {
-				logLine(s.call, "%s: what the workspace was is not known, so less can be merged: %v", e.name, missing)
+				LogLine(s.call, "%s: what the workspace was is not known, so less can be merged: %v", e.name, missing)
 			}
 		}
 	}

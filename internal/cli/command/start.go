@@ -24,9 +24,9 @@ func (p Parts) start() *contract.Command {
 			"frame a line: user, interrupt, set_permission_mode, tool_approval. docs/start.md has the lines.\n" +
 			"The native agent's sub-agents are general-purpose and, where agents allow has recorded an agent, " +
 			"cli-runner: docs/run.md.",
-		Scopes: []string{}, Auth: p.modelKey(),
+		Scopes: []string{}, Auth: p.ModelKey(),
 		Params: p.startFlags(),
-		Rules:  rehearsalRules(),
+		Rules:  RehearsalRules(),
 		Exits: []contract.Exit{
 			{
 				Code: contract.Success,
@@ -36,9 +36,9 @@ func (p Parts) start() *contract.Command {
 			{Code: contract.ArgError, When: "wrong call, no such session, or no line of standard input could be read"},
 			contract.BlockedByPolicy("in the last turn a tool needed approval and nobody could be asked"),
 		},
-		Children: append(p.agentPrograms(), contract.Subprocess{Binary: "sh", CallerArgs: []string{}}),
-		Network:  modelAPI(),
-		Files:    conversationFiles(runFiles()),
+		Children: append(p.AgentPrograms(), contract.Subprocess{Binary: "sh", CallerArgs: []string{}}),
+		Network:  ModelAPI(),
+		Files:    ConversationFiles(RunFiles()),
 		Examples: []contract.Example{
 			{
 				Description: "One question to a local model",
@@ -53,25 +53,25 @@ func (p Parts) start() *contract.Command {
 		},
 		Validate: func(c *contract.Call) []fault.Problem {
 			name := c.String("provider")
-			if name == "" || slices.Contains(p.providing(), name) {
+			if name == "" || slices.Contains(p.Providing(), name) {
 				return nil
 			}
-			return problemsOf("provider", name, provider.Options{APIs: p.APIs, Agents: p.providing()}.Check(name))
+			return ProblemsOf("provider", name, provider.Options{APIs: p.APIs, Agents: p.Providing()}.Check(name))
 		},
-		Serve:  quiet(p.forked(p.serveStart)),
+		Serve:  Quiet(p.forked(p.serveStart)),
 		Refuse: func(c *contract.Call, f *fault.Fault) { refuseStart(c, f) },
 	}
 }
 
 // startFlags returns all flags of the command.
 func (p Parts) startFlags() []contract.Param {
-	return slices.Concat(p.startParams(), hostParams(dontAsk), []contract.Param{forkFlag()})
+	return slices.Concat(p.startParams(), Host(DontAsk), []contract.Param{forkFlag()})
 }
 
 // startParams returns the flags, after those of Claude Code are translated to them.
 func (p Parts) startParams() []contract.Param {
-	return slices.Concat(rehearsalParams(), []contract.Param{
-		{Name: "provider", Short: "P", Kind: contract.Name, Help: "model API: " + p.apiWords()},
+	return slices.Concat(Rehearsal(), []contract.Param{
+		{Name: "provider", Short: "P", Kind: contract.Name, Help: "model API: " + p.APIWords()},
 		{Name: "model", Short: "m", Kind: contract.Name, Help: "model"},
 		{Name: "cwd", Short: "d", Kind: contract.File, Help: "working directory"},
 		{Name: "session-id", Short: "s", Kind: contract.Name, Help: "session to begin or continue"},
@@ -86,7 +86,7 @@ func (p Parts) startParams() []contract.Param {
 			Help: "what stdin is: a message, or frames",
 		},
 		{Name: "api-base", Kind: contract.Name, Value: "URL", Help: "address of the model API"},
-		sandboxParam(),
+		Sandbox(),
 		{Name: "network", Kind: contract.Name, Help: "what commands can reach: off, on, packages, or hosts"},
 		{
 			Name: "tool-protocol", Kind: contract.Enum, Enum: []string{xnlcall.Native, xnlcall.XNL},
@@ -121,7 +121,7 @@ func (p Parts) startParams() []contract.Param {
 		{Name: "append-system-prompt-file", Kind: contract.File, Help: "file to add to ours"},
 		{Name: "mcp-config", Kind: contract.Text, Repeat: true, MaxLen: 1 << 20, Help: "MCP servers: JSON or a file"},
 		{Name: "strict-mcp-config", Kind: contract.Bool, Help: "no other servers"},
-		addDirParam(),
+		AddDir(),
 		{Name: "json-schema", Kind: contract.Text, MaxLen: 1 << 20, Help: "JSON schema of the answer"},
 		{
 			Name: "json-schema-retries", Kind: contract.Int, Max: 10, Default: "4",
@@ -159,7 +159,7 @@ func networkOfFork(c *contract.Call) string {
 	if c.String("network") == "on" {
 		return "on"
 	}
-	return internet
+	return Internet
 }
 
 // rehearsalScript is what a person hears who tries chat without a model.

@@ -45,7 +45,7 @@ func readInput(c *contract.Call, d stream.Dialect, quit <-chan struct{}) (input,
 		return input{stays: true, frames: readFrames(in, d, open, quit)}, nil
 	}
 	reader := bufio.NewReaderSize(lines.Awaited(in, "the message", lines.EndsWait, func(words string) {
-		logLine(c, "%s", words)
+		LogLine(c, "%s", words)
 	}), 64<<10)
 	line, rest, err := firstLine(reader)
 	switch {
@@ -88,15 +88,15 @@ func readFrames(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{})
 func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 	for {
 		from := len(rest)
-		for err = bufio.ErrBufferFull; err == bufio.ErrBufferFull && len(rest) <= longestMessage; {
+		for err = bufio.ErrBufferFull; err == bufio.ErrBufferFull && len(rest) <= LongestMessage; {
 			var part []byte
 			part, err = in.ReadSlice('\n')
 			rest = append(rest, part...)
 		}
 		part := bytes.TrimSpace(rest[from:])
 		switch {
-		case len(rest) > longestMessage:
-			return nil, nil, messageTooLong()
+		case len(rest) > LongestMessage:
+			return nil, nil, MessageTooLong()
 		case bytes.HasPrefix(part, []byte("{")) && stream.IsFrame(rest[from:]):
 			return rest[from:], rest, nil
 		case err == nil && len(part) == 0:
@@ -104,12 +104,12 @@ func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 		}
 		break
 	}
-	more, err := io.ReadAll(io.LimitReader(in, int64(longestMessage-len(rest)+1)))
+	more, err := io.ReadAll(io.LimitReader(in, int64(LongestMessage-len(rest)+1)))
 	if err != nil {
 		return nil, nil, fault.New(fault.Internal, "standard input cannot be read").Because(err)
 	}
-	if rest = append(rest, more...); len(rest) > longestMessage {
-		return nil, nil, messageTooLong()
+	if rest = append(rest, more...); len(rest) > LongestMessage {
+		return nil, nil, MessageTooLong()
 	}
 	return nil, rest, nil
 }
@@ -130,21 +130,21 @@ func stdinBlocks(c *contract.Call) ([]event.Block, error) {
 		in := bufio.NewReader(c.Host.Stdin)
 		_, _ = in.Peek(1)
 		close(begun)
-		data, err := io.ReadAll(io.LimitReader(in, longestMessage+1))
+		data, err := io.ReadAll(io.LimitReader(in, LongestMessage+1))
 		all <- read{data, err}
 	}()
 	select {
 	case <-begun:
 	case <-time.After(3 * time.Second):
-		logLine(c, "nothing has come on standard input within 3 s, so it is not waited for")
+		LogLine(c, "nothing has come on standard input within 3 s, so it is not waited for")
 		return nil, nil
 	}
 	got := <-all
 	switch {
 	case got.err != nil:
 		return nil, fault.New(fault.Internal, "standard input cannot be read").Because(got.err)
-	case len(got.data) > longestMessage:
-		return nil, messageTooLong()
+	case len(got.data) > LongestMessage:
+		return nil, MessageTooLong()
 	case len(bytes.TrimSpace(got.data)) > 0:
 		return []event.Block{{Text: "\n" + string(got.data)}}, nil
 	}

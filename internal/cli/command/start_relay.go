@@ -26,7 +26,7 @@ func (p Parts) passes(c *contract.Call) bool {
 	}
 	_, speaks := p.Agents[i].(relay.Speaker)
 	// these are read and enforced by us
-	speaks = speaks && turnOf(c) == 0
+	speaks = speaks && TurnOf(c) == 0
 	for _, flag := range []string{"settings", "setting-sources", "agents", "connect-timeout"} {
 		speaks = speaks && !c.Given(flag)
 	}
@@ -40,7 +40,7 @@ func (p Parts) serveRelay(
 ) (int, error) {
 	in, stays := c.Host.Stdin, !c.Given("prompt")
 	if !stays {
-		prompt, err := untilOpen(ctx, signals, func(context.Context) (input, error) { return readInput(c, d, quit) })
+		prompt, err := UntilOpen(ctx, signals, func(context.Context) (input, error) { return readInput(c, d, quit) })
 		if err != nil {
 			return 0, err
 		}
@@ -59,7 +59,7 @@ func (p Parts) serveRelay(
 	w := relay.Wishes{
 		CanAsk: r.Services.CanAsk, Denied: r.host.Unasked, Forget: r.Forget, Pieces: c.Bool("include-partial-messages"),
 	}
-	return p.openerOf(c, log, detail, r.notes).relay(ctx, r.Request, w, relay.Relay{
+	return p.openerOf(c, log, detail, r.notes).Relay(ctx, r.Request, w, relay.Relay{
 		// as Claude Code, which has no exit code for a denial
 		In: in, Out: c.Host.Stdout, Signals: signals, Stays: stays, Quiet: true,
 	})

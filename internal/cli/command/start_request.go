@@ -37,7 +37,7 @@ func (p Parts) agentOf(c *contract.Call) string {
 
 // requestOf reads the flags. stays reports whether the other side can send more than one message.
 func (p Parts) requestOf(c *contract.Call, stays bool) (r openRequest, err error) {
-	mode, chosen, err := approvalOf(c)
+	mode, chosen, err := ApprovalOf(c)
 	switch {
 	case err != nil:
 		return r, err
@@ -47,7 +47,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r openRequest, err error
 	default:
 		mode = setting.Default
 	}
-	turn, connect := clocks(c)
+	turn, connect := Clocks(c)
 	r.Request = launch.Request{
 		Agent: p.agentOf(c), Provider: c.String("provider"), Base: c.String("api-base"),
 		History: c.Path("history-file"), ToolProtocol: c.String("tool-protocol"),
@@ -55,7 +55,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r openRequest, err error
 		Services: agent.Services{Timeout: turn, Connect: connect},
 		Rejoin:   c.String("dialect") != claudeDialect, // Claude Code refuses an id that is taken
 	}
-	if slices.Contains(p.providing(), r.Provider) && r.Agent == native.Name && c.Command.Path == "start" &&
+	if slices.Contains(p.Providing(), r.Provider) && r.Agent == native.Name && c.Command.Path == "start" &&
 		!c.Given("agent") {
 		if r.Base != "" {
 			return r, fault.New(fault.ArgError, "--api-base does not go with --provider %s, which is a program",
@@ -70,13 +70,13 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r openRequest, err error
 		}
 	}
 	r.tools = p.Tools.Specs()
-	r.host = stream.Say{Unasked: c.String("permission-mode") == dontAsk}
+	r.host = stream.Say{Unasked: c.String("permission-mode") == DontAsk}
 	r.Spec = agent.Spec{
 		Dir: c.Dir(), Fresh: c.String("session-id"), Resume: c.String("resume"),
 		Shared: setting.Shared{
-			Model:   fromFlag(c.String("model")),
-			Sandbox: fromFlag(setting.Sandbox(c.String("sandbox"))),
-			Web:     fromFlag(c.String("web") == "on"),
+			Model:   FromFlag(c.String("model")),
+			Sandbox: FromFlag(setting.Sandbox(c.String("sandbox"))),
+			Web:     FromFlag(c.String("web") == "on"),
 		},
 	}
 	if r.Spec.Terms, err = termsOf(c, mode); err != nil {
@@ -155,7 +155,7 @@ func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error)
 			t.Tools = append(t.Tools, strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' })...)
 		}
 	}
-	t.Dirs = addedDirs(c)
+	t.Dirs = AddedDirs(c)
 	if t.System, err = textOr(c, "system-prompt"); err != nil {
 		return t, err
 	}

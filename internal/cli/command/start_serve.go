@@ -37,7 +37,7 @@ func modeWord(c *contract.Call) string {
 	if word := c.String("permission-mode"); word != "" {
 		return word
 	}
-	mode, _, _ := approvalOf(c) // wrong flags are reported later
+	mode, _, _ := ApprovalOf(c) // wrong flags are reported later
 	return yume.ModeWord(cmp.Or(mode, setting.Default))
 }
 
@@ -55,8 +55,8 @@ func refuseStart(c *contract.Call, f *fault.Fault) {
 }
 
 func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-	log := logger(c)
-	detail := detailLog(c, log)
+	log := Logger(c)
+	detail := DetailLog(c, log)
 	quit := make(chan struct{})
 	defer close(quit)
 	dialect := dialectOf(c)
@@ -64,8 +64,8 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 		return p.serveRelay(ctx, c, dialect, log, detail, signals, quit)
 	}
 	host := stream.New(c.Host.Stdout, dialect, stream.Form(c.String("output-format")))
-	host.Log, host.Hint, host.Detail, host.Signals = log, lineWriter(c, "hint: "), detail, signals
-	in, err := untilOpen(ctx, signals, func(context.Context) (input, error) { return readInput(c, dialect, quit) })
+	host.Log, host.Hint, host.Detail, host.Signals = log, LineWriter(c, "hint: "), detail, signals
+	in, err := UntilOpen(ctx, signals, func(context.Context) (input, error) { return readInput(c, dialect, quit) })
 	if err != nil {
 		return 0, err
 	}
@@ -85,13 +85,13 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 			return 0, err
 		}
 	}
-	env := p.openerOf(c, log, detail, r.notes).env()
-	stop, err := onScript(c, &env, &r.Request, "")
+	env := p.openerOf(c, log, detail, r.notes).Env()
+	stop, err := OnScript(c, &env, &r.Request, "")
 	if err != nil {
 		return 0, err
 	}
 	defer stop()
-	opened, err := untilOpen(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
+	opened, err := UntilOpen(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
 		return env.Open(ctx, r.Request)
 	})
 	if err != nil {
@@ -102,11 +102,11 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 }
 
 // openerOf returns an opener, after logging the notes on the request.
-func (p Parts) openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) opener {
+func (p Parts) openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) Opener {
 	for _, note := range notes {
 		detail("%s", note)
 	}
-	return opener{call: c, log: log, detail: detail, parts: p, others: delegated}
+	return Opener{Call: c, Log: log, Detail: detail, Parts: p, Others: delegated}
 }
 
 // greet reads what a host of Claude Code sends before the conversation, and lets the agent ask it. It returns false if
@@ -119,7 +119,7 @@ func greet(
 		s.Fresh = ident.UUID()
 	}
 	if host.Stays {
-		g, err := untilOpen(ctx, signals,
+		g, err := UntilOpen(ctx, signals,
 			func(ctx context.Context) (stream.Greeting, error) { return d.Greet(ctx, host.Frames), nil })
 		if err != nil || !g.Open {
 			return r, false, err

@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/cli/contract"
 )
 
-// on makes the Run of a command that works on what open returns, such as a store.
-func on[S any](open func(*contract.Call) (S, error),
+// On makes the Run of a command that works on what open returns, such as a store.
+func On[S any](open func(*contract.Call) (S, error),
 	do func(context.Context, *contract.Call, S) (contract.Result, error),
 ) func(context.Context, *contract.Call) (contract.Result, error) {
 	return func(ctx context.Context, c *contract.Call) (contract.Result, error) {
@@ -21,9 +21,9 @@ func on[S any](open func(*contract.Call) (S, error),
 	}
 }
 
-// storeCommand completes the declaration of a command that reads or changes a store. unusable says when the store
+// StoreCommand completes the declaration of a command that reads or changes a store. unusable says when the store
 // cannot be used. missing says when the id that the command takes is not found.
-func storeCommand(c contract.Command, unusable, missing string) *contract.Command {
+func StoreCommand(c contract.Command, unusable, missing string) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
 	c.Exits = append(c.Exits, contract.Exit{Code: contract.PermissionDenied, When: "no access"})
 	if !slices.ContainsFunc(c.Exits, func(e contract.Exit) bool { return e.Code == contract.PreconditionFailed }) {
@@ -35,9 +35,9 @@ func storeCommand(c contract.Command, unusable, missing string) *contract.Comman
 	return &c
 }
 
-// untilSignal ends the context with the first signal. ended is the exit status that the signal asks for, and whether
+// UntilSignal ends the context with the first signal. ended is the exit status that the signal asks for, and whether
 // there was one.
-func untilSignal(ctx context.Context, signals <-chan os.Signal) (_ context.Context, ended func() (int, bool),
+func UntilSignal(ctx context.Context, signals <-chan os.Signal) (_ context.Context, ended func() (int, bool),
 	stop context.CancelFunc,
 ) {
 	ctx, stop = context.WithCancel(ctx)

@@ -16,9 +16,9 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// runStore returns the store of the runs.
-func runStore(c *contract.Call) (run.Store, error) {
-	sessions, err := sessionsOf(c)
+// Runs returns the store of the runs.
+func Runs(c *contract.Call) (run.Store, error) {
+	sessions, err := Sessions(c)
 	return run.Store{
 		Dir: filepath.Join(c.Paths.State, "runs"), Sessions: sessions,
 		Ours: []string{c.Paths.State, c.Paths.Data, sessions.Dir()},
@@ -28,7 +28,7 @@ func runStore(c *contract.Call) (run.Store, error) {
 
 // lastTurn returns the last turn of a run in a directory, or "".
 func lastTurn(c *contract.Call, dir, run string) string {
-	store := snapshotsOf(c.Paths, c.Config, c.Host.Lookup)
+	store := SnapshotsIn(c.Paths, c.Config, c.Host.Lookup)
 	if store == nil {
 		return ""
 	}
@@ -41,25 +41,25 @@ func lastTurn(c *contract.Call, dir, run string) string {
 	return ""
 }
 
-// anyHome returns the home directory, by its name on any system.
-func anyHome(c *contract.Call) (home string, known bool) {
+// Home returns the home directory, by its name on any system.
+func Home(c *contract.Call) (home string, known bool) {
 	profile, _ := c.Host.Lookup("USERPROFILE")
 	home = cmp.Or(c.Host.Home(), profile)
 	return home, home != ""
 }
 
-func sessionsOf(c *contract.Call) (session.Store, error) {
-	if home, known := anyHome(c); known {
+func Sessions(c *contract.Call) (session.Store, error) {
+	if home, known := Home(c); known {
 		return session.Default(home), nil
 	}
 	return session.Store{}, fault.New(fault.NoHome, "no home directory is known, so there is no place for sessions").
 		Hint("set HOME")
 }
 
-// undoStore is where the snapshots are.
-func undoStore(c *contract.Call) (undo.Store, error) {
-	store := snapshotsOf(c.Paths, c.Config, c.Host.Lookup)
-	if in := forkAround(c); in != nil {
+// Snapshots is where the snapshots are.
+func Snapshots(c *contract.Call) (undo.Store, error) {
+	store := SnapshotsIn(c.Paths, c.Config, c.Host.Lookup)
+	if in := ForkAround(c); in != nil {
 		return undo.Store{}, fault.New(fault.Conflicting, "this is the fork %s, of which no snapshots are kept",
 			in.Name).
 			Hint("outside of it: omniagent fork delete %s --confirm-destructive", in.Name)
@@ -71,8 +71,8 @@ func undoStore(c *contract.Call) (undo.Store, error) {
 	return *store, nil
 }
 
-// snapshotsOf returns where the snapshots are; nil: there is no home.
-func snapshotsOf(paths contract.Paths, set *config.Set, lookup func(string) (string, bool)) *undo.Store {
+// SnapshotsIn returns where the snapshots are; nil: there is no home.
+func SnapshotsIn(paths contract.Paths, set *config.Set, lookup func(string) (string, bool)) *undo.Store {
 	if paths.State == "" {
 		return nil
 	}
@@ -88,51 +88,51 @@ func snapshotsOf(paths contract.Paths, set *config.Set, lookup func(string) (str
 	}
 }
 
-// snapshots returns where the turns of a call are kept; nil: they are not.
-func snapshots(c *contract.Call) *undo.Store {
-	word := cmp.Or(c.String("undo"), c.Config.String(undoKey))
-	if word == "off" || forkAround(c) != nil {
+// SnapshotsToKeep returns where the turns of a call are kept; nil: they are not.
+func SnapshotsToKeep(c *contract.Call) *undo.Store {
+	word := cmp.Or(c.String("undo"), c.Config.String(UndoKey))
+	if word == "off" || ForkAround(c) != nil {
 		return nil
 	}
-	return snapshotsOf(c.Paths, c.Config, c.Host.Lookup)
+	return SnapshotsIn(c.Paths, c.Config, c.Host.Lookup)
 }
 
-// forkAround returns the fork in which a call is, or nil. What an agent does there is deleted with the fork.
-func forkAround(c *contract.Call) *fork.Fork {
+// ForkAround returns the fork in which a call is, or nil. What an agent does there is deleted with the fork.
+func ForkAround(c *contract.Call) *fork.Fork {
 	if c.Paths.State == "" || c.Dir() == "" {
 		return nil
 	}
-	return forksOf(c.Paths, c.Host.Lookup).Around(c.Dir())
+	return ForksIn(c.Paths, c.Host.Lookup).Around(c.Dir())
 }
 
-// wallsState is the directory for the record of walls. A fork has one of its own: at the same paths are other files.
-func wallsState(c *contract.Call) string {
-	if f := forkAround(c); f != nil {
+// WallsState is the directory for the record of walls. A fork has one of its own: at the same paths are other files.
+func WallsState(c *contract.Call) string {
+	if f := ForkAround(c); f != nil {
 		return f.State()
 	}
 	return c.Paths.State
 }
 
-// ownFork returns the id and the directories of the fork in which a call is.
-func ownFork(c *contract.Call) (id string, roots []string) {
-	if f := forkAround(c); f != nil {
+// OwnFork returns the id and the directories of the fork in which a call is.
+func OwnFork(c *contract.Call) (id string, roots []string) {
+	if f := ForkAround(c); f != nil {
 		return f.ID, f.Roots()
 	}
 	return "", nil
 }
 
-// forkStore is where the forks are.
-func forkStore(c *contract.Call) (fork.Store, error) {
+// Forks is where the forks are.
+func Forks(c *contract.Call) (fork.Store, error) {
 	if c.Paths.State == "" {
 		return fork.Store{}, fault.New(fault.NoHome, "there is no home directory, so no forks are kept").
 			Hint("set HOME")
 	}
-	store := forksOf(c.Paths, c.Host.Lookup)
+	store := ForksIn(c.Paths, c.Host.Lookup)
 	store.Away = c.Away()
 	return store, nil
 }
 
-func forksOf(paths contract.Paths, lookup func(string) (string, bool)) fork.Store {
+func ForksIn(paths contract.Paths, lookup func(string) (string, bool)) fork.Store {
 	home, _ := lookup("HOME")
 	snapshots := undo.Store{Dir: filepath.Join(paths.State, "undo"), Home: home}
 	return fork.Store{
@@ -140,25 +140,25 @@ func forksOf(paths contract.Paths, lookup func(string) (string, bool)) fork.Stor
 	}
 }
 
-// keysOf returns the keys that omniagent login stored.
-func keysOf(c *contract.Call) keyring.Store {
+// Keys returns the keys that omniagent login stored.
+func Keys(c *contract.Call) keyring.Store {
 	return keyring.Open(c.Paths.Config, c.Away())
 }
 
-// versions returns the recorded answers of programs that were asked for their version.
-func versions(p contract.Paths) cli.Versions {
+// Versions returns the recorded answers of programs that were asked for their version.
+func Versions(p contract.Paths) cli.Versions {
 	if p.State == "" {
 		return cli.Versions{}
 	}
 	return cli.Versions{File: filepath.Join(p.State, "versions.json")}
 }
 
-// allowlistOf opens the list, which belongs to the user, not to an instance.
-func allowlistOf(c *contract.Call) allow.List {
+// Allowlist opens the list, which belongs to the user, not to an instance.
+func Allowlist(c *contract.Call) allow.List {
 	if c.TrustFile() == "" {
 		return allow.List{}
 	}
 	return allow.OpenList(filepath.Join(filepath.Dir(c.TrustFile()), "agents.json"))
 }
 
-const keepKey = "session.keep"
+const KeepKey = "session.keep"

@@ -20,7 +20,7 @@ type trustResult struct {
 	OK     bool         `json:"ok"`
 	SHA256 string       `json:"sha256"`
 	Change string       `json:"change" enum:"trusted,changed,unchanged,forgotten,not_found,failed"`
-	Error  *errorDetail `json:"error"`
+	Error  *ErrorDetail `json:"error"`
 
 	Counts contract.Foreign[trustCounts] `json:"counts" doc:"what the content changes once it is trusted"`
 }
@@ -30,7 +30,7 @@ type trustCounts struct {
 }
 
 type trustData struct {
-	Summary batchSummary  `json:"summary"`
+	Summary BatchSummary  `json:"summary"`
 	Results []trustResult `json:"results"`
 
 	dryRun bool
@@ -110,13 +110,13 @@ func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, e
 		paths = []string{c.Dir()}
 	}
 	record := config.OpenTrust(c.TrustFile())
-	data, all := trustData{dryRun: c.DryRun()}, outcomes{}
+	data, all := trustData{dryRun: c.DryRun()}, Outcomes{}
 	var files []string
 	for i, path := range paths {
 		for _, file := range p.filesAt(c, record, c.Abs(path)) {
 			result, err := p.trustOne(c, record, file)
 			files = append(files, result.ID)
-			result.Error = all.add(result.Change, err)
+			result.Error = all.Add(result.Change, err)
 			if result.OK = err == nil; err != nil {
 				result.Change = "failed"
 				if whole := joined(c, paths, i); whole != "" {
@@ -129,8 +129,8 @@ func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, e
 	if trustedNow(c, c.Config.ProjectFile()) {
 		c.ClearWarnings(config.UntrustedConfig)
 	}
-	data.Summary = all.batchSummary
-	return all.result(data, map[string]any{"files": files})
+	data.Summary = all.BatchSummary
+	return all.Result(data, map[string]any{"files": files})
 }
 
 // joined returns the existing path that a shell has split at its spaces into the argument at i and its neighbours.
@@ -138,7 +138,7 @@ func joined(c *contract.Call, paths []string, i int) string {
 	const most = 5 // pieces
 	for from := i; from >= max(0, i-most+1); from-- {
 		for to := max(from+2, i+1); to <= min(len(paths), from+most); to++ {
-			if whole := strings.Join(paths[from:to], " "); fileExists(c.Abs(whole)) {
+			if whole := strings.Join(paths[from:to], " "); FileExists(c.Abs(whole)) {
 				return whole
 			}
 		}

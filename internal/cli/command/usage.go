@@ -59,20 +59,20 @@ func (p Parts) usage() *contract.Command {
 			{
 				Name: "since", Kind: contract.Text, MaxLen: 40, Help: "a time, or a span such as 30d",
 			},
-			agentParam(), hereParam(), allParam(),
+			agentParam(), Here(), allParam(),
 		},
 		Exits: []contract.Exit{{Code: contract.Success, When: "shown"}},
 		Examples: []contract.Example{
 			{Description: "Everything that is known", Command: "omniagent usage"},
 			{Description: "The last week by day", Command: "omniagent usage --by day --since 7d"},
 		},
-		Validate: checkSince("7d"),
-		Run:      on(sessionsOf, p.runUsage),
+		Validate: CheckSince("7d"),
+		Run:      On(Sessions, p.runUsage),
 	})
 }
 
 func (p Parts) runUsage(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
-	from, _ := since(c.String("since"))
+	from, _ := ParseSince(c.String("since"))
 	sums := usageSums{by: c.String("by"), from: from, rows: map[string]*usageRow{}}
 	filter := sessionFilter(c)
 	sessions, skipped, err := store.List(ctx, filter)
@@ -91,7 +91,7 @@ func (p Parts) runUsage(ctx context.Context, c *contract.Call, store session.Sto
 			c.Warn("SESSION_UNREADABLE", "%s: %v", info.Begin.ID, err)
 		}
 	}
-	runs, err := runStore(c)
+	runs, err := Runs(c)
 	if err != nil {
 		return contract.Result{}, err
 	}

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// plural writes a number and a noun.
-func plural(n int, noun string) string {
+// Plural writes a number and a noun.
+func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// age formats a duration in its largest unit.
-func age(d time.Duration) string {
+// Age formats a duration in its largest unit.
+func Age(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
 		size time.Duration

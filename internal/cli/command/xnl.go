@@ -148,12 +148,12 @@ func xnlCommand(cmd contract.Command, run func(c *contract.Call, text string) (a
 			return contract.Result{}, err
 		}
 		defer func() { _ = input.Close() }()
-		text, err := io.ReadAll(io.LimitReader(input, longestMessage+1))
+		text, err := io.ReadAll(io.LimitReader(input, LongestMessage+1))
 		switch {
 		case err != nil:
 			return contract.Result{}, fault.New(fault.StdinRequired, "the input cannot be read").Because(err)
-		case len(text) > longestMessage:
-			return contract.Result{}, fault.New(fault.ArgError, "the input has more than %d MiB", longestMessage>>20)
+		case len(text) > LongestMessage:
+			return contract.Result{}, fault.New(fault.ArgError, "the input has more than %d MiB", LongestMessage>>20)
 		}
 		data, err := run(c, string(text))
 		if err != nil {
