@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/acp"
 	"omniagent/internal/kit/fault"
@@ -41,7 +44,7 @@ func (p Parts) acpCommand() *contract.Command {
 				Help: "model; several: a,b, of which the editor can choose",
 			},
 			{Name: "api-base", Kind: contract.Name, Value: "URL", Help: "address of the model API"},
-			Sandbox(),
+			flags.Sandbox(),
 			{
 				Name: "network", Kind: contract.Name, Help: "what commands can reach: off, on, packages, or hosts",
 			},
@@ -54,20 +57,20 @@ func (p Parts) acpCommand() *contract.Command {
 				Help: "whose settings count; each session names where it works",
 			},
 			{Name: "verbose", Short: "v", Kind: contract.Bool, Help: "more on stderr"},
-		}, Host()...),
+		}, flags.Host()...),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the client has gone"},
 			{Code: contract.GeneralError, When: "standard output cannot be written"},
 			{Code: contract.ArgError, When: "wrong call, or no such agent"},
 		},
 		Children: p.AgentPrograms(),
-		Network:  ModelAPI(),
-		Files:    ConversationFiles(RunFiles()),
+		Network:  flags.ModelAPI(),
+		Files:    stores.ConversationFiles(stores.RunFiles()),
 		Examples: []contract.Example{
 			{Description: "The native agent, as an editor starts it", Command: "omniagent acp"},
 			{Description: "An installed agent", Command: "omniagent acp --agent codex"},
 		},
-		Serve: Quiet(p.serveACP),
+		Serve: parts.Quiet(p.serveACP),
 	}
 }
 
@@ -76,13 +79,13 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 		return 0, fault.New(fault.StdinRequired, "omniagent acp is started by an editor, which talks to it on stdin").
 			Hint("see docs/acp.md for the settings of editors, or use omniagent chat to talk to an agent yourself")
 	}
-	log := Logger(c)
+	log := parts.Logger(c)
 	known := redact.Known(redact.Secrets(os.Environ())...)
-	opens := Opener{
-		Call: c, Log: log, Detail: DetailLog(c, log), Parts: p, Provider: c.String("provider"),
+	opens := parts.Opener{
+		Call: c, Log: log, Detail: parts.DetailLog(c, log), Parts: p.Parts, Provider: c.String("provider"),
 		Base: c.String("api-base"), Others: delegated,
 	}
-	mode, _, err := ApprovalOf(c)
+	mode, _, err := flags.ApprovalOf(c)
 	if err != nil {
 		return 0, err
 	}
@@ -97,9 +100,9 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 		Signals: signals, Mask: known.String, Undo: undoFor(c),
 		Spec: conversation.With(agent.Spec{
 			Shared: setting.Shared{
-				Model:   FromFlag(first),
-				Sandbox: FromFlag(setting.Sandbox(c.String("sandbox"))),
-				Web:     FromFlag(c.String("web") == "on"),
+				Model:   parts.FromFlag(first),
+				Sandbox: parts.FromFlag(setting.Sandbox(c.String("sandbox"))),
+				Web:     parts.FromFlag(c.String("web") == "on"),
 			},
 			Terms: agent.Terms{Network: c.String("network"), Bypass: true}, // a person chooses among the modes
 		}, agent.Change{Mode: mode}),
@@ -132,7 +135,7 @@ func modelsOf(list string) []wire.Choice {
 }
 
 // hostNative sets what the host knows of the native agent.
-func hostNative(h *acp.Host, o Opener) error {
+func hostNative(h *acp.Host, o parts.Opener) error {
 	h.NewID = session.NewID
 	for _, m := range setting.Approvals() {
 		h.Modes = append(h.Modes, choiceOf(m))
@@ -158,8 +161,8 @@ func choiceOf(m setting.Approval) wire.Choice {
 }
 
 // hostInstalled sets what the host knows of an installed agent.
-func hostInstalled(h *acp.Host, o Opener) error {
-	all, err := KnownAgents(o.Call, o.Parts.Agents)
+func hostInstalled(h *acp.Host, o parts.Opener) error {
+	all, err := parts.KnownAgents(o.Call, o.Parts.Agents)
 	if err != nil {
 		return err
 	}

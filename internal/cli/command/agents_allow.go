@@ -8,23 +8,26 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/text"
 	"omniagent/internal/launch/allow"
 	"omniagent/internal/sys/config"
 )
 
 type allowResult struct {
-	ID     string       `json:"id" doc:"the agent"`
-	OK     bool         `json:"ok"`
-	Change string       `json:"change" enum:"allowed,changed,unchanged,denied,removed,not_found,failed"`
-	Files  []string     `json:"files" doc:"whose content is recorded: the program, its package and its interpreter"`
-	Error  *ErrorDetail `json:"error"`
+	ID     string                `json:"id" doc:"the agent"`
+	OK     bool                  `json:"ok"`
+	Change string                `json:"change" enum:"allowed,changed,unchanged,denied,removed,not_found,failed"`
+	Files  []string              `json:"files" doc:"whose content is recorded: the program, its package and its interpreter"`
+	Error  *contract.ErrorDetail `json:"error"`
 }
 
 type allowData struct {
-	Summary BatchSummary  `json:"summary"`
-	Results []allowResult `json:"results"`
+	Summary contract.BatchSummary `json:"summary"`
+	Results []allowResult         `json:"results"`
 }
 
 // PlainText returns a line for each agent. It leaves out the many files of a package.
@@ -33,7 +36,7 @@ func (d allowData) PlainText() string {
 	for _, r := range d.Results {
 		fmt.Fprintf(&b, "%s: %s", r.ID, strings.ReplaceAll(r.Change, "_", " "))
 		if n := len(r.Files); n > 0 {
-			fmt.Fprintf(&b, ", %s (%s)", r.Files[0], Plural(n, "file"))
+			fmt.Fprintf(&b, ", %s (%s)", r.Files[0], text.Plural(n, "file"))
 		}
 		if r.Error != nil {
 			fmt.Fprintf(&b, ": %s", r.Error.Message)
@@ -81,7 +84,7 @@ func (p Parts) decision(path, summary string) *contract.Command {
 			Name: "name", Kind: contract.ID, Position: 1, Variadic: true, Required: true, Stdin: true,
 			Help: "the agents",
 		}},
-		Files: []contract.FileEffect{AllowlistFile()},
+		Files: []contract.FileEffect{stores.AllowlistFile()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is recorded"},
 			{Code: contract.PartialFailure, When: "some failed; see results[]"},
@@ -94,14 +97,14 @@ func (p Parts) decision(path, summary string) *contract.Command {
 // decide carries out a decision about each agent that was named.
 func (p Parts) decide(
 	c *contract.Call,
-	one func(*contract.Call, allow.List, KnownAgent, *allowResult) error,
+	one func(*contract.Call, allow.List, parts.KnownAgent, *allowResult) error,
 ) (contract.Result, error) {
-	known, err := KnownAgents(c, p.Agents)
+	known, err := parts.KnownAgents(c, p.Agents)
 	if err != nil {
 		return contract.Result{}, err
 	}
-	names, list := c.Strings("name"), Allowlist(c)
-	data, all := allowData{}, Outcomes{}
+	names, list := c.Strings("name"), stores.Allowlist(c)
+	data, all := allowData{}, contract.Outcomes{}
 	for _, name := range names {
 		r := allowResult{ID: name}
 		k, err := pick(known, name)
@@ -120,8 +123,8 @@ func (p Parts) decide(
 }
 
 // pick returns the agent of a name that a list can hold.
-func pick(known []KnownAgent, name string) (KnownAgent, error) {
-	k, err := Named(known, name)
+func pick(known []parts.KnownAgent, name string) (parts.KnownAgent, error) {
+	k, err := parts.Named(known, name)
 	if err == nil && k.Describe().BuiltIn {
 		err = fault.New(fault.Unsupported, "%s is a part of this program: no other program is started for it", name).
 			Hint("omniagent agents list")
@@ -129,13 +132,13 @@ func pick(known []KnownAgent, name string) (KnownAgent, error) {
 	return k, err
 }
 
-func allowAgent(c *contract.Call, list allow.List, k KnownAgent, r *allowResult) error {
+func allowAgent(c *contract.Call, list allow.List, k parts.KnownAgent, r *allowResult) error {
 	_, install := k.Row(c)
 	if install.Path == "" {
 		_, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir()})
 		return err
 	}
-	e, err := UserGate(c, k.Name(), c.Dir()).Facts(RequestFor(k, install))
+	e, err := parts.UserGate(c, k.Name(), c.Dir()).Facts(parts.RequestFor(k, install))
 	if err != nil {
 		return err
 	}
@@ -146,7 +149,7 @@ func allowAgent(c *contract.Call, list allow.List, k KnownAgent, r *allowResult)
 	return putAgent(c, list, e, r, func(old allow.Entry) bool { return old.Allows(e) })
 }
 
-func denyAgent(c *contract.Call, list allow.List, k KnownAgent, r *allowResult) error {
+func denyAgent(c *contract.Call, list allow.List, k parts.KnownAgent, r *allowResult) error {
 	r.Change = "denied"
 	e := allow.Entry{Name: k.Name(), Denied: true, At: time.Now()}
 	return putAgent(c, list, e, r, func(old allow.Entry) bool { return old.Denied })
@@ -173,7 +176,7 @@ func putAgent(
 	return keepDecision(c, func() error { return list.Put(e, said) })
 }
 
-func removeAgent(c *contract.Call, list allow.List, k KnownAgent, r *allowResult) error {
+func removeAgent(c *contract.Call, list allow.List, k parts.KnownAgent, r *allowResult) error {
 	_, had, err := list.Find(k.Name())
 	if err == nil && had {
 		err = keepDecision(c, func() error {

@@ -4,11 +4,13 @@ import (
 	"context"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 )
 
 type agentsData struct {
-	Agents contract.Rows[AgentRow] `json:"agents"`
+	Agents contract.Rows[parts.AgentRow] `json:"agents"`
 }
 
 func agentsList(drivers []agent.Driver) *contract.Command {
@@ -33,13 +35,13 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 				Command:     "omniagent agents list --installed --output id",
 			},
 		},
-		Children: askedForVersion(drivers), Files: []contract.FileEffect{versionsFile(), AllowlistFile()},
+		Children: askedForVersion(drivers), Files: []contract.FileEffect{versionsFile(), stores.AllowlistFile()},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			known, err := KnownAgents(c, drivers)
+			known, err := parts.KnownAgents(c, drivers)
 			if err != nil {
 				return contract.Result{}, err
 			}
-			var rows []AgentRow
+			var rows []parts.AgentRow
 			for _, k := range known {
 				row := askAgent(ctx, c, k)
 				if row.Installed || !c.Bool("installed") {
@@ -52,7 +54,7 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 }
 
 // askAgent asks the program if its version is not known otherwise.
-func askAgent(ctx context.Context, c *contract.Call, d KnownAgent) AgentRow {
+func askAgent(ctx context.Context, c *contract.Call, d parts.KnownAgent) parts.AgentRow {
 	row, install := d.Row(c)
 	if row.Installed && row.Version == nil && d.From == nil {
 		if version := askVersion(ctx, c, install); version != "" {

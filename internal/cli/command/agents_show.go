@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
@@ -16,11 +17,11 @@ import (
 )
 
 type agentData struct {
-	Agent    AgentRow      `json:"agent"`
-	Login    string        `json:"login"`
-	Measured string        `json:"measured_with" doc:"the version that the capabilities were run with; empty: none, they are as the file says"`
-	Limit    *promptLimit  `json:"prompt_limit" doc:"null: none is known"`
-	Features []featureData `json:"capabilities"`
+	Agent    parts.AgentRow `json:"agent"`
+	Login    string         `json:"login"`
+	Measured string         `json:"measured_with" doc:"the version that the capabilities were run with; empty: none, they are as the file says"`
+	Limit    *promptLimit   `json:"prompt_limit" doc:"null: none is known"`
+	Features []featureData  `json:"capabilities"`
 }
 
 type promptLimit struct {
@@ -67,14 +68,14 @@ func agentsShow(drivers []agent.Driver) *contract.Command {
 		Examples: []contract.Example{{Description: "What codex can do", Command: "omniagent agents show codex"}},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
 			name := strings.ToLower(c.String("name"))
-			known, err := KnownAgents(c, drivers)
+			known, err := parts.KnownAgents(c, drivers)
 			if err != nil {
 				return contract.Result{}, err
 			}
 			if k, ok := agent.Find(known, name); ok {
 				return contract.Result{Data: showAgent(c, k)}, nil
 			}
-			names := NamesOf(known)
+			names := parts.NamesOf(known)
 			f := fault.New(fault.NotFoundCode, "there is no agent %q; there are %s", name, strings.Join(names, ", "))
 			if near := text.Nearest(name, names); near != "" {
 				return contract.Result{}, f.Hint("omniagent agents show %s", near)
@@ -84,7 +85,7 @@ func agentsShow(drivers []agent.Driver) *contract.Command {
 	}
 }
 
-func showAgent(c *contract.Call, d KnownAgent) agentData {
+func showAgent(c *contract.Call, d parts.KnownAgent) agentData {
 	row, install := d.Row(c)
 	version := ""
 	if row.Version != nil {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/walls/shell"
 )
@@ -34,7 +36,7 @@ func installedIn(workspace shell.Inheritance, in agent.Install) bool {
 // askVersion asks the program for its version, in an empty directory because some agents run code of the current one.
 // It returns "" if there is no answer. A program that comes with the workspace is not run.
 func askVersion(ctx context.Context, c *contract.Call, in agent.Install) string {
-	if installedIn(WorkspaceOf(c), in) {
+	if installedIn(parts.WorkspaceOf(c), in) {
 		c.Warn("PROGRAM_OF_THE_WORKSPACE", "%s comes with the workspace, so it was not asked for its version", in.Path)
 		return ""
 	}
@@ -44,7 +46,7 @@ func askVersion(ctx context.Context, c *contract.Call, in agent.Install) string 
 	if err != nil || result.ExitCode != 0 {
 		return ""
 	}
-	version, err := Versions(c.Paths).Keep(in.RealPath, string(result.Stdout))
+	version, err := stores.Versions(c.Paths).Keep(in.RealPath, string(result.Stdout))
 	if err != nil {
 		c.Debug("the version of %s is not kept: %v", in.Path, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
 	"omniagent/internal/sys/audit"
 )
 
@@ -43,9 +44,9 @@ func auditLog() *contract.Command {
 				Command:     "omniagent audit-log --command config.set --limit 0 --output jsonl",
 			},
 		},
-		Validate: CheckSince("24h"),
+		Validate: flags.CheckSince("24h"),
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
-			from, _ := ParseSince(c.String("since"))
+			from, _ := flags.ParseSince(c.String("since"))
 			skipped := 0
 			entries := c.AuditLog().Entries(audit.Filter{
 				Since: from, Command: c.String("command"), TraceID: c.String("trace-id"), Skipped: &skipped,

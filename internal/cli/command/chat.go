@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/host/chat"
@@ -42,7 +45,7 @@ func (p Parts) chat() *contract.Command {
 			params = append(params, one)
 		}
 	}
-	params = slices.Concat(params, Rehearsal(), Host(), []contract.Param{forkFlag()})
+	params = slices.Concat(params, flags.Rehearsal(), flags.Host(), []contract.Param{forkFlag()})
 	return &contract.Command{
 		Path: "chat", Summary: "talk to an agent in this terminal",
 		Here: true, Class: contract.Terminal, Danger: contract.Mutating,
@@ -55,8 +58,8 @@ func (p Parts) chat() *contract.Command {
 			"Ctrl-C ends the turn; pressed twice, it kills it. With no turn running it clears the line; on an " +
 			"empty one, twice ends the conversation.\nA question is answered with a line that was typed after it was " +
 			"asked; in a pipe the next line is the answer.",
-		Files: ConversationFiles(
-			RunFiles(),
+		Files: stores.ConversationFiles(
+			stores.RunFiles(),
 			contract.FileEffect{
 				Path: "~/.eidolon/projects", Type: "state", ClearableWith: "omniagent session delete",
 			},
@@ -72,14 +75,14 @@ func (p Parts) chat() *contract.Command {
 			{Code: contract.AuthRequired, When: "no model was chosen, and there is no key that would"},
 			{Code: contract.PreconditionFailed, When: "there is no terminal, and --plain was not given"},
 		},
-		Rules: RehearsalRules(),
+		Rules: flags.RehearsalRules(),
 		Examples: []contract.Example{
 			{Description: "Talk to the native agent", Command: "omniagent chat"},
 			{Description: "Try it without a key", Command: "omniagent chat --rehearse"},
 			{Description: "Talk to an installed one", Command: "omniagent chat --agent claude"},
 			{Description: "Go on where this directory's last conversation ended", Command: "omniagent chat --continue"},
 		},
-		Serve: Quiet(p.forked(p.serveChat)),
+		Serve: parts.Quiet(p.forked(p.serveChat)),
 	}
 }
 
@@ -101,8 +104,8 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 	if one.View, one.Signals, err = chatView(c, one, signals); err != nil {
 		return 0, err
 	}
-	env := p.openerOf(c, chatLog(c, one.View), NoLog, nil).Env()
-	stop, err := OnScript(c, &env, &r.Request, rehearsalScript)
+	env := p.openerOf(c, chatLog(c, one.View), parts.NoLog, nil).Env()
+	stop, err := parts.OnScript(c, &env, &r.Request, rehearsalScript)
 	if err != nil {
 		one.View.Close()
 		return 0, err
@@ -111,7 +114,7 @@ func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan o
 	one.World = p.chatWorld(c, env, r.Request)
 	one.World.Bare = p.Eidolon
 	return one.Run(ctx, func(ctx context.Context) (*conversation.Conversation, error) {
-		conv, err := UntilOpen(ctx, one.Signals, func(ctx context.Context) (*conversation.Conversation, error) {
+		conv, err := parts.UntilOpen(ctx, one.Signals, func(ctx context.Context) (*conversation.Conversation, error) {
 			return env.Open(ctx, r.Request)
 		})
 		if err != nil {
@@ -186,7 +189,7 @@ func chatSession(
 	if c.Given("resume") && wanted == "" {
 		return r, true, nil
 	}
-	store, err := Sessions(c)
+	store, err := stores.Sessions(c)
 	if err != nil {
 		return r, false, err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/host/chat"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
@@ -39,7 +40,7 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 	if err != nil {
 		c.Log("what was typed earlier is not at hand: %v", err)
 	}
-	hooks := run.Hooks{Notify: c.Config.List("run.notify"), Away: HooksAway(c)}
+	hooks := run.Hooks{Notify: c.Config.List("run.notify"), Away: parts.HooksAway(c)}
 	device, err := terminal.Open(terminal.Options{
 		In: os.Stdin, Out: os.Stdout, State: c.Host.UserState(c.Program.Name),
 	})
@@ -67,7 +68,7 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 func chatLog(c *contract.Call, view chat.View) func(format string, args ...any) {
 	window, ok := view.(*chat.Window)
 	if !ok {
-		return Logger(c)
+		return parts.Logger(c)
 	}
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	return func(format string, args ...any) {

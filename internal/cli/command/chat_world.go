@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/chat"
 	"omniagent/internal/kit/fault"
@@ -84,7 +86,7 @@ func (p Parts) chatWorld(c *contract.Call, env launch.Env, first launch.Request)
 		},
 	}
 	w.Undo, w.Back, w.Undoes = undoInChat(c, dir)
-	if in := ForkAround(c); in != nil {
+	if in := stores.ForkAround(c); in != nil {
 		w.Kept = fmt.Sprintf("What was changed is in the fork: omniagent fork diff %[1]s shows it, "+
 			"omniagent fork apply %[1]s keeps it, omniagent fork delete %[1]s --confirm-destructive drops it.", in.Name)
 	}
@@ -93,7 +95,7 @@ func (p Parts) chatWorld(c *contract.Call, env launch.Env, first launch.Request)
 	}
 	w.Closed = func(ctx context.Context, id string) { forgetEmpty(ctx, c, id) }
 	w.Command = func(id string) string {
-		if store, err := Sessions(c); err != nil || !store.Has(id) {
+		if store, err := stores.Sessions(c); err != nil || !store.Has(id) {
 			return "" // it could not be kept
 		}
 		return chatAgain(c, id)
@@ -113,19 +115,19 @@ func undoInChat(c *contract.Call, dir string) (
 ) {
 	if back := undoFor(c); back != nil {
 		root := ""
-		if store, err := Snapshots(c); err == nil {
+		if store, err := stores.Snapshots(c); err == nil {
 			root, _ = store.Root(dir) // "": nothing is covered
 		}
 		return func(ctx context.Context, id string, redo bool) (string, error) { return back(ctx, dir, id, redo) },
 			"/undo takes it back",
 			func(path string) bool { return root != "" && pathname.Within(root, pathname.Real(path)) }
 	}
-	in := ForkAround(c)
+	in := stores.ForkAround(c)
 	if in == nil {
 		return nil, "", nil
 	}
 	return func(context.Context, string, bool) (string, error) {
-		_, err := Snapshots(c)
+		_, err := stores.Snapshots(c)
 		return "", err
 	}, "only the fork has it: omniagent fork apply " + in.Name + " brings it home", in.Covers
 }
@@ -134,16 +136,16 @@ func undoInChat(c *contract.Call, dir string) (
 // the workspace.
 func chatAgain(c *contract.Call, id string) string {
 	resume := "omniagent chat --resume " + text.Shell(id)
-	in := ForkAround(c)
+	in := stores.ForkAround(c)
 	if in == nil {
 		return resume
 	}
-	return InFork(in.Name, networkOfFork(c), resume)
+	return parts.InFork(in.Name, networkOfFork(c), resume)
 }
 
 // forgetEmpty deletes a conversation in which nobody said anything.
 func forgetEmpty(ctx context.Context, c *contract.Call, id string) {
-	store, err := Sessions(c)
+	store, err := stores.Sessions(c)
 	if err != nil {
 		return
 	}
@@ -194,7 +196,7 @@ func nextRequest(ctx context.Context, c *contract.Call, first launch.Request, n 
 			Hint("omniagent chat --rehearse --agent %s rehearses with the other", n.Agent)
 	}
 	if n.Session != "" {
-		store, err := Sessions(c)
+		store, err := stores.Sessions(c)
 		if err != nil {
 			return r, err
 		}
@@ -260,7 +262,7 @@ func keepRecord(
 
 func (p Parts) chatAgents(c *contract.Call, dir string) []chat.Agent {
 	var all []chat.Agent
-	known, _ := KnownAgents(c, p.Agents) // what cannot be read cannot be chosen
+	known, _ := parts.KnownAgents(c, p.Agents) // what cannot be read cannot be chosen
 	for _, k := range known {
 		_, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: dir})
 		all = append(all, chat.Agent{Name: k.Name(), Title: k.Describe().Title, Installed: err == nil})
@@ -269,7 +271,7 @@ func (p Parts) chatAgents(c *contract.Call, dir string) []chat.Agent {
 }
 
 func chatSessions(ctx context.Context, c *contract.Call, dir string) ([]chat.Session, error) {
-	store, err := Sessions(c)
+	store, err := stores.Sessions(c)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +283,8 @@ func chatSessions(ctx context.Context, c *contract.Call, dir string) ([]chat.Ses
 	for _, i := range infos {
 		if filepath.Clean(i.Begin.Cwd) == filepath.Clean(dir) && i.Messages > 0 {
 			all = append(all, chat.Session{
-				ID: i.Begin.ID, Agent: i.Begin.AgentName(), Title: i.Title, When: Age(time.Since(i.Updated)) + " ago",
+				ID: i.Begin.ID, Agent: i.Begin.AgentName(), Title: i.Title,
+				When: text.Age(time.Since(i.Updated)) + " ago",
 			})
 		}
 	}

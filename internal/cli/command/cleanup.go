@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/repo/undo"
 	"omniagent/internal/sys/process"
@@ -148,7 +149,7 @@ func endOrphans(ctx context.Context, c *contract.Call, data *cleanupData, found 
 	if c.Paths.State == "" {
 		return nil
 	}
-	orphans, err := process.Orphans(filepath.Join(c.Paths.State, StartedDir))
+	orphans, err := process.Orphans(filepath.Join(c.Paths.State, stores.StartedDir))
 	if err != nil {
 		return err
 	}
@@ -163,9 +164,9 @@ func endOrphans(ctx context.Context, c *contract.Call, data *cleanupData, found 
 		data.Ended = append(data.Ended, endedProcess{o.Argv0, o.Started, o.PIDs})
 	}
 	if !c.DryRun() {
-		process.Tidy(filepath.Join(c.Paths.State, StartedDir))
+		process.Tidy(filepath.Join(c.Paths.State, stores.StartedDir))
 	}
-	store, err := Runs(c)
+	store, err := stores.Runs(c)
 	if err != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func forgetTurns(ctx context.Context, c *contract.Call, data *cleanupData, found
 	if c.Paths.State == "" {
 		return nil
 	}
-	store, err := Snapshots(c)
+	store, err := stores.Snapshots(c)
 	if err != nil {
 		return err
 	}
@@ -278,7 +279,7 @@ func leftovers(c *contract.Call, step string) []leftover {
 		// of a rehearsal that was killed
 		list = append(list, oldIn(filepath.Join(c.Paths.State, "rehearsal"), young,
 			func(string) bool { return true })...)
-		return append(list, endedSessions(filepath.Join(c.Paths.State, StartedDir), young)...)
+		return append(list, endedSessions(filepath.Join(c.Paths.State, stores.StartedDir), young)...)
 	case "cache":
 		return oldIn(c.Paths.Cache, young, func(string) bool { return true })
 	case "logs":

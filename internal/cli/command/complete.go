@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/text"
 	"omniagent/internal/llm/provider"
 	"omniagent/internal/sys/config"
 	"omniagent/internal/talk/session"
@@ -54,7 +57,7 @@ func (p Parts) completions(c *contract.Call, param contract.Param) []contract.Ch
 }
 
 func (p Parts) agentChoices(c *contract.Call) (list []contract.Choice) {
-	known, _ := KnownAgents(c, p.Agents) // a file that cannot be read has no names
+	known, _ := parts.KnownAgents(c, p.Agents) // a file that cannot be read has no names
 	for _, k := range known {
 		about := k.Describe().Title
 		if row, _ := k.Row(c); !row.Installed {
@@ -104,7 +107,7 @@ func (p Parts) modelChoices(of string, prefixed bool) (list []contract.Choice) {
 }
 
 func (p Parts) profileChoices(c *contract.Call) (list []contract.Choice) {
-	for _, one := range ProfilesOf(c)(c.Dir()).All {
+	for _, one := range parts.ProfilesOf(c)(c.Dir()).All {
 		if one.Name != "" {
 			list = append(list, contract.Choice{Value: one.Name, About: "profile: " + one.Model})
 		}
@@ -124,10 +127,10 @@ func (p Parts) valueChoices(c *contract.Call) (list []contract.Choice) {
 	switch c.String("key") {
 	case "agent":
 		return p.agentChoices(c)
-	case ProviderKey:
+	case parts.ProviderKey:
 		return p.providerChoices()
-	case ModelKey:
-		return p.modelChoices(c.Config.String(ProviderKey), false)
+	case parts.ModelKey:
+		return p.modelChoices(c.Config.String(parts.ProviderKey), false)
 	}
 	for _, key := range c.Program.ConfigKeys() {
 		if key.Name != c.String("key") {
@@ -154,7 +157,7 @@ func (p Parts) valueChoices(c *contract.Call) (list []contract.Choice) {
 const mostChoices = 100
 
 func sessionChoices(c *contract.Call) (list []contract.Choice) {
-	store, err := Sessions(c)
+	store, err := stores.Sessions(c)
 	if err != nil {
 		return nil
 	}
@@ -168,7 +171,7 @@ func sessionChoices(c *contract.Call) (list []contract.Choice) {
 	}
 	for _, i := range infos {
 		list = append(list, contract.Choice{
-			Value: i.Begin.ID, About: i.Begin.AgentName() + ", " + Age(time.Since(i.Updated)) + ": " + i.Title,
+			Value: i.Begin.ID, About: i.Begin.AgentName() + ", " + text.Age(time.Since(i.Updated)) + ": " + i.Title,
 		})
 	}
 	return list
@@ -176,7 +179,7 @@ func sessionChoices(c *contract.Call) (list []contract.Choice) {
 
 // runChoices returns the runs, or those that wait for an answer where one is given.
 func runChoices(c *contract.Call) (list []contract.Choice) {
-	store, err := Runs(c)
+	store, err := stores.Runs(c)
 	if err != nil {
 		return nil
 	}

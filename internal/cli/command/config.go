@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/llm/provider"
 	"omniagent/internal/sys/config"
@@ -46,7 +47,7 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	if !c.Bool("global") && !c.Given("config") {
 		edit.Root = c.ProjectAt(c.Dir()).Root
 	}
-	return ProblemsOf("key", key, config.Check(edit, value))
+	return contract.ProblemsOf("key", key, config.Check(edit, value))
 }
 
 // isContext reports whether a key is the setting of this name in a context.
@@ -64,7 +65,7 @@ func (p Parts) checkNamed(c *contract.Call) []fault.Problem {
 	case key == "native.provider" || isContext(key, "native.provider"):
 		err = provider.Options{APIs: p.APIs}.Check(value)
 	}
-	return ProblemsOf("value", value, err)
+	return contract.ProblemsOf("value", value, err)
 }
 
 // target returns the file that is written, its scope, and its trust.
@@ -185,12 +186,12 @@ func runConfigSet(ctx context.Context, c *contract.Call) (contract.Result, error
 	meta := map[string]any{"write_scope": scope}
 	if c.DryRun() {
 		old, err := config.Peek(edit)
-		data.Old = OrNil(old)
+		data.Old = contract.OrNil(old)
 		target := map[string]any{"file": edit.File, "key": edit.Key, "old_value": data.Old, "value": edit.Value}
 		return contract.Result{Data: data, Effect: effectOf(old, edit.Value), Meta: meta, Target: target}, err
 	}
 	old, changed, err := config.Write(ctx, edit)
-	data.Old = OrNil(old)
+	data.Old = contract.OrNil(old)
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -235,7 +236,7 @@ func configUnset() *contract.Command {
 				return contract.Result{}, err
 			}
 			effect := contract.Deleted
-			if data.Old = OrNil(old); !changed {
+			if data.Old = contract.OrNil(old); !changed {
 				data.Status, effect = "not_found", contract.Noop
 			}
 			return contract.Result{
@@ -347,7 +348,7 @@ func configFiles(c *contract.Call) (rows []pathRow) {
 	add := func(layer, path string, trusted bool) {
 		if path != "" {
 			used := slices.Contains(c.Config.Sources(), path)
-			rows = append(rows, pathRow{layer, path, FileExists(path), used, trusted})
+			rows = append(rows, pathRow{layer, path, parts.FileExists(path), used, trusted})
 		}
 	}
 	if c.Given("config") {

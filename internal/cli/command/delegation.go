@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/mcp"
 	"omniagent/internal/native/tool"
@@ -15,9 +17,9 @@ import (
 )
 
 // delegated returns what carries out the work that the native agent delegates; nil: nothing may.
-func delegated(o Opener) tool.Agents {
-	c, depth := o.Call, DepthOf(o.Call)
-	store, err := Runs(c)
+func delegated(o parts.Opener) tool.Agents {
+	c, depth := o.Call, parts.DepthOf(o.Call)
+	store, err := stores.Runs(c)
 	if err != nil || depth >= mcp.MaxDepth {
 		return nil
 	}
@@ -40,13 +42,13 @@ func delegated(o Opener) tool.Agents {
 }
 
 // delegable returns the installed agents that run may start, in the order of agents.allow.
-func delegable(o Opener) (names []string) {
-	known, err := KnownAgents(o.Call, o.Parts.Agents)
+func delegable(o parts.Opener) (names []string) {
+	known, err := parts.KnownAgents(o.Call, o.Parts.Agents)
 	if err != nil {
 		o.Log("no work can be delegated: %v", err)
 		return nil
 	}
-	list, order := Allowlist(o.Call), o.Call.Config.List("agents.allow")
+	list, order := stores.Allowlist(o.Call), o.Call.Config.List("agents.allow")
 	for _, k := range known {
 		if _, decided, err := list.Find(k.Name()); err != nil || !decided {
 			continue // nothing has to be looked for

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/demo"
 	"omniagent/internal/kit/fault"
@@ -188,12 +190,12 @@ func removeEmpty(path, outermost string) {
 // demoAgents returns the agents found, from files and variables alone, and which command to try.
 func (p Parts) demoAgents(c *contract.Call) ([]demoAgent, demoNext) {
 	var rows []demoAgent
-	env := agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: Versions(c.Paths).Of}
+	env := agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: stores.Versions(c.Paths).Of}
 	const try = `omniagent -p 'What is in this directory?' --agent `
 	var next, login, install demoNext
 	keyed, keyedBy := nativeLogin(c, p.APIs)
 	for _, d := range p.Agents {
-		known, _ := KnownAgent{Driver: d}.Row(c)
+		known, _ := parts.KnownAgent{Driver: d}.Row(c)
 		row := demoAgent{Name: d.Name(), Installed: known.Installed, Version: known.Version, Login: "unknown"}
 		about := d.Describe()
 		if d.Name() == native.Name {
@@ -251,9 +253,10 @@ func loginWord(l agent.Login) (word string, by *string) {
 func nativeLogin(c *contract.Call, apis []model.API) (command, by string) {
 	const ask = ` -p 'What is in this directory?'`
 	options := provider.Options{
-		APIs: apis, Lookup: OwnPrograms(c), Home: c.Host.Home(), Keys: mentioned{Keys(c)}, Wishes: ConfiguredModel(c),
+		APIs: apis, Lookup: parts.OwnPrograms(c), Home: c.Host.Home(), Keys: mentioned{stores.Keys(c)},
+		Wishes: parts.ConfiguredModel(c),
 	}
-	if w := ProfilesOf(c)(c.Dir()).Wish(); w != nil {
+	if w := parts.ProfilesOf(c)(c.Dir()).Wish(); w != nil {
 		options.Wishes = append(options.Wishes, *w)
 	}
 	choice, err := provider.Choose(options)

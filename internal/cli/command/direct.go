@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/shim"
 	"omniagent/internal/kit/setting"
@@ -51,7 +52,7 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 		case f.Name == "web":
 			p.Kind, p.Enum = contract.Enum, []string{"on", "off", "true", "false", "1", "0"}
 		case f.Name == "permission-mode":
-			p.Kind, p.Enum = contract.Enum, PermissionModes()
+			p.Kind, p.Enum = contract.Enum, flags.PermissionModes()
 		case len(f.Allowed) > 0:
 			p.Kind, p.Enum = contract.Enum, f.Allowed
 		case f.Value != "":

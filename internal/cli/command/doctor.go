@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -83,7 +85,7 @@ func (p Parts) doctor() *contract.Command {
 		Children: slices.Concat(rehearsed(drivers), askedForVersion(drivers),
 			[]contract.Subprocess{{Binary: "git", FixedArgs: []string{"--version"}}}),
 		Tools: map[string]string{"git": gitMinimum},
-		Files: append(rehearsalFiles(), StartedFile(), versionsFile()),
+		Files: append(rehearsalFiles(), stores.StartedFile(), versionsFile()),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "every required check is well"},
 			{
@@ -117,7 +119,7 @@ func (p Parts) doctor() *contract.Command {
 			data.Sandbox = sandboxData{report.Tier.String(), report.Privileged, report.Holes}
 			for _, f := range report.Facts {
 				data.Checks = append(data.Checks, check{
-					Name: "kernel:" + f.Name, OK: f.OK, Detail: OrNil(f.Detail), Fix: OrNil(f.Fix),
+					Name: "kernel:" + f.Name, OK: f.OK, Detail: contract.OrNil(f.Detail), Fix: contract.OrNil(f.Fix),
 				})
 			}
 			var failed []string
@@ -131,7 +133,7 @@ func (p Parts) doctor() *contract.Command {
 					strings.Join(failed, ", ")).With("failed_checks", failed)
 			}
 			walls := &event.Walls{Name: data.Sandbox.Tier, Network: "off", Holes: data.Sandbox.Holes}
-			return contract.Result{Data: data, Meta: SandboxMeta(walls)}, nil
+			return contract.Result{Data: data, Meta: parts.SandboxMeta(walls)}, nil
 		},
 	}
 }
@@ -251,7 +253,7 @@ func checkApart(c *contract.Call) check {
 }
 
 func failed(k check, err error, fix string) check {
-	k.OK, k.Error, k.Fix = false, new(err.Error()), OrNil(fix)
+	k.OK, k.Error, k.Fix = false, new(err.Error()), contract.OrNil(fix)
 	return k
 }
 
@@ -278,7 +280,7 @@ func checkPlaces(c *contract.Call) []check {
 	if err := tryWriting(c.Paths.State); err != nil {
 		state = failed(state, err, placeFix(c.Paths.State, "XDG_STATE_HOME", err))
 	}
-	temp := check{Name: "temp", OK: true, Required: true, Detail: OrNil(c.Paths.Temp)}
+	temp := check{Name: "temp", OK: true, Required: true, Detail: contract.OrNil(c.Paths.Temp)}
 	if _, err := c.Temp(); err != nil {
 		temp = failed(temp, err, "export TMPDIR="+filepath.Join(c.Paths.State, "tmp"))
 	}
@@ -304,7 +306,7 @@ func placeFix(dir, variable string, err error) string {
 	case errors.Is(err, syscall.ENOSPC):
 		return "make room for " + dir + ", for example with: omniagent cleanup"
 	case errors.Is(err, fs.ErrPermission):
-		for !FileExists(dir) && dir != filepath.Dir(dir) {
+		for !parts.FileExists(dir) && dir != filepath.Dir(dir) {
 			dir = filepath.Dir(dir)
 		}
 		return "chmod u+rwx " + text.Shell(dir)
@@ -347,7 +349,7 @@ func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
 
 // ownGit returns git, ignoring one that the workspace has put into PATH.
 func ownGit(c *contract.Call) (string, error) {
-	theirs, env, brought := WorkspaceOf(c), os.Environ(), ""
+	theirs, env, brought := parts.WorkspaceOf(c), os.Environ(), ""
 	for name := range process.Candidates("git", c.Host.Lookup) {
 		switch {
 		case !process.Runs(name):
@@ -376,7 +378,7 @@ func installGit() string {
 func checkAgents(ctx context.Context, c *contract.Call, drivers []agent.Driver) []check {
 	var list []check
 	for _, d := range drivers {
-		row := askAgent(ctx, c, KnownAgent{Driver: d})
+		row := askAgent(ctx, c, parts.KnownAgent{Driver: d})
 		k := check{Name: "agent:" + row.Name, OK: row.Installed, Version: row.Version, Detail: row.Path}
 		if !row.Installed {
 			k = failed(k, fault.New(fault.NotInstalled, "%s is not installed", row.Title), row.InstallCommand)
@@ -444,7 +446,7 @@ func checkRuns(ctx context.Context, c *contract.Call) check {
 	if len(waiting) > 0 {
 		parts = append(parts, fmt.Sprintf("%d waiting for an answer: %s", len(waiting), strings.Join(waiting, ", ")))
 	}
-	k.Detail = OrNil(strings.Join(parts, ", "))
+	k.Detail = contract.OrNil(strings.Join(parts, ", "))
 	return k
 }
 

@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/text"
 	"omniagent/internal/launch/allow"
 	"omniagent/internal/work/rehearsal"
 )
@@ -75,7 +78,7 @@ func rehearseRules(drivers []agent.Driver) func(*contract.Call) []fault.Problem 
 					contract.Wrong("agent", fault.ArgError, name, "an agent is named only with --rehearse"))
 			case !known:
 				problems = append(problems, contract.Wrong("agent", fault.ArgError, name,
-					"there is no agent %s to rehearse; there are %s", name, strings.Join(NamesOf(drivers), ", ")))
+					"there is no agent %s to rehearse; there are %s", name, strings.Join(parts.NamesOf(drivers), ", ")))
 			}
 		}
 		return problems
@@ -97,8 +100,8 @@ func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driv
 		if len(named) > 0 && !slices.Contains(named, d.Name()) {
 			continue
 		}
-		install, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: Versions(c.Paths).Of})
-		theirs := WorkspaceOf(c)
+		install, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: stores.Versions(c.Paths).Of})
+		theirs := parts.WorkspaceOf(c)
 		switch {
 		case err != nil && len(named) > 0:
 			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: true},
@@ -137,8 +140,8 @@ func rehearseAll(
 		return err
 	}
 	if c.Host.StderrTerminal && !c.Bool("quiet") {
-		LogLine(c, "each of %s works on a scripted model six or seven times; that takes a minute or two",
-			Plural(len(subjects), "agent"))
+		parts.LogLine(c, "each of %s works on a scripted model six or seven times; that takes a minute or two",
+			text.Plural(len(subjects), "agent"))
 	}
 	path, _ := os.Executable()
 	records := rehearsal.Run(ctx, subjects, rehearsal.Options{
@@ -164,7 +167,7 @@ func printRehearsal(c *contract.Call, p rehearsal.Progress) {
 	case p.Record == nil:
 		c.Progress("%s: %s took %s; %d of %d runs", p.Agent, p.Run, took, p.Done, p.Runs)
 	case c.Host.StderrTerminal && !c.Bool("quiet"):
-		LogLine(c, "%s: %s, in %s", p.Agent, verdictCounts(p.Record.Counts()), took)
+		parts.LogLine(c, "%s: %s, in %s", p.Agent, verdictCounts(p.Record.Counts()), took)
 	default:
 		c.Progress("%s: %s, in %s", p.Agent, verdictCounts(p.Record.Counts()), took)
 	}
@@ -196,19 +199,19 @@ func verdictCounts(n map[rehearsal.Verdict]int) string {
 func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, check) {
 	name := s.Driver.Name()
 	record, state := rehearsals(c).Load(name, s.Install)
-	k := check{Name: "rehearsal:" + name, OK: state == rehearsal.Fresh, Version: OrNil(record.Version)}
+	k := check{Name: "rehearsal:" + name, OK: state == rehearsal.Fresh, Version: contract.OrNil(record.Version)}
 	row := rehearsalData{Agent: name, State: string(state)}
 	again := "omniagent doctor --rehearse " + name
 	if state == rehearsal.Never {
-		k.Detail, k.Fix = OrNil("never tried on this machine"), &again
+		k.Detail, k.Fix = contract.OrNil("never tried on this machine"), &again
 		return row, k
 	}
 	n := record.Counts()
 	date := record.Date.Format("2006-01-02T15:04:05Z")
-	row.Version, row.Date, row.TookMS = OrNil(record.Version), &date, record.TookMS
+	row.Version, row.Date, row.TookMS = contract.OrNil(record.Version), &date, record.TookMS
 	row.Holds, row.Differs, row.Untried, row.Unknown = n[rehearsal.Holds], n[rehearsal.Differs], n[rehearsal.Untried],
 		n[rehearsal.Unknown]
-	k.Detail = OrNil(date[:10] + ": " + verdictCounts(n))
+	k.Detail = contract.OrNil(date[:10] + ": " + verdictCounts(n))
 	if state != rehearsal.Fresh {
 		k = failed(k, fault.New(fault.PreflightFailed, "%s", stale(state)), again)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/repo/fork"
 )
 
@@ -13,7 +14,7 @@ import (
 
 // newFork makes a fork of the workspace around a directory.
 func newFork(ctx context.Context, c *contract.Call, dir string) (*fork.Fork, error) {
-	store, err := Forks(c)
+	store, err := stores.Forks(c)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +23,7 @@ func newFork(ctx context.Context, c *contract.Call, dir string) (*fork.Fork, err
 
 // forkNamed returns the fork that a call names.
 func forkNamed(c *contract.Call) (*fork.Fork, error) {
-	store, err := Forks(c)
+	store, err := stores.Forks(c)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,9 @@ func forkList() *contract.Command {
 		},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{{Description: "All of them", Command: "omniagent fork list"}},
-		Run: On(Forks, func(_ context.Context, _ *contract.Call, store fork.Store) (contract.Result, error) {
+		Run: contract.On(stores.Forks, func(
+			_ context.Context, _ *contract.Call, store fork.Store,
+		) (contract.Result, error) {
 			all, err := store.List()
 			var rows []forkRow
 			for _, f := range all {
@@ -122,7 +125,7 @@ func forkDelete() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "Throw it away", Command: "omniagent fork delete try --confirm-destructive"},
 		},
-		Run: On(Forks, deleteForks),
+		Run: contract.On(stores.Forks, deleteForks),
 	})
 }
 

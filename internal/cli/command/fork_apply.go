@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/repo/fork"
@@ -38,7 +39,8 @@ type forkResult struct {
 
 func forkAppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) forkApplied {
 	d := forkApplied{
-		Name: f.Name, Turn: OrNil(out.Turn), Commits: out.Commits, Branch: OrNil(out.Branch), InPlace: out.InPlace,
+		Name: f.Name, Turn: contract.OrNil(out.Turn), Commits: out.Commits, Branch: contract.OrNil(out.Branch),
+		InPlace: out.InPlace,
 		Resumed: out.Resumed, dryRun: dryRun, root: f.Workspace,
 	}
 	add := func(name, result, reason string, later bool) {
@@ -98,13 +100,13 @@ func (d forkApplied) PlainText() string {
 			held = shownIn(d.root, f.Path)
 		}
 	}
-	first := verb + " " + Plural(len(d.Files)-len(decide), "path")
+	first := verb + " " + text.Plural(len(d.Files)-len(decide), "path")
 	if merged > 0 {
 		first += fmt.Sprintf(", of which %d merged with changes of the workspace", merged)
 	}
 	lines := []string{first + "."}
 	if d.Commits > 0 {
-		lines = append(lines, fmt.Sprintf("%s on the branch %s.", Plural(d.Commits, "commit"), *d.Branch))
+		lines = append(lines, fmt.Sprintf("%s on the branch %s.", text.Plural(d.Commits, "commit"), *d.Branch))
 	}
 	if len(decide) > 0 {
 		lines = append(append(lines, "For you to decide:"), decide...)
@@ -131,7 +133,7 @@ func (p Parts) forkApply() *contract.Command {
 			"become the branch fork/NAME. See docs/forks.md.",
 		DryRun: true, Reversible: true, Output: contract.TypeOf[forkApplied](), Volatile: []string{"turn"},
 		Params:   []contract.Param{forkParam(), takeParam()},
-		Files:    UndoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
+		Files:    stores.UndoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "all of it is in the workspace; with --dry-run always"},
@@ -140,7 +142,7 @@ func (p Parts) forkApply() *contract.Command {
 			{Code: contract.Conflict, When: "git is at work there, or this is the fork"},
 		},
 		Examples: []contract.Example{{Description: "All of it", Command: "omniagent fork apply try"}},
-		Run: On(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
+		Run: contract.On(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
 			d, err := bringHome(ctx, p, c, f)
 			return contract.Result{
 				Data: d, Effect: d.effect(), Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
@@ -159,7 +161,7 @@ func takeParam() contract.Param {
 
 // bringHome merges what a fork has changed into the workspace.
 func bringHome(ctx context.Context, p Parts, c *contract.Call, f *fork.Fork) (forkApplied, error) {
-	if in := ForkAround(c); in != nil {
+	if in := stores.ForkAround(c); in != nil {
 		return forkAppliedOf(f, fork.Outcome{}, c.DryRun()), fault.New(fault.Conflicting,
 			"this is the fork %s, and changes are brought home outside of it", in.Name).
 			Hint("in %s: omniagent fork apply %s", in.Workspace, f.Name)
@@ -167,7 +169,7 @@ func bringHome(ctx context.Context, p Parts, c *contract.Call, f *fork.Fork) (fo
 	if len(f.Running()) > 0 {
 		c.Warn("FORK_IN_USE", "a program is at work in the fork: what it writes from now on is not brought home")
 	}
-	store, err := Snapshots(c)
+	store, err := stores.Snapshots(c)
 	if err != nil {
 		return forkApplied{}, err
 	}
@@ -185,7 +187,7 @@ func bringHome(ctx context.Context, p Parts, c *contract.Call, f *fork.Fork) (fo
 		warnOwn(ctx, c, f)
 	}
 	if err == nil && len(out.Conflicts) > 0 && !c.DryRun() {
-		err = fault.New(fault.PartialFailure, "not as in the fork: %s", Plural(len(out.Conflicts), "path")).
+		err = fault.New(fault.PartialFailure, "not as in the fork: %s", text.Plural(len(out.Conflicts), "path")).
 			Hint("settle what data.files names%s%s", orTake(out), orUndo(out.Turn))
 	}
 	return forkAppliedOf(f, out, c.DryRun()), err

@@ -97,7 +97,7 @@ func forkDiff() *contract.Command {
 			noFork(),
 		},
 		Examples: []contract.Example{{Description: "Line by line", Command: "omniagent fork diff try --patch"}},
-		Run: On(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
+		Run: contract.On(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
 			changes, err := f.Changes(ctx)
 			if err != nil {
 				return contract.Result{}, err

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/repo/fork"
@@ -42,7 +45,7 @@ func forkRun() *contract.Command {
 			{Name: "network", Kind: contract.Name, Help: "what it reaches: off, internet, packages, hosts, or on"},
 			{Name: "tier", Kind: contract.Enum, Enum: tierWords(), Help: "this one, not the best that works"},
 			{Name: "cwd", Kind: contract.File, Help: "in the workspace"},
-			Timeout("time limit"),
+			flags.Timeout("time limit"),
 		},
 		Children: []contract.Subprocess{{Binary: "command", CallerArgs: []string{"command"}}},
 		Files:    []contract.FileEffect{forkFiles()},
@@ -79,14 +82,14 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 		}
 		return 0, err
 	}
-	w := work{call: c, fork: f, net: n, signals: signals, limit: TurnOf(c), standby: standby, fresh: fresh}
+	w := work{call: c, fork: f, net: n, signals: signals, limit: flags.TurnOf(c), standby: standby, fresh: fresh}
 	ending, err := w.carryOut(ctx, c.Strings("command"))
 	return policy.Status(ending), err
 }
 
 // forkFor returns the fork of a name, or makes one if there is a program to run in it.
 func forkFor(ctx context.Context, c *contract.Call, name string) (f *fork.Fork, fresh bool, err error) {
-	store, err := Forks(c)
+	store, err := stores.Forks(c)
 	if err != nil {
 		return nil, false, err
 	}
@@ -160,11 +163,12 @@ func (w work) carryOut(ctx context.Context, argv []string) (ending process.Endin
 		switch {
 		case w.net.Open:
 			network = "the network of this machine"
-		case w.net.Word == Internet:
+		case w.net.Word == parts.Internet:
 			network += ", and the internet through a proxy"
 		}
-		LogLine(c, "working in the fork %[1]s of %[2]s (%[3]s, with %[4]s); afterwards: omniagent fork diff %[1]s, "+
-			"fork apply %[1]s or fork delete %[1]s --confirm-destructive", f.Name, f.Workspace, f.Tier, network)
+		parts.LogLine(c, "working in the fork %[1]s of %[2]s (%[3]s, with %[4]s); afterwards: "+
+			"omniagent fork diff %[1]s, fork apply %[1]s or fork delete %[1]s --confirm-destructive",
+			f.Name, f.Workspace, f.Tier, network)
 	}
 	running, err := f.Start(ctx, plan, w.net)
 	if err != nil {
@@ -173,7 +177,7 @@ func (w work) carryOut(ctx context.Context, argv []string) (ending process.Endin
 	stop := policy.Forward(w.signals, w.limit, running.Child)
 	ending, missing := running.Wait()
 	if missing != nil {
-		LogLine(c, "what the workspace was is not known, so less can be merged: %v", missing)
+		parts.LogLine(c, "what the workspace was is not known, so less can be merged: %v", missing)
 	}
 	return ending, stop()
 }
@@ -189,7 +193,7 @@ func againInFork(
 	ctx context.Context, c *contract.Call, signals <-chan os.Signal, network string,
 	refuses func(context.Context, *contract.Call) error,
 ) (status int, done bool, err error) {
-	if !c.Bool("fork") || ForkAround(c) != nil {
+	if !c.Bool("fork") || stores.ForkAround(c) != nil {
 		return 0, false, nil
 	}
 	if err := refuses(ctx, c); err != nil {
@@ -199,7 +203,7 @@ func againInFork(
 	if err != nil {
 		return 0, false, err
 	}
-	n, err := networkIn(c, f, cmp.Or(network, Internet))
+	n, err := networkIn(c, f, cmp.Or(network, parts.Internet))
 	if err != nil {
 		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
 		return 0, false, err
@@ -213,7 +217,7 @@ func againInFork(
 
 // deleteUnused deletes the fork of a call that failed, if nothing was changed in it and no run names it.
 func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
-	store, err := Runs(c)
+	store, err := stores.Runs(c)
 	if err != nil {
 		return
 	}
@@ -230,7 +234,7 @@ func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
 		return
 	}
 	if _, err := f.Delete(ctx); err == nil {
-		LogLine(c, "the fork %s is deleted again: nothing was changed in it", f.Name)
+		parts.LogLine(c, "the fork %s is deleted again: nothing was changed in it", f.Name)
 	}
 }
 
@@ -326,7 +330,7 @@ func serveForkOpen(_ context.Context, c *contract.Call, signals <-chan os.Signal
 			inside, err := dialer.Connect()
 			mu.Unlock()
 			if err != nil {
-				LogLine(c, "the fork does not answer at :%d: %v", port, err)
+				parts.LogLine(c, "the fork does not answer at :%d: %v", port, err)
 				_ = conn.Close()
 				return
 			}

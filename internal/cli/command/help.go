@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
 )
 
 func help() *contract.Command {
@@ -16,7 +17,7 @@ func help() *contract.Command {
 		Params: []contract.Param{{
 			Name: "about", Kind: contract.Text, MaxLen: 128, Position: 1, Variadic: true,
 			Help: "a command, a group of commands or a topic",
-		}, Where()},
+		}, flags.Where()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the text is printed"},
 			{Code: contract.GeneralError, When: "standard output cannot be used"},

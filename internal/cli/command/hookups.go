@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/host/acp"
 	"omniagent/internal/host/mcp"
 	"omniagent/internal/kit/fault"
@@ -52,7 +53,7 @@ func hookupCommand(
 		contract.Exit{Code: contract.PermissionDenied, When: "no access"},
 	)...)
 	c.Run = func(ctx context.Context, call *contract.Call) (contract.Result, error) {
-		if _, known := Home(call); !known {
+		if _, known := stores.Home(call); !known {
 			return contract.Result{}, fault.New(fault.NoHome, "no home directory is known").Hint("set HOME")
 		}
 		argv, err := ownWords(call)
@@ -87,7 +88,7 @@ func hookUp(ctx context.Context, c *contract.Call, place foreignconfig.Place, ar
 		data.Status, effect, edit = "removed", contract.Deleted, place.Remove
 	}
 	change, err := edit(c.Bool("replace"))
-	data.File, data.Was = change.File, OrNil(change.Was)
+	data.File, data.Was = change.File, contract.OrNil(change.Was)
 	switch {
 	case change.Stays:
 		data.Status, effect = "unchanged", contract.Noop

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/llm/provider"
 	"omniagent/internal/sys/keyring"
@@ -49,10 +51,10 @@ func keyFile() []contract.FileEffect {
 // keysHere lists the keys of the environment and the stored ones, without their texts.
 func (p Parts) keysHere(c *contract.Call) ([]storedKey, error) {
 	var all []storedKey
-	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: OwnPrograms(c)}) {
+	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: parts.OwnPrograms(c)}) {
 		all = append(all, storedKey{one.Account, one.Source})
 	}
-	store := Keys(c)
+	store := stores.Keys(c)
 	entries, err := store.List()
 	for _, e := range entries {
 		all = append(all, storedKey{e.Name, placeOf(store, e.Place)})

@@ -4,6 +4,7 @@ import (
 	_ "embed" // the keys
 	"slices"
 
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/sys/config"
 	"omniagent/internal/walls/guard"
@@ -15,7 +16,7 @@ var keyTable string
 // ownKeys returns the settings of the gate, of the native agent and of what is kept.
 func (p Parts) ownKeys() []config.Key {
 	keys := config.ReadKeys(keyTable)
-	for _, list := range RuleKeys() {
+	for _, list := range parts.RuleKeys() {
 		i := slices.IndexFunc(keys, func(k config.Key) bool { return k.Name == list.Key })
 		keys[i].Valid = func(text string) error {
 			_, err := guard.Known(p.Tools.Specs()).Rule(list.Word, text, "")
@@ -34,11 +35,11 @@ func agentKeys(drivers []agent.Driver) []config.Key {
 		}
 		keys = append(keys,
 			config.Key{
-				Name: AgentKey(d.Name(), "deny_flags"), Type: config.List, Personal: true,
+				Name: parts.AgentKey(d.Name(), "deny_flags"), Type: config.List, Personal: true,
 				Help: "flags that nobody may pass to " + d.Name() + ", such as --dangerously-*; only in your own file",
 			},
 			config.Key{
-				Name: AgentKey(d.Name(), "roots"), Type: config.List, Personal: true,
+				Name: parts.AgentKey(d.Name(), "roots"), Type: config.List, Personal: true,
 				Help: "directories in which " + d.Name() + " may work for others; unset: any; only in your own file",
 			})
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/llm/provider"
@@ -81,15 +83,15 @@ const loginTime = 10 * 60 * 1e9
 
 // accountOf returns the account whose key is meant.
 func (p Parts) accountOf(c *contract.Call) (string, error) {
-	if Keys(c).Path() == "" {
+	if stores.Keys(c).Path() == "" {
 		return "", fault.New(fault.NoHome, "there is no place for keys: no home directory is known").Hint("set HOME")
 	}
 	word, vendors := c.String("provider"), []string{}
-	profiles := ProfilesOf(c)(c.Dir())
+	profiles := parts.ProfilesOf(c)(c.Dir())
 	for _, one := range profiles.All {
 		vendors = append(vendors, strings.ToLower(one.Vendor))
 	}
-	stored, _ := Keys(c).List() // what is wrong with the file is reported when it is used
+	stored, _ := stores.Keys(c).List() // what is wrong with the file is reported when it is used
 	for _, one := range stored {
 		vendors = append(vendors, one.Name)
 	}
@@ -100,7 +102,7 @@ func (p Parts) accountOf(c *contract.Call) (string, error) {
 		if profiles.Chosen >= 0 {
 			word = profiles.Active().Vendor
 		}
-		if name := c.Config.String(ProviderKey); name != "" {
+		if name := c.Config.String(parts.ProviderKey); name != "" {
 			word = name
 		}
 	}
@@ -136,7 +138,7 @@ func (p Parts) validateAccount(c *contract.Call) []fault.Problem {
 		return nil
 	}
 	_, err := p.accountOf(c)
-	return ProblemOf("provider", c.String("provider"), err)
+	return contract.ProblemOf("provider", c.String("provider"), err)
 }
 
 func (p Parts) runLogin(ctx context.Context, c *contract.Call) (contract.Result, error) {
@@ -151,7 +153,7 @@ func (p Parts) runLogin(ctx context.Context, c *contract.Call) (contract.Result,
 	if err := provider.CheckKey(key, from); err != nil {
 		return contract.Result{}, err
 	}
-	store := Keys(c)
+	store := stores.Keys(c)
 	target := map[string]any{"account": account}
 	if c.DryRun() {
 		effect := contract.Created
@@ -166,10 +168,10 @@ func (p Parts) runLogin(ctx context.Context, c *contract.Call) (contract.Result,
 	}
 	data := loginData{Account: account, Place: string(place), Replaced: was != ""}
 	if place == keyring.File {
-		data.Path = OrNil(store.Path())
+		data.Path = contract.OrNil(store.Path())
 		c.Warn("KEY_IN_FILE", "the key is in %s, which only you can read, because %s", store.Path(), why)
 	}
-	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: OwnPrograms(c)}) {
+	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: parts.OwnPrograms(c)}) {
 		if one.Account == account {
 			c.Warn("VALUE_SHADOWED", "%s in the environment is used before the stored key", one.Source)
 		}
@@ -227,7 +229,7 @@ func (p Parts) runLogout(ctx context.Context, c *contract.Call) (contract.Result
 	if err != nil {
 		return contract.Result{}, err
 	}
-	store := Keys(c)
+	store := stores.Keys(c)
 	data, effect := logoutData{account, "deleted"}, contract.Deleted
 	if c.DryRun() {
 		if !store.Has(account) {

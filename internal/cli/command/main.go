@@ -12,6 +12,8 @@ import (
 	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/agents/custom"
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/demo"
 	"omniagent/internal/host/shim"
@@ -146,7 +148,7 @@ func direct(program *contract.Program, args []string) bool {
 
 // ownAgents returns the agents that the user defined.
 func (p Parts) ownAgents(paths contract.Paths) ([]agent.Driver, error) {
-	file, err := OwnFile(paths)
+	file, err := parts.OwnFile(paths)
 	if err != nil || file == nil {
 		return nil, err
 	}
@@ -162,7 +164,7 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			set, paths, err := program.Settings(host, dir)
 			settings := shim.Settings{
 				Set: set, Err: err, Trust: program.Trusted(host), State: paths.State, Temp: paths.Temp,
-				RecordedVersion: Versions(paths).Of,
+				RecordedVersion: stores.Versions(paths).Of,
 				Targets:         func(f *agentsfile.File) ([]agent.Driver, error) { return custom.New(f, p.Agents) },
 			}
 			settings.Around = func(d agent.Driver, s agent.Spec, touched *touch.Log) (shim.Walls, error) {
@@ -170,8 +172,8 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			}
 			if err == nil {
 				settings.Custom, settings.Err = p.ownAgents(paths)
-				if ForksIn(paths, host.Lookup).Around(dir) == nil {
-					settings.Undo = SnapshotsIn(paths, set, host.Lookup)
+				if stores.ForksIn(paths, host.Lookup).Around(dir) == nil {
+					settings.Undo = stores.SnapshotsIn(paths, set, host.Lookup)
 				}
 			}
 			return settings
@@ -192,7 +194,7 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 			return program.Run(context.Background(), host, nil)
 		},
 		Rehearse: func(script, home string) (agent.Rehearsal, func(), error) {
-			return Rehearse(script, "", home, 0, 0)
+			return parts.Rehearse(script, "", home, 0, 0)
 		},
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/mcp"
 	"omniagent/internal/kit/fault"
@@ -39,15 +42,15 @@ func (p Parts) mcpServer() *contract.Command {
 				Name: "provider", Short: "P", Kind: contract.Name, Help: "model API: " + p.APIWords(),
 			},
 			{Name: "api-base", Kind: contract.Name, Value: "URL", Help: "address of that API"},
-			Sandbox(),
+			flags.Sandbox(),
 			{
 				Name: "ask-timeout", Kind: contract.Duration, Default: "10m",
 				Help: "time limit of a call that names none",
 			},
-		}, Host()...),
+		}, flags.Host()...),
 		Children: p.AgentPrograms(),
-		Network:  ModelAPI(),
-		Files:    ConversationFiles(),
+		Network:  flags.ModelAPI(),
+		Files:    stores.ConversationFiles(),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the input has ended"},
 			{Code: contract.GeneralError, When: "standard output cannot be written"},
@@ -60,7 +63,7 @@ func (p Parts) mcpServer() *contract.Command {
 				Command:     "omniagent mcp --allow-mode edit --dir .",
 			},
 		},
-		Serve: Quiet(p.serveMCP),
+		Serve: parts.Quiet(p.serveMCP),
 	}
 }
 
@@ -77,23 +80,23 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 	if err != nil {
 		return 0, err
 	}
-	turn, connect := Clocks(c)
-	log := Logger(c)
+	turn, connect := flags.Clocks(c)
+	log := parts.Logger(c)
 	if c.Host.StdinTerminal {
 		log("an MCP client is expected on standard input, not a person; docs/mcp.md has the lines for its " +
 			"configuration")
 	}
-	o := Opener{
-		Call: c, Log: log, Detail: NoLog, Parts: p, Provider: c.String("provider"),
+	o := parts.Opener{
+		Call: c, Log: log, Detail: parts.NoLog, Parts: p.Parts, Provider: c.String("provider"),
 		Base: c.String("api-base"), Moded: true,
 	}
-	ctx, ended, stop := UntilSignal(ctx, signals)
+	ctx, ended, stop := contract.UntilSignal(ctx, signals)
 	defer stop()
 	err = mcp.Serve(ctx, c.Host.Stdin, c.Host.Stdout, mcp.Options{
 		Name: c.Program.Name, Version: Version, Open: o.Converse, Undo: undoFor(c),
 		Agents:  func() ([]mcp.Agent, error) { return askable(c, p.Agents, reads) },
 		Ceiling: ceiling, Sandbox: setting.Sandbox(c.String("sandbox")), Reads: reads, Roots: roots,
-		Env: os.Environ(), Depth: DepthOf(c), Timeout: timeout, Most: turn, Connect: connect,
+		Env: os.Environ(), Depth: parts.DepthOf(c), Timeout: timeout, Most: turn, Connect: connect,
 	})
 	if code, is := ended(); is {
 		return code, nil
@@ -108,7 +111,7 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 // that a flag sets.
 func ceilingOf(c *contract.Call) (most mcp.Mode, reads setting.Approval, err error) {
 	most, reads = mcp.Mode(c.String("allow-mode")), setting.Prompt
-	approval, flag, err := ApprovalOf(c)
+	approval, flag, err := flags.ApprovalOf(c)
 	if err != nil || flag == "" {
 		return most, reads, err
 	}
@@ -152,7 +155,7 @@ func mcpRoots(c *contract.Call) ([]string, error) {
 
 // askable returns the agents, with what their installed versions can do. It starts nothing.
 func askable(c *contract.Call, drivers []agent.Driver, reads setting.Approval) ([]mcp.Agent, error) {
-	known, err := KnownAgents(c, drivers)
+	known, err := parts.KnownAgents(c, drivers)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
@@ -56,7 +58,7 @@ func (p Parts) modelsList() *contract.Command {
 
 func (p Parts) runModelsList(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	env := p.QuietOpener(c).Env()
-	env.Own.Keys = mentioned{Keys(c)}
+	env.Own.Keys = mentioned{stores.Keys(c)}
 	active, problem := env.Provider(ctx, launch.Request{Spec: agent.Spec{Dir: c.Dir()}})
 	options := provider.Options{
 		APIs: p.APIs, Lookup: env.Own.Programs, Away: env.Own.Away, Home: env.Home, Keys: env.Own.Keys,
@@ -64,7 +66,7 @@ func (p Parts) runModelsList(ctx context.Context, c *contract.Call) (contract.Re
 	var data modelsData
 	var rows []modelRow
 	if problem != nil {
-		data.Problem = OrNil(fault.Of(problem).Message)
+		data.Problem = contract.OrNil(fault.Of(problem).Message)
 	}
 	add := func(name, from string, w *provider.Wish) *modelRow {
 		o := options
@@ -85,7 +87,7 @@ func (p Parts) runModelsList(ctx context.Context, c *contract.Call) (contract.Re
 	for _, one := range env.Own.Profiles(c.Dir()).All {
 		w := one.Wish()
 		row := add(cmp.Or(one.Name, "(the single model)"), one.File, &w)
-		row.Protocol, row.Output, row.Input = OrNil(one.Protocol), &one.Output, &one.Input
+		row.Protocol, row.Output, row.Input = contract.OrNil(one.Protocol), &one.Output, &one.Input
 	}
 	for _, name := range provider.Names(p.APIs) {
 		add(name, "this program", nil)
@@ -105,21 +107,21 @@ func modelRowOf(name, from string, o provider.Options) modelRow {
 	row := modelRow{Name: name, From: from}
 	choice, err := provider.Choose(o)
 	if err == nil {
-		row.Provider, row.Model, row.Base = choice.Provider, OrNil(choice.Model), choice.Endpoint.URL
-		row.Key, row.Login = !choice.Unsure, OrNil(choice.Login)
+		row.Provider, row.Model, row.Base = choice.Provider, contract.OrNil(choice.Model), choice.Endpoint.URL
+		row.Key, row.Login = !choice.Unsure, contract.OrNil(choice.Login)
 		return row
 	}
-	row.Problem = OrNil(fault.Of(err).Message)
+	row.Problem = contract.OrNil(fault.Of(err).Message)
 	// what it would be with a key
 	row.Provider, row.Base = o.Provider, ""
 	if len(o.Wishes) > 0 {
-		row.Provider, row.Base, row.Model = o.Wishes[0].Provider, o.Wishes[0].Base, OrNil(o.Wishes[0].Model)
+		row.Provider, row.Base, row.Model = o.Wishes[0].Provider, o.Wishes[0].Base, contract.OrNil(o.Wishes[0].Model)
 	}
 	for _, api := range o.APIs {
 		if api.Name == row.Provider {
 			row.Base = cmp.Or(row.Base, api.Base)
 			if row.Model == nil && row.Base == api.Base {
-				row.Model = OrNil(api.Default)
+				row.Model = contract.OrNil(api.Default)
 			}
 		}
 	}
@@ -162,8 +164,8 @@ func (p Parts) modelsUse() *contract.Command {
 			{Description: "A model API and a model", Command: "omniagent models use anthropic/claude-sonnet-4-5"},
 		},
 		Validate: func(c *contract.Call) []fault.Problem {
-			_, _, _, err := p.modelMeant(c.String("name"), ProfilesOf(c)(c.Dir()))
-			return ProblemOf("name", c.String("name"), err)
+			_, _, _, err := p.modelMeant(c.String("name"), parts.ProfilesOf(c)(c.Dir()))
+			return contract.ProblemOf("name", c.String("name"), err)
 		},
 		Run: p.runModelsUse,
 	}
@@ -175,13 +177,13 @@ func (p Parts) runModelsUse(ctx context.Context, c *contract.Call) (contract.Res
 	if home == "" || c.Paths.UserConfig() == "" {
 		return contract.Result{}, fault.New(fault.NoHome, "no home directory is known").Hint("set HOME")
 	}
-	profiles := ProfilesOf(c)(c.Dir())
+	profiles := parts.ProfilesOf(c)(c.Dir())
 	u := user{c: c, data: modelUsed{Name: name}}
 	one, word, model, err := p.modelMeant(name, profiles)
 	if err != nil {
 		return contract.Result{}, err
 	}
-	if u.data.Provider, u.data.Model = word, OrNil(model); one != nil {
+	if u.data.Provider, u.data.Model = word, contract.OrNil(model); one != nil {
 		err = u.profile(ctx, home, *one)
 	} else {
 		err = u.provider(ctx)
@@ -245,10 +247,10 @@ func (u *user) profile(ctx context.Context, home string, one provider.Profile) e
 	if err != nil {
 		return err
 	}
-	if u.data.Was = OrNil(was); was != one.Name {
+	if u.data.Was = contract.OrNil(was); was != one.Name {
 		u.data.Changed = append(u.data.Changed, file+": models.active")
 	}
-	for _, key := range []string{ProviderKey, ModelKey, BaseKey} {
+	for _, key := range []string{parts.ProviderKey, parts.ModelKey, parts.BaseKey} {
 		if err := u.set(ctx, key, ""); err != nil {
 			return err
 		}
@@ -259,13 +261,13 @@ func (u *user) profile(ctx context.Context, home string, one provider.Profile) e
 // provider writes the provider and the model into the user's configuration. The address was that of another one, if
 // the provider is another one.
 func (u *user) provider(ctx context.Context) error {
-	was, err := config.Peek(u.edit(ProviderKey))
+	was, err := config.Peek(u.edit(parts.ProviderKey))
 	if err != nil {
 		return err
 	}
-	u.data.Was = OrNil(was)
+	u.data.Was = contract.OrNil(was)
 	if was != u.data.Provider {
-		if err := u.set(ctx, BaseKey, ""); err != nil {
+		if err := u.set(ctx, parts.BaseKey, ""); err != nil {
 			return err
 		}
 	}
@@ -273,10 +275,10 @@ func (u *user) provider(ctx context.Context) error {
 	if u.data.Model != nil {
 		model = *u.data.Model
 	}
-	if err := u.set(ctx, ModelKey, model); err != nil {
+	if err := u.set(ctx, parts.ModelKey, model); err != nil {
 		return err
 	}
-	return u.set(ctx, ProviderKey, u.data.Provider)
+	return u.set(ctx, parts.ProviderKey, u.data.Provider)
 }
 
 func (u *user) edit(key string) config.Edit {
@@ -307,9 +309,9 @@ func (u *user) set(ctx context.Context, key, value string) error {
 
 // shadows warns of what is stronger than the user's own files.
 func (u *user) shadows(profiles provider.Profiles) {
-	for _, key := range []string{ProviderKey, ModelKey, BaseKey} {
+	for _, key := range []string{parts.ProviderKey, parts.ModelKey, parts.BaseKey} {
 		v, ok := u.c.Config.Lookup(key)
-		if layer := LayerOf(u.c, v); ok && (layer == provider.Environment || layer == provider.Project) {
+		if layer := parts.LayerOf(u.c, v); ok && (layer == provider.Environment || layer == provider.Project) {
 			u.c.Warn("VALUE_SHADOWED", "%s is set by %s, which wins", key, v.Source)
 		}
 	}

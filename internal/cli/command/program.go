@@ -13,6 +13,7 @@ import (
 	"omniagent/internal/agents/gemini"
 	"omniagent/internal/agents/opencode"
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/shim"
 	"omniagent/internal/llm/modelserver"
@@ -21,15 +22,21 @@ import (
 	"omniagent/internal/native/tool"
 )
 
+// Version is the program's version.
+const Version = parts.Version
+
+// Parts are the lists of which the program is made: to add an agent, a model API or a tool is to add it to one of them.
+type Parts struct{ parts.Parts }
+
 // Ours returns the parts of this program.
 func Ours() Parts {
 	apis := provider.APIs()
-	return Parts{
+	return Parts{parts.Parts{
 		Agents: []agent.Driver{
 			claude.New(), codex.New(), copilot.New(), gemini.New(), native.New(Version, apis), opencode.New(),
 		},
 		APIs: apis, Tools: tool.Ours(),
-	}
+	}}
 }
 
 // Program returns the whole command line.

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/ident"
 	"omniagent/internal/kit/setting"
@@ -63,14 +65,14 @@ func (d reviewData) PlainText() string {
 	case d.Files == 0:
 		b.WriteString("nobody was asked: there is no change\n")
 	case d.Run == "":
-		fmt.Fprintf(&b, "%s would be asked about %s\n", d.Agent, Plural(d.Files, "file"))
+		fmt.Fprintf(&b, "%s would be asked about %s\n", d.Agent, text.Plural(d.Files, "file"))
 	case !d.Whole && len(d.Findings)+len(d.Unread) == 0:
 		fmt.Fprintf(&b, "there is no answer; omniagent runs show %s says why\n", d.Run)
 	case !d.Whole:
 		fmt.Fprintf(&b, "%s in %s, and the answer is not whole; omniagent runs show %s has it\n",
-			Plural(len(d.Findings), "finding"), Plural(d.Files, "file"), d.Run)
+			text.Plural(len(d.Findings), "finding"), text.Plural(d.Files, "file"), d.Run)
 	default:
-		fmt.Fprintf(&b, "%s in %s\n", Plural(len(d.Findings), "finding"), Plural(d.Files, "file"))
+		fmt.Fprintf(&b, "%s in %s\n", text.Plural(len(d.Findings), "finding"), text.Plural(d.Files, "file"))
 	}
 	return b.String()
 }
@@ -99,8 +101,8 @@ func (p Parts) review() *contract.Command {
 			},
 			{Name: "look-at", Kind: contract.Text, MaxLen: 4096, Help: "what matters most"},
 			{Name: "sarif", Kind: contract.File, Help: "file to write as SARIF 2.1.0"},
-		}, Approval()), append(modelParams(), Rehearsal()...)...),
-		Rules: RunRehearsalRules(),
+		}, flags.Approval()), append(modelParams(), flags.Rehearsal()...)...),
+		Rules: flags.RunRehearsalRules(),
 		Stdin: &contract.Stdin{Format: "diff", Lines: true},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "nothing was found that counts"},
@@ -121,7 +123,7 @@ func (p Parts) review() *contract.Command {
 			{Description: "Any diff", Command: "git diff HEAD~3 | omniagent review --agent claude --json"},
 		},
 		Validate: validateRun,
-		Run:      On(Runs, p.runReview),
+		Run:      contract.On(stores.Runs, p.runReview),
 	})
 	c.Output, c.Background, c.Job, c.Again = contract.TypeOf[reviewData](), nil, nil, nil
 	c.Volatile = []string{"run_id", "usage"}
@@ -199,8 +201,8 @@ func (p Parts) reviewTask(c *contract.Call, diff review.Diff) (run.Task, error) 
 	}
 	mark := "DIFF-" + ident.Hex(8)
 	task.Text = review.Prompt(diff, mark, c.String("look-at"))
-	if len(task.Text) > LongestMessage {
-		return task, MessageTooLong()
+	if len(task.Text) > flags.LongestMessage {
+		return task, flags.MessageTooLong()
 	}
 	return task, nil
 }
@@ -247,9 +249,9 @@ func diffOf(ctx context.Context, c *contract.Call) (string, error) {
 		return "", err
 	}
 	defer in.Close()
-	data, err := io.ReadAll(io.LimitReader(in, LongestMessage+1))
-	if err != nil || len(data) > LongestMessage {
-		return "", cmp.Or(err, MessageTooLong())
+	data, err := io.ReadAll(io.LimitReader(in, flags.LongestMessage+1))
+	if err != nil || len(data) > flags.LongestMessage {
+		return "", cmp.Or(err, flags.MessageTooLong())
 	}
 	return string(data), nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/process"
@@ -155,8 +156,8 @@ func (w *workingTree) git(ctx context.Context, command ...string) (string, error
 	switch {
 	case err != nil:
 		return "", err
-	case out.OutputTruncated || len(out.Stdout) > LongestMessage:
-		return "", MessageTooLong()
+	case out.OutputTruncated || len(out.Stdout) > flags.LongestMessage:
+		return "", flags.MessageTooLong()
 	case out.ExitCode != 0:
 		return "", w.refuse(cli.FirstLine(string(out.Stderr)))
 	}

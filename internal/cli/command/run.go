@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
@@ -51,14 +54,14 @@ func (p Parts) run() *contract.Command {
 				},
 				Help: "how to talk to the agent; auto: what suits it, see docs/run.md",
 			},
-			AddDir(),
+			flags.AddDir(),
 			{Name: "detach", Kind: contract.Bool, Help: "return at once; a process carries it out"},
 			{
 				Name: "wait-quota", Kind: contract.Bool, Help: "wait until a limit of the service is lifted",
 			},
 			idleParam("longest silence of the agent; default: run.idle_timeout"),
-		}, slices.Concat(Rehearsal(), runForks(), Approvals())...), runStart()...),
-		Rules: append(RunRehearsalRules(), []contract.Rule{
+		}, slices.Concat(flags.Rehearsal(), runForks(), flags.Approvals())...), runStart()...),
+		Rules: append(flags.RunRehearsalRules(), []contract.Rule{
 			{If: "race", Not: []string{"agent", "detach", "batch", "parallel"}},
 			{If: "batch", Not: []string{"task", "detach"}},
 			{If: checkOutside, Then: []string{"check"}},
@@ -111,7 +114,7 @@ func runForks() []contract.Param {
 
 // runStart returns the flags that say how the agent is started.
 func runStart() []contract.Param {
-	return append(modelParams(), Sandbox(), Undo())
+	return append(modelParams(), flags.Sandbox(), flags.Undo())
 }
 
 // modelParams returns the flags that say where the native agent's model is.
@@ -126,7 +129,7 @@ func modelParams() []contract.Param {
 func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.Danger = contract.Envelope, "1.0.0", []string{}, contract.Mutating
 	c.LongRunning, c.Streaming, c.Emits, c.DryRun = true, true, true, true
-	c.Network = ModelAPI()
+	c.Network = flags.ModelAPI()
 	c.Network.Agents = true
 	c.Clock = timeOf
 	if c.Output == nil {
@@ -135,7 +138,7 @@ func (p Parts) runCommand(c contract.Command) *contract.Command {
 	c.Again = presentResult
 	c.Volatile = []string{"run_id", "duration_ms", "waited_ms", "session_id", "fingerprint"}
 	c.Children = append(c.Children, p.AgentPrograms()...)
-	c.Files = ConversationFiles(RunFiles(), AllowlistFile())
+	c.Files = stores.ConversationFiles(stores.RunFiles(), stores.AllowlistFile())
 	c.Background = &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour}
 	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
 	some := contract.Some
@@ -172,7 +175,7 @@ func validateRun(c *contract.Call) []fault.Problem {
 		})
 	}
 	err := policy.CheckNetwork(c.String("network"))
-	if err == nil && c.Given("network") && !c.Bool("fork") && !c.Given("race") && ForkAround(c) == nil {
+	if err == nil && c.Given("network") && !c.Bool("fork") && !c.Given("race") && stores.ForkAround(c) == nil {
 		err = fault.New(fault.ArgError, "--network needs --fork or --race")
 	}
 	if err != nil {
@@ -183,11 +186,11 @@ func validateRun(c *contract.Call) []fault.Problem {
 		from = "race"
 	}
 	_, err = agentWords(c)
-	problems = append(problems, ProblemOf(from, c.String(from), err)...)
+	problems = append(problems, contract.ProblemOf(from, c.String(from), err)...)
 	if c.Given("task") {
-		problems = append(problems, ProblemOf("task", "", checkTask(c.String("task")))...)
+		problems = append(problems, contract.ProblemOf("task", "", checkTask(c.String("task")))...)
 	}
-	if _, _, err := ApprovalOf(c); err != nil {
+	if _, _, err := flags.ApprovalOf(c); err != nil {
 		problems = append(problems, contract.Wrong("approval", fault.ArgError, "", "%s", fault.Of(err).Message))
 	}
 	return problems
@@ -200,7 +203,7 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 		return t, err
 	}
 	t.Text, t.Detached, t.WaitQuota = c.String("task"), c.Bool("detach"), c.Bool("wait-quota")
-	if in := ForkAround(c); in != nil {
+	if in := stores.ForkAround(c); in != nil {
 		t.Fork, t.ForkID, t.Network = in.Name, in.ID, c.String("network")
 	}
 	if way := c.String("transport"); way != agent.ByChoice {
@@ -211,13 +214,13 @@ func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 		if err != nil {
 			return t, err
 		}
-		data, err := io.ReadAll(io.LimitReader(in, LongestMessage+1))
+		data, err := io.ReadAll(io.LimitReader(in, flags.LongestMessage+1))
 		_ = in.Close()
 		switch {
 		case err != nil:
 			return t, fault.New(fault.StdinEmpty, "the task cannot be read from standard input").Because(err)
-		case len(data) > LongestMessage:
-			return t, MessageTooLong()
+		case len(data) > flags.LongestMessage:
+			return t, flags.MessageTooLong()
 		}
 		t.Text = string(data)
 	}
@@ -235,17 +238,17 @@ func checkTask(text string) error {
 func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
 	t := run.Task{
 		Model: c.String("model"), Dir: c.Dir(),
-		Timeout: timeOf(c), Idle: ClockOf(c, "idle-timeout", "run.idle_timeout"),
+		Timeout: timeOf(c), Idle: flags.ClockOf(c, "idle-timeout", "run.idle_timeout"),
 		First: c.Config.Duration("run.first_output"), Retries: int(c.Config.Int("run.retries")),
 		Check: c.String("check"), CheckFor: c.Config.Duration("run.check_timeout"),
 		CheckOutside: c.Bool(checkOutside),
 		Rehearse:     c.Bool("rehearse"), Script: c.Path("script"),
 	}
 	startedWith(c, &t)
-	for _, dir := range AddedDirs(c) {
+	for _, dir := range flags.AddedDirs(c) {
 		t.Dirs = append(t.Dirs, pathname.Real(dir))
 	}
-	approval, _, err := ApprovalOf(c)
+	approval, _, err := flags.ApprovalOf(c)
 	if err != nil {
 		return t, err
 	}
@@ -300,7 +303,9 @@ func idleParam(help string) contract.Param {
 }
 
 // timeOf returns how long a run may take.
-func timeOf(c *contract.Call) time.Duration { return ClockOf(c, "timeout", "run.timeout", "timeout") }
+func timeOf(c *contract.Call) time.Duration {
+	return flags.ClockOf(c, "timeout", "run.timeout", "timeout")
+}
 
 // answersOf returns what --answer and --answer-from say, by key.
 func answersOf(c *contract.Call) (known map[string]string, err error) {
@@ -371,7 +376,9 @@ func (p Parts) refusesRun(ctx context.Context, c *contract.Call) error {
 	for _, name := range task.Agents { // each is there for when those before it cannot start
 		err := p.Refuses(ctx, c, launch.Request{
 			Agent: name, Provider: c.String("provider"), Base: c.String("api-base"),
-			Spec: agent.Spec{Env: os.Environ(), Dir: task.Dir, Shared: setting.Shared{Model: FromFlag(task.Model)}},
+			Spec: agent.Spec{
+				Env: os.Environ(), Dir: task.Dir, Shared: setting.Shared{Model: parts.FromFlag(task.Model)},
+			},
 		}, true)
 		if err == nil {
 			return nil
@@ -384,9 +391,9 @@ func (p Parts) refusesRun(ctx context.Context, c *contract.Call) error {
 }
 
 // inItsFork opens a conversation for a run, and refuses outside of the run's fork: its agent must not work elsewhere.
-func inItsFork(o Opener, r *run.Run) conversation.Opener {
+func inItsFork(o parts.Opener, r *run.Run) conversation.Opener {
 	return func(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
-		if id, _ := OwnFork(o.Call); r.ForkID != "" && id != r.ForkID {
+		if id, _ := stores.OwnFork(o.Call); r.ForkID != "" && id != r.ForkID {
 			return nil, fault.New(fault.Conflicting, "%s can only go on in its fork %s", r.ID, r.Fork).
 				Hint("omniagent runs show %s", r.ID)
 		}

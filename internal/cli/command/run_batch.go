@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/text"
@@ -229,7 +230,7 @@ func (p Parts) batch(ctx context.Context, c *contract.Call) (contract.Result, er
 		return contract.Result{}, fault.New(fault.ArgError, "%s has no list with tasks that are open", file).
 			Hint("a line for each: - What to do")
 	}
-	store, err := Runs(c)
+	store, err := stores.Runs(c)
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -273,7 +274,7 @@ func (l *ledger) plan(
 	out := untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created)
 	out.Target["tasks"] = open
 	d := out.Data.(runData)
-	d.would += Plural(len(open), "task")
+	d.would += text.Plural(len(open), "task")
 	if len(open) < len(tasks) {
 		d.would += fmt.Sprintf(" of %d, since the others are done, under way, or wait for an answer", len(tasks))
 	}
@@ -334,7 +335,8 @@ func (l *ledger) workOff(
 // nothingLeft returns the answer of a batch whose tasks are all ticked.
 func nothingLeft(whole run.Record, file string, n int) contract.Result {
 	d := handedOver{runData: runDataOf(whole)}
-	d.would = fmt.Sprintf("Nothing is left to do: of %s in %s, all are ticked.\n", Plural(n, "task"), text.Name(file))
+	d.would = fmt.Sprintf("Nothing is left to do: of %s in %s, all are ticked.\n", text.Plural(n, "task"),
+		text.Name(file))
 	return contract.Result{Data: d, Effect: contract.Noop}
 }
 
@@ -375,7 +377,7 @@ func batched(whole run.Record, rows []severalRow) (contract.Result, error) {
 	if len(left) == 0 {
 		return out, nil
 	}
-	f := fault.New(fault.PartialFailure, "not done: %d of %s", len(left), Plural(len(rows), "task")).
+	f := fault.New(fault.PartialFailure, "not done: %d of %s", len(left), text.Plural(len(rows), "task")).
 		Hint("the same call again does those that are left")
 	if len(left) == len(rows) {
 		f = lost(rows, "task")

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/sys/process"
@@ -24,7 +26,7 @@ const checkOutside = "check-outside"
 
 // checkUnwalled returns why the check of a run cannot run behind walls here, or nil. Call it before the run begins.
 func (p Parts) checkUnwalled(c *contract.Call) error {
-	if !c.Given("check") || c.Bool(checkOutside) || ForkAround(c) != nil {
+	if !c.Given("check") || c.Bool(checkOutside) || stores.ForkAround(c) != nil {
 		return nil
 	}
 	temp, err := c.Temp()
@@ -39,7 +41,7 @@ func (p Parts) checkUnwalled(c *contract.Call) error {
 }
 
 // checkWalls builds the walls of the native agent's commands around a check.
-func checkWalls(o Opener, dir, network, temp string) (*policy.Walls, error) {
+func checkWalls(o parts.Opener, dir, network, temp string) (*policy.Walls, error) {
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
@@ -51,7 +53,7 @@ func checkWalls(o Opener, dir, network, temp string) (*policy.Walls, error) {
 		Root: dir, Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory, Read: e.Own.Read,
 		Network: cmp.Or(network, e.Own.Network), Lookup: e.Lookup, Via: e.Own.Via, Temp: temp,
 		Barred:  e.Own.Rules.Barred(guard.Place{Root: dir, Dir: dir, Home: e.Home}),
-		Refused: KeptFrom(o.Call), Hide: hide,
+		Refused: parts.KeptFrom(o.Call), Hide: hide,
 	})
 	if err == nil && !walls.Whole() {
 		err = fault.New(fault.Unsupported, "the walls %s do not hold all", walls.Told().Name)
@@ -71,7 +73,7 @@ func checkWalls(o Opener, dir, network, temp string) (*policy.Walls, error) {
 }
 
 // runCheck runs the check of a run: behind walls, or as the person would.
-func runCheck(ctx context.Context, o Opener, t run.Task, grace time.Duration) (shell.Outcome, error) {
+func runCheck(ctx context.Context, o parts.Opener, t run.Task, grace time.Duration) (shell.Outcome, error) {
 	private, err := os.MkdirTemp(o.Call.Paths.Temp, "omniagent-check-")
 	if err != nil {
 		return shell.Outcome{}, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
@@ -88,7 +90,7 @@ func runCheck(ctx context.Context, o Opener, t run.Task, grace time.Duration) (s
 		}
 		defer func() { _ = walls.Close() }() // what it could not remove is removed by the next one
 		with.Starter = walls.Starter()
-		within := WorkspaceOf(o.Call)
+		within := parts.WorkspaceOf(o.Call)
 		within.Roots, within.More = append(within.Roots, t.Dir), o.Call.Config.List("native.env")
 		with.Env = within.Commands(os.Environ())
 	}

@@ -98,7 +98,8 @@ type runSummary struct {
 
 func runDataOf(r run.Record) runData {
 	d := runData{
-		ID: r.ID, Status: string(r.State), Attempts: len(r.Attempts), Questions: questionsOf(r), Fork: OrNil(r.Fork),
+		ID: r.ID, Status: string(r.State), Attempts: len(r.Attempts), Questions: questionsOf(r),
+		Fork:    contract.OrNil(r.Fork),
 		skipped: r.Skipped(),
 	}
 	worked, waited := r.Times(time.Now())
@@ -106,7 +107,7 @@ func runDataOf(r run.Record) runData {
 	d.Summary.Why.Value = text.OneLine(r.Text, 300)
 	if n := len(r.Attempts); n > 0 {
 		a := r.Attempts[n-1]
-		d.Agent, d.Session, d.Fingerprint, d.ExitCode = a.Agent, OrNil(a.Session), a.Fingerprint, a.ExitCode
+		d.Agent, d.Session, d.Fingerprint, d.ExitCode = a.Agent, contract.OrNil(a.Session), a.Fingerprint, a.ExitCode
 	} else if len(r.Agents) > 0 {
 		d.Agent = r.Agents[0]
 	}
@@ -282,7 +283,7 @@ func (d runData) own(b *strings.Builder) {
 		d.repository(b)
 		return
 	}
-	fmt.Fprintf(b, "%s changed:\n", Plural(d.Changed.Count, "file"))
+	fmt.Fprintf(b, "%s changed:\n", text.Plural(d.Changed.Count, "file"))
 	for i, f := range d.Changed.Files {
 		if i == mostFilesShown {
 			fmt.Fprintf(b, "  and %d more: omniagent runs diff %s\n", d.Changed.Count-i, d.ID)
@@ -296,7 +297,7 @@ func (d runData) own(b *strings.Builder) {
 		fmt.Fprintf(b, "  %-8s %s%s\n", f.Status, text.Name(name), lines)
 	}
 	if n := d.Changed.Ignored; n > 0 {
-		fmt.Fprintf(b, "  and %s that git ignores\n", Plural(n, "file"))
+		fmt.Fprintf(b, "  and %s that git ignores\n", text.Plural(n, "file"))
 	}
 	d.repository(b)
 }
@@ -306,7 +307,7 @@ func but(ignored int) string {
 	if ignored == 0 {
 		return ""
 	}
-	return ", but for " + Plural(ignored, "file") + " that git ignores"
+	return ", but for " + text.Plural(ignored, "file") + " that git ignores"
 }
 
 // repository lists what the run has changed of the repository itself, and says what takes the run back.
@@ -330,7 +331,7 @@ func (d runData) repository(b *strings.Builder) {
 	for _, g := range d.Changed.Gone {
 		what := map[string]string{"objects": "object", "logs": "reflog"}[path.Base(g.Path)]
 		fmt.Fprintf(b, "Gone, although git needs it: %s (%s)\n", text.Visible(g.Path),
-			Plural(g.Count, cmp.Or(what, "file")))
+			text.Plural(g.Count, cmp.Or(what, "file")))
 	}
 	if d.undo != "" && d.Changed.Count+len(d.Changed.Git)+d.Changed.Ignored > 0 {
 		fmt.Fprintf(b, "Take back: %s\n", d.undo)
@@ -377,5 +378,5 @@ func endWords(status, reason string) string {
 // aboutRun tells of a run in one line.
 func aboutRun(r run.Record) string {
 	d := runDataOf(r)
-	return d.Status + ", " + d.Agent + ", " + Age(time.Since(r.Created)) + ": " + d.Summary.Why.Value
+	return d.Status + ", " + d.Agent + ", " + text.Age(time.Since(r.Created)) + ": " + d.Summary.Why.Value
 }

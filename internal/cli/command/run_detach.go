@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/work/run"
@@ -42,7 +44,7 @@ func forkAhead(ctx context.Context, c *contract.Call, task run.Task) (run.Task, 
 	if err != nil {
 		return task, err
 	}
-	if _, err := networkIn(c, f, cmp.Or(c.String("network"), Internet)); err != nil {
+	if _, err := networkIn(c, f, cmp.Or(c.String("network"), parts.Internet)); err != nil {
 		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
 		return task, err
 	}
@@ -116,7 +118,7 @@ func jobOf(store run.Store, r run.Record) runData {
 // presentResult returns what has become of a run: its end, or its question. It waits for that, unless the call returns
 // at once by itself.
 func presentResult(ctx context.Context, c *contract.Call, id string) (contract.Result, error) {
-	store, err := Runs(c)
+	store, err := stores.Runs(c)
 	if err != nil {
 		return contract.Result{}, err
 	}

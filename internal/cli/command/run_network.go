@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/repo/fork"
 	"omniagent/internal/walls/egressproxy"
@@ -23,23 +24,24 @@ import (
 func networkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 	own := f.Tier == fork.Overlay
 	switch {
-	case word == "on", word == Internet && (!own || slices.ContainsFunc(os.Environ(), namesProxy)):
+	case word == "on", word == parts.Internet && (!own || slices.ContainsFunc(os.Environ(), namesProxy)):
 		return fork.Net{Word: "on", Network: sandbox.Network{Open: true}}, nil
 	case word == "" && !own:
 		return fork.Net{Network: sandbox.Network{Open: true}}, nil
 	case !own:
 		return fork.Net{}, fault.New(fault.Unsupported, "a fork of the tier %s has the network of this machine",
 			f.Tier).Hint("--network on")
-	case word != Internet:
+	case word != parts.Internet:
 		return chosenNetwork(c, word)
 	}
 	private, named := privateModels(c)
 	if named != "" {
-		LogLine(c, "%s has the network of this machine, because the model at %s is in a private one", f.Name, named)
+		parts.LogLine(c, "%s has the network of this machine, because the model at %s is in a private one", f.Name,
+			named)
 		return networkIn(c, f, "on")
 	}
 	refused := policy.OncePerHost(func(host, why string) {
-		LogLine(c, "%s was kept from %s: %s", f.Name, host, why)
+		parts.LogLine(c, "%s was kept from %s: %s", f.Name, host, why)
 	})
 	through, err := egressproxy.New(egressproxy.Options{
 		Any: true, Hosts: private,
@@ -53,7 +55,7 @@ func networkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 	if err != nil {
 		return fork.Net{}, err
 	}
-	return fork.Net{Word: Internet, Network: sandbox.Network{
+	return fork.Net{Word: parts.Internet, Network: sandbox.Network{
 		Serve: func(l net.Listener) (stop func()) { return through.Serve(l) },
 	}}, nil
 }
@@ -61,7 +63,7 @@ func networkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 // chosenNetwork is the network that a person chose for a fork.
 func chosenNetwork(c *contract.Call, word string) (fork.Net, error) {
 	w := policy.Wanted{
-		Home: c.Host.Home(), Network: word, Lookup: c.Host.Lookup, Via: ForkProxy(c), Refused: KeptFrom(c),
+		Home: c.Host.Home(), Network: word, Lookup: c.Host.Lookup, Via: parts.ForkProxy(c), Refused: parts.KeptFrom(c),
 	}
 	through, err := w.Through()
 	return fork.Net{Word: w.Network, Network: through}, err
@@ -143,7 +145,7 @@ func privateModels(c *contract.Call) (all []string, named string) {
 // relayLoopback lets programs of a fork reach the models of this machine at their own addresses, as the many do that
 // use no proxy for a loopback.
 func relayLoopback(ctx context.Context, c *contract.Call) (stop func()) {
-	proxy := ForkProxy(c)
+	proxy := parts.ForkProxy(c)
 	if !proxy.IsValid() {
 		return func() {}
 	}

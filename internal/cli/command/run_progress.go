@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/talk/session"
 	"omniagent/internal/work/run"
@@ -40,7 +41,7 @@ func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
 	asked := now.State == run.NeedsInput && c.Attended() && !r.Detached // the question itself is on the screen
 	limited := now.State == run.Queued && !r.Until.IsZero()             // for a time that looks like a hang
 	if (c.Host.StderrTerminal || limited) && !c.Bool("quiet") && !asked {
-		LogLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
+		parts.LogLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
 	}
 	if line, err := text.Line(row); err == nil {
 		c.Emit(append(line, '\n')) // last: from here on, r may be used meanwhile

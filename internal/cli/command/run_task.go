@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
@@ -36,7 +38,7 @@ func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, 
 	if err != nil {
 		return contract.Result{}, err
 	}
-	store, err := Runs(c)
+	store, err := stores.Runs(c)
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -99,8 +101,8 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	stop := relayLoopback(ctx, c)
 	defer stop()
 	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }
-	open := Opener{
-		Call: c, Log: log, Detail: c.Debug, Parts: p, Provider: c.String("provider"), Base: c.String("api-base"),
+	open := parts.Opener{
+		Call: c, Log: log, Detail: c.Debug, Parts: p.Parts, Provider: c.String("provider"), Base: c.String("api-base"),
 		Moded: true, Closed: true, Patience: 24 * time.Hour,
 	}
 	end, err := rehearsedRun(c, &open, r)
@@ -137,14 +139,14 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 
 // takesBack returns what takes back the changes of a run whose turn is over, or "".
 func takesBack(c *contract.Call, r run.Record) string {
-	if r.Fork != "" || !r.State.Terminal() && r.State != run.NeedsInput || SnapshotsToKeep(c) == nil {
+	if r.Fork != "" || !r.State.Terminal() && r.State != run.NeedsInput || stores.SnapshotsToKeep(c) == nil {
 		return ""
 	}
 	line := "omniagent undo --run " + r.ID
 	if r.Dir != c.Dir() {
 		line += " --cwd " + text.Shell(r.Dir)
 	}
-	turns, _ := SnapshotsToKeep(c).List(r.Dir)
+	turns, _ := stores.SnapshotsToKeep(c).List(r.Dir)
 	turns = slices.DeleteFunc(turns, func(t undo.Record) bool {
 		return t.Run != r.ID || t.Kind != undo.OfTurn || t.UndoneBy != ""
 	})
@@ -161,11 +163,11 @@ const (
 )
 
 // ownerOf returns what carries a run out in this process, with the person's own settings.
-func ownerOf(o Opener, r *run.Run) run.Owner {
+func ownerOf(o parts.Opener, r *run.Run) run.Owner {
 	c := o.Call
 	o.Of = r.ID
 	var wrote func() func(path string) bool
-	if f := ForkAround(c); f != nil {
+	if f := stores.ForkAround(c); f != nil {
 		wrote = f.Wrote
 	}
 	return run.Owner{
@@ -183,7 +185,7 @@ func ownerOf(o Opener, r *run.Run) run.Owner {
 		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
 		Hooks: run.Hooks{
 			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),
-			Notify: c.Config.List("run.notify"), Away: HooksAway(c),
+			Notify: c.Config.List("run.notify"), Away: parts.HooksAway(c),
 		},
 	}
 }
@@ -211,17 +213,17 @@ func answerOf(r run.Record) (contract.Result, error) {
 
 // rehearsedRun lets a script answer in the conversations of a run that is a rehearsal. What an agent keeps is left
 // until the run is over, since it may go on after an answer. Any agent may rehearse, allowed for runs or not.
-func rehearsedRun(c *contract.Call, o *Opener, r *run.Run) (stop func(), err error) {
+func rehearsedRun(c *contract.Call, o *parts.Opener, r *run.Run) (stop func(), err error) {
 	if !r.Rehearse {
 		return func() {}, nil
 	}
-	home := RehearsalHome(c, r.ID)
+	home := parts.RehearsalHome(c, r.ID)
 	usual := runScript
 	if c.Command.Path == "review" {
 		usual = reviewScript
 	}
 	answered, here := r.Asks()
-	by, end, err := Rehearse(r.Script, usual, home, answered, here)
+	by, end, err := parts.Rehearse(r.Script, usual, home, answered, here)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
@@ -25,7 +27,7 @@ func runParam() contract.Param {
 
 // runsCommand adds the declarations that all of them share.
 func runsCommand(c contract.Command) *contract.Command {
-	return StoreCommand(c, "no home", "no such run")
+	return contract.StoreCommand(c, "no home", "no such run")
 }
 
 type runsData struct {
@@ -54,7 +56,7 @@ func runsList() *contract.Command {
 			Columns: []string{"run_id", "status", "age", "cwd", "task", "question"},
 		},
 		Params: []contract.Param{
-			Here(),
+			flags.Here(),
 			{Name: "status", Kind: contract.Enum, Enum: run.States(), Help: "only in this status"},
 		},
 		Exits: []contract.Exit{{Code: contract.Success, When: "they are listed"}},
@@ -62,7 +64,9 @@ func runsList() *contract.Command {
 			{Description: "All of them", Command: "omniagent runs list"},
 			{Description: "Those that wait for an answer", Command: "omniagent runs list --status needs_input"},
 		},
-		Run: On(Runs, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: contract.On(stores.Runs, func(
+			ctx context.Context, c *contract.Call, store run.Store,
+		) (contract.Result, error) {
 			all, skipped, err := store.List(ctx)
 			if err != nil {
 				return contract.Result{}, err
@@ -77,7 +81,7 @@ func runsList() *contract.Command {
 				}
 				d := runDataOf(r)
 				row := runsRow{
-					r.ID, d.Status, d.Reason, d.Agent, Ago(c, r.Created), r.Created, r.Dir, nil,
+					r.ID, d.Status, d.Reason, d.Agent, contract.Ago(c, r.Created), r.Created, r.Dir, nil,
 					d.Summary.Why.Value, text.OneLine(asks(r), 300),
 				}
 				if d.Changed != nil {
@@ -104,7 +108,7 @@ func runsCancel() *contract.Command {
 			}
 			return []fault.Problem{{Param: "id", Code: fault.MissingArgument, Message: "ID, or --all, is missing"}}
 		},
-		Files: []contract.FileEffect{RunFiles()},
+		Files: []contract.FileEffect{stores.RunFiles()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is over now, or was before"},
 			{Code: contract.Unavailable, When: "the process that carries it out cannot be reached"},
@@ -113,7 +117,7 @@ func runsCancel() *contract.Command {
 			{Description: "One of them", Command: "omniagent runs cancel run-1a2b3c4d"},
 			{Description: "All that are not over", Command: "omniagent runs cancel --all"},
 		},
-		Run: On(Runs, cancelRuns),
+		Run: contract.On(stores.Runs, cancelRuns),
 	})
 }
 
@@ -169,7 +173,7 @@ func runsDelete() *contract.Command {
 		Path: "runs delete", Summary: "delete the record of a run for ever; its conversations stay",
 		Danger: contract.Destructive, DryRun: true,
 		Output: contract.TypeOf[deleted](), Params: []contract.Param{runParam()},
-		Files: []contract.FileEffect{RunFiles()},
+		Files: []contract.FileEffect{stores.RunFiles()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is deleted"},
 			{Code: contract.Conflict, When: "it is under way"},
@@ -177,7 +181,9 @@ func runsDelete() *contract.Command {
 		Examples: []contract.Example{{
 			Description: "One of them", Command: "omniagent runs delete run-1a2b3c4d --confirm-destructive",
 		}},
-		Run: On(Runs, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: contract.On(stores.Runs, func(
+			ctx context.Context, c *contract.Call, store run.Store,
+		) (contract.Result, error) {
 			r, err := store.Load(ctx, c.String("id"))
 			if err == nil && !c.DryRun() {
 				err = store.Delete(ctx, r.ID)
@@ -203,7 +209,9 @@ func (p Parts) runsContinue() *contract.Command {
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs continue run-1a2b3c4d"}},
 		Instead:  inForkOfRun,
-		Run: On(Runs, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: contract.On(stores.Runs, func(
+			ctx context.Context, c *contract.Call, store run.Store,
+		) (contract.Result, error) {
 			if c.DryRun() {
 				r, err := store.Free(ctx, c.String("id"))
 				return untried(r, contract.Updated), err
@@ -260,7 +268,7 @@ func (p Parts) answer() *contract.Command {
 			{Description: "Let a tool run", Command: "omniagent answer run-1a2b3c4d --approve"},
 		},
 		Instead: inForkOfRun,
-		Run:     On(Runs, p.runAnswer),
+		Run:     contract.On(stores.Runs, p.runAnswer),
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/text"
@@ -38,10 +39,10 @@ func (d runApplied) PlainText() string {
 		return string(d.Patch.Value)
 	case d.branch != "":
 		return fmt.Sprintf("Would make the branch %s, or one with a number behind that, with %s.\n", d.branch,
-			Plural(len(d.Files), "path"))
+			text.Plural(len(d.Files), "path"))
 	case d.Branch != nil && !d.InPlace && d.Turn == nil && len(d.Files) == 0:
 		return fmt.Sprintf("The branch %s has it, with %s that was not there before.\n", *d.Branch,
-			Plural(d.Commits, "commit"))
+			text.Plural(d.Commits, "commit"))
 	}
 	return d.forkApplied.PlainText()
 }
@@ -63,7 +64,7 @@ func (p Parts) runsApply() *contract.Command {
 			},
 			takeParam(),
 		},
-		Files:    UndoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
+		Files:    stores.UndoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "all of it is here; with --dry-run always"},
@@ -78,7 +79,7 @@ func (p Parts) runsApply() *contract.Command {
 				Command:     "omniagent runs apply run-1a2b3c4d --as patch --output plain",
 			},
 		},
-		Run: On(Runs, p.applyRun),
+		Run: contract.On(stores.Runs, p.applyRun),
 	})
 }
 
@@ -110,7 +111,7 @@ func (p Parts) applyRun(ctx context.Context, c *contract.Call, runs run.Store) (
 		}
 		branch, count, errBranch := f.Branch(ctx, text.OneLine(r.Text, 72)+"\n\nRun "+r.ID+" of "+
 			runDataOf(r).Agent+".\n")
-		d.Branch, d.Commits, err = OrNil(branch), count, errBranch
+		d.Branch, d.Commits, err = contract.OrNil(branch), count, errBranch
 		if changes, errChanges := f.Changes(ctx); err == nil && errChanges == nil {
 			warnLeftOut(c, f.LeftOut(changes))
 			if late := f.RunsLater(ctx, later(p, c, f), changes); len(late) > 0 {
@@ -146,7 +147,7 @@ func (d *runApplied) foresee(ctx context.Context, c *contract.Call, f *fork.Fork
 func warnLeftOut(c *contract.Call, names []string) {
 	if len(names) > 0 {
 		c.Warn("FORK_NESTED", "the branch does not have %s of nested repositories, such as %s",
-			Plural(len(names), "path"), text.Visible(names[0]))
+			text.Plural(len(names), "path"), text.Visible(names[0]))
 	}
 }
 
@@ -156,7 +157,7 @@ func forkOf(c *contract.Call, r run.Record) (*fork.Fork, error) {
 		return nil, fault.New(fault.NotFoundCode, "%s worked in no fork, but in %s itself", r.ID, r.Dir).
 			With("run_id", r.ID).Hint("omniagent runs diff %s; omniagent undo --run %s", r.ID, r.ID)
 	}
-	store, err := Forks(c)
+	store, err := stores.Forks(c)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/repo/fork"
 	"omniagent/internal/repo/snapshot"
@@ -23,7 +26,7 @@ func runsDiff() *contract.Command {
 			printedRun(),
 			{Name: "other", Kind: contract.ID, Position: 2, MaxLen: 128, Help: "a run in another fork"},
 			{Name: "json", Kind: contract.Bool, Help: "a line of JSON a file"},
-			Where(),
+			flags.Where(),
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is printed"},
@@ -34,15 +37,15 @@ func runsDiff() *contract.Command {
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs diff run-1a2b3c4d"}},
 		Serve: func(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (code int, err error) {
-			store, err := Runs(c)
+			store, err := stores.Runs(c)
 			if err != nil {
 				return 0, err
 			}
 			counted := &counter{to: c.Host.Stdout}
-			out := Printed(counted)
+			out := contract.Printed(counted)
 			defer func() {
 				if err == nil && counted.n == 0 && c.Host.StdoutTerminal {
-					LogLine(c, "no file differs")
+					parts.LogLine(c, "no file differs")
 				}
 			}()
 			if c.Given("other") {
@@ -90,7 +93,8 @@ func tellDoubts(c *contract.Call, store run.Store) {
 	if n := doubts.Doubtful - len(names); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	LogLine(c, "perhaps changed by the run too, and not shown: %s%s", text.Visible(strings.Join(names, ", ")), more)
+	parts.LogLine(c, "perhaps changed by the run too, and not shown: %s%s", text.Visible(strings.Join(names, ", ")),
+		more)
 }
 
 // printBetween prints in what the forks of two runs differ.

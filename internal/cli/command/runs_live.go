@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/text"
 )
 
@@ -20,7 +21,7 @@ type liveRun struct {
 
 // liveRuns lists the runs that are not over. Looking settles those whose owner died.
 func liveRuns(ctx context.Context, c *contract.Call) (live []liveRun) {
-	store, err := Runs(c)
+	store, err := stores.Runs(c)
 	if err != nil {
 		return nil
 	}

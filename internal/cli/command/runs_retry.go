@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/work/review"
 	"omniagent/internal/work/run"
@@ -48,7 +50,7 @@ func (p Parts) runsRetry() *contract.Command {
 			return problems
 		},
 		Instead: inForkOfRun,
-		Run:     On(Runs, p.retry),
+		Run:     contract.On(stores.Runs, p.retry),
 	})
 }
 
@@ -142,7 +144,7 @@ func commented(ctx context.Context, c *contract.Call, store run.Store, old run.R
 
 // inForkOfRun carries a call out that takes up a run, in the fork in which that works.
 func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (status int, done bool, err error) {
-	runs, err := Runs(c)
+	runs, err := stores.Runs(c)
 	if err != nil || c.DryRun() {
 		return 0, false, err
 	}
@@ -157,7 +159,7 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	if _, alive := runs.Owner(r.ID); alive {
 		return 0, false, nil
 	}
-	store, err := Forks(c)
+	store, err := stores.Forks(c)
 	if err != nil {
 		return 0, false, err
 	}
@@ -174,7 +176,7 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		}
 	}
 	startedWith(c, &r.Task) // the fork reaches its model
-	n, err := networkIn(c, f, cmp.Or(r.Network, Internet))
+	n, err := networkIn(c, f, cmp.Or(r.Network, parts.Internet))
 	if err != nil {
 		return 0, false, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/text"
@@ -55,7 +56,7 @@ type runShown struct {
 	Tools          contract.Foreigns[run.ToolUse] `json:"tools"`
 	Error          *runError                      `json:"error"`
 	Path           string                         `json:"path" doc:"its directory"`
-	Owner          *Writer                        `json:"owner" doc:"the process that carries it out; null: none"`
+	Owner          *stores.Writer                 `json:"owner" doc:"the process that carries it out; null: none"`
 }
 
 type runAttempt struct {
@@ -114,7 +115,9 @@ func runsShow() *contract.Command {
 		Background: &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour},
 		Exits:      []contract.Exit{{Code: contract.Success, When: "it is shown, whatever came of it"}},
 		Examples:   []contract.Example{{Description: "One of them", Command: "omniagent runs show run-1a2b3c4d"}},
-		Run: On(Runs, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: contract.On(stores.Runs, func(
+			ctx context.Context, c *contract.Call, store run.Store,
+		) (contract.Result, error) {
 			r, err := store.Load(ctx, c.String("id"))
 			if err != nil {
 				return contract.Result{}, err
@@ -126,7 +129,8 @@ func runsShow() *contract.Command {
 
 func runShownOf(store run.Store, r run.Record) runShown {
 	d := runShown{
-		runData: runDataOf(r), Schema: r.Version, Task: r.Text, TaskID: cmp.Or(r.Of, r.ID), RetryOf: OrNil(r.Of),
+		runData: runDataOf(r), Schema: r.Version, Task: r.Text, TaskID: cmp.Or(r.Of, r.ID),
+		RetryOf: contract.OrNil(r.Of),
 		Attempt: len(r.Attempts), AgentID: "cli-runner", Cwd: r.Dir, Mode: "subprocess",
 		Approval: string(r.Approval), Queued: r.Created, TimeoutReason: "none", Path: store.Path(r.ID),
 	}
@@ -138,7 +142,9 @@ func runShownOf(store run.Store, r run.Record) runShown {
 		d.Mode = native.Name
 	}
 	for _, a := range r.Attempts {
-		row := runAttempt{a.Agent, OrNil(a.Session), a.First, a.Last, string(a.State), string(a.Reason), a.Began, nil}
+		row := runAttempt{
+			a.Agent, contract.OrNil(a.Session), a.First, a.Last, string(a.State), string(a.Reason), a.Began, nil,
+		}
 		if !a.Ended.IsZero() {
 			row.Ended = &a.Ended
 		}
@@ -157,7 +163,7 @@ func runShownOf(store run.Store, r run.Record) runShown {
 		}
 	}
 	if by, alive := store.Owner(r.ID); alive {
-		d.Owner = &Writer{PID: by.PID, Since: by.Since}
+		d.Owner = &stores.Writer{PID: by.PID, Since: by.Since}
 	}
 	return d
 }
@@ -172,7 +178,8 @@ func (d *runShown) last(r run.Record) {
 			}
 		}
 		a := r.Attempts[n-1]
-		d.Version, d.Executable, d.Signal = OrNil(a.Version), OrNil(a.Program), OrNil(a.Signal)
+		d.Version, d.Executable = contract.OrNil(a.Version), contract.OrNil(a.Program)
+		d.Signal = contract.OrNil(a.Signal)
 		d.Command, d.EnvKeys, d.Policies = a.Args, a.EnvKeys, a.Policies
 		d.Namespace, d.Walls = a.Apart, a.Walls
 		if !a.FirstOutput.IsZero() {

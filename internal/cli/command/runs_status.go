@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/work/run"
 )
@@ -34,7 +35,9 @@ func runsStatus() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "Whether it is done", Command: "omniagent runs status run-1a2b3c4d"},
 		},
-		Run: On(Runs, func(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+		Run: contract.On(stores.Runs, func(
+			ctx context.Context, c *contract.Call, store run.Store,
+		) (contract.Result, error) {
 			r, err := store.Load(ctx, c.String("id"))
 			if err != nil {
 				return contract.Result{}, err

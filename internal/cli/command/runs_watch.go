@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/work/run"
@@ -34,9 +36,9 @@ func runsWatch() *contract.Command {
 			"A line is always the same, so --from continues where an earlier reader stopped. It ends with the exit " +
 			"code of the run,\nwhich is 130 where the run was cancelled.",
 		Params: []contract.Param{
-			printedRun(), Where(),
+			printedRun(), flags.Where(),
 			{Name: "from", Kind: contract.Int, Default: "1", Min: 1, Max: 1 << 53, Help: "seq of the first line"},
-			PrintedForm("jsonl"),
+			flags.PrintedForm("jsonl"),
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the run succeeded; any other status is that of omniagent run"},
@@ -60,13 +62,13 @@ func runsWatch() *contract.Command {
 }
 
 func serveWatch(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-	store, err := Runs(c)
+	store, err := stores.Runs(c)
 	if err != nil {
 		return 0, err
 	}
-	ctx, ended, stop := UntilSignal(ctx, signals)
+	ctx, ended, stop := contract.UntilSignal(ctx, signals)
 	defer stop()
-	r, err := watch(ctx, store, c.String("id"), int64(c.Int("from")), Printed(c.Host.Stdout))
+	r, err := watch(ctx, store, c.String("id"), int64(c.Int("from")), contract.Printed(c.Host.Stdout))
 	if code, is := ended(); is {
 		return code, nil
 	}
@@ -82,7 +84,7 @@ func serveWatch(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	}
 	line, err := text.Line(map[string]any{"run_id": r.ID, "status": r.State, "exit_code": code})
 	if err == nil {
-		_, err = Printed(c.Host.Stdout).Write(append(line, '\n'))
+		_, err = contract.Printed(c.Host.Stdout).Write(append(line, '\n'))
 	}
 	return cmp.Or(code, unread(err)), err
 }
@@ -211,9 +213,9 @@ func runsLogs() *contract.Command {
 		Detail: "With --raw it is every byte of the stream, as the agent wrote it. Otherwise it is the conversation, " +
 			"for people.",
 		Params: []contract.Param{
-			printedRun(), Where(),
+			printedRun(), flags.Where(),
 			{Name: "raw", Kind: contract.Enum, Enum: []string{"stdout", "stderr"}, Help: "the bytes of this stream"},
-			PrintedForm("plain"),
+			flags.PrintedForm("plain"),
 		},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is printed"},
@@ -231,7 +233,7 @@ func runsLogs() *contract.Command {
 }
 
 func serveLogs(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, error) {
-	store, err := Runs(c)
+	store, err := stores.Runs(c)
 	if err != nil {
 		return 0, err
 	}
@@ -248,7 +250,7 @@ func serveLogs(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, 
 			return 0, fault.New(fault.PermissionDenied, "%s of %s cannot be read", name, r.ID).Because(err)
 		}
 		defer f.Close()
-		_, err = io.Copy(Printed(c.Host.Stdout), f)
+		_, err = io.Copy(contract.Printed(c.Host.Stdout), f)
 		return 0, err
 	}
 	shown := map[string]bool{}
@@ -257,7 +259,7 @@ func serveLogs(ctx context.Context, c *contract.Call, _ <-chan os.Signal) (int, 
 			continue
 		}
 		shown[a.Session] = true
-		if err := store.Sessions.Export(a.Session, "markdown", Printed(c.Host.Stdout)); err != nil {
+		if err := store.Sessions.Export(a.Session, "markdown", contract.Printed(c.Host.Stdout)); err != nil {
 			return 0, err
 		}
 	}

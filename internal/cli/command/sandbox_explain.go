@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -95,7 +97,7 @@ func (p Parts) sandboxExplain() *contract.Command {
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}},
 		// the trial creates mount points, which other processes must know of
-		Files: []contract.FileEffect{WallsFile(), HeldWallsFile()},
+		Files: []contract.FileEffect{stores.WallsFile(), stores.HeldWallsFile()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is explained"},
 			{Code: contract.NotFound, When: "there is no such agent, or it is not installed"},
@@ -122,7 +124,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 		return p.explainAgent(c, name, w)
 	}
 	known := guard.Known(p.Tools.Specs())
-	rules, problems := RulesOf(c, known)
+	rules, problems := parts.RulesOf(c, known)
 	w.Barred = rules.Barred(guard.Place{Root: w.Root, More: w.Roots, Dir: w.Root, Home: w.Home})
 	limits, err := w.Policy()
 	if err != nil {
@@ -132,9 +134,9 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 	var walls *policy.Walls
 	report, wanted := sandbox.Report{}, c.Config.String("native.sandbox") != "off"
 	if !wanted {
-		data.WallsError = OrNil("native.sandbox is off, so none stand around commands")
+		data.WallsError = contract.OrNil("native.sandbox is off, so none stand around commands")
 	} else if walls, err = policy.Open(w); err != nil {
-		data.WallsError = OrNil(err.Error())
+		data.WallsError = contract.OrNil(err.Error())
 	} else {
 		defer func() { _ = walls.Close() }()
 		report.Tier = walls.Tier()
@@ -171,14 +173,14 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 				data.Calls[i].refuse(err)
 			}
 		}
-		return contract.Result{Data: data, Meta: SandboxMeta(data.Walls)}, nil
+		return contract.Result{Data: data, Meta: parts.SandboxMeta(data.Walls)}, nil
 	}
 	data.Subject = words[0]
 	if len(words) > 1 {
 		data.Subject = text.Shell(words...)
 	}
 	data.judge(judge, strength, "Bash", tool.Action{Kind: event.Shell, Changes: true, Command: data.Subject})
-	return contract.Result{Data: data, Meta: SandboxMeta(data.Walls)}, nil
+	return contract.Result{Data: data, Meta: parts.SandboxMeta(data.Walls)}, nil
 }
 
 // explainAgent explains a path to an installed agent.
@@ -204,9 +206,9 @@ func (p Parts) explainAgent(c *contract.Call, name string, w policy.Wanted) (con
 	data := explained{Subject: words[0], Kind: "path", Agent: &name, Places: placesOf(places)}
 	var walls *policy.AgentWalls
 	if env.Bare {
-		data.WallsError = OrNil("agents.walls is off, so none stand around agents")
+		data.WallsError = contract.OrNil("agents.walls is off, so none stand around agents")
 	} else if walls, err = policy.OpenAgent(wanted); err != nil {
-		data.WallsError = OrNil(err.Error())
+		data.WallsError = contract.OrNil(err.Error())
 	}
 	defer walls.Close()
 	data.Walls = walls.Told()
@@ -216,15 +218,15 @@ func (p Parts) explainAgent(c *contract.Call, name string, w policy.Wanted) (con
 		}
 		data.Effects = append(data.Effects, effectRow{e.Access, e.Allowed, e.Why})
 	}
-	return contract.Result{Data: data, Meta: SandboxMeta(data.Walls)}, nil
+	return contract.Result{Data: data, Meta: parts.SandboxMeta(data.Walls)}, nil
 }
 
 // coverOf returns what a snapshot of a turn would have if nothing were too large for it.
 func coverOf(c *contract.Call, root string) (cover guard.Cover) {
-	if c.Config.String(UndoKey) == "off" {
+	if c.Config.String(stores.UndoKey) == "off" {
 		return cover
 	}
-	store, err := Snapshots(c)
+	store, err := stores.Snapshots(c)
 	if err != nil {
 		return cover
 	}

@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
@@ -38,11 +41,11 @@ func (p Parts) sandboxRun() *contract.Command {
 				Help: "program and arguments, behind --",
 			},
 			{Name: "cwd", Kind: contract.File, Help: "where it runs and may write"},
-			Timeout("time limit"),
+			flags.Timeout("time limit"),
 			{Name: "all-env", Kind: contract.Bool, Help: "hand on every variable, secrets too"},
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "command", CallerArgs: []string{"command"}}},
-		Files:    []contract.FileEffect{WallsFile()},
+		Files:    []contract.FileEffect{stores.WallsFile()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the command ended with 0; any other status is its own"},
 			{Code: contract.NotFound, When: "no such program or directory"},
@@ -83,8 +86,8 @@ func (p Parts) sandboxOf(c *contract.Call) (policy.Wanted, error) {
 	w := policy.Wanted{
 		Root: c.Dir(), Home: c.Host.Home(), Agents: p.Guarded(c),
 		Network: cmp.Or(c.String("network"), c.Config.String("native.network")),
-		State:   WallsState(c), Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
-		Read: c.Config.List("native.read"), Lookup: c.Host.Lookup, Via: ForkProxy(c),
+		State:   stores.WallsState(c), Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
+		Read: c.Config.List("native.read"), Lookup: c.Host.Lookup, Via: parts.ForkProxy(c),
 	}
 	for _, path := range c.Strings("write") {
 		w.Roots = append(w.Roots, c.Abs(path))
@@ -114,7 +117,7 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 				Hint("Each path has its own --hide, and a shell writes your home directory for ~ in --hide ~/x only.")
 		}
 	}
-	w.Refused = KeptFrom(c)
+	w.Refused = parts.KeptFrom(c)
 	walls, err := policy.Open(w)
 	if err != nil {
 		return 0, err
@@ -122,7 +125,7 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 	defer func() { _ = walls.Close() }()
 	if why := walls.Weaker(); why != nil {
 		told := walls.Told()
-		LogLine(c, "only the walls %s stand, since %v; they do not hold %s", told.Name, why,
+		parts.LogLine(c, "only the walls %s stand, since %v; they do not hold %s", told.Name, why,
 			strings.Join(told.Holes, "; "))
 	}
 	env := os.Environ()
@@ -131,7 +134,7 @@ func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-ch
 	}
 	program := policy.Program{
 		Argv: c.Strings("command"), Dir: w.Root, Env: env,
-		Streams: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Signals: signals, Limit: TurnOf(c),
+		Streams: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}, Signals: signals, Limit: flags.TurnOf(c),
 	}
 	if c.Host.StdinTerminal {
 		program.Terminal = os.Stdin
@@ -149,6 +152,6 @@ func tellLost(c *contract.Call, w policy.Wanted, walls *policy.Walls) {
 	}
 	end := event.End{NotKept: policy.Left(w.Temp, walls.SeenTemp(w.Temp), places), KeptBy: "--write DIR"}
 	if lost := end.Lost(); lost != "" {
-		LogLine(c, "%s", lost)
+		parts.LogLine(c, "%s", lost)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/native/eidolon"
 	"omniagent/internal/talk/session"
@@ -33,7 +34,9 @@ func sessionDelete() *contract.Command {
 			Description: "One of them",
 			Command:     "omniagent session delete sess-1a2b3c4d --confirm-destructive",
 		}},
-		Run: On(Sessions, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: contract.On(stores.Sessions, func(
+			ctx context.Context, c *contract.Call, store session.Store,
+		) (contract.Result, error) {
 			d := sessionDeleted{ID: c.String("id")}
 			files, err := store.Files(d.ID)
 			if err != nil {

@@ -48,7 +48,7 @@ type kept struct {
 func (k kept) row(c *contract.Call) sessionRow {
 	r := sessionRow{
 		ID: k.ID, Title: k.Title, Agent: k.name, Cwd: k.Dir, Created: k.Created, Updated: k.Updated,
-		Age: Ago(c, k.Updated), Bytes: k.Size, Keeper: k.name, Resume: resumeWith(k.name, k.ID, k.Dir),
+		Age: contract.Ago(c, k.Updated), Bytes: k.Size, Keeper: k.name, Resume: resumeWith(k.name, k.ID, k.Dir),
 	}
 	if k.Messages >= 0 {
 		r.Messages = &k.Messages

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 )
 
@@ -22,7 +24,7 @@ func sessionEvents() *contract.Command {
 		Params: []contract.Param{
 			{Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Help: "the session"},
 			{Name: "from", Kind: contract.Int, Default: "1", Help: "seq of the first record to print"},
-			Where(), PrintedForm("jsonl"),
+			flags.Where(), flags.PrintedForm("jsonl"),
 			{
 				Name: "follow", Short: "f", Kind: contract.Bool,
 				Help: "wait for further records while a process has the session open",
@@ -53,7 +55,7 @@ func serveEvents(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	if c.Int("from") < 1 {
 		return 0, fault.New(fault.ArgError, "--from must be 1 or more").Hint("the first record has seq 1")
 	}
-	store, err := Sessions(c)
+	store, err := stores.Sessions(c)
 	if err != nil {
 		return 0, err
 	}
@@ -62,7 +64,7 @@ func serveEvents(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		return 0, err
 	}
 	defer func() { _ = records.Close() }()
-	ctx, ended, stop := UntilSignal(ctx, signals)
+	ctx, ended, stop := contract.UntilSignal(ctx, signals)
 	defer stop()
 	var row []byte
 	for {
@@ -79,7 +81,7 @@ func serveEvents(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		if row, err = e.AppendRow(row[:0]); err != nil {
 			return 0, err
 		}
-		if _, err := Printed(c.Host.Stdout).Write(row); err != nil { // at once, for readers that follow
+		if _, err := contract.Printed(c.Host.Stdout).Write(row); err != nil { // at once, for readers that follow
 			return 0, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/talk/session"
 )
 
@@ -33,7 +34,9 @@ func sessionExport() *contract.Command {
 			Description: "As a page",
 			Command:     "omniagent session export sess-1a2b3c4d --output plain",
 		}},
-		Run: On(Sessions, func(_ context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: contract.On(stores.Sessions, func(
+			_ context.Context, c *contract.Call, store session.Store,
+		) (contract.Result, error) {
 			var text strings.Builder
 			if err := store.Export(c.String("id"), session.Form(c.String("form")), &text); err != nil {
 				return contract.Result{}, err

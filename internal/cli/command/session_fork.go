@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/talk/session"
 )
@@ -27,13 +28,15 @@ func sessionFork() *contract.Command {
 			{Code: contract.Conflict, When: "the new id is taken"},
 		},
 		Examples: []contract.Example{{Description: "Try another way", Command: "omniagent session fork sess-1a2b3c4d"}},
-		Run: On(Sessions, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: contract.On(stores.Sessions, func(
+			ctx context.Context, c *contract.Call, store session.Store,
+		) (contract.Result, error) {
 			v, err := store.Show(c.String("id"))
 			if err != nil {
 				return contract.Result{}, err
 			}
 			v.Close()
-			d := sessionForked{ID: OrNil(c.String("as")), From: c.String("id"), Messages: v.State.Messages}
+			d := sessionForked{ID: contract.OrNil(c.String("as")), From: c.String("id"), Messages: v.State.Messages}
 			if c.DryRun() {
 				if d.ID != nil && store.Has(*d.ID) {
 					return contract.Result{}, session.IDTaken(*d.ID)

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/talk/session"
 )
 
@@ -33,7 +36,7 @@ type sessionRow struct {
 func sessionRows(c *contract.Call) func(i session.Info) sessionRow {
 	forks := map[string]string{}
 	if c.Paths.State != "" {
-		all, _ := ForksIn(c.Paths, c.Host.Lookup).List()
+		all, _ := stores.ForksIn(c.Paths, c.Host.Lookup).List()
 		for _, f := range all {
 			forks[f.ID] = f.Name
 		}
@@ -41,7 +44,7 @@ func sessionRows(c *contract.Call) func(i session.Info) sessionRow {
 	return func(i session.Info) sessionRow {
 		row := sessionRowOf(c, i)
 		if name, there := forks[i.Begin.InFork]; there && row.Resume != "" {
-			row.Resume = InFork(name, Internet, row.Resume)
+			row.Resume = parts.InFork(name, parts.Internet, row.Resume)
 		}
 		return row
 	}
@@ -54,7 +57,7 @@ func sessionRowOf(c *contract.Call, i session.Info) sessionRow {
 	}
 	return sessionRow{
 		i.Begin.ID, i.Title, i.Begin.AgentName(), i.Provider, i.Model, i.Begin.Cwd, i.Begin.Created, i.Updated,
-		Ago(c, i.Updated), &i.Messages, i.Turns,
+		contract.Ago(c, i.Updated), &i.Messages, i.Turns,
 		costOf(i.Total), i.Size, keeper, resume,
 	}
 }
@@ -73,7 +76,7 @@ type sessionsData struct {
 
 // sessionCommand adds the shared declarations.
 func sessionCommand(c contract.Command) *contract.Command {
-	return StoreCommand(c, "no home, or a damaged file", "no such session")
+	return contract.StoreCommand(c, "no home, or a damaged file", "no such session")
 }
 
 func sessionParam() contract.Param {
@@ -115,14 +118,16 @@ func (p Parts) sessionList() *contract.Command {
 		}},
 		Detail: "With --all, also those that installed agents keep by themselves, such as conversations begun in " +
 			"their own terminals. Their records are only read. A rehearsal is kept for a run alone.",
-		Params: []contract.Param{agentParam(), providerParam(), Here(), allParam()},
+		Params: []contract.Param{agentParam(), providerParam(), flags.Here(), allParam()},
 		Exits:  []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{
 			{Description: "Those of this project", Command: "omniagent session list --here"},
 			{Description: "Those with one agent", Command: "omniagent session list --agent claude"},
 			{Description: "Also those that agents keep by themselves", Command: "omniagent session list --all"},
 		},
-		Run: On(Sessions, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: contract.On(stores.Sessions, func(
+			ctx context.Context, c *contract.Call, store session.Store,
+		) (contract.Result, error) {
 			filter := sessionFilter(c)
 			page, skipped, err := store.List(ctx, filter)
 			if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/talk/session"
 )
 
@@ -28,14 +30,16 @@ func (p Parts) sessionSearch() *contract.Command {
 		},
 		Params: []contract.Param{
 			{Name: "text", Kind: contract.Text, Position: 1, Required: true, MaxLen: 1024, Help: "in any case"},
-			agentParam(), providerParam(), Here(), allParam(),
+			agentParam(), providerParam(), flags.Here(), allParam(),
 		},
 		Exits: []contract.Exit{{Code: contract.Success, When: "what was found is listed"}},
 		Examples: []contract.Example{{
 			Description: "Where was that said",
 			Command:     "omniagent session search deadlock",
 		}},
-		Run: On(Sessions, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: contract.On(stores.Sessions, func(
+			ctx context.Context, c *contract.Call, store session.Store,
+		) (contract.Result, error) {
 			filter := sessionFilter(c)
 			hits, skipped, err := store.Search(ctx, c.String("text"), filter)
 			if err != nil {

@@ -7,7 +7,10 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/event"
+	"omniagent/internal/kit/text"
 	"omniagent/internal/talk/session"
 )
 
@@ -35,7 +38,7 @@ type sessionData struct {
 	Path        string                            `json:"path" doc:"its journal"`
 	Version     int                               `json:"version" doc:"of its records"`
 	Records     int64                             `json:"records" doc:"number of the last one"`
-	Writer      *Writer                           `json:"writer" doc:"the process that has it open; null: none"`
+	Writer      *stores.Writer                    `json:"writer" doc:"the process that has it open; null: none"`
 	Unfinished  []int64                           `json:"unfinished_turns" doc:"turns that did not finish; if writer is null, what they changed is unknown"`
 	Waited      []int64                           `json:"waiting_messages" doc:"those of unfinished_turns that no turn began with"`
 	Questions   contract.Foreigns[sessionAsk]     `json:"open_questions" doc:"those of unfinished turns"`
@@ -70,8 +73,8 @@ func (d sessionData) PlainText() string {
 		cost = fmt.Sprintf("%.4f USD", *d.CostUSD)
 	}
 	fmt.Fprintf(&b, " in %s\n%s\n%s, %s, %s, %s; %d tokens in, %d out, %s\n", d.Cwd, d.Path,
-		Plural(*d.Messages, "message"), Plural(d.Turns, "turn"), Plural(d.Calls, "call"),
-		Plural(d.Compactions, "compaction"), d.Input, d.Output, cost)
+		text.Plural(*d.Messages, "message"), text.Plural(d.Turns, "turn"), text.Plural(d.Calls, "call"),
+		text.Plural(d.Compactions, "compaction"), d.Input, d.Output, cost)
 	if d.Walls != nil {
 		fmt.Fprintf(&b, "Walls: %s, network %s.\n", d.Walls.Name, d.Walls.Network)
 		for _, hole := range d.Walls.Holes {
@@ -121,7 +124,9 @@ func sessionShow() *contract.Command {
 		}, Params: []contract.Param{sessionParam()},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "it is shown"}},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent session show sess-1a2b3c4d"}},
-		Run: On(Sessions, func(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+		Run: contract.On(stores.Sessions, func(
+			ctx context.Context, c *contract.Call, store session.Store,
+		) (contract.Result, error) {
 			v, err := store.Show(c.String("id"))
 			if err != nil {
 				return contract.Result{}, err
@@ -131,7 +136,7 @@ func sessionShow() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			return contract.Result{Data: data, Meta: SandboxMeta(data.Walls)}, nil
+			return contract.Result{Data: data, Meta: parts.SandboxMeta(data.Walls)}, nil
 		}),
 	})
 }
@@ -147,11 +152,11 @@ func describeSession(
 	d := sessionData{
 		sessionRow: sessionRows(c)(s), Mode: s.Mode, Input: s.Usage.Context(), Output: s.Usage.Output,
 		Calls: s.Calls, Denials: s.Denials, Compactions: s.Compactions, Damaged: len(damage), Damage: damage,
-		Session: OrNil(s.Session), Path: store.Path(s.Begin.ID), Version: s.Begin.Version, Records: v.Last(),
+		Session: contract.OrNil(s.Session), Path: store.Path(s.Begin.ID), Version: s.Begin.Version, Records: v.Last(),
 		Walls: s.Measured(),
 	}
 	if by, open := store.Writer(s.Begin.ID); open {
-		d.Writer = &Writer{PID: by.PID, Since: by.Since}
+		d.Writer = &stores.Writer{PID: by.PID, Since: by.Since}
 	}
 	for _, u := range s.Unfinished {
 		if d.Unfinished = append(d.Unfinished, u.Turn); u.Waited {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/repo/fork"
@@ -232,7 +233,7 @@ func (s several) one(ctx context.Context, e oneRun) severalRow {
 			}
 		}
 		if now.State != "" && c.Host.StderrTerminal && !c.Bool("quiet") {
-			LogLine(c, "%s: %s", e.name, statusWords(string(now.State)))
+			parts.LogLine(c, "%s: %s", e.name, statusWords(string(now.State)))
 		}
 	}}
 	plan := process.Plan{
@@ -258,7 +259,7 @@ func (s several) start(ctx context.Context, e oneRun, plan process.Plan) error {
 		}
 		child, wait = started, func() { started.Wait() }
 	} else {
-		n, err := networkIn(s.call, e.fork, cmp.Or(s.call.String("network"), Internet))
+		n, err := networkIn(s.call, e.fork, cmp.Or(s.call.String("network"), parts.Internet))
 		if err != nil {
 			return err
 		}
@@ -269,7 +270,8 @@ func (s several) start(ctx context.Context, e oneRun, plan process.Plan) error {
 		}
 		child, wait = work.Child, func() {
 			if _, missing := work.Wait(); missing != nil {
-				LogLine(s.call, "%s: what the workspace was is not known, so less can be merged: %v", e.name, missing)
+				parts.LogLine(s.call, "%s: what the workspace was is not known, so less can be merged: %v", e.name,
+					missing)
 			}
 		}
 	}

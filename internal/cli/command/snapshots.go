@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/repo/undo"
 )
 
@@ -25,20 +27,22 @@ type snapshotRow struct {
 }
 
 func snapshotsList() *contract.Command {
-	return StoreCommand(contract.Command{
+	return contract.StoreCommand(contract.Command{
 		Path: "snapshots list", Summary: "list the turns that can be undone, in all workspaces", Danger: contract.Safe,
 		Output: contract.TypeOf[snapshotsData](), Volatile: []string{"turns", "bytes"},
 		List: &contract.List{
 			Key: "turns", ID: "id", Order: "given",
 			Columns: []string{"id", "began", "kind", "files", "agent", "workspace"},
 		},
-		Params: []contract.Param{Here()},
+		Params: []contract.Param{flags.Here()},
 		Exits:  []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{
 			{Description: "All of them", Command: "omniagent snapshots list"},
 			{Description: "The IDs of this workspace", Command: "omniagent snapshots list --here --output id"},
 		},
-		Run: On(Snapshots, func(_ context.Context, c *contract.Call, store undo.Store) (contract.Result, error) {
+		Run: contract.On(stores.Snapshots, func(
+			_ context.Context, c *contract.Call, store undo.Store,
+		) (contract.Result, error) {
 			list := store.All
 			if c.Bool("here") {
 				list = func() ([]undo.Record, error) { return store.List(c.Dir()) }
@@ -60,11 +64,11 @@ type snapshotsDeleted struct {
 }
 
 func snapshotsDelete() *contract.Command {
-	return StoreCommand(contract.Command{
+	return contract.StoreCommand(contract.Command{
 		Path: "snapshots delete", Summary: "forget a turn, which then cannot be taken back",
 		Danger: contract.Destructive, DryRun: true,
 		Output: contract.TypeOf[snapshotsDeleted](), Volatile: []string{"bytes_freed"},
-		Files: UndoFiles(),
+		Files: stores.UndoFiles(),
 		Params: []contract.Param{{
 			Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Stdin: true,
 			Help: "the turn, or how its name begins",
@@ -76,7 +80,9 @@ func snapshotsDelete() *contract.Command {
 		Examples: []contract.Example{{
 			Description: "One of them", Command: "omniagent snapshots delete 6nk2b0p5 --confirm-destructive",
 		}},
-		Run: On(Snapshots, func(ctx context.Context, c *contract.Call, store undo.Store) (contract.Result, error) {
+		Run: contract.On(stores.Snapshots, func(
+			ctx context.Context, c *contract.Call, store undo.Store,
+		) (contract.Result, error) {
 			all, err := store.All()
 			if err != nil {
 				return contract.Result{}, err

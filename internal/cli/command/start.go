@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/llm/provider"
@@ -26,7 +29,7 @@ func (p Parts) start() *contract.Command {
 			"cli-runner: docs/run.md.",
 		Scopes: []string{}, Auth: p.ModelKey(),
 		Params: p.startFlags(),
-		Rules:  RehearsalRules(),
+		Rules:  flags.RehearsalRules(),
 		Exits: []contract.Exit{
 			{
 				Code: contract.Success,
@@ -37,8 +40,8 @@ func (p Parts) start() *contract.Command {
 			contract.BlockedByPolicy("in the last turn a tool needed approval and nobody could be asked"),
 		},
 		Children: append(p.AgentPrograms(), contract.Subprocess{Binary: "sh", CallerArgs: []string{}}),
-		Network:  ModelAPI(),
-		Files:    ConversationFiles(RunFiles()),
+		Network:  flags.ModelAPI(),
+		Files:    stores.ConversationFiles(stores.RunFiles()),
 		Examples: []contract.Example{
 			{
 				Description: "One question to a local model",
@@ -56,21 +59,22 @@ func (p Parts) start() *contract.Command {
 			if name == "" || slices.Contains(p.Providing(), name) {
 				return nil
 			}
-			return ProblemsOf("provider", name, provider.Options{APIs: p.APIs, Agents: p.Providing()}.Check(name))
+			return contract.ProblemsOf("provider", name,
+				provider.Options{APIs: p.APIs, Agents: p.Providing()}.Check(name))
 		},
-		Serve:  Quiet(p.forked(p.serveStart)),
+		Serve:  parts.Quiet(p.forked(p.serveStart)),
 		Refuse: func(c *contract.Call, f *fault.Fault) { refuseStart(c, f) },
 	}
 }
 
 // startFlags returns all flags of the command.
 func (p Parts) startFlags() []contract.Param {
-	return slices.Concat(p.startParams(), Host(DontAsk), []contract.Param{forkFlag()})
+	return slices.Concat(p.startParams(), flags.Host(flags.DontAsk), []contract.Param{forkFlag()})
 }
 
 // startParams returns the flags, after those of Claude Code are translated to them.
 func (p Parts) startParams() []contract.Param {
-	return slices.Concat(Rehearsal(), []contract.Param{
+	return slices.Concat(flags.Rehearsal(), []contract.Param{
 		{Name: "provider", Short: "P", Kind: contract.Name, Help: "model API: " + p.APIWords()},
 		{Name: "model", Short: "m", Kind: contract.Name, Help: "model"},
 		{Name: "cwd", Short: "d", Kind: contract.File, Help: "working directory"},
@@ -86,7 +90,7 @@ func (p Parts) startParams() []contract.Param {
 			Help: "what stdin is: a message, or frames",
 		},
 		{Name: "api-base", Kind: contract.Name, Value: "URL", Help: "address of the model API"},
-		Sandbox(),
+		flags.Sandbox(),
 		{Name: "network", Kind: contract.Name, Help: "what commands can reach: off, on, packages, or hosts"},
 		{
 			Name: "tool-protocol", Kind: contract.Enum, Enum: []string{xnlcall.Native, xnlcall.XNL},
@@ -121,7 +125,7 @@ func (p Parts) startParams() []contract.Param {
 		{Name: "append-system-prompt-file", Kind: contract.File, Help: "file to add to ours"},
 		{Name: "mcp-config", Kind: contract.Text, Repeat: true, MaxLen: 1 << 20, Help: "MCP servers: JSON or a file"},
 		{Name: "strict-mcp-config", Kind: contract.Bool, Help: "no other servers"},
-		AddDir(),
+		flags.AddDir(),
 		{Name: "json-schema", Kind: contract.Text, MaxLen: 1 << 20, Help: "JSON schema of the answer"},
 		{
 			Name: "json-schema-retries", Kind: contract.Int, Max: 10, Default: "4",
@@ -159,7 +163,7 @@ func networkOfFork(c *contract.Call) string {
 	if c.String("network") == "on" {
 		return "on"
 	}
-	return Internet
+	return parts.Internet
 }
 
 // rehearsalScript is what a person hears who tries chat without a model.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/core/event"
 	"omniagent/internal/host/stream"
 	"omniagent/internal/kit/fault"
@@ -45,7 +47,7 @@ func readInput(c *contract.Call, d stream.Dialect, quit <-chan struct{}) (input,
 		return input{stays: true, frames: readFrames(in, d, open, quit)}, nil
 	}
 	reader := bufio.NewReaderSize(lines.Awaited(in, "the message", lines.EndsWait, func(words string) {
-		LogLine(c, "%s", words)
+		parts.LogLine(c, "%s", words)
 	}), 64<<10)
 	line, rest, err := firstLine(reader)
 	switch {
@@ -88,15 +90,15 @@ func readFrames(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{})
 func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 	for {
 		from := len(rest)
-		for err = bufio.ErrBufferFull; err == bufio.ErrBufferFull && len(rest) <= LongestMessage; {
+		for err = bufio.ErrBufferFull; err == bufio.ErrBufferFull && len(rest) <= flags.LongestMessage; {
 			var part []byte
 			part, err = in.ReadSlice('\n')
 			rest = append(rest, part...)
 		}
 		part := bytes.TrimSpace(rest[from:])
 		switch {
-		case len(rest) > LongestMessage:
-			return nil, nil, MessageTooLong()
+		case len(rest) > flags.LongestMessage:
+			return nil, nil, flags.MessageTooLong()
 		case bytes.HasPrefix(part, []byte("{")) && stream.IsFrame(rest[from:]):
 			return rest[from:], rest, nil
 		case err == nil && len(part) == 0:
@@ -104,12 +106,12 @@ func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 		}
 		break
 	}
-	more, err := io.ReadAll(io.LimitReader(in, int64(LongestMessage-len(rest)+1)))
+	more, err := io.ReadAll(io.LimitReader(in, int64(flags.LongestMessage-len(rest)+1)))
 	if err != nil {
 		return nil, nil, fault.New(fault.Internal, "standard input cannot be read").Because(err)
 	}
-	if rest = append(rest, more...); len(rest) > LongestMessage {
-		return nil, nil, MessageTooLong()
+	if rest = append(rest, more...); len(rest) > flags.LongestMessage {
+		return nil, nil, flags.MessageTooLong()
 	}
 	return nil, rest, nil
 }
@@ -130,21 +132,21 @@ func stdinBlocks(c *contract.Call) ([]event.Block, error) {
 		in := bufio.NewReader(c.Host.Stdin)
 		_, _ = in.Peek(1)
 		close(begun)
-		data, err := io.ReadAll(io.LimitReader(in, LongestMessage+1))
+		data, err := io.ReadAll(io.LimitReader(in, flags.LongestMessage+1))
 		all <- read{data, err}
 	}()
 	select {
 	case <-begun:
 	case <-time.After(3 * time.Second):
-		LogLine(c, "nothing has come on standard input within 3 s, so it is not waited for")
+		parts.LogLine(c, "nothing has come on standard input within 3 s, so it is not waited for")
 		return nil, nil
 	}
 	got := <-all
 	switch {
 	case got.err != nil:
 		return nil, fault.New(fault.Internal, "standard input cannot be read").Because(got.err)
-	case len(got.data) > LongestMessage:
-		return nil, MessageTooLong()
+	case len(got.data) > flags.LongestMessage:
+		return nil, flags.MessageTooLong()
 	case len(bytes.TrimSpace(got.data)) > 0:
 		return []event.Block{{Text: "\n" + string(got.data)}}, nil
 	}

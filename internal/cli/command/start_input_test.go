@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"omniagent/internal/cli/flags"
 	"omniagent/internal/kit/fault"
 )
 
@@ -34,7 +35,7 @@ func TestEndlessInput(t *testing.T) {
 		if err == nil || fault.Of(err).Code != fault.PromptTooLong {
 			t.Errorf("%q: %v", text, err)
 		}
-		if in.read > LongestMessage+128<<10 {
+		if in.read > flags.LongestMessage+128<<10 {
 			t.Errorf("%q: %d bytes were read", text, in.read)
 		}
 	}
@@ -42,7 +43,7 @@ func TestEndlessInput(t *testing.T) {
 
 // TestInput is read whole up to the limit, and a frame leaves the rest to its reader.
 func TestInput(t *testing.T) {
-	longest := strings.Repeat("a", LongestMessage)
+	longest := strings.Repeat("a", flags.LongestMessage)
 	for _, text := range []string{longest, "\n\nb\nc", "{ no frame }\nd", "", "e"} {
 		line, rest, err := firstLine(bufio.NewReaderSize(strings.NewReader(text), 64<<10))
 		if err != nil || line != nil || !bytes.Equal(rest, []byte(text)) {

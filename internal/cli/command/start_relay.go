@@ -8,6 +8,8 @@ import (
 
 	"omniagent/internal/agents/relay"
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/stream"
 	"omniagent/internal/wire/claude"
@@ -26,7 +28,7 @@ func (p Parts) passes(c *contract.Call) bool {
 	}
 	_, speaks := p.Agents[i].(relay.Speaker)
 	// these are read and enforced by us
-	speaks = speaks && TurnOf(c) == 0
+	speaks = speaks && flags.TurnOf(c) == 0
 	for _, flag := range []string{"settings", "setting-sources", "agents", "connect-timeout"} {
 		speaks = speaks && !c.Given(flag)
 	}
@@ -40,7 +42,8 @@ func (p Parts) serveRelay(
 ) (int, error) {
 	in, stays := c.Host.Stdin, !c.Given("prompt")
 	if !stays {
-		prompt, err := UntilOpen(ctx, signals, func(context.Context) (input, error) { return readInput(c, d, quit) })
+		prompt, err := parts.UntilOpen(ctx, signals,
+			func(context.Context) (input, error) { return readInput(c, d, quit) })
 		if err != nil {
 			return 0, err
 		}

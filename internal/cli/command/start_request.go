@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/stream"
 	"omniagent/internal/kit/fault"
@@ -37,7 +39,7 @@ func (p Parts) agentOf(c *contract.Call) string {
 
 // requestOf reads the flags. stays reports whether the other side can send more than one message.
 func (p Parts) requestOf(c *contract.Call, stays bool) (r openRequest, err error) {
-	mode, chosen, err := ApprovalOf(c)
+	mode, chosen, err := flags.ApprovalOf(c)
 	switch {
 	case err != nil:
 		return r, err
@@ -47,7 +49,7 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r openRequest, err error
 	default:
 		mode = setting.Default
 	}
-	turn, connect := Clocks(c)
+	turn, connect := flags.Clocks(c)
 	r.Request = launch.Request{
 		Agent: p.agentOf(c), Provider: c.String("provider"), Base: c.String("api-base"),
 		History: c.Path("history-file"), ToolProtocol: c.String("tool-protocol"),
@@ -70,13 +72,13 @@ func (p Parts) requestOf(c *contract.Call, stays bool) (r openRequest, err error
 		}
 	}
 	r.tools = p.Tools.Specs()
-	r.host = stream.Say{Unasked: c.String("permission-mode") == DontAsk}
+	r.host = stream.Say{Unasked: c.String("permission-mode") == flags.DontAsk}
 	r.Spec = agent.Spec{
 		Dir: c.Dir(), Fresh: c.String("session-id"), Resume: c.String("resume"),
 		Shared: setting.Shared{
-			Model:   FromFlag(c.String("model")),
-			Sandbox: FromFlag(setting.Sandbox(c.String("sandbox"))),
-			Web:     FromFlag(c.String("web") == "on"),
+			Model:   parts.FromFlag(c.String("model")),
+			Sandbox: parts.FromFlag(setting.Sandbox(c.String("sandbox"))),
+			Web:     parts.FromFlag(c.String("web") == "on"),
 		},
 	}
 	if r.Spec.Terms, err = termsOf(c, mode); err != nil {
@@ -155,7 +157,7 @@ func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error)
 			t.Tools = append(t.Tools, strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' })...)
 		}
 	}
-	t.Dirs = AddedDirs(c)
+	t.Dirs = flags.AddedDirs(c)
 	if t.System, err = textOr(c, "system-prompt"); err != nil {
 		return t, err
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/core/event"
 	"omniagent/internal/host/stream"
 	"omniagent/internal/kit/fault"
@@ -37,7 +39,7 @@ func modeWord(c *contract.Call) string {
 	if word := c.String("permission-mode"); word != "" {
 		return word
 	}
-	mode, _, _ := ApprovalOf(c) // wrong flags are reported later
+	mode, _, _ := flags.ApprovalOf(c) // wrong flags are reported later
 	return yume.ModeWord(cmp.Or(mode, setting.Default))
 }
 
@@ -55,8 +57,8 @@ func refuseStart(c *contract.Call, f *fault.Fault) {
 }
 
 func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-	log := Logger(c)
-	detail := DetailLog(c, log)
+	log := parts.Logger(c)
+	detail := parts.DetailLog(c, log)
 	quit := make(chan struct{})
 	defer close(quit)
 	dialect := dialectOf(c)
@@ -64,8 +66,9 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 		return p.serveRelay(ctx, c, dialect, log, detail, signals, quit)
 	}
 	host := stream.New(c.Host.Stdout, dialect, stream.Form(c.String("output-format")))
-	host.Log, host.Hint, host.Detail, host.Signals = log, LineWriter(c, "hint: "), detail, signals
-	in, err := UntilOpen(ctx, signals, func(context.Context) (input, error) { return readInput(c, dialect, quit) })
+	host.Log, host.Hint, host.Detail, host.Signals = log, parts.LineWriter(c, "hint: "), detail, signals
+	in, err := parts.UntilOpen(ctx, signals,
+		func(context.Context) (input, error) { return readInput(c, dialect, quit) })
 	if err != nil {
 		return 0, err
 	}
@@ -86,12 +89,12 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 		}
 	}
 	env := p.openerOf(c, log, detail, r.notes).Env()
-	stop, err := OnScript(c, &env, &r.Request, "")
+	stop, err := parts.OnScript(c, &env, &r.Request, "")
 	if err != nil {
 		return 0, err
 	}
 	defer stop()
-	opened, err := UntilOpen(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
+	opened, err := parts.UntilOpen(ctx, signals, func(ctx context.Context) (*conversation.Conversation, error) {
 		return env.Open(ctx, r.Request)
 	})
 	if err != nil {
@@ -102,11 +105,11 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 }
 
 // openerOf returns an opener, after logging the notes on the request.
-func (p Parts) openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) Opener {
+func (p Parts) openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) parts.Opener {
 	for _, note := range notes {
 		detail("%s", note)
 	}
-	return Opener{Call: c, Log: log, Detail: detail, Parts: p, Others: delegated}
+	return parts.Opener{Call: c, Log: log, Detail: detail, Parts: p.Parts, Others: delegated}
 }
 
 // greet reads what a host of Claude Code sends before the conversation, and lets the agent ask it. It returns false if
@@ -119,7 +122,7 @@ func greet(
 		s.Fresh = ident.UUID()
 	}
 	if host.Stays {
-		g, err := UntilOpen(ctx, signals,
+		g, err := parts.UntilOpen(ctx, signals,
 			func(ctx context.Context) (stream.Greeting, error) { return d.Greet(ctx, host.Frames), nil })
 		if err != nil || !g.Open {
 			return r, false, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -63,14 +64,15 @@ func (p Parts) status() *contract.Command {
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			data := statusData{
 				Runs: liveRuns(ctx, c),
-				User: contract.Operator(c.Host), CurrentContext: OrNil(c.Config.ContextName()), Instance: c.Instance(),
+				User: contract.Operator(c.Host), CurrentContext: contract.OrNil(c.Config.ContextName()),
+				Instance:    c.Instance(),
 				ConfigFiles: configFiles(c),
 			}
 			var err error
 			if data.Keys, err = p.keysHere(c); err != nil {
 				c.Warn("KEYS_UNREADABLE", "%v", err)
 			}
-			if stored, err := Keys(c).List(); err == nil && len(stored) > 0 {
+			if stored, err := stores.Keys(c).List(); err == nil && len(stored) > 0 {
 				data.LoggedIn = new(true)
 			}
 			if !c.Bool("show-config") && !c.Bool("show-side-effects") || c.Bool("show-state-files") {
@@ -82,9 +84,9 @@ func (p Parts) status() *contract.Command {
 			if c.Bool("show-config") {
 				data.Config = c.ShowConfig()
 			}
-			data.Sessions.Kept = c.Config.Bool(KeepKey)
-			if store, err := Sessions(c); err == nil {
-				data.Sessions.Path = OrNil(store.Dir())
+			data.Sessions.Kept = c.Config.Bool(stores.KeepKey)
+			if store, err := stores.Sessions(c); err == nil {
+				data.Sessions.Path = contract.OrNil(store.Dir())
 			}
 			return contract.Result{Data: data}, nil
 		},

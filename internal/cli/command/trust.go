@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/sys/config"
@@ -16,11 +17,11 @@ import (
 )
 
 type trustResult struct {
-	ID     string       `json:"id" doc:"the file, or a directory that brings none"`
-	OK     bool         `json:"ok"`
-	SHA256 string       `json:"sha256"`
-	Change string       `json:"change" enum:"trusted,changed,unchanged,forgotten,not_found,failed"`
-	Error  *ErrorDetail `json:"error"`
+	ID     string                `json:"id" doc:"the file, or a directory that brings none"`
+	OK     bool                  `json:"ok"`
+	SHA256 string                `json:"sha256"`
+	Change string                `json:"change" enum:"trusted,changed,unchanged,forgotten,not_found,failed"`
+	Error  *contract.ErrorDetail `json:"error"`
 
 	Counts contract.Foreign[trustCounts] `json:"counts" doc:"what the content changes once it is trusted"`
 }
@@ -30,8 +31,8 @@ type trustCounts struct {
 }
 
 type trustData struct {
-	Summary BatchSummary  `json:"summary"`
-	Results []trustResult `json:"results"`
+	Summary contract.BatchSummary `json:"summary"`
+	Results []trustResult         `json:"results"`
 
 	dryRun bool
 }
@@ -110,7 +111,7 @@ func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, e
 		paths = []string{c.Dir()}
 	}
 	record := config.OpenTrust(c.TrustFile())
-	data, all := trustData{dryRun: c.DryRun()}, Outcomes{}
+	data, all := trustData{dryRun: c.DryRun()}, contract.Outcomes{}
 	var files []string
 	for i, path := range paths {
 		for _, file := range p.filesAt(c, record, c.Abs(path)) {
@@ -138,7 +139,7 @@ func joined(c *contract.Call, paths []string, i int) string {
 	const most = 5 // pieces
 	for from := i; from >= max(0, i-most+1); from-- {
 		for to := max(from+2, i+1); to <= min(len(paths), from+most); to++ {
-			if whole := strings.Join(paths[from:to], " "); FileExists(c.Abs(whole)) {
+			if whole := strings.Join(paths[from:to], " "); parts.FileExists(c.Abs(whole)) {
 				return whole
 			}
 		}

@@ -64,7 +64,7 @@ func wholeText(what string, content []byte) []string {
 			lines = append(lines, line)
 		}
 	}
-	lines[0] = fmt.Sprintf("%s, %s:", what, Plural(n, "line"))
+	lines[0] = fmt.Sprintf("%s, %s:", what, text.Plural(n, "line"))
 	return lines
 }
 

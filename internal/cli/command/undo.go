@@ -8,22 +8,23 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/repo/undo"
 )
 
-// Shared by undo, redo, the commands of "snapshots", and whatever opens conversations.
+// Shared by undo, redo and the commands of "snapshots".
 
 // undoFor returns what takes back the last turn of a directory, or of one session in it, for a host; nil if it takes
 // no snapshots.
 func undoFor(c *contract.Call) func(ctx context.Context, dir, session string, redo bool) (string, error) {
-	if SnapshotsToKeep(c) == nil {
+	if stores.SnapshotsToKeep(c) == nil {
 		return nil
 	}
 	return func(ctx context.Context, dir, session string, redo bool) (string, error) {
-		store, err := Snapshots(c)
+		store, err := stores.Snapshots(c)
 		if err != nil {
 			return "", err
 		}
@@ -75,7 +76,7 @@ func undoCommand(c contract.Command) *contract.Command {
 	c.DryRun, c.Reversible, c.LooseConfig = true, true, true
 	c.LongRunning, c.Timeout = true, 10*time.Minute // a large tree on a slow disk
 	c.Output, c.Volatile = contract.TypeOf[undoData](), []string{"by"}
-	c.Files = UndoFiles(contract.FileEffect{Path: ".", Type: "state"})
+	c.Files = stores.UndoFiles(contract.FileEffect{Path: ".", Type: "state"})
 	c.Params = append(c.Params,
 		contract.Param{Name: "list", Kind: contract.Bool, Help: "list the turns of this workspace and change nothing"},
 		contract.Param{
@@ -143,7 +144,7 @@ func redoLast() *contract.Command {
 
 // nothingOf says why nothing of a run can be taken back in a directory; nil: it worked elsewhere, or is not known.
 func nothingOf(c *contract.Call, undos undo.Store, q undo.Request) error {
-	store, err := Runs(c)
+	store, err := stores.Runs(c)
 	if err != nil {
 		return nil
 	}
@@ -168,7 +169,7 @@ func nothingOf(c *contract.Call, undos undo.Store, q undo.Request) error {
 }
 
 func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.Result, error) {
-	store, err := Snapshots(c)
+	store, err := stores.Snapshots(c)
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -214,7 +215,7 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 		warnOfEarlier(c, store, q, out.Turn.ID)
 	}
 	if len(out.Kept) > 0 && !q.DryRun {
-		return result, fault.New(fault.PartialFailure, "not restored: %s", Plural(len(out.Kept), "path")).
+		return result, fault.New(fault.PartialFailure, "not restored: %s", text.Plural(len(out.Kept), "path")).
 			With("turn", out.Turn.ID).Hint("%s", keptHint(out, q.TakeOld, q.TakeAll, "data.kept says why"))
 	}
 	return result, nil

@@ -42,9 +42,10 @@ type undoMissed struct {
 
 func undoTurnOf(r undo.Record) undoTurn {
 	t := undoTurn{
-		ID: r.ID, Kind: string(r.Kind), Session: OrNil(r.Session), Run: OrNil(r.Run), Agent: r.Agent, Began: r.Began,
+		ID: r.ID, Kind: string(r.Kind), Session: contract.OrNil(r.Session), Run: contract.OrNil(r.Run), Agent: r.Agent,
+		Began:   r.Began,
 		Changed: r.Changed, Doubtful: r.Doubtful, Perhaps: r.Perhaps,
-		Of: OrNil(r.Undoes), Back: OrNil(r.UndoneBy), Late: r.Late, Abandoned: r.Abandoned,
+		Of: contract.OrNil(r.Undoes), Back: contract.OrNil(r.UndoneBy), Late: r.Late, Abandoned: r.Abandoned,
 	}
 	if len(r.Roots) > 0 {
 		t.Workspace = r.Roots[0]
@@ -75,7 +76,7 @@ type undoData struct {
 
 func undoDataOf(out undo.Outcome, dryRun bool) undoData {
 	d := undoData{
-		Of: new(undoTurnOf(out.Turn)), By: OrNil(out.Undo.ID), Restored: out.Restored, Resumed: out.Resumed,
+		Of: new(undoTurnOf(out.Turn)), By: contract.OrNil(out.Undo.ID), Restored: out.Restored, Resumed: out.Resumed,
 		words: undoWords(out, dryRun),
 	}
 	for _, k := range out.Kept {
@@ -104,7 +105,7 @@ func undoWords(out undo.Outcome, dryRun bool) string {
 	if dryRun {
 		took, restored, kept = "Would take back ", "Would restore ", "Would keep unchanged:"
 	}
-	lines := []string{took + turnWords(out.Turn), restored + Plural(len(out.Restored), "path") + ":"}
+	lines := []string{took + turnWords(out.Turn), restored + text.Plural(len(out.Restored), "path") + ":"}
 	switch {
 	case len(out.Restored) > 0:
 	case out.Resumed && !dryRun:
@@ -211,7 +212,7 @@ func undoNote(t undoTurn) string {
 	add(t.Back != nil, "taken back")
 	add(t.Abandoned, "its process died")
 	add(t.Late, "its first changes may be missing")
-	add(len(t.Gaps) > 0, Plural(len(t.Gaps), "path")+" not covered")
+	add(len(t.Gaps) > 0, text.Plural(len(t.Gaps), "path")+" not covered")
 	var names []string
 	for _, name := range t.Changed[:min(len(t.Changed), mostNamedFiles)] {
 		names = append(names, text.Visible(name))
@@ -220,7 +221,7 @@ func undoNote(t undoTurn) string {
 		names = append(names, "…")
 	}
 	add(len(names) > 0, strings.Join(names, ", "))
-	add(t.Doubtful > 0, "and perhaps "+Plural(t.Doubtful, "path")+" that others may have changed")
+	add(t.Doubtful > 0, "and perhaps "+text.Plural(t.Doubtful, "path")+" that others may have changed")
 	return strings.Join(parts, "; ")
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/event"
 	"omniagent/internal/llm/model"
 	"omniagent/internal/talk/session"
@@ -59,20 +61,20 @@ func (p Parts) usage() *contract.Command {
 			{
 				Name: "since", Kind: contract.Text, MaxLen: 40, Help: "a time, or a span such as 30d",
 			},
-			agentParam(), Here(), allParam(),
+			agentParam(), flags.Here(), allParam(),
 		},
 		Exits: []contract.Exit{{Code: contract.Success, When: "shown"}},
 		Examples: []contract.Example{
 			{Description: "Everything that is known", Command: "omniagent usage"},
 			{Description: "The last week by day", Command: "omniagent usage --by day --since 7d"},
 		},
-		Validate: CheckSince("7d"),
-		Run:      On(Sessions, p.runUsage),
+		Validate: flags.CheckSince("7d"),
+		Run:      contract.On(stores.Sessions, p.runUsage),
 	})
 }
 
 func (p Parts) runUsage(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
-	from, _ := ParseSince(c.String("since"))
+	from, _ := flags.ParseSince(c.String("since"))
 	sums := usageSums{by: c.String("by"), from: from, rows: map[string]*usageRow{}}
 	filter := sessionFilter(c)
 	sessions, skipped, err := store.List(ctx, filter)
@@ -91,7 +93,7 @@ func (p Parts) runUsage(ctx context.Context, c *contract.Call, store session.Sto
 			c.Warn("SESSION_UNREADABLE", "%s: %v", info.Begin.ID, err)
 		}
 	}
-	runs, err := Runs(c)
+	runs, err := stores.Runs(c)
 	if err != nil {
 		return contract.Result{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/xnl"
 	"omniagent/internal/native/xnlcall"
@@ -148,12 +149,13 @@ func xnlCommand(cmd contract.Command, run func(c *contract.Call, text string) (a
 			return contract.Result{}, err
 		}
 		defer func() { _ = input.Close() }()
-		text, err := io.ReadAll(io.LimitReader(input, LongestMessage+1))
+		text, err := io.ReadAll(io.LimitReader(input, flags.LongestMessage+1))
 		switch {
 		case err != nil:
 			return contract.Result{}, fault.New(fault.StdinRequired, "the input cannot be read").Because(err)
-		case len(text) > LongestMessage:
-			return contract.Result{}, fault.New(fault.ArgError, "the input has more than %d MiB", LongestMessage>>20)
+		case len(text) > flags.LongestMessage:
+			return contract.Result{}, fault.New(fault.ArgError, "the input has more than %d MiB",
+				flags.LongestMessage>>20)
 		}
 		data, err := run(c, string(text))
 		if err != nil {

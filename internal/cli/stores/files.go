@@ -1,4 +1,4 @@
-package command
+package stores
 
 import (
 	"time"
@@ -33,12 +33,14 @@ func WallsFile() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/walls", Type: "state"}
 }
 
+// RunFiles declares the records of runs.
 func RunFiles() contract.FileEffect {
 	return contract.FileEffect{
 		Path: "~/.local/state/omniagent/runs", Type: "state", ClearableWith: "omniagent runs delete",
 	}
 }
 
+// AllowlistFile declares the list of allowed and denied agents.
 func AllowlistFile() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/agents.json", Type: "state"}
 }
@@ -53,6 +55,7 @@ func StartedFile() contract.FileEffect {
 	}
 }
 
+// Writer is the process that has a journal or a run open.
 type Writer struct {
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"`

@@ -1,18 +1,19 @@
-package command
+package contract
 
 import (
 	"cmp"
 
-	"omniagent/internal/cli/contract"
 	"omniagent/internal/kit/fault"
 )
 
+// ErrorDetail is why one thing of a batch failed.
 type ErrorDetail struct {
 	Code      string `json:"code"`
 	Message   string `json:"message"`
 	Retryable bool   `json:"retryable"`
 }
 
+// BatchSummary counts the things of a batch.
 type BatchSummary struct {
 	Total     int `json:"total"`
 	Succeeded int `json:"succeeded"`
@@ -22,7 +23,7 @@ type BatchSummary struct {
 // Outcomes adds up what became of each thing of a batch.
 type Outcomes struct {
 	BatchSummary
-	effect contract.Effect
+	effect Effect
 	first  error // the reason of the first failure
 }
 
@@ -41,24 +42,24 @@ func (o *Outcomes) Add(change string, err error) *ErrorDetail {
 }
 
 // Result returns the result of a batch. If nothing was done, it is the reason, not a partial failure.
-func (o *Outcomes) Result(data any, target map[string]any) (contract.Result, error) {
+func (o *Outcomes) Result(data any, target map[string]any) (Result, error) {
 	if o.Succeeded == 0 && o.first != nil {
-		return contract.Result{Data: data}, o.first
+		return Result{Data: data}, o.first
 	}
-	return contract.Result{
-		Data: data, Effect: cmp.Or(o.effect, contract.Noop), Failed: o.Failed, Target: target,
+	return Result{
+		Data: data, Effect: cmp.Or(o.effect, Noop), Failed: o.Failed, Target: target,
 	}, nil
 }
 
 // effectOfChange returns the effect of a change, or "".
-func effectOfChange(change string) contract.Effect {
+func effectOfChange(change string) Effect {
 	switch change {
 	case "trusted", "allowed", "denied":
-		return contract.Created
+		return Created
 	case "changed":
-		return contract.Updated
+		return Updated
 	case "forgotten", "removed":
-		return contract.Deleted
+		return Deleted
 	}
 	return ""
 }

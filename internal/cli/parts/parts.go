@@ -1,4 +1,8 @@
-package command
+// Package parts is what the commands are made of: the lists of agents, model APIs and tools; the agents that are known
+// to a call; and the opener, which opens conversations with them as flags and configuration say.
+//
+// It knows no command. The groups of commands import it.
+package parts
 
 import (
 	"path/filepath"
@@ -44,6 +48,7 @@ func (p Parts) APIWords() string { return text.Either(provider.Names(p.APIs)) }
 // Guarded returns what guard must know of the agents to judge a call, and where our own keys are.
 func (p Parts) Guarded(c *contract.Call) guard.Agents { return p.GuardedBeside(c.Paths, c.Host.Lookup) }
 
+// GuardedBeside is Guarded where there is no contract.Call.
 func (p Parts) GuardedBeside(paths contract.Paths, lookup func(string) (string, bool)) guard.Agents {
 	var all guard.Agents
 	for _, d := range p.Agents {

@@ -1,4 +1,4 @@
-package command
+package parts
 
 import (
 	"context"
@@ -16,8 +16,6 @@ import (
 	"omniagent/internal/sys/redact"
 	"omniagent/internal/walls/shell"
 )
-
-// Shared by the commands that hold a conversation.
 
 // UntilOpen runs do while the conversation is not open and cannot handle signals itself. A signal ends the call
 // meanwhile; what cannot be interrupted, such as a read of standard input, ends with the process.
@@ -78,6 +76,7 @@ func DetailLog(c *contract.Call, log func(string, ...any)) func(string, ...any) 
 	return NoLog
 }
 
+// NoLog drops a line.
 func NoLog(string, ...any) {}
 
 // LineWriter is logger with another beginning of each line.
@@ -99,6 +98,7 @@ func Quiet(serve contract.Serve) contract.Serve {
 	}
 }
 
+// LogLine writes a line for people to standard error.
 func LogLine(c *contract.Call, format string, args ...any) {
 	writeLine(c, "omniagent: ", fmt.Sprintf(format, args...))
 }
@@ -108,6 +108,7 @@ func writeLine(c *contract.Call, prefix, words string) {
 	c.Say(prefix + text.Flat(words))
 }
 
+// FromFlag returns a value as one that was typed, and the zero value as none.
 func FromFlag[T comparable](v T) setting.Chosen[T] {
 	var none T
 	if v == none {
@@ -116,6 +117,7 @@ func FromFlag[T comparable](v T) setting.Chosen[T] {
 	return setting.AsTyped(v)
 }
 
+// FileExists reports whether something has that path.
 func FileExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -1,4 +1,4 @@
-package command
+package parts
 
 import (
 	"cmp"
@@ -12,6 +12,8 @@ import (
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/agents/relay"
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/host/mcp"
@@ -51,15 +53,15 @@ func (o Opener) Env() launch.Env {
 	c, host := o.Call, o.Call.Host
 	rules, problems := RulesOf(c, o.Parts.Tools.Specs())
 	trust := config.OpenTrust(c.TrustFile())
-	forkID, forkRoots := OwnFork(c)
+	forkID, forkRoots := stores.OwnFork(c)
 	e := launch.Env{
 		Veiled: o.Parts.veiled(),
-		Dir:    c.Dir(), Home: host.Home(), State: WallsState(c), Config: c.Paths.Config, Temp: c.Paths.Temp,
+		Dir:    c.Dir(), Home: host.Home(), State: stores.WallsState(c), Config: c.Paths.Config, Temp: c.Paths.Temp,
 		Lookup: host.Lookup, Environ: os.Environ(), Register: c.Register, Version: Version,
-		Versions: Versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
-		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(KeepKey), Log: o.Log, Detail: o.Detail,
+		Versions: stores.Versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
+		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(stores.KeepKey), Log: o.Log, Detail: o.Detail,
 		Bare: o.bare(), Owns: c.Config.List("agents.own"), Reviewed: trust.Beneath,
-		Undo: SnapshotsToKeep(c), Fork: forkRoots, ForkID: forkID, Run: o.Of,
+		Undo: stores.SnapshotsToKeep(c), Fork: forkRoots, ForkID: forkID, Run: o.Of,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool {
 				return process.Find(program, host.Lookup) != ""
@@ -69,12 +71,12 @@ func (o Opener) Env() launch.Env {
 			Rules: rules, Tools: o.Parts.Tools, Known: o.Parts.Guarded(c), Variables: c.Config.List("native.env"),
 			Memory: c.Config.Int("native.memory"), Read: c.Config.List("native.read"),
 			Sandbox: c.Config.String("native.sandbox"),
-			Network: c.Config.String("native.network"), Via: ForkProxy(c), First: FirstByte(c),
+			Network: c.Config.String("native.network"), Via: ForkProxy(c), First: flags.FirstByte(c),
 			Idle:         c.Config.Duration("native.idle"),
 			ToolProtocol: c.Config.String("native.tool_protocol"), UsualProtocol: o.Parts.toolProtocol(),
 			Away: c.Away(), Programs: OwnPrograms(c), APIs: o.Parts.APIs, Agents: o.Parts.Providing(),
-			Proxy: ProxyOf(c), Again: RetriesOf(c), Wishes: ConfiguredModel(c), Profiles: ProfilesOf(c),
-			Keys: Keys(c),
+			Proxy: flags.ProxyOf(c), Again: flags.RetriesOf(c), Wishes: ConfiguredModel(c), Profiles: ProfilesOf(c),
+			Keys: stores.Keys(c),
 		},
 	}
 	if o.Parts.Plain != nil {
@@ -126,11 +128,11 @@ func (o Opener) Converse(
 	s agent.Spec,
 	sv agent.Services,
 ) (*conversation.Conversation, error) {
-	_, chosen, err := ApprovalOf(o.Call)
+	_, chosen, err := flags.ApprovalOf(o.Call)
 	if err != nil {
 		return nil, err
 	}
-	turn, connect := Clocks(o.Call)
+	turn, connect := flags.Clocks(o.Call)
 	sv.Timeout, sv.Connect = cmp.Or(sv.Timeout, turn), cmp.Or(sv.Connect, connect)
 	e, r := o.Env(), launch.Request{
 		Agent: name, Spec: s, Services: sv, Mode: o.Moded ||
@@ -195,6 +197,7 @@ type followed struct {
 	around *launch.Around
 }
 
+// Feed lets the walls follow what was decoded.
 func (f followed) Feed(data []byte) []event.Event {
 	all := f.Decoder.Feed(data)
 	for _, e := range all {
@@ -227,7 +230,7 @@ func (p Parts) Refuses(ctx context.Context, c *contract.Call, r launch.Request, 
 func DepthOf(c *contract.Call) int {
 	var around []string
 	if c.Paths.State != "" {
-		around = process.OwnNotes(filepath.Join(c.Paths.State, StartedDir))
+		around = process.OwnNotes(filepath.Join(c.Paths.State, stores.StartedDir))
 	}
 	return mcp.Depth(c.Host.Lookup, around)
 }

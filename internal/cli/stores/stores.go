@@ -1,4 +1,9 @@
-package command
+// Package stores has the places of what is kept for a call: runs, sessions, snapshots, forks, keys, the list of allowed
+// agents; and the files that a command leaves there, as it declares them.
+//
+// A store is opened from what the call knows, its directories, configuration and environment. A missing home directory
+// is an error of the store that needs one.
+package stores
 
 import (
 	"cmp"
@@ -48,6 +53,7 @@ func Home(c *contract.Call) (home string, known bool) {
 	return home, home != ""
 }
 
+// Sessions is where the journals of conversations are.
 func Sessions(c *contract.Call) (session.Store, error) {
 	if home, known := Home(c); known {
 		return session.Default(home), nil
@@ -132,6 +138,7 @@ func Forks(c *contract.Call) (fork.Store, error) {
 	return store, nil
 }
 
+// ForksIn returns where the forks are, without what starts programs.
 func ForksIn(paths contract.Paths, lookup func(string) (string, bool)) fork.Store {
 	home, _ := lookup("HOME")
 	snapshots := undo.Store{Dir: filepath.Join(paths.State, "undo"), Home: home}
@@ -161,4 +168,8 @@ func Allowlist(c *contract.Call) allow.List {
 	return allow.OpenList(filepath.Join(filepath.Dir(c.TrustFile()), "agents.json"))
 }
 
+// KeepKey is the setting that says whether conversations are kept.
 const KeepKey = "session.keep"
+
+// UndoKey is the setting that says whether snapshots are kept.
+const UndoKey = "undo.snapshots"

@@ -1,4 +1,5 @@
-package command
+// Package flags has the flags that several groups of commands declare, and what they mean in a call.
+package flags
 
 import (
 	"math"
@@ -51,6 +52,7 @@ func Host(more ...string) []contract.Param {
 	)
 }
 
+// Approval is the flag that says what runs without a question.
 func Approval() contract.Param {
 	return contract.Param{
 		Name: "approval", Kind: contract.Enum, Enum: approvalWords(), Also: setting.Elsewhere(),
@@ -186,8 +188,6 @@ func ModelAPI() *contract.Network {
 	return &contract.Network{Timeout: 5 * time.Minute, Connect: 15 * time.Second}
 }
 
-const UndoKey = "undo.snapshots"
-
 // Undo is the flag of every command that runs an agent.
 func Undo() contract.Param {
 	return contract.Param{
@@ -196,10 +196,12 @@ func Undo() contract.Param {
 	}
 }
 
+// Here is the flag that leaves out what is of other directories.
 func Here() contract.Param {
 	return contract.Param{Name: "here", Kind: contract.Bool, Help: "only of this directory"}
 }
 
+// Where is --cwd of a command that only prints.
 func Where() contract.Param {
 	return contract.Param{Name: "cwd", Short: "d", Kind: contract.File, Help: "whose settings count"}
 }
@@ -213,6 +215,7 @@ func PrintedForm(word string) contract.Param {
 	}
 }
 
+// Rehearsal returns the flags for a conversation with a scripted model.
 func Rehearsal() []contract.Param {
 	return []contract.Param{
 		{
@@ -223,6 +226,7 @@ func Rehearsal() []contract.Param {
 	}
 }
 
+// RehearsalRules are the rules of a conversation for the flags of Rehearsal.
 func RehearsalRules() []contract.Rule {
 	return []contract.Rule{
 		{If: "rehearse", Not: []string{"provider", "model", "api-base", "resume", "continue"}},
@@ -276,6 +280,7 @@ func ParseSince(written string) (time.Time, error) {
 // LongestMessage limits a message from standard input.
 const LongestMessage = 64 << 20
 
+// MessageTooLong is the fault of a message longer than LongestMessage.
 func MessageTooLong() error {
 	return fault.New(fault.PromptTooLong, "the message on standard input has more than %d MiB", LongestMessage>>20).
 		Hint("Put the text into a file, and name the file in the message.")

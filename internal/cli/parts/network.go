@@ -1,4 +1,4 @@
-package command
+package parts
 
 import (
 	"net"
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/walls/policy"
 )
 
@@ -19,7 +20,7 @@ const Internet = "internet"
 // in a fork, or has the network of this machine.
 func ForkProxy(c *contract.Call) netip.AddrPort {
 	proxy, err := url.Parse(os.Getenv("http_proxy"))
-	if err != nil || proxy.Hostname() != "127.0.0.1" || ForkAround(c) == nil {
+	if err != nil || proxy.Hostname() != "127.0.0.1" || stores.ForkAround(c) == nil {
 		return netip.AddrPort{}
 	}
 	all, err := net.Interfaces()

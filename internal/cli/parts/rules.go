@@ -1,4 +1,4 @@
-package command
+package parts
 
 import (
 	"omniagent/internal/cli/contract"

@@ -1,4 +1,4 @@
-package command
+package parts
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/sys/config"
 )
 
-// Shared by what asks a model: what the configuration and the profiles say of it.
+// What the configuration and the profiles say of it.
 
 // The keys of the configuration that name a model.
 const (

@@ -1,4 +1,4 @@
-package command
+package parts
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/agents/custom"
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
@@ -104,6 +105,7 @@ func (p Parts) AgentNamed(c *contract.Call, name string) (KnownAgent, error) {
 	return Named(known, name)
 }
 
+// AgentRow is an agent as commands tell of it.
 type AgentRow struct {
 	Name           string  `json:"name"`
 	Title          string  `json:"title"`
@@ -116,10 +118,11 @@ type AgentRow struct {
 	AllowedWhy     *string `json:"allowed_why" doc:"why it is not; null: it is"`
 }
 
+// Row returns the row of an agent, and its program. The version is the one that is known without asking the program.
 func (k KnownAgent) Row(c *contract.Call) (AgentRow, agent.Install) {
 	about := k.Describe()
 	row := AgentRow{Name: k.Name(), Title: about.Title, InstallCommand: about.InstallCommand, DefinedIn: k.From}
-	install, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: Versions(c.Paths).Of})
+	install, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: stores.Versions(c.Paths).Of})
 	row.Allowed, row.AllowedWhy = k.standing(c, install)
 	if err != nil {
 		return row, install
@@ -151,6 +154,7 @@ func (k KnownAgent) standing(c *contract.Call, install agent.Install) (state str
 	return "no", &reason
 }
 
+// RequestFor returns what the list of agents is asked about an agent with its program.
 func RequestFor(k KnownAgent, install agent.Install) allow.Request {
 	return allow.Request{Driver: k.Driver, Custom: k.From != nil, Install: install, Env: os.Environ()}
 }
@@ -167,7 +171,7 @@ func UserGate(c *contract.Call, name, dir string) allow.Gate {
 	}
 	return allow.Gate{
 		Allow: c.Config.List("agents.allow"), More: c.Config.List("agents.env"), Roots: []string{dir, root},
-		List: Allowlist(c), Within: within, DenyFlags: c.Config.List(AgentKey(name, "deny_flags")),
+		List: stores.Allowlist(c), Within: within, DenyFlags: c.Config.List(AgentKey(name, "deny_flags")),
 	}
 }
 
@@ -180,4 +184,5 @@ func OwnFile(paths contract.Paths) (*agentsfile.File, error) {
 	return agentsfile.Read(filepath.Join(paths.Config, agentsfile.Default), false)
 }
 
+// AgentKey returns the name of a setting of one agent.
 func AgentKey(agent, key string) string { return "agents." + agent + "." + key }

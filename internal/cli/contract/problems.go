@@ -1,10 +1,10 @@
-package command
+package contract
 
 import (
 	"time"
 
-	"omniagent/internal/cli/contract"
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/text"
 )
 
 // ProblemOf returns a wrong argument with all that its fault says, and nothing for other kinds of fault, which the call
@@ -31,6 +31,7 @@ func ProblemsOf(param, value string, err error) []fault.Problem {
 	return []fault.Problem{{Param: param, Code: f.Code, Value: value, Message: f.Message, Corrected: near}}
 }
 
+// OrNil returns nil for an empty string, which is null in a result.
 func OrNil(s string) *string {
 	if s == "" {
 		return nil
@@ -39,9 +40,9 @@ func OrNil(s string) *string {
 }
 
 // Ago returns how long ago something was, or nothing with --stable-output, where the moment itself is enough.
-func Ago(c *contract.Call, then time.Time) string {
+func Ago(c *Call, then time.Time) string {
 	if c.Bool("stable-output") {
 		return ""
 	}
-	return Age(time.Since(then))
+	return text.Age(time.Since(then))
 }

@@ -1,4 +1,4 @@
-package command
+package contract
 
 import (
 	"io"
@@ -11,6 +11,7 @@ func Printed(out io.Writer) io.Writer { return printer{out} }
 
 type printer struct{ out io.Writer }
 
+// Write writes, and returns a fault where that fails.
 func (p printer) Write(b []byte) (int, error) {
 	n, err := p.out.Write(b)
 	if err != nil {
