@@ -118,6 +118,7 @@ func TestVersion2(t *testing.T) {
 	c.told("state_update", `"running"`)
 	c.notify("$/cancel_request", fmt.Sprintf(`{"requestId":%d}`, first)) // too late: it was answered
 	c.notify("$/cancel_request", fmt.Sprintf(`{"requestId":%d}`, second))
+	c.must("session/list", `{}`) // so both cancellations have been read
 	close(let)
 	c.told("state_update", `"idle"`, `"end_turn"`)
 	if m := c.response(second); m.Error == nil || m.Error.Code != wire.RequestCancelled {
@@ -202,6 +203,23 @@ func TestCancel(t *testing.T) {
 	c.stops(c.prompt(session, "three"), "end_turn")
 	if said := c.text(); said != "heard three" {
 		t.Errorf("%q", said)
+	}
+}
+
+// TestCancelAtOnce: no turn begins with a message that is cancelled while it is being sent.
+func TestCancelAtOnce(t *testing.T) {
+	t.Parallel()
+	c := connect(t, scripted.New(t, stays, scripted.Stay("Stay", nil)), nil)
+	session := c.begin(2)
+	for range 20 {
+		c.prompt(session, "one")
+		c.told(`"tool_call_update"`, "Stay", `"pending"`)
+		second := c.prompt(session, "two")
+		c.notify("session/cancel", `{"sessionId":"`+session+`"}`)
+		if m := c.response(second); m.Error == nil || m.Error.Code != wire.RequestCancelled {
+			t.Fatalf("%s", m.Result)
+		}
+		c.told("state_update", `"idle"`, `"cancelled"`)
 	}
 }
 

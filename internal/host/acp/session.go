@@ -138,14 +138,14 @@ func (s *clientSession) prompt(id json.RawMessage, blocks []wire.Block) {
 
 func (s *clientSession) send(p *prompt) {
 	s.sending.Lock()
+	wait := func() (int64, error) { return 0, nil }
 	s.mu.Lock()
 	cancelled := p.cancelled
-	s.mu.Unlock()
-	var turn int64
-	var err error
-	if !cancelled {
-		turn, err = s.talk.Send(context.Background(), messageOf(p.blocks))
+	if !cancelled { // under the lock, so that a later cancellation finds it in the conversation
+		wait = s.talk.StartSend(context.Background(), messageOf(p.blocks))
 	}
+	s.mu.Unlock()
+	turn, err := wait()
 	s.mu.Lock()
 	p.turn = turn
 	withdraw := p.cancelled && !cancelled

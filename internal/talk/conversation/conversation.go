@@ -369,10 +369,16 @@ func (c *Conversation) overError() error {
 
 // Send accepts a message and returns the number of its turn. The turn begins when those before it are over.
 func (c *Conversation) Send(ctx context.Context, blocks []event.Block) (int64, error) {
+	return c.StartSend(ctx, blocks)()
+}
+
+// StartSend is Send in two parts: it takes its place before all later requests, and the function that it returns waits
+// for the result.
+func (c *Conversation) StartSend(ctx context.Context, blocks []event.Block) (wait func() (number int64, err error)) {
 	if err := empty(blocks); err != nil {
-		return 0, err
+		return func() (int64, error) { return 0, err }
 	}
-	return ask(ctx, c, func(reply func(int64, error)) {
+	return start(ctx, c, func(reply func(int64, error)) {
 		c.dropStale()
 		reply(c.accept(blocks))
 	})
