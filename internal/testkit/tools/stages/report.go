@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sort"
 	"strings"
 )
@@ -40,8 +39,11 @@ type report struct {
 	skipped int
 }
 
-// run reads events until the end and says whether anything failed.
-func run(in io.Reader, out io.Writer, record string) (failed bool, err error) {
+// read turns the stream of "go test -json" into what a person wants to read: one line a package, the whole output of
+// every failed test, every skipped test with its reason, and at the end the counts alone on a line. Each test and each
+// subtest counts as one; a package that fails without a failed test counts as one failure. An empty stream is a
+// failure. The record has a line for each test that ran: package, name, and pass, fail or skip.
+func read(in io.Reader, out io.Writer) (record []byte, ok bool) {
 	r := &report{
 		out: out, output: map[key][]string{}, builds: map[string][]string{}, shown: map[string]bool{},
 		result: map[key]string{}, order: map[string][]string{}, ended: map[string]bool{},
@@ -58,24 +60,21 @@ func run(in io.Reader, out io.Writer, record string) (failed bool, err error) {
 			break
 		}
 		if readErr != nil {
-			return true, readErr
+			fmt.Fprintf(out, "FAIL  the output of go test: %v\n", readErr)
+			return nil, false
 		}
 	}
 	if events == 0 {
-		return true, errors.New("no events: is this the output of go test -json?")
+		fmt.Fprintln(out, "FAIL  go test printed nothing: what it says on its standard error follows")
+		return nil, false
 	}
 	for _, pkg := range r.packages() {
 		if !r.ended[pkg] {
 			r.endPackage(event{Action: "fail", Package: pkg})
 		}
 	}
-	if record != "" {
-		if err := os.WriteFile(record, r.record(), 0o644); err != nil {
-			return true, err
-		}
-	}
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
-	return r.failed > 0, nil
+	return r.record(), r.failed == 0
 }
 
 func (r *report) line(line []byte) {
@@ -171,16 +170,8 @@ func (r *report) endPackage(e event) {
 	fmt.Fprintf(r.out, "ok    %s (%.1fs, %d tests)\n", e.Package, e.Elapsed, ran)
 }
 
-// print writes kept output, indented so that no line of it can be taken for one of ours.
-func (r *report) print(output []string) {
-	text := strings.TrimRight(strings.Join(output, ""), "\n")
-	if text == "" {
-		return
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		fmt.Fprintf(r.out, "      %s\n", line)
-	}
-}
+// print writes kept output.
+func (r *report) print(output []string) { indent(r.out, []byte(strings.Join(output, ""))) }
 
 // reason is what a test said before it was skipped.
 func reason(output []string) string {
@@ -216,4 +207,19 @@ func (r *report) record() []byte {
 		}
 	}
 	return b.Bytes()
+}
+
+// failures returns the lines of a record about tests that failed; others returns the rest.
+func failures(record []byte) []byte { return pickResults(record, true) }
+
+func others(record []byte) []byte { return pickResults(record, false) }
+
+func pickResults(record []byte, failed bool) []byte {
+	var picked []byte
+	for line := range bytes.Lines(record) {
+		if bytes.HasSuffix(line, []byte(" fail\n")) == failed {
+			picked = append(picked, line...)
+		}
+	}
+	return picked
 }
