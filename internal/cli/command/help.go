@@ -44,13 +44,3 @@ func tasks() []contract.Task {
 		{Title: "Settings and maintenance:", Words: []string{"config", "usage", "status"}},
 	}
 }
-
-// examples are the calls with which the help begins.
-func examples() []contract.Example {
-	return []contract.Example{
-		{Command: "omniagent --agent claude", Description: "a session in this terminal"},
-		{Command: `omniagent --agent codex -p "test it"`, Description: "one prompt, and its exit code"},
-		{Command: "omniagent chat", Description: "talk to any agent"},
-		{Command: `omniagent run -p "mend it"`, Description: "hand a task over, and come back later"},
-	}
-}

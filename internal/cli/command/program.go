@@ -6,6 +6,7 @@ package command
 
 import (
 	"slices"
+	"strings"
 
 	"omniagent/internal/agents/claude"
 	"omniagent/internal/agents/codex"
@@ -14,6 +15,7 @@ import (
 	"omniagent/internal/agents/opencode"
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/sessions"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/shim"
 	"omniagent/internal/llm/modelserver"
@@ -54,9 +56,25 @@ func (p Parts) app() contract.App {
 		Detail: "Results go to standard output: for people on a terminal, as one JSON envelope wherever a program " +
 			"reads. Exit codes are declared\n" +
 			"by each command and mean what they say. OMNIAGENT_OUTPUT sets the form of results.",
-		Groups:   groups(),
-		Examples: examples(),
-		Tasks:    tasks(),
+		Groups: map[string]string{
+			"agents":    "the coding agents that this program knows",
+			"config":    "read and write the configuration",
+			"errors":    "the codes of failures",
+			"fork":      "private copies of a workspace",
+			"models":    "the language models behind the native agent",
+			"runs":      "tasks that were handed to agents",
+			"sandbox":   "the walls around commands",
+			"session":   "conversations, for every agent",
+			"snapshots": "what turns of agents can be taken back",
+			"xnl":       "XNL, the notation in which models without tool calls write them",
+		},
+		Examples: []contract.Example{
+			{Command: "omniagent --agent claude", Description: "a session in this terminal"},
+			{Command: `omniagent --agent codex -p "test it"`, Description: "one prompt, and its exit code"},
+			{Command: "omniagent chat", Description: "talk to any agent"},
+			{Command: `omniagent run -p "mend it"`, Description: "hand a task over, and come back later"},
+		},
+		Tasks: tasks(),
 		Topics: []contract.Topic{{
 			Name: "agents", Summary: "what each agent does with the flags",
 			Text: func() string { return matrixHelp(p.Agents) },
@@ -73,7 +91,7 @@ func (p Parts) app() contract.App {
 
 // commands lists the commands by their paths. One is made when it is looked at. Long because it is that list.
 func (p Parts) commands() []contract.Registered {
-	return []contract.Registered{
+	all := append([]contract.Registered{
 		{Path: "acp", Make: p.acpCommand},
 		{Path: "acp install", Make: p.acpInstall},
 		{Path: "agents allow", Make: p.agentsAllow},
@@ -129,13 +147,6 @@ func (p Parts) commands() []contract.Registered {
 		{Path: "runs watch", Make: runsWatch},
 		{Path: "sandbox explain", Make: p.sandboxExplain},
 		{Path: "sandbox run", Make: p.sandboxRun},
-		{Path: "session delete", Make: sessionDelete},
-		{Path: "session events", Make: sessionEvents},
-		{Path: "session export", Make: sessionExport},
-		{Path: "session fork", Make: sessionFork},
-		{Path: "session list", Make: p.sessionList},
-		{Path: "session search", Make: p.sessionSearch},
-		{Path: "session show", Make: sessionShow},
 		{Path: "snapshots delete", Make: snapshotsDelete},
 		{Path: "snapshots list", Make: snapshotsList},
 		{Path: "start", Make: p.start},
@@ -143,27 +154,12 @@ func (p Parts) commands() []contract.Registered {
 		{Path: "trust", Make: p.trust},
 		{Path: "trust list", Make: trustList},
 		{Path: "undo", Make: undoLast},
-		{Path: "usage", Make: p.usage},
 		{Path: "version", Make: version},
 		{Path: "xnl check", Make: xnlCheck},
 		{Path: "xnl format", Make: xnlFormat},
 		{Path: "xnl parse", Make: xnlParse},
 		{Path: "xnl prompt", Make: p.xnlPrompt},
-	}
-}
-
-// groups returns what the commands are about that begin with the same word.
-func groups() map[string]string {
-	return map[string]string{
-		"agents":    "the coding agents that this program knows",
-		"config":    "read and write the configuration",
-		"errors":    "the codes of failures",
-		"fork":      "private copies of a workspace",
-		"models":    "the language models behind the native agent",
-		"runs":      "tasks that were handed to agents",
-		"sandbox":   "the walls around commands",
-		"session":   "conversations, for every agent",
-		"snapshots": "what turns of agents can be taken back",
-		"xnl":       "XNL, the notation in which models without tool calls write them",
-	}
+	}, sessions.Commands(p.Parts)...)
+	slices.SortFunc(all, func(a, b contract.Registered) int { return strings.Compare(a.Path, b.Path) })
+	return all
 }

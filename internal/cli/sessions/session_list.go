@@ -1,4 +1,4 @@
-package command
+package sessions
 
 import (
 	"context"
@@ -108,7 +108,7 @@ func warnSkipped(c *contract.Call, skipped []error) {
 	}
 }
 
-func (p Parts) sessionList() *contract.Command {
+func (p commands) sessionList() *contract.Command {
 	return sessionCommand(contract.Command{
 		Path: "session list", Summary: "list the conversations of all agents, the newest first", Danger: contract.Safe,
 		Output: contract.TypeOf[sessionsData](), Volatile: []string{"sessions"},

@@ -1,4 +1,4 @@
-package command
+package sessions
 
 import (
 	"cmp"
@@ -41,7 +41,7 @@ type usageData struct {
 }
 
 // usage declares the command that adds up what agents used.
-func (p Parts) usage() *contract.Command {
+func (p commands) usage() *contract.Command {
 	return sessionCommand(contract.Command{
 		Path: "usage", Summary: "show tokens and cost by day, agent and model", Danger: contract.Safe,
 		Detail: "Sums over the conversations and runs that are kept here, as the agents told them turn by turn. What " +
@@ -73,7 +73,7 @@ func (p Parts) usage() *contract.Command {
 	})
 }
 
-func (p Parts) runUsage(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
+func (p commands) runUsage(ctx context.Context, c *contract.Call, store session.Store) (contract.Result, error) {
 	from, _ := flags.ParseSince(c.String("since"))
 	sums := usageSums{by: c.String("by"), from: from, rows: map[string]*usageRow{}}
 	filter := sessionFilter(c)

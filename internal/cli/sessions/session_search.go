@@ -1,4 +1,4 @@
-package command
+package sessions
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type sessionHits struct {
 	Sessions contract.Rows[contract.Foreign[sessionHit]] `json:"sessions"`
 }
 
-func (p Parts) sessionSearch() *contract.Command {
+func (p commands) sessionSearch() *contract.Command {
 	return sessionCommand(contract.Command{
 		Path: "session search", Summary: "find conversations by title or words", Danger: contract.Safe,
 		Output: contract.TypeOf[sessionHits](), Volatile: []string{"sessions"},

@@ -1,4 +1,4 @@
-package command
+package sessions
 
 import (
 	"context"
@@ -57,7 +57,8 @@ func (k kept) row(c *contract.Call) sessionRow {
 }
 
 // elsewhere lists what agents keep by themselves. What is one of our sessions as well is left out.
-func (p Parts) elsewhere(ctx context.Context, c *contract.Call, store session.Store, f session.Filter) ([]kept, error) {
+func (p commands) elsewhere(ctx context.Context, c *contract.Call, store session.Store, f session.Filter) ([]kept,
+	error) {
 	if f.Provider != "" { // their records do not say it in our words
 		return nil, nil
 	}
@@ -95,7 +96,7 @@ func (p Parts) elsewhere(ctx context.Context, c *contract.Call, store session.St
 }
 
 // searchElsewhere looks for a text in what agents keep by themselves.
-func (p Parts) searchElsewhere(
+func (p commands) searchElsewhere(
 	ctx context.Context, c *contract.Call, store session.Store, f session.Filter,
 ) (hits []sessionHit, err error) {
 	wanted := strings.ToLower(c.String("text"))
