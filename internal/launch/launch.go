@@ -119,6 +119,8 @@ type Request struct {
 	First    []event.Block // the first message, if it is already known; nil: none
 	Patience time.Duration // for an answer; 0: the conversation's own
 
+	Like string // id of a session whose model a new one has if none is chosen; empty: none
+
 	// For the native agent only: the model API, its address, a file with an earlier conversation, and rules that ask.
 	Provider, Base, History string
 	Ask                     []string

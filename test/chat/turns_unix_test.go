@@ -565,3 +565,21 @@ func TestRehearsed(t *testing.T) {
 	w.await("> one")
 	w.quits()
 }
+
+// TestClearKeepsTheMode: a new conversation asks for what the one before asked for.
+func TestClearKeepsTheMode(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"say":"ok"}]`)
+	w := p.open()
+	w.await("test-model")
+	w.enters("/permissions plan")
+	w.await("the permission mode is plan now")
+	w.enters("/clear")
+	w.await("permission mode plan")
+	w.enters("/permissions")
+	w.await("The mode is plan.")
+	w.enters("/quit")
+	if code := w.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}

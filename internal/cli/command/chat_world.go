@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"omniagent/internal/agents/cli"
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/parts"
 	"omniagent/internal/cli/stores"
@@ -19,6 +20,7 @@ import (
 	"omniagent/internal/host/chat"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
+	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/launch"
 	"omniagent/internal/native"
@@ -213,6 +215,16 @@ func nextRequest(ctx context.Context, c *contract.Call, first launch.Request, n 
 		r.Provider, r.Base = "", ""
 		r.Spec.Shared.Model.Value, r.Spec.Shared.Model.Origin = "", 0
 	}
+	if n.Session == "" && n.Mode != "" && n.Mode != cli.ModeOf(first.Spec) {
+		r.Mode, r.Spec.Terms.Mode = true, n.Mode
+		if slices.Contains(setting.Common(), n.Mode) {
+			r.Spec.Shared.Approval = setting.AsTyped(n.Mode)
+		}
+	}
+	if !other && n.Model != "" {
+		r.Spec.Shared.Model = setting.AsTyped(n.Model)
+	}
+	r.Like = n.Like
 	return r, ctx.Err()
 }
 

@@ -96,6 +96,9 @@ type Block struct {
 // AgentWord begins the name of a text block with the prompt of an agent that a person has chosen for the conversation.
 const AgentWord = "@agent:"
 
+// Reminder is the name of a text that reminds the model of its list of tasks. A person does not see it.
+const Reminder = "@reminder"
+
 // Facts describe a conversation as far as it is known. In a Changed event the members that did not change are empty.
 type Facts struct {
 	Agent    string           `json:"agent,omitempty"`    // the driver's name

@@ -64,6 +64,7 @@ type Chat struct {
 	shown   int64       // questions shown so far
 	before  []event.Block
 	agent   applied
+	chosen  string // the model of the last /model
 	results []kept // results of tools, for /show
 	// what to show instead of the failure of a call that the person refused, by its id
 	declined map[string]string

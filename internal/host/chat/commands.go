@@ -249,7 +249,11 @@ func (c *Chat) permissions(ctx context.Context, rest string) {
 func (c *Chat) set(ctx context.Context, change agent.Change) {
 	if err := c.Conversation().Set(ctx, change); err != nil {
 		c.notice("nothing was changed: " + advised(err))
+		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.chosen = cmp.Or(change.Model, c.chosen)
 }
 
 func (c *Chat) cost(context.Context, string) {

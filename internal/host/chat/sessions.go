@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"omniagent/internal/core/event"
+	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
-	"omniagent/internal/native/eidolon"
 	"omniagent/internal/term/screen"
 )
 
@@ -58,7 +58,7 @@ func (c *Chat) handOver(ctx context.Context, name string) {
 		c.notice("nothing was changed: " + advised(err))
 		return
 	}
-	c.goTo(ctx, Next{Agent: name}, summary)
+	c.goTo(ctx, Next{Agent: name, Mode: with.Facts().Mode}, summary)
 }
 
 // goTo leaves the conversation for another one. handed is a summary for that one, or "".
@@ -82,7 +82,7 @@ func (c *Chat) goTo(ctx context.Context, n Next, handed string) {
 		c.notice("the conversation " + old.ID() + " did not end well: " + err.Error())
 	}
 	c.mu.Lock()
-	c.agent = applied{}
+	c.agent, c.chosen = applied{}, n.Model
 	c.before = slices.DeleteFunc(c.before, func(b event.Block) bool { // keep the results of commands
 		return b.Name == handedOver && (handed != "" || n.Agent == "")
 	})
@@ -91,7 +91,11 @@ func (c *Chat) goTo(ctx context.Context, n Next, handed string) {
 	}
 	c.mu.Unlock()
 	f := next.Facts()
-	c.notice("· " + strings.TrimSpace(f.Agent+" "+modelOf(f)) + ", conversation " + next.ID())
+	line := "· " + strings.TrimSpace(f.Agent+" "+modelOf(f)) + ", conversation " + next.ID()
+	if f.Mode != "" && f.Mode != setting.Default {
+		line += ", permission mode " + string(f.Mode)
+	}
+	c.notice(line)
 	if handed != "" {
 		c.notice("· it gets this with your next message:\n" + handed)
 	}
@@ -193,13 +197,19 @@ func (c *Chat) choose(ctx context.Context, all []Session) {
 	})
 }
 
-// clear begins a new conversation with the same agent.
+// clear begins a new conversation with the same agent, model and mode.
 func (c *Chat) clear(ctx context.Context, _ string) {
 	if c.World.Open == nil {
 		c.notice(notHere)
 		return
 	}
-	c.idle("/clear", "/clear", func() { c.goTo(ctx, Next{}, "") })
+	c.idle("/clear", "/clear", func() {
+		old := c.Conversation()
+		c.mu.Lock()
+		model := c.chosen
+		c.mu.Unlock()
+		c.goTo(ctx, Next{Mode: old.Facts().Mode, Model: model, Like: old.ID()}, "")
+	})
 }
 
 // reminder returns the block that reminds the agent, if one is due. The caller holds the lock.
@@ -208,7 +218,7 @@ func (c *Chat) reminder() []event.Block {
 		return nil
 	}
 	if words := c.World.Reminder(c.Conversation(), c.messages); words != "" {
-		return []event.Block{blockOf(eidolon.Reminder, words)}
+		return []event.Block{blockOf(event.Reminder, words)}
 	}
 	return nil
 }

@@ -16,9 +16,6 @@ const (
 	ShellWord = "@!"            // at the beginning: runs the rest as a command
 )
 
-// Reminder is the name of the text that reminds the model of its list of tasks. A person does not see it.
-const Reminder = "@reminder"
-
 // AgentNamed returns the name of the agent to which a message refers, or "". If there are several, it returns the last.
 func AgentNamed(message string) string {
 	at := strings.LastIndex(message, AgentWord)

@@ -7,9 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/llm/model"
@@ -75,13 +78,17 @@ func (v *View) markdown(w io.Writer) error {
 	p.printf("- session: %s\n- model: %s (%s)\n- directory: %s\n- created: %s\n", v.State.Begin.ID, v.State.Model,
 		v.State.Provider, v.State.Begin.Cwd,
 		v.State.Begin.Created.Format(time.RFC3339))
-	for e, err := range v.Entries() {
+	open := map[int64]*openTurn{}
+	for e, err := range v.withEvents() {
 		if err != nil {
 			p.printf("\n*(a record cannot be read)*\n")
 			continue
 		}
 		switch r := e.Record.(type) {
+		case Logged:
+			hear(open, r.Event)
 		case Message:
+			delete(open, r.Turn) // it has all that was heard of it
 			p.message(r.Message)
 		case Compacted:
 			p.printf("\n*(what was said until here was put aside for this summary)*\n")
@@ -91,12 +98,55 @@ func (v *View) markdown(w io.Writer) error {
 		case Denied:
 			p.printf("\n*(denied: %s %s)*\n", r.Tool, r.Reason)
 		case End:
+			if r.Event != nil {
+				p.unfinished(open[r.Event.Turn])
+				delete(open, r.Event.Turn)
+			}
 			if end := r.Ended(); !end.OK {
-				p.printf("\n*(the turn ended with %s: %s)*\n", end.Reason, r.Error)
+				why := cmp.Or(r.Error, strings.Join(end.Notes, "; "))
+				p.printf("\n*(%s)*\n", strings.TrimSuffix(fmt.Sprintf("the turn ended with %s: %s", end.Reason, why), ": "))
 			}
 		}
 	}
+	for _, turn := range slices.Sorted(maps.Keys(open)) {
+		p.unfinished(open[turn])
+	}
 	return p.err
+}
+
+// openTurn is what is heard of a turn and is not in a message yet.
+type openTurn struct {
+	prompt []event.Block
+	text   strings.Builder
+}
+
+// hear adds an event to the turns of which no message has all yet.
+func hear(open map[int64]*openTurn, e *event.Event) {
+	if e.Parent != "" || e.Kind != event.Prompted && (e.Kind != event.Text || !e.Delta) {
+		return
+	}
+	t := open[e.Turn]
+	if t == nil {
+		t = &openTurn{}
+		open[e.Turn] = t
+	}
+	t.text.WriteString(e.Text)
+	t.prompt = append(t.prompt, e.Blocks...)
+}
+
+// unfinished writes what is known of a turn; nil: nothing.
+func (p *printer) unfinished(t *openTurn) {
+	if t == nil {
+		return
+	}
+	asked := model.Message{Role: model.User}
+	for _, b := range t.prompt {
+		asked.Blocks = append(asked.Blocks, model.Block{Kind: model.Text, Name: b.Name, Text: b.Text})
+	}
+	p.message(asked)
+	if t.text.Len() > 0 {
+		p.message(model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Text, Text: t.text.String()}}})
+	}
 }
 
 // printer keeps the first error.
@@ -126,6 +176,9 @@ func (p *printer) message(m model.Message) {
 			}
 			p.printf("%s\n", text.Fenced("", b.Text))
 		default:
+			if m.Role == model.User && b.Name == event.Reminder {
+				continue
+			}
 			if who == "" {
 				who = map[model.Role]string{model.User: "User", model.Assistant: "Assistant"}[m.Role]
 				p.printf("\n## %s\n", who)

@@ -104,6 +104,33 @@ func (v *View) Entries() iter.Seq2[Entry, error] {
 	}
 }
 
+// withEvents iterates over the records of Entries, each after the earlier events as sent to hosts, also those of other
+// branches.
+func (v *View) withEvents() iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		j := v.fold.journal
+		r := &Reader{file: share(v.file), blobs: j.blobs, from: 1}
+		next, err := r.Next(context.Background())
+		until := func(number int64) bool {
+			for ; err == nil && next.Number < number; next, err = r.Next(context.Background()) {
+				if _, is := next.Record.(Logged); is && !yield(next, nil) {
+					return false
+				}
+			}
+			return true
+		}
+		for _, i := range v.path {
+			if j.places[i].kind == unknown {
+				continue
+			}
+			if !until(j.places[i].number) || !yield(j.entry(i)) {
+				return
+			}
+		}
+		until(j.seq() + 1)
+	}
+}
+
 // Fork creates a session that begins with the records of another one, and locks it. If newID is empty, Fork chooses an
 // id. The other session may be in use. The totals of both include the cost so far.
 func (s Store) Fork(ctx context.Context, id, newID string) (*Session, error) {
