@@ -37,7 +37,8 @@ func (e Env) Provider(ctx context.Context, r Request) (provider.Choice, error) {
 	return provider.Choose(o)
 }
 
-// recorded returns the model of the session to resume, or of the one that a new session is like. If the session cannot be read, opening it reports that.
+// recorded returns the model of the session to resume, or of the one that a new session is like. If the session cannot
+// be read, opening it reports that.
 func (e Env) recorded(ctx context.Context, r Request, profiles provider.Profiles) (provider.Wish, bool) {
 	id := cmp.Or(r.Spec.Resume, r.Like)
 	if r.Spec.Terms.Continue {

@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -100,6 +101,32 @@ func TestClaudeModes(t *testing.T) {
 	}
 	if end := c.answered("model", event.Reply{Option: "allow"}); !end.End.OK || c.Facts().Model != "claude-sonnet-4-5" {
 		t.Errorf("%+v: %s", c.Facts(), story(c.heard))
+	}
+}
+
+// TestClaudeWritesWhatWasSeen: a yes counts for the file as it was when the question was shown.
+func TestClaudeWritesWhatWasSeen(t *testing.T) {
+	needAgents(t)
+	t.Parallel()
+	b := newBench(t, "claude")
+	path := b.put("notes", "old\n")
+	c := b.talk(claude.New(), `[{"write":{"path":"notes","content":"its"}},{"say":"end ${result}"}]`, nil)
+	c.say("go")
+	asked := c.until(event.Question)
+	if err := os.WriteFile(path, []byte("mine\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c.answer(asked, event.Reply{Option: "allow"})
+	end := c.until(event.Ended)
+	if got, _ := os.ReadFile(path); string(got) != "mine\n" ||
+		!strings.Contains(end.End.Text, "has changed since the person was asked") {
+		t.Errorf("%q %s", got, story(c.heard))
+	}
+	if end = c.answered("again", event.Reply{Option: "allow"}); !end.End.OK {
+		t.Error(story(c.heard))
+	}
+	if got, _ := os.ReadFile(path); string(got) != "its" {
+		t.Errorf("%q %s", got, story(c.heard))
 	}
 }
 

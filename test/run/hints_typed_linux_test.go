@@ -114,6 +114,10 @@ func typedHints() map[string]typedHint {
 			does:  "omniagent --agent native --provider openai -m m -p TEXT; echo hello | omniagent chat --provider openai -m m --plain",
 			shows: "hello",
 		},
+		"a rehearsal without a message": {
+			fails: "omniagent start --rehearse </dev/null", hint: "omniagent start --rehearse -p hi",
+			does: "omniagent start --rehearse -p hi", shows: `"result"`,
+		},
 		"a setting of your own file": {
 			fails: "omniagent config set native.allow 'Bash(go test:*)'", does: "omniagent config set native.allow " +
 				"'Bash(go test:*)' --global", hint: "omniagent config set native.allow 'Bash(go test:*)' --global",

@@ -37,14 +37,14 @@ func (p Parts) firstStart(c *contract.Call, err error) error {
 	if err == nil || f.Code != fault.AuthRequired || f.Detail["choices"] == nil {
 		return err
 	}
-	told, talk := *f, "chat"
+	told, talk, message := *f, "chat", ""
 	told.Suggestion = "Choose one of these:"
 	if c.Command.Path == "start" { // a program reads the suggestion alone
-		talk = "start"
+		talk, message = "start", " -p hi"
 		told.Suggestion = "store a key with omniagent login, choose an installed agent with --agent, or try --rehearse"
 	}
 	told.Ways = []string{
-		fmt.Sprintf("%-27s try it now: a script answers, no key, no network", "omniagent "+talk+" --rehearse"),
+		fmt.Sprintf("%-27s try it now: a script answers, no key, no network", "omniagent "+talk+" --rehearse"+message),
 		"omniagent login anthropic   store a key, typed unseen; also openai, gemini",
 		"ANTHROPIC_API_KEY           or OPENAI_API_KEY, GEMINI_API_KEY, as variables",
 		"gcloud auth login           then --provider gemini",
@@ -54,7 +54,7 @@ func (p Parts) firstStart(c *contract.Call, err error) error {
 	}
 	for _, d := range p.Agents {
 		if _, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir()}); err == nil && d.Name() != native.Name {
-			told.Ways = append(told.Ways, fmt.Sprintf("omniagent %s --agent %-8s is installed", talk, d.Name()))
+			told.Ways = append(told.Ways, fmt.Sprintf("omniagent %s --agent %-8s is installed", talk, d.Name()+message))
 		}
 	}
 	return &told

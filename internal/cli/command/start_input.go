@@ -41,7 +41,7 @@ func readInput(c *contract.Call, d stream.Dialect, quit <-chan struct{}) (input,
 		return input{prompt: prompt, frames: readFrames(in, d, open, quit)}, nil
 	}
 	if c.Host.StdinTerminal || !open {
-		return input{}, noMessage()
+		return input{}, noMessage(c)
 	}
 	if form := c.String("input-format"); form == "stream-json" || form == "auto" && c.Given("session-id") {
 		return input{stays: true, frames: readFrames(in, d, open, quit)}, nil
@@ -56,15 +56,22 @@ func readInput(c *contract.Call, d stream.Dialect, quit <-chan struct{}) (input,
 	case line != nil && c.String("input-format") == "auto":
 		return input{stays: true, frames: readFrames(io.MultiReader(bytes.NewReader(line), reader), d, true, quit)}, nil
 	case len(bytes.TrimSpace(rest)) == 0:
-		return input{}, fault.New(fault.ArgError, "standard input is empty, and there is no --prompt").
-			Hint("omniagent start -p 'What is in this directory?'")
+		return input{}, withPrompt(c, fault.New(fault.ArgError, "standard input is empty, and there is no --prompt"))
 	}
 	return input{prompt: []event.Block{{Text: string(rest)}}, frames: noFrames()}, nil
 }
 
-func noMessage() error {
-	return fault.New(fault.ArgError, "there is no message: give --prompt, or a message or frames on standard input").
-		Hint("omniagent start -p 'What is in this directory?'")
+func noMessage(c *contract.Call) error {
+	return withPrompt(c, fault.New(fault.ArgError,
+		"there is no message: give --prompt, or a message or frames on standard input"))
+}
+
+// withPrompt hints at a call like this one that has a message.
+func withPrompt(c *contract.Call, f *fault.Fault) error {
+	if c.Bool("rehearse") {
+		return f.Hint("omniagent start --rehearse -p hi")
+	}
+	return f.Hint("omniagent start -p 'What is in this directory?'")
 }
 
 // noFrames returns an empty input.

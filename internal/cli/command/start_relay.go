@@ -53,7 +53,7 @@ func (p Parts) serveRelay(
 		}
 		in = bytes.NewReader(append(line, '\n'))
 	} else if in == nil || c.Host.StdinTerminal {
-		return 0, noMessage()
+		return 0, noMessage(c)
 	}
 	r, err := p.requestOf(c, stays)
 	if err != nil {

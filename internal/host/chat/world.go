@@ -61,7 +61,8 @@ type World struct {
 type Next struct {
 	Session string // the id of one on disk
 	Agent   string // of a new one; empty: the same
-	// Mode and Model are those of a new one; empty: as the chat began. Like is the id of one whose model it has otherwise.
+	// Mode and Model are those of a new one; empty: as the chat began. Like is the id of one whose model it has
+	// otherwise.
 	Mode        setting.Approval
 	Model, Like string
 }

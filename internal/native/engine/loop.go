@@ -304,7 +304,8 @@ func (l *loop) mend(ctx context.Context, client model.Client, err error) error {
 		return l.shorten(ctx, "auto", "")
 	case (e.Trouble == model.Cut || e.Trouble == model.Stalled) && part != "" && !l.resumed:
 		l.resumed, l.continues, l.last = true, true, part
-		l.notes = append(l.notes, "the connection broke off in the middle of an answer, and the model was asked to go on")
+		l.notes = append(l.notes,
+			"the connection broke off in the middle of an answer, and the model was asked to go on")
 		if err := l.keep(words(model.Assistant, part), nil); err != nil {
 			return err
 		}

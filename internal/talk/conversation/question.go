@@ -3,13 +3,17 @@ package conversation
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/setting"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/sys/workspace"
 )
 
 // questions is the table of open questions.
@@ -34,6 +38,7 @@ type question struct {
 	ask   event.Ask
 	turn  int64
 	clock *time.Timer
+	file  workspace.Status // of the file that its call would change
 }
 
 // mostPast is how many answered questions are remembered.
@@ -134,7 +139,7 @@ func (c *Conversation) open(e *event.Event) *question {
 		q.turn, q.number = t.number, 0
 	}
 	q.number++
-	open := &question{wire: e.Ask.ID, ask: *e.Ask, turn: t.number}
+	open := &question{wire: e.Ask.ID, ask: *e.Ask, turn: t.number, file: c.fileOf(e.Ask.Tool)}
 	// The number of a turn is unique in the session.
 	open.ask.ID = fmt.Sprintf("%sq%d.%d", c.o.Services.Asker, t.number, q.number)
 	q.open[open.ask.ID] = open
@@ -196,6 +201,10 @@ func (c *Conversation) reply(r event.Reply) error {
 	q := &c.questions
 	open := q.open[r.Question]
 	q.forget(r.Question)
+	if tool := open.ask.Tool; r.Option != event.Deny && c.fileOf(tool) != open.file {
+		r = event.Reply{Question: r.Question, Option: event.Deny, ByUs: true, Text: text.Name(tool.Path) +
+			" has changed since the person was asked; nothing was written. Read it, then make the call that suits it."}
+	}
 	given, mind := r, c.mind
 	given.Question = open.wire
 	if r.Secret {
@@ -221,6 +230,21 @@ func (c *Conversation) reply(r event.Reply) error {
 		}
 	}()
 	return c.failure
+}
+
+// fileOf returns the status of the file that a call of an agent's file tool would change. It is zero if there is none,
+// and for the engine, which looks at the file when it writes.
+func (c *Conversation) fileOf(call *event.Call) workspace.Status {
+	if c.o.Recorded || call == nil || call.Kind != event.Write || call.Path == "" {
+		return workspace.Status{}
+	}
+	info, err := os.Stat(pathname.From(c.spec.Dir, call.Path))
+	if err != nil {
+		return workspace.Status{}
+	}
+	is := workspace.StatusOf(info)
+	is.Changed = 0 // another link to it does not change the content
+	return is
 }
 
 // remember keeps an answer, to report later ones as conflicts.

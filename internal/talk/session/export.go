@@ -103,8 +103,11 @@ func (v *View) markdown(w io.Writer) error {
 				delete(open, r.Event.Turn)
 			}
 			if end := r.Ended(); !end.OK {
-				why := cmp.Or(r.Error, strings.Join(end.Notes, "; "))
-				p.printf("\n*(%s)*\n", strings.TrimSuffix(fmt.Sprintf("the turn ended with %s: %s", end.Reason, why), ": "))
+				line := "the turn ended with " + string(end.Reason)
+				if why := cmp.Or(r.Error, strings.Join(end.Notes, "; ")); why != "" {
+					line += ": " + why
+				}
+				p.printf("\n*(%s)*\n", line)
 			}
 		}
 	}
@@ -145,7 +148,8 @@ func (p *printer) unfinished(t *openTurn) {
 	}
 	p.message(asked)
 	if t.text.Len() > 0 {
-		p.message(model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Text, Text: t.text.String()}}})
+		said := model.Block{Kind: model.Text, Text: t.text.String()}
+		p.message(model.Message{Role: model.Assistant, Blocks: []model.Block{said}})
 	}
 }
 

@@ -211,3 +211,38 @@ func TestExport(t *testing.T) {
 	}
 	wantCode(t, s.Export("x", "pdf", &bytes.Buffer{}), fault.ArgError)
 }
+
+// TestExportOfWhatDidNotEnd: what was read of an answer, and a message that no turn began with, are exported.
+func TestExportOfWhatDidNotEnd(t *testing.T) {
+	s := store(t)
+	own := create(t, s, "x")
+	logged := func(turn int64, kind event.Kind, text string) {
+		e := &event.Event{Kind: kind, Turn: turn, Text: text, Delta: true}
+		if kind == event.Prompted {
+			e.Text, e.Delta, e.Blocks = "", false, []event.Block{{Name: event.Reminder, Text: "do it"}, {Text: text}}
+		}
+		add(t, own, Logged{e})
+	}
+	ended := func(turn int64) {
+		add(t, own, End{Event: &event.Event{Kind: event.Ended, Turn: turn, End: &event.End{
+			Reason: event.FailedTurn, Notes: []string{"it died"},
+		}}})
+	}
+	logged(1, event.Prompted, "first")
+	m := user("first")
+	m.Turn = 1
+	add(t, own, m)
+	logged(1, event.Text, "piece 1, ")
+	logged(1, event.Text, "piece 2")
+	logged(2, event.Prompted, "waits")
+	ended(1)
+	ended(2)
+	check(t, own.Close())
+	var b bytes.Buffer
+	check(t, s.Export("x", Markdown, &b))
+	const died = "\n*(the turn ended with error_during_execution: it died)*\n"
+	want := "## User\n\nfirst\n\n## Assistant\n\npiece 1, piece 2\n" + died + "\n## User\n\nwaits\n" + died
+	if got := b.String(); !strings.HasSuffix(got, want) {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+}
