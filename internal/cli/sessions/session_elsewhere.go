@@ -58,7 +58,8 @@ func (k kept) row(c *contract.Call) sessionRow {
 
 // elsewhere lists what agents keep by themselves. What is one of our sessions as well is left out.
 func (p commands) elsewhere(ctx context.Context, c *contract.Call, store session.Store, f session.Filter) ([]kept,
-	error) {
+	error,
+) {
 	if f.Provider != "" { // their records do not say it in our words
 		return nil, nil
 	}
