@@ -71,7 +71,8 @@ func TestWaitQuota(t *testing.T) {
 	a := p.call(append(args, "--stream")...)
 	a.is(t, 0, "succeeded", "done_unchanged")
 	if a.Data.Attempts != 2 || !strings.Contains(a.Stdout, `"state":"queued"`) ||
-		!strings.Contains(a.Stdout, `"until":"2`) || !strings.Contains(a.Stderr, "when the service lifts its limit") {
+		!strings.Contains(a.Stdout, `"until":"2`) || !strings.Contains(a.Stderr, "when the service lifts its limit") ||
+		!strings.Contains(a.Stderr, "the model is asked again") {
 		t.Errorf("%s", a)
 	}
 }

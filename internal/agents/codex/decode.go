@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
@@ -88,10 +89,13 @@ func (d *decoder) line(data []byte) []event.Event {
 	return []event.Event{{Kind: event.Notice, Text: l.Type}}
 }
 
-// reconnecting parses "Reconnecting... 1/5 (why)", the only form of a retry.
+// reconnecting parses "Reconnecting... 1/5 (why)" and "Reconnecting... waiting for network (why)", the forms of a retry.
 func reconnecting(message string) *event.Again {
 	m := regexp.MustCompile(`^Reconnecting\.\.\. (\d+)/(\d+)(?: \((.*)\))?`).FindStringSubmatch(message)
 	if m == nil {
+		if why, is := strings.CutPrefix(cli.FirstLine(message), "Reconnecting... "); is {
+			return &event.Again{Reason: why}
+		}
 		return nil
 	}
 	again := &event.Again{Reason: m[3]}

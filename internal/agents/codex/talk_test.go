@@ -458,3 +458,18 @@ func FuzzTalk(f *testing.F) {
 		}
 	})
 }
+
+// TestReconnecting: what codex exec prints while it tries again is no failure of the turn.
+func TestReconnecting(t *testing.T) {
+	for message, want := range map[string]string{
+		"Reconnecting... 2/5 (no such name)":                 "attempt 2 of 5 failed: no such name",
+		"Reconnecting... waiting for network (no such name)": "waiting for network (no such name)",
+	} {
+		if again := reconnecting(message); again == nil || again.Note() != want {
+			t.Errorf("%s: %+v", message, again)
+		}
+	}
+	if again := reconnecting("stream error"); again != nil {
+		t.Errorf("%+v", again)
+	}
+}

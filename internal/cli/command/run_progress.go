@@ -6,6 +6,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/parts"
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/talk/session"
 	"omniagent/internal/work/run"
@@ -22,7 +23,21 @@ type runRow struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// tellProgress shows what happens in a run: each state on a terminal, everything to a program that wants it.
+// progressTeller returns a func that shows what happens in a run: each state on a terminal, that a model is asked again,
+// and everything to a program that wants it.
+func progressTeller(c *contract.Call, r *run.Run) func(run.Progress) {
+	retried := "" // an agent without a network may retry for ever
+	return func(now run.Progress) {
+		if e := now.Event; e != nil && e.Kind == event.Retry && !c.Bool("quiet") {
+			if said := e.Retry.Sentence(); said != retried {
+				parts.LogLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), said)
+				retried = said
+			}
+		}
+		tellProgress(c, r, now)
+	}
+}
+
 func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
 	if now.Event != nil {
 		if !c.Emits() {

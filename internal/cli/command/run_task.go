@@ -111,7 +111,7 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	}
 	defer end()
 	o := ownerOf(open, r)
-	o.Tell = func(now run.Progress) { tellProgress(c, r, now) }
+	o.Tell = progressTeller(c, r)
 	if r.Detached {
 		o.Patience, o.Lifetime = cmp.Or(r.Idle, 5*time.Minute), c.Command.Background.MaxLifetime
 	}
