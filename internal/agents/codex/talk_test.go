@@ -459,7 +459,7 @@ func FuzzTalk(f *testing.F) {
 	})
 }
 
-// TestReconnecting: what codex exec prints while it tries again is no failure of the turn.
+// TestReconnecting: what codex exec prints while it tries again does not fail the turn.
 func TestReconnecting(t *testing.T) {
 	for message, want := range map[string]string{
 		"Reconnecting... 2/5 (no such name)":                 "attempt 2 of 5 failed: no such name",

@@ -1,4 +1,5 @@
-// Package command is the command tree: every subcommand in a file of its own.
+// Package command is the command tree: every subcommand in a file of its own. The commands about kept conversations are
+// in package sessions; what commands share is in parts, flags and stores.
 //
 // A command reaches children, network and standard input only through contract.Call, which opens what was declared.
 // Commands that run agents get what they need as values; nothing here is global.
