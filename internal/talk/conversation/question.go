@@ -185,11 +185,11 @@ func (c *Conversation) answer(r event.Reply) (turn int64, err error) {
 		return 0, nil
 	}
 	if before, answered := q.past[r.Question]; answered || q.calls[r.Question] != nil {
-		who := "somebody else"
+		by := ""
 		if before.ByUs {
-			who = "omniagent, because nobody did"
+			by = ", by omniagent: " + before.Text
 		}
-		return 0, fault.New(fault.Conflicting, "question %s was answered already, by %s", r.Question, who).
+		return 0, fault.New(fault.Conflicting, "question %s was answered already%s", r.Question, by).
 			With("question", r.Question).
 			With("answer", before.Option)
 	}

@@ -83,7 +83,8 @@ func Parse(data []byte) (Frame, error) {
 			a.Option = event.Deny
 		}
 		if a.ID == "" || a.Option == "" {
-			return Frame{}, errors.New("tool_approval: id and approved are needed")
+			return Frame{}, errors.New("tool_approval: id, which is the question_id of the request, and approved, " +
+				"true or false, are needed")
 		}
 		return Frame{Approval: a}, nil
 	case "":
