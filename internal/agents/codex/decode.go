@@ -89,7 +89,8 @@ func (d *decoder) line(data []byte) []event.Event {
 	return []event.Event{{Kind: event.Notice, Text: l.Type}}
 }
 
-// reconnecting parses "Reconnecting... 1/5 (why)" and "Reconnecting... waiting for network (why)", the forms of a retry.
+// reconnecting parses "Reconnecting... 1/5 (why)" and "Reconnecting... waiting for network (why)", the forms of a
+// retry.
 func reconnecting(message string) *event.Again {
 	m := regexp.MustCompile(`^Reconnecting\.\.\. (\d+)/(\d+)(?: \((.*)\))?`).FindStringSubmatch(message)
 	if m == nil {

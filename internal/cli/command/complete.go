@@ -33,7 +33,7 @@ func (p Parts) completions(c *contract.Call, param contract.Param) []contract.Ch
 	case "run":
 		return runChoices(c)
 	case "about":
-		return commandChoices(c, " ")
+		return helpChoices(c)
 	}
 	switch area + " " + param.Name {
 	case "agents name":
@@ -49,7 +49,7 @@ func (p Parts) completions(c *contract.Call, param contract.Param) []contract.Ch
 	case "runs id", "answer id":
 		return runChoices(c)
 	case "audit-log command":
-		return commandChoices(c, ".")
+		return commandNames(c)
 	case "errors code":
 		return codeChoices()
 	}
@@ -196,19 +196,34 @@ func runChoices(c *contract.Call) (list []contract.Choice) {
 	return list
 }
 
-// commandChoices returns the commands that are not named yet.
-func commandChoices(c *contract.Call, between string) (list []contract.Choice) {
+// helpChoices returns the next word of what help is about: the commands of a group, or commands, groups and topics.
+func helpChoices(c *contract.Call) (list []contract.Choice) {
+	group := strings.Join(c.Strings("about"), " ")
 	for _, one := range c.Program.All() {
-		path := strings.ReplaceAll(one.Path, " ", between)
-		if between == " " && strings.Contains(path, " ") {
-			continue // help takes the words one by one
+		switch first, verb, nested := strings.Cut(one.Path, " "); {
+		case group == "" && !nested:
+			list = append(list, contract.Choice{Value: one.Path, About: one.Summary})
+		case group != "" && nested && first == group:
+			list = append(list, contract.Choice{Value: verb, About: one.Summary})
 		}
-		list = append(list, contract.Choice{Value: path, About: one.Summary})
 	}
-	if between == " " {
-		for _, t := range c.Program.Topics {
-			list = append(list, contract.Choice{Value: t.Name, About: t.Summary})
-		}
+	if group != "" {
+		return list
+	}
+	for name, about := range c.Program.Groups {
+		list = append(list, contract.Choice{Value: name, About: about})
+	}
+	for _, t := range c.Program.Topics {
+		list = append(list, contract.Choice{Value: t.Name, About: t.Summary})
+	}
+	slices.SortFunc(list, func(a, b contract.Choice) int { return strings.Compare(a.Value, b.Value) })
+	return slices.CompactFunc(list, func(a, b contract.Choice) bool { return a.Value == b.Value })
+}
+
+// commandNames returns the commands as the audit log names them.
+func commandNames(c *contract.Call) (list []contract.Choice) {
+	for _, one := range c.Program.All() {
+		list = append(list, contract.Choice{Value: strings.ReplaceAll(one.Path, " ", "."), About: one.Summary})
 	}
 	return list
 }

@@ -23,8 +23,8 @@ type runRow struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// progressTeller returns a func that shows what happens in a run: each state on a terminal, that a model is asked again,
-// and everything to a program that wants it.
+// progressTeller returns a func that shows what happens in a run: each state on a terminal, that a model is asked
+// again, and everything to a program that wants it.
 func progressTeller(c *contract.Call, r *run.Run) func(run.Progress) {
 	retried := "" // an agent without a network may retry for ever
 	return func(now run.Progress) {
