@@ -566,7 +566,7 @@ func TestRehearsed(t *testing.T) {
 	w.quits()
 }
 
-// TestClearKeepsTheMode: a new conversation asks for what the one before asked for.
+// TestClearKeepsTheMode: a new conversation asks for all that the one before asked for.
 func TestClearKeepsTheMode(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, `[{"say":"ok"}]`)
@@ -578,6 +578,12 @@ func TestClearKeepsTheMode(t *testing.T) {
 	w.await("permission mode plan")
 	w.enters("/permissions")
 	w.await("The mode is plan.")
+	w.enters("/permissions auto-edit")
+	w.await("the permission mode is auto-edit now")
+	w.enters("/clear")
+	w.await(", conversation ")
+	w.enters("/permissions")
+	w.await("The mode is default.") // only a person loosens it
 	w.enters("/quit")
 	if code := w.leaves(); code != 0 {
 		t.Errorf("exit %d", code)

@@ -151,7 +151,7 @@ func (q *acpAsked) names() []string {
 // choice returns the id of the option that a person chose, or "".
 func (q *acpAsked) choice(r event.Reply) string {
 	for _, o := range q.choices {
-		if o.Name == cmp.Or(r.Option, r.Text) || o.ID == r.Option {
+		if o.ID == r.Option || o.Name == r.Option || o.Name == r.Text && (r.Option == "" || r.Option == event.Allow) {
 			return o.ID
 		}
 	}

@@ -188,7 +188,7 @@ func nextRequest(ctx context.Context, c *contract.Call, first launch.Request, n 
 	r := first
 	r.First, r.History, r.Rejoin = nil, "", false
 	r.Spec.Fresh, r.Spec.Resume, r.Spec.Terms.Continue, r.Spec.Terms.Fork = "", n.Session, false, false
-	other := n.Agent != "" && n.Agent != first.Agent
+	other := n.Agent != "" && n.Agent != cmp.Or(first.Agent, native.Name)
 	switch {
 	case !c.Bool("rehearse"):
 	case n.Session != "":
@@ -215,13 +215,14 @@ func nextRequest(ctx context.Context, c *contract.Call, first launch.Request, n 
 		r.Provider, r.Base = "", ""
 		r.Spec.Shared.Model.Value, r.Spec.Shared.Model.Origin = "", 0
 	}
-	if n.Session == "" && n.Mode != "" && n.Mode != cli.ModeOf(first.Spec) {
-		r.Mode, r.Spec.Terms.Mode = true, n.Mode
-		if slices.Contains(setting.Common(), n.Mode) {
-			r.Spec.Shared.Approval = setting.AsTyped(n.Mode)
+	// Of the mode only what makes it stricter goes along, and only a person loosens it.
+	if mode := conversation.Stricter(cli.ModeOf(first.Spec), n.Mode); n.Session == "" && mode != cli.ModeOf(first.Spec) {
+		r.Mode, r.Spec.Terms.Mode = true, mode
+		if slices.Contains(setting.Common(), mode) {
+			r.Spec.Shared.Approval = setting.AsTyped(mode)
 		}
 	}
-	if !other && n.Model != "" {
+	if n.Model != "" {
 		r.Spec.Shared.Model = setting.AsTyped(n.Model)
 	}
 	r.Like = n.Like

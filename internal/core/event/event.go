@@ -77,7 +77,7 @@ type Event struct {
 	Synthetic  bool         `json:"synthetic,omitempty"` // we concluded it; the agent did not report it
 	// with Ended: no message began this turn; something that the agent had left running woke it
 	Unasked bool `json:"unasked,omitempty"`
-	// with Notice: from now on, what the agent would ask about is denied
+	// with Notice: the reason why we deny a call, or all that the agent would ask about from now on
 	Denies bool `json:"denies,omitempty"`
 
 	Hash string `json:"raw,omitempty"` // the first 32 hexadecimal digits of the SHA-256 of Raw
@@ -262,7 +262,7 @@ type Reply struct {
 	Mode   setting.Approval `json:"mode,omitempty"`   // the mode from now on
 	Stop   bool             `json:"stop,omitempty"`   // the turn ends with it
 	Secret bool             `json:"secret,omitempty"` // only the agent gets the text, and no record has it
-	// nobody gave the answer: it is a denial because nobody could be asked, or nobody answered in time
+	// it is our denial: nobody could be asked, nobody answered in time, or what the call changes is not as it was asked
 	ByUs bool `json:"by_us,omitempty"`
 }
 

@@ -84,7 +84,7 @@ func (c *Chat) goTo(ctx context.Context, n Next, handed string) {
 	c.mu.Lock()
 	c.agent, c.chosen = applied{}, n.Model
 	c.before = slices.DeleteFunc(c.before, func(b event.Block) bool { // keep the results of commands
-		return b.Name == handedOver && (handed != "" || n.Agent == "")
+		return b.Name == handedOver && (handed != "" || n.Agent == "" || n.Like != "")
 	})
 	if handed != "" {
 		c.before = slices.Insert(c.before, 0, blockOf(handedOver, handed))
@@ -208,7 +208,8 @@ func (c *Chat) clear(ctx context.Context, _ string) {
 		c.mu.Lock()
 		model := c.chosen
 		c.mu.Unlock()
-		c.goTo(ctx, Next{Mode: old.Facts().Mode, Model: model, Like: old.ID()}, "")
+		now := old.Facts()
+		c.goTo(ctx, Next{Agent: now.Agent, Mode: now.Mode, Model: model, Like: old.ID()}, "")
 	})
 }
 

@@ -1,19 +1,18 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
-	"omniagent/internal/sys/workspace"
+	"omniagent/internal/repo/claim"
 )
 
 // questions is the table of open questions.
@@ -38,7 +37,7 @@ type question struct {
 	ask   event.Ask
 	turn  int64
 	clock *time.Timer
-	file  workspace.Status // of the file that its call would change
+	file  string // fingerprint of what its call would change
 }
 
 // mostPast is how many answered questions are remembered.
@@ -201,9 +200,11 @@ func (c *Conversation) reply(r event.Reply) error {
 	q := &c.questions
 	open := q.open[r.Question]
 	q.forget(r.Question)
-	if tool := open.ask.Tool; r.Option != event.Deny && c.fileOf(tool) != open.file {
-		r = event.Reply{Question: r.Question, Option: event.Deny, ByUs: true, Text: text.Name(tool.Path) +
-			" has changed since the person was asked; nothing was written. Read it, then make the call that suits it."}
+	outdated := r.Option != event.Deny && c.fileOf(open.ask.Tool) != open.file
+	if outdated {
+		name := cmp.Or(text.Name(open.ask.Tool.Path), "what it would change")
+		r = event.Reply{Question: r.Question, Option: event.Deny, ByUs: true, Stop: r.Stop, Text: name + " has changed " +
+			"since the person was asked; nothing was written. Read it, then make the call that suits it."}
 	}
 	given, mind := r, c.mind
 	given.Question = open.wire
@@ -212,6 +213,9 @@ func (c *Conversation) reply(r event.Reply) error {
 	}
 	q.remember(r)
 	c.record(event.Event{Kind: event.Replied, Turn: open.turn, Reply: &r})
+	if outdated { // the person has to see that the answer does not count
+		c.record(event.Event{Kind: event.Notice, Turn: open.turn, Synthetic: true, Denies: true, Text: r.Text})
+	}
 	c.sync()
 	c.claims.Tell(&event.Event{Kind: event.Replied, Reply: &given})
 	go func() {
@@ -232,19 +236,13 @@ func (c *Conversation) reply(r event.Reply) error {
 	return c.failure
 }
 
-// fileOf returns the status of the file that a call of an agent's file tool would change. It is zero if there is none,
-// and for the engine, which looks at the file when it writes.
-func (c *Conversation) fileOf(call *event.Call) workspace.Status {
-	if c.o.Recorded || call == nil || call.Kind != event.Write || call.Path == "" {
-		return workspace.Status{}
+// fileOf returns the fingerprint of what a call of an agent's file tool would change. It is "" for the engine, which
+// looks at the file when it writes.
+func (c *Conversation) fileOf(call *event.Call) string {
+	if c.o.Recorded {
+		return ""
 	}
-	info, err := os.Stat(pathname.From(c.spec.Dir, call.Path))
-	if err != nil {
-		return workspace.Status{}
-	}
-	is := workspace.StatusOf(info)
-	is.Changed = 0 // another link to it does not change the content
-	return is
+	return claim.Fingerprint(call, c.spec.Dir)
 }
 
 // remember keeps an answer, to report later ones as conflicts.

@@ -122,11 +122,11 @@ func (v *Verdict) add(r Reason) {
 	}
 }
 
-// sort puts the strictest reason first, then a rule, which counts in more modes than what is built in, and keeps the
-// order of the line among equals.
+// sort puts the strictest reason first and keeps the order of the line among equals. A rule comes before what is built
+// in, which asks in fewer modes, unless that asks in every mode.
 func (v *Verdict) sort() {
 	builtIn := func(r Reason) int {
-		if r.Source == BuiltIn {
+		if r.Source == BuiltIn && !v.Firm && !v.NeedsPerson {
 			return 1
 		}
 		return 0

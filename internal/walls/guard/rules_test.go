@@ -246,6 +246,12 @@ func TestExplicitAndBothRules(t *testing.T) {
 	if v.Decision != Ask || v.Reasons[0].Source != "test:Bash(foo:*)" {
 		t.Errorf("the first reason is not the rule: %v", v.Reasons)
 	}
+	v = Judge{Known: known(), Rules: policy(t, "ask Bash(ls:*)"), Place: here()}.Call(Call{
+		Tool: "Bash", Kind: "command", Command: "git push --force origin main && ls",
+	})
+	if v.Decision != Ask || !v.Firm || v.Reasons[0].Source != BuiltIn {
+		t.Errorf("the first reason is not what every mode asks about: %v", v.Reasons)
+	}
 }
 
 func TestContradictions(t *testing.T) {

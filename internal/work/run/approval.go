@@ -7,15 +7,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
+	"omniagent/internal/repo/claim"
 )
 
 // identity returns a hash of all that the agent shows of a call, except its description for a person. It includes words
@@ -37,32 +35,6 @@ func identity(c *event.Call, words string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// fileHash returns the hash of the file that a call of a file tool would change. It returns "none" if there is no
-// regular file that can be read, and "" for any other call.
-func (r *Run) fileHash(c *event.Call) string {
-	if c == nil || c.Kind != event.Write || c.Path == "" {
-		return ""
-	}
-	path := c.Path
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(r.Dir, path)
-	}
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() { // never open a pipe
-		return "none"
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "none"
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err = io.Copy(h, f); err != nil {
-		return "none"
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 // decision returns the person's answer to the question whether a tool may run, or "" if there is none or it is stale.
 func (q Question) decision() string {
 	switch a := q.Answer; {
@@ -79,7 +51,7 @@ func (q Question) decision() string {
 // file that the person could see. Otherwise it waits for a person or ends the turn.
 func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
 	q := plain(&o.Run.secrets, questionOf(ask))
-	q.File = o.Run.fileHash(ask.Tool)
+	q.File = claim.Fingerprint(ask.Tool, o.Run.Dir)
 	for i := range o.Run.Questions {
 		known := &o.Run.Questions[i]
 		switch option := known.decision(); {

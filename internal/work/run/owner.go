@@ -313,7 +313,9 @@ func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 	switch e.Kind {
 	case event.Question:
 		if o.Patience > 0 && len(o.Run.Open()) > 0 {
-			o.ensure(NeedsInput)
+			if o.ensure(NeedsInput); len(o.Run.Open()) > 1 {
+				o.save() // it waited already
+			}
 			o.pause()
 			o.notify(a.Agent)
 		}
@@ -329,10 +331,14 @@ func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 	o.tell(Progress{Event: &e})
 }
 
-// replied records an answer. The run continues when no other question is open.
+// replied records an answer. The run continues when no other question is open. A denial that nobody gave leaves none.
 func (o *Owner) replied(reply event.Reply, by int) {
+	if reply.ByUs {
+		o.withdrawn(reply.Question)
+		return
+	}
 	for i := range o.Run.Questions {
-		if q := &o.Run.Questions[i]; q.ID == reply.Question && q.Answer == nil && !reply.ByUs {
+		if q := &o.Run.Questions[i]; q.ID == reply.Question && q.Answer == nil {
 			a := Answer{
 				Text: reply.Text, Secret: reply.Secret, Option: reply.Option, At: time.Now().UTC(),
 				By: cmp.Or(by, os.Getpid()),
@@ -351,6 +357,9 @@ func (o *Owner) replied(reply event.Reply, by int) {
 func (o *Owner) withdrawn(id string) {
 	r := o.Run
 	r.Questions = slices.DeleteFunc(r.Questions, func(q Question) bool { return q.ID == id && q.Answer == nil })
+	if len(r.Open()) > 0 {
+		o.save() // it goes on waiting
+	}
 	o.resume()
 }
 

@@ -144,7 +144,7 @@ type Question struct {
 	Tool     string          `json:"tool,omitempty"`    // set if the question is whether this tool may run
 	Input    string          `json:"input,omitempty"`   // input of that tool
 	Call     string          `json:"call,omitempty"`    // identifies the call of that tool
-	File     string          `json:"file,omitempty"`    // hash of the file that the call would change, as it was then
+	File     string          `json:"file,omitempty"`    // what was at the paths that the call would change
 	Stale    bool            `json:"stale,omitempty"`   // it was approved, but the file changed before it was made
 	Made     bool            `json:"made,omitempty"`    // it was approved, and the agent made it
 	Failure  string          `json:"failure,omitempty"` // output of that call, if it failed each time it was made

@@ -10,31 +10,35 @@ import (
 	"strings"
 )
 
-// sources returns all Go files but test data.
-func sources() (files []string) {
-	_ = filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+// sources returns all Go files but test data and what is installed beneath folders with a dot.
+func sources() (files []string, err error) {
+	err = filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "testdata" || d.Name() == ".git" || d.Name() == ".agents"):
+		case d.IsDir() && name != "." && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".")):
 			return filepath.SkipDir
 		case d.Type().IsRegular() && strings.HasSuffix(name, ".go"):
 			files = append(files, name)
 		}
 		return nil
 	})
-	return files
+	return files, err
 }
 
 func (r *runner) lint() bool {
 	tool := func(name string) string { return filepath.Join(r.tmp, name) }
+	files, err := sources()
+	if err != nil {
+		return r.fails("the sources", "", nil, err)
+	}
 	// Built first, so that a message about a download is not taken for a finding.
 	if !r.do(r.program("go", "-C", "tools", "build", "-o", r.tmp+"/", "tool", "./vet")) {
 		return false
 	}
 	return all(
 		// What gofmt would change, gofumpt would change as well.
-		r.quiet("gofumpt", r.program(tool("gofumpt"), append([]string{"-l"}, sources()...)...)),
+		r.quiet("gofumpt", r.program(tool("gofumpt"), append([]string{"-l"}, files...)...)),
 		r.succeeds("go vet", r.program("go", "vet", "./...")),
 		r.succeeds("go vet, portable", r.program("go", "vet", "-tags", "portable",
 			"./internal/sys/workspace", "./internal/native/tool")),
@@ -95,8 +99,12 @@ func (r *runner) checkQuickly() bool {
 		}
 		tested = vetted
 	}
+	files, err := sources()
+	if err != nil {
+		return r.fails("the sources", "", nil, err)
+	}
 	ok := all(
-		r.quiet("gofmt", r.program("gofmt", append([]string{"-l"}, sources()...)...)),
+		r.quiet("gofmt", r.program("gofmt", append([]string{"-l"}, files...)...)),
 		r.succeeds("go vet", r.program("go", append([]string{"vet"}, vetted...)...)),
 	)
 	// The suites that spawn the built program, and budget, which measures it, are for a whole run. The report names

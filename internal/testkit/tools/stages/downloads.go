@@ -86,8 +86,9 @@ func (r *runner) install(script, folder string) installed {
 	text, err := r.output(cmd, false)
 	if err != nil {
 		fmt.Fprintf(r.log, "FAIL  %s: %v\n", script, err)
+		return installed{}
 	}
-	return installed{ready: err == nil, folder: line(text)}
+	return installed{ready: true, folder: line(text)}
 }
 
 // installDebian installs packages where that is possible without asking anybody.
