@@ -71,7 +71,10 @@ func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
 		o.Run.ask(q)
 		return nil, true
 	}
-	o.Run.file = q.File
+	if o.Run.files == nil {
+		o.Run.files = map[string]string{}
+	}
+	o.Run.files[q.Call] = q.File // the turn ends, and its question is recorded then
 	return nil, false
 }
 

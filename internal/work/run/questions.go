@@ -321,7 +321,7 @@ func (r *Run) ask(q Question) {
 	if slices.ContainsFunc(r.Questions, func(known Question) bool { return known.Stale && known.same(q) }) {
 		q.Text += " (the file has changed since this was allowed)"
 	}
-	q.Attempt, q.File = len(r.Attempts), cmp.Or(q.File, r.file)
+	q.Attempt, q.File = len(r.Attempts), cmp.Or(q.File, r.files[q.Call])
 	r.Questions = append(r.Questions, q)
 }
 

@@ -62,7 +62,7 @@ type Run struct {
 	held    *workspace.FileLock
 	secrets secrets // answers that are not stored
 	sight   sight
-	file    string // Question.File of the question that ended a turn
+	files   map[string]string // Question.File of what was asked in this process, by Question.Call
 }
 
 // Create creates a run that this process owns. Others see it once it is saved: at once if it is detached, or else by
