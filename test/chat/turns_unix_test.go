@@ -146,7 +146,9 @@ func TestKeysOfATurn(t *testing.T) {
 	w.await("the turn that runs hears it")
 	p.write("go", "")
 	w.await("> and then this\n") // and not the line above the prompt
-	w.await("and then this")
+	w.await("You said: and then this")
+	w.enters("/clear") // it happens behind the turn, and in one Ctrl-C only interrupts
+	w.await(", conversation ")
 	w.types("\x03")
 	w.await("Ctrl-C again leaves")
 	w.types("\x03")
