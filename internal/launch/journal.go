@@ -106,7 +106,7 @@ func (p *Plan) resumeMode(state session.State) {
 	}
 	mode := recorded
 	if p.request.Mode {
-		if mode = conversation.Stricter(recorded, wanted); mode == wanted {
+		if mode = setting.Strictest(recorded, wanted); mode == wanted {
 			return
 		}
 		p.env.Log("the session is in mode %s, which stays, because resuming never loosens it. Change the mode in the "+

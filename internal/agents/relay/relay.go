@@ -41,7 +41,7 @@ type Relay struct {
 	Stays   bool // it answers messages until In ends: then a failed turn does not affect the exit code
 	Quiet   bool // denials were asked for
 	Record  Record
-	// Around changes the plan of the agent so that it runs in a sandbox. If it is nil, there is none.
+	// Around changes the plan of the agent so that it runs in a sandbox; nil: it runs without one.
 	Around func(process.Plan) (process.Plan, error)
 	// Register lists the agent while it runs. It may be nil.
 	Register *process.Register

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Row returns the row of that number in a table, or nil if there is none. It returns ErrFormat if the pages are not
+// Row returns the row of that number in a table, or nil if the table does not have it. It returns ErrFormat if the pages are not
 // valid.
 func (s *File) Row(t Table, number int64) ([]any, error) {
 	root := t.root
@@ -289,7 +289,7 @@ func columns(sql string) map[string]int {
 	return out
 }
 
-// Text returns a column of text by its name, or "" if there is none.
+// Text returns a column of text by its name, or "" if the row has no such text.
 func (p Table) Text(r []any, name string) string {
 	if i, ok := p.columns[name]; ok && i < len(r) {
 		v, _ := r[i].(string)
@@ -298,7 +298,7 @@ func (p Table) Text(r []any, name string) string {
 	return ""
 }
 
-// Number returns a column of numbers by its name, or 0 if there is none.
+// Number returns a column of numbers by its name, or 0 if the row has no such number.
 func (p Table) Number(r []any, name string) int64 {
 	if i, ok := p.columns[name]; ok && i < len(r) {
 		v, _ := r[i].(int64)

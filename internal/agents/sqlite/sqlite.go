@@ -15,7 +15,7 @@ import (
 
 // File is an open database.
 type File struct {
-	db, wal *os.File // wal is nil if there is none
+	db, wal *os.File // wal is nil without a write-ahead log
 	header  [32]byte // of the wal, at Open
 	size    int      // of a page
 	usable  int      // of a page, without the reserved bytes at its end

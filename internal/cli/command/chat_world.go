@@ -216,7 +216,8 @@ func nextRequest(ctx context.Context, c *contract.Call, first launch.Request, n 
 		r.Spec.Shared.Model.Value, r.Spec.Shared.Model.Origin = "", 0
 	}
 	// Of the mode only what makes it stricter goes along, and only a person loosens it.
-	if mode := conversation.Stricter(cli.ModeOf(first.Spec), n.Mode); n.Session == "" && mode != cli.ModeOf(first.Spec) {
+	began := cli.ModeOf(first.Spec)
+	if mode := setting.Strictest(began, n.Mode); n.Session == "" && mode != began {
 		r.Mode, r.Spec.Terms.Mode = true, mode
 		if slices.Contains(setting.Common(), mode) {
 			r.Spec.Shared.Approval = setting.AsTyped(mode)

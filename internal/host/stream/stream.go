@@ -457,24 +457,6 @@ func (h *Host) loseTurns() {
 	}
 }
 
-func (h *Host) input(ctx context.Context, said Input) {
-	f := said.Frame
-	switch {
-	case said.Err != nil:
-		h.refused = true
-		h.Log("ignored a line on standard input: %v", said.Err)
-		h.write(h.Dialect.Wrong(said.Err))
-	case f.User != nil && h.signal != nil:
-		h.Log("a message was passed over: the conversation is being ended")
-	case f.User != nil && !h.Stays:
-		h.Log("a message on standard input was passed over: this process answers one, and that came with --prompt")
-	case f.User != nil:
-		h.send(ctx, f)
-	case f.Do != nil:
-		f.Do(ctx)
-	}
-}
-
 // write writes the lines that Form includes.
 func (h *Host) write(lines [][]byte) {
 	for _, line := range lines {

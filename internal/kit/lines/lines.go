@@ -52,7 +52,7 @@ func (c *Cutter) Cut(data []byte) (line Line, rest []byte, ok bool) {
 	}
 }
 
-// Last returns the unfinished last line, once no more bytes will come. ok is false if there is none.
+// Last returns the unfinished last line, once no more bytes will come. ok is false if the last line is finished.
 func (c *Cutter) Last() (line Line, ok bool) {
 	line = Line{Text: c.part, Torn: true}
 	c.part, c.skips = nil, false

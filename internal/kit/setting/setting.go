@@ -48,6 +48,16 @@ func (a Approval) Edits() bool { return a == AutoEdit || a == Yolo }
 // Stricter reports whether fewer calls run without a question than with prompt.
 func (a Approval) Stricter() bool { return a == DenyAll || a == AskAll || a == Plan }
 
+// Strictest returns the stricter of two approvals. If one is empty, it returns the other.
+func Strictest(a, b Approval) Approval {
+	for _, m := range Approvals() {
+		if m == a || m == b {
+			return m
+		}
+	}
+	return ""
+}
+
 // ParseApproval reads an approval: one of the seven words, or another word for one: auto for yolo, interactive for ask,
 // and those of Elsewhere. It ignores case and surrounding blanks.
 func ParseApproval(word string) (Approval, bool) {

@@ -66,7 +66,7 @@ func OpenList(file string) List {
 // File returns the path of the list; empty: there is no home directory.
 func (l List) File() string { return l.file }
 
-// Find returns the entry of an agent. ok is false if there is none. It fails if the list is unusable.
+// Find returns the entry of an agent. ok is false if the agent has no entry. It fails if the list is unusable.
 func (l List) Find(name string) (e Entry, ok bool, err error) {
 	i := slices.IndexFunc(l.entries, func(e Entry) bool { return e.Name == name })
 	if i < 0 || l.err != nil {

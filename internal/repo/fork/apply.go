@@ -2,7 +2,6 @@ package fork
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"omniagent/internal/kit/diff"
 	"omniagent/internal/kit/fault"
@@ -469,33 +467,4 @@ func (a *applying) note(s step) {
 	default:
 		a.out.Applied = append(a.out.Applied, s.name)
 	}
-}
-
-// conclude makes the applied files the base of the next Apply.
-func (a *applying) conclude() error {
-	for name, s := range a.took {
-		if last, ok := a.was.lastApplied(name); ok && last.same(s) {
-			continue
-		}
-		s.Turn = a.journal.Turn
-		if before := a.before[name]; before != nil && len(a.was.applied[name]) == 0 {
-			a.was.applied[name] = append(a.was.applied[name], *before) // an undo restores this base
-		}
-		a.was.applied[name] = append(a.was.applied[name], s)
-	}
-	a.was.store.Close()
-	if err := writeJSON(filepath.Join(a.dir, appliedFile), a.was.applied); err != nil {
-		return err
-	}
-	if a.journal.Turn != "" || a.old.Turn != "" {
-		a.Record.Applied = time.Now().UTC()
-		if err := a.write(); err != nil {
-			return err
-		}
-	}
-	slices.Sort(a.out.Applied)
-	slices.Sort(a.out.Merged)
-	slices.Sort(a.out.Later)
-	slices.SortFunc(a.out.Conflicts, func(x, y Conflict) int { return cmp.Compare(x.Path, y.Path) })
-	return workspace.SyncDir(a.dir)
 }

@@ -1,6 +1,7 @@
 package fork
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -408,3 +409,32 @@ type side struct {
 func (s *side) isDir() bool  { return s != nil && s.status.Mode.IsDir() }
 func (s *side) isLink() bool { return s != nil && s.status.Mode&fs.ModeSymlink != 0 }
 func (s *side) isFile() bool { return s != nil && s.status.Mode.IsRegular() }
+
+// conclude makes the applied files the base of the next Apply.
+func (a *applying) conclude() error {
+	for name, s := range a.took {
+		if last, ok := a.was.lastApplied(name); ok && last.same(s) {
+			continue
+		}
+		s.Turn = a.journal.Turn
+		if before := a.before[name]; before != nil && len(a.was.applied[name]) == 0 {
+			a.was.applied[name] = append(a.was.applied[name], *before) // an undo restores this base
+		}
+		a.was.applied[name] = append(a.was.applied[name], s)
+	}
+	a.was.store.Close()
+	if err := writeJSON(filepath.Join(a.dir, appliedFile), a.was.applied); err != nil {
+		return err
+	}
+	if a.journal.Turn != "" || a.old.Turn != "" {
+		a.Record.Applied = time.Now().UTC()
+		if err := a.write(); err != nil {
+			return err
+		}
+	}
+	slices.Sort(a.out.Applied)
+	slices.Sort(a.out.Merged)
+	slices.Sort(a.out.Later)
+	slices.SortFunc(a.out.Conflicts, func(x, y Conflict) int { return cmp.Compare(x.Path, y.Path) })
+	return workspace.SyncDir(a.dir)
+}

@@ -41,7 +41,6 @@ import (
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
-	"omniagent/internal/kit/setting"
 	"omniagent/internal/repo/claim"
 	"omniagent/internal/sys/redact"
 	"omniagent/internal/talk/session"
@@ -491,16 +490,6 @@ func (c *Conversation) Close(ctx context.Context) (agent.Outcome, error) {
 		<-c.done
 	}
 	return c.outcome, c.failure
-}
-
-// Stricter returns the stricter of two modes. If one is empty, it returns the other.
-func Stricter(a, b setting.Approval) setting.Approval {
-	for _, m := range setting.Approvals() {
-		if m == a || m == b {
-			return m
-		}
-	}
-	return ""
 }
 
 // Opener opens a conversation with the named agent, for hosts whose other side may choose the agent. It fills in the

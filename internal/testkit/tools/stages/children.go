@@ -52,8 +52,9 @@ func (c *children) stop(s syscall.Signal) {
 	}
 }
 
-// end waits until a group is gone, and kills what is left of it. Its number is not given to another process as long as
-// it has members.
+// end waits until a group is gone, and kills what is left of it. It looks again and again, because the system tells
+// nobody when a process ends that is not a child. A number is not given to another process as long as its group has
+// members.
 func (c *children) end(group int) {
 	for over := time.Now().Add(c.patience); inGroup(group) && time.Now().Before(over); {
 		time.Sleep(20 * time.Millisecond)
