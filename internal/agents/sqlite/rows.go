@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Row returns the row of that number in a table, or nil if the table does not have it. It returns ErrFormat if the pages are not
-// valid.
+// Row returns the row of that number in a table, or nil if the table does not have it. It returns ErrFormat if the
+// pages are not valid.
 func (s *File) Row(t Table, number int64) ([]any, error) {
 	root := t.root
 	for range maxDepth {

@@ -203,8 +203,8 @@ func (c *Conversation) reply(r event.Reply) error {
 	outdated := r.Option != event.Deny && c.fileOf(open.ask.Tool) != open.file
 	if outdated {
 		name := cmp.Or(text.Name(open.ask.Tool.Path), "what it would change")
-		r = event.Reply{Question: r.Question, Option: event.Deny, ByUs: true, Stop: r.Stop, Text: name + " has changed " +
-			"since the person was asked; nothing was written. Read it, then make the call that suits it."}
+		r = event.Reply{Question: r.Question, Option: event.Deny, ByUs: true, Stop: r.Stop, Text: name +
+			" has changed since the person was asked; nothing was written. Read it, then make the call that suits it."}
 	}
 	given, mind := r, c.mind
 	given.Question = open.wire
