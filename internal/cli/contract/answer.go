@@ -27,12 +27,12 @@ type answer struct {
 	dead     bool   // the handler never returned
 	human    string // what a person sees instead of the data
 	verbatim bool   // human is a file for another program
-	pure     bool   // leaves no trace
+	pure     bool   // the call did nothing that must be recorded
 	answered *int   // another process has answered, with this status
 	bare     bool   // human goes to standard output unchanged, in any format
 }
 
-// shape turns the handler's data into a tree. It may take long and even panic, so it runs in the handler's time.
+// shape turns the handler's data into a tree. That may take long or panic, so it counts as a part of the handler.
 func (a *answer) shape(c *Call, data any) {
 	w := &walker{
 		unmask: c.Bool("unmask"), untag: c.Bool("no-injection-protection"), binary: c.String("binary-mode"),
@@ -67,7 +67,7 @@ func (a *answer) shape(c *Call, data any) {
 	}
 }
 
-// partial marks a truncated answer.
+// partial marks the answer of a call that was stopped before it was done.
 func (a answer) partial() answer {
 	a.meta = a.meta.set("partial", true)
 	if o, ok := a.data.(object); ok {
@@ -107,7 +107,7 @@ func (c *Call) finish(a answer, signals <-chan os.Signal) int {
 	c.complete(&a)
 	body := c.render(&a, status)
 	ended := c.deliver(body, a, status, signals)
-	if (!a.pure || a.fault != nil) && !c.abandoned(a) { // behind the answer: a person reads the hint last
+	if (!a.pure || a.fault != nil) && !c.abandoned(a) { // after the answer, so that a person reads the hint last
 		c.writeNotes(a, status, c.format())
 	}
 	status = ended
@@ -137,7 +137,7 @@ func (c *Call) warnOfStrayOutput() {
 	})
 }
 
-// status returns the exit status. An undeclared code is a mistake of ours, and the warning says so.
+// status returns the exit status. It warns of a code that the command does not declare, which is a bug of the command.
 func (c *Call) status(a answer) int {
 	n, known := c.Command.number(a.code())
 	if !known {
@@ -149,7 +149,7 @@ func (c *Call) status(a answer) int {
 	return n
 }
 
-// complete adds what the framework knows to the data: effects, steps, the page.
+// complete adds the steps and the effect to the data, and reduces it to --fields and the token limit.
 func (c *Call) complete(a *answer) {
 	o, isObject := a.data.(object)
 	if a.data == nil && a.fault != nil && len(c.Command.Steps) > 0 && a.fault.In() != fault.Validation {
@@ -183,7 +183,7 @@ func (c *Call) complete(a *answer) {
 	c.cutToTokens(a)
 }
 
-// unknownFields warns about names that no answer of the command can have.
+// unknownFields warns about the names in --fields that no answer of the command can have.
 func (c *Call) unknownFields(wanted []string) {
 	if len(wanted) == 0 || c.Command.Output == nil {
 		return
@@ -204,7 +204,7 @@ func (c *Call) unknownFields(wanted []string) {
 func (c *Call) project(data any) any {
 	wanted := c.Strings("fields")
 	o, ok := data.(object)
-	if len(wanted) == 0 || !ok || c.format() == "id" { // which selects one member itself
+	if len(wanted) == 0 || !ok || c.format() == "id" { // --output id selects one member itself
 		return data
 	}
 	if c.Command.List != nil {
@@ -232,7 +232,7 @@ func (c *Call) envelope(a *answer, status int) object {
 	for _, w := range c.warnings {
 		list = append(list, (&walker{}).text(w.Code+": "+w.Message, "", false))
 	}
-	meta := (&walker{literal: true}).tree(c.meta(a, status)) // names of directories and arguments may contain anything
+	meta := (&walker{literal: true}).tree(c.meta(a, status)) // ids stay, but directories and arguments are cleaned
 	return append(e.set("warnings", list), member{"meta", meta})
 }
 
@@ -284,6 +284,7 @@ func (c *Call) errorObject(a *answer, status int) object {
 	return (&walker{}).cleaned(o)
 }
 
+// problemTree returns the problems as objects that have the parameter under two names, param and field.
 func problemTree(problems []fault.Problem) []any {
 	list := []any{}
 	for _, p := range problems {
@@ -294,7 +295,7 @@ func problemTree(problems []fault.Problem) []any {
 	return list
 }
 
-// cleaned treats the strings of a tree made by hand like those of the data.
+// cleaned cleans and masks the strings directly in an object that no walker made.
 func (w *walker) cleaned(o object) object {
 	for i, m := range o {
 		if s, ok := m.value.(string); ok {
@@ -315,7 +316,7 @@ func (c *Call) meta(a *answer, status int) object {
 		{"duration_ms", number(elapsed)},
 		{"timeout_ms", number(c.limit().Milliseconds())},
 		{"schema_version", "1.0"},
-		{"contract_version", cmp.Or(c.Command.Version, "1.0.0")}, // streams declare none, but their help has one
+		{"contract_version", cmp.Or(c.Command.Version, "1.0.0")}, // streams declare none, but their help is an envelope
 		{"tool_version", c.Program.Version},
 		{"command", c.name()},
 		{"ok", status == 0},

@@ -1,7 +1,7 @@
 package contract
 
 import (
-	_ "embed" // the keys
+	_ "embed" // keys.txt
 	"slices"
 	"strconv"
 	"sync"
@@ -18,29 +18,30 @@ type App struct {
 	Groups   map[string]string // summaries of groups of commands, such as "config"
 	Commands []Registered
 	Examples []Example      // of calls, for the help
-	Tasks    []Task         // the commands by what they are for; empty: in their order
+	Tasks    []Task         // groups of commands in the help; empty: all in one, in their order
 	Topics   []Topic        // further pages of the help
 	Keys     []config.Key   // in addition to Keys()
 	Direct   func() *Direct // what a call without a command does; nil: nothing
-	// Complete offers values of a parameter that no declaration lists, to the call that is being typed; nil: none
+	// Complete returns the values that completion offers for a parameter whose declaration lists none. The call is the
+	// one that is being typed. If Complete is nil, there are no such values.
 	Complete func(*Call, Param) []Choice
 }
 
-// Registered is a command that is made when it is looked at: a call pays for one command and not for all.
+// Registered is a command that is constructed when it is looked up, so that a call does not pay for all commands.
 type Registered struct {
-	Path string // that of the command
+	Path string // equal to Command.Path
 	Make func() *Command
 }
 
 // Direct describes a call that names no command. Other code parses it and carries it out.
 type Direct struct {
-	Usage   string  // what follows the program's name
-	Summary string  // one line, no period
-	Differ  string  // in what agents differ, for the help of the program
-	Detail  string  // the same at length, for the manual
-	Params  []Param //
+	Usage   string // what follows the program's name
+	Summary string // one line, no period
+	Differ  string // how agents differ, for the help of the program
+	Detail  string // the same at length, for the manual
+	Params  []Param
 	Exits   []DirectExit
-	// what was probably meant by a word that names no command, or ""
+	// Suggest returns the call that was probably meant by a word that names no command, or "".
 	Suggest func(word string) string
 }
 
@@ -58,16 +59,17 @@ type Variable struct {
 	Description string `json:"description"`
 	Required    bool   `json:"required,omitempty"`
 
-	own bool // only some commands read it
+	own bool // it sets a key of App.Keys, which only some commands read
 }
 
-// Program is an App whose declarations are valid.
+// Program runs the calls of an App. New checks all declarations before the first call, Open those of a command before
+// it runs.
 type Program struct {
 	App
 	keys []config.Key
 
 	mu   sync.Mutex
-	made []*Command // of Commands, those that were looked at
+	made []*Command // by index in Commands; nil until a command is looked up
 }
 
 // prefix begins the names of the program's own variables.
@@ -128,7 +130,7 @@ func (p *Program) All() []*Command {
 	return all
 }
 
-// at returns one of the commands. It is made once.
+// at returns the command at an index of Commands. It constructs each command only once.
 func (p *Program) at(i int) *Command {
 	p.mu.Lock()
 	defer p.mu.Unlock()

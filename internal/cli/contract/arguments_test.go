@@ -39,7 +39,7 @@ func reached(c *Call) arrived {
 	return a
 }
 
-// leave makes a file in the directory of the call: the handler ran, and not only to look.
+// leave creates a file in the directory of the call. It shows that the handler ran, and not in a dry run.
 func leave(c *Call, name string) {
 	if !c.DryRun() {
 		_ = os.WriteFile(filepath.Join(c.Dir(), name), nil, 0o600)
@@ -205,7 +205,7 @@ type jobData struct {
 	TimeoutMS      int    `json:"timeout_ms"`
 }
 
-// everything declares all that can be declared of one command that does not contradict itself.
+// everything is a command that declares all that can be declared together.
 func everything() *Command {
 	return quick(changing(Command{
 		Path: "everything", Danger: Destructive, DryRun: true, SafeDefault: true, Params: append(kinds(),
@@ -265,7 +265,7 @@ func (w *world) lookup(name string) (string, bool) {
 	return "", false
 }
 
-// left lists the files in the directory and the home, beside the audit log.
+// left lists the files in the directory and the home, except the audit log.
 func (w *world) left(t *testing.T) []string {
 	t.Helper()
 	found := []string{}

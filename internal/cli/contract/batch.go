@@ -6,28 +6,29 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// ErrorDetail is why one thing of a batch failed.
+// ErrorDetail says why one item of a batch failed.
 type ErrorDetail struct {
 	Code      string `json:"code"`
 	Message   string `json:"message"`
 	Retryable bool   `json:"retryable"`
 }
 
-// BatchSummary counts the things of a batch.
+// BatchSummary counts the items of a batch.
 type BatchSummary struct {
 	Total     int `json:"total"`
 	Succeeded int `json:"succeeded"`
 	Failed    int `json:"failed"`
 }
 
-// Outcomes adds up what became of each thing of a batch.
+// Outcomes adds up the outcomes of the items of a batch.
 type Outcomes struct {
 	BatchSummary
 	effect Effect
 	first  error // the reason of the first failure
 }
 
-// Add counts a thing with its change, and returns what to report of its failure.
+// Add counts an item. change is the word that the command reports for a success, such as "removed"; err is why the item
+// failed, or nil. Add returns the error to report for the item, or nil.
 func (o *Outcomes) Add(change string, err error) *ErrorDetail {
 	o.Total++
 	if err == nil {
@@ -41,7 +42,8 @@ func (o *Outcomes) Add(change string, err error) *ErrorDetail {
 	return &ErrorDetail{string(f.Code), f.Message, f.Retryable()}
 }
 
-// Result returns the result of a batch. If nothing was done, it is the reason, not a partial failure.
+// Result returns the result of a batch. If no item succeeded, it returns the error of the first one: that is not a
+// partial failure.
 func (o *Outcomes) Result(data any, target map[string]any) (Result, error) {
 	if o.Succeeded == 0 && o.first != nil {
 		return Result{Data: data}, o.first
@@ -51,7 +53,7 @@ func (o *Outcomes) Result(data any, target map[string]any) (Result, error) {
 	}, nil
 }
 
-// effectOfChange returns the effect of a change, or "".
+// effectOfChange returns the effect that a command's word for a change stands for, or "".
 func effectOfChange(change string) Effect {
 	switch change {
 	case "trusted", "allowed", "denied":

@@ -31,7 +31,7 @@ type Call struct {
 
 	params          map[string]Param
 	values          map[string][]string // by parameter, as typed or from the payload
-	kept            *sync.Map           // values that Keep gave, of the same form; nil: Keep is not used
+	kept            *sync.Map           // values set by Keep, as lists of strings; nil in a call that runs no command
 	payloadProblems []fault.Problem     // problems of --raw-payload as a whole
 	surplus         []string            // arguments for which there was no place
 	words           []string            // the command line as typed, for hints and the record
@@ -40,12 +40,12 @@ type Call struct {
 	dir             string
 	instance        string
 	confirm         bool
-	keyed           *keyed // nil: without an idempotency key, or not carried out
-	earlier         string // the job that the same call has begun before
-	preview         bool   // run only to see what it would do
+	keyed           *keyed // nil without an idempotency key, or if an earlier call had the same one
+	earlier         string // the job that an earlier call with the same idempotency key began
+	preview         bool   // this run only finds out what the call would do
 
 	out    *out
-	typing chan typed // where the line arrives that a person types
+	typing chan typed // delivers the line that a person is typing; nil: no line is read
 
 	mu        *sync.Mutex // an abandoned handler may still be writing
 	warnings  []warning
@@ -65,7 +65,7 @@ type warning struct {
 	Detail  any    `json:"detail,omitempty"`
 }
 
-// Given reports whether the caller gave the parameter, or an earlier call; see Keep.
+// Given reports whether the caller gave the parameter, or an earlier call did: see Keep.
 func (c *Call) Given(name string) bool { return len(c.given(name)) > 0 }
 
 func (c *Call) given(name string) []string {
@@ -77,7 +77,7 @@ func (c *Call) given(name string) []string {
 	return list
 }
 
-// Keep gives a parameter the value that an earlier call gave it, unless this one gives it.
+// Keep sets a parameter to the value that it had in an earlier call, unless this call gives it.
 func (c *Call) Keep(name, value string) {
 	if value != "" && !c.Given(name) {
 		c.kept.Store(name, []string{value})
@@ -89,7 +89,7 @@ func (c *Call) String(name string) string {
 	if v := c.given(name); len(v) > 0 {
 		return v[len(v)-1]
 	}
-	// the lifecycle reads every shared flag of every command; one that does not apply is never given
+	// The lifecycle asks for shared flags that the command may not have. For those this is the zero Param.
 	return c.params[name].Default
 }
 
@@ -177,7 +177,7 @@ func (c *Call) warn(w warning) {
 	if w.Detail == nil && slices.ContainsFunc(c.warnings, func(known warning) bool {
 		return known.Code == w.Code && known.Message == w.Message
 	}) {
-		return // another attempt of the handler warns of the same
+		return // a handler that repeats its work repeats its warnings
 	}
 	switch c.warned++; {
 	case c.warned < mostWarnings:
@@ -267,14 +267,15 @@ func (c *Call) Progress(format string, args ...any) {
 	}
 }
 
-// Debug adds to the trace, with --debug.
+// Debug writes a line of the trace, with --debug.
 func (c *Call) Debug(format string, args ...any) {
 	if c.Bool("debug") {
 		c.Log(format, args...)
 	}
 }
 
-// say writes to standard error in one write: cleaned, without secrets, each line with the trace id.
+// say writes lines to standard error in one write: cleaned, without secrets, wrapped, each with the trace id. On a
+// terminal it does not wrap a line that has a command, so that the command can be copied.
 func (c *Call) say(lines string) {
 	clean, _ := text.Clean(lines)
 	lines = redact.String(clean)
@@ -323,7 +324,7 @@ func (c *Call) Temp() (string, error) {
 	return dir, nil
 }
 
-// ShortTemp returns another directory of this call with a short path, for programs that create sockets in theirs.
+// ShortTemp returns another directory of this call with a short path, for programs that create sockets in it.
 func (c *Call) ShortTemp() (string, error) {
 	id := ident.Hex(4)
 	dir := filepath.Join(c.Paths.Temp, c.Program.Name+"-"+id)

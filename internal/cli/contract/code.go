@@ -51,7 +51,7 @@ type Exit struct {
 	When      string // present tense, no final period, at most 120 characters
 	Retryable bool   // the same call may succeed later; only if nothing was changed
 	Changed   Extent // empty: the default of the table
-	number    int    // only for specific codes
+	number    int    // set by Specific; 0: the number is in the table
 }
 
 // Specific declares a code of one command, from 79 to 125.
@@ -74,7 +74,7 @@ type SharedExit struct {
 	Means  string
 }
 
-// SharedExits returns those codes, by number.
+// SharedExits returns the shared exit codes in the order of their numbers.
 func SharedExits() []SharedExit {
 	list := []SharedExit{}
 	for _, s := range standards() {
@@ -137,7 +137,7 @@ func codeFor(f *fault.Fault) Code {
 		case "SIGQUIT":
 			return Quit
 		}
-		if f.Detail["cancelled_by"] != nil { // a command in place of Ctrl-C
+		if f.Detail["cancelled_by"] != nil { // by a command, as Ctrl-C would
 			return Interrupted
 		}
 		return Terminated
@@ -158,7 +158,7 @@ func ExitOfFault(f *fault.Fault) int {
 
 // ExitFor returns the exit status of a kind of failure.
 func ExitFor(kind fault.Kind) int {
-	for _, s := range slices.Backward(standards()) { // of the signals the last one stands for all
+	for _, s := range slices.Backward(standards()) { // of the exits for signals, the last one, that of SIGTERM
 		if s.kind == kind && s.code != Success {
 			return s.number
 		}
@@ -185,8 +185,9 @@ func (c *Command) exits() map[string]exitEntry {
 	return all
 }
 
-// unavoidableExits returns the exits that no command can avoid: an internal error, a wrong argument, a timeout, a
-// signal. A command's own declaration of one of them wins, because it is more precise.
+// unavoidableExits returns the exits that the framework itself can cause: an internal error, a wrong argument, a
+// signal, and those that follow from the declaration, such as a timeout. A command's own declaration of one of them
+// wins, because it is more precise.
 func unavoidableExits(c *Command) []Exit {
 	list := []Exit{
 		{Code: GeneralError, When: "something failed that has no code of its own"},
@@ -216,6 +217,7 @@ type exitEntry struct {
 	SideEffects Extent `json:"side_effects"`
 }
 
+// entry fills in the extent if the declaration leaves it out.
 func (e Exit) entry(c *Command) exitEntry {
 	out := exitEntry{Name: string(e.Code), Description: e.When, Retryable: e.Retryable, SideEffects: e.Changed}
 	if out.SideEffects == "" {

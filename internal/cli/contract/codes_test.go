@@ -144,8 +144,7 @@ func TestErrorObject(t *testing.T) {
 	})
 }
 
-// fixCommands holds the commands that the catalogue sends a caller to against the real program: they are there, and do
-// no harm.
+// fixCommands checks with the real program that the commands in the catalogue's advice exist and do no harm.
 func fixCommands(t *testing.T) {
 	t.Helper()
 	built, err := measure.Shared(filepath.Join("..", "..", ".."), t.TempDir())

@@ -64,15 +64,15 @@ type Command struct {
 	Examples []Example
 
 	Timeout     time.Duration             // zero: 30 s
-	Clock       func(*Call) time.Duration // a limit that Run enforces itself; nil: Timeout is enforced for it
+	Clock       func(*Call) time.Duration // a limit that Run enforces itself; nil: the framework enforces Timeout
 	LongRunning bool                      // may take longer than 5 s; has heartbeats
 	NoConfig    bool                      // reads no configuration, so it works even if that is invalid
-	LooseConfig bool                      // uses the layers that can be read
+	LooseConfig bool                      // runs with an invalid configuration, on the layers that can be read
 	Here        bool                      // works in the directory of the call, which has to exist
 	Quiet       bool                      // writes no audit entry and no state
 
 	List      *List        // the result is a page of rows
-	Batch     bool         // handles several things and reports each
+	Batch     bool         // handles several items and reports each
 	Steps     []string     // in order, if the work can stop between them
 	Resumable bool         // --resume-from
 	Stdin     *Stdin       // reads standard input
@@ -84,14 +84,14 @@ type Command struct {
 
 	Auth        *Auth             // logs in
 	Scopes      []string          // rights that the credentials must have; never nil
-	Interactive bool              // may ask
+	Interactive bool              // may ask a person, and wait for the answer
 	NeedsPerson bool              // is a conversation, which needs a terminal
 	Recursive   bool              // walks directory trees
 	Script      bool              // a program reads its plain form, which is printed unless a flag asks for another
 	Streaming   bool              // can print rows as they are produced
-	Emits       bool              // those are lines of Call.Emit, before the answer
-	Prints      bool              // of the class Stream: it prints and hears nothing, so a failure is an envelope
-	StreamsRows bool              // does so by default
+	StreamsRows bool              // prints them so unless --no-stream is given
+	Emits       bool              // what is printed are lines of Call.Emit, before the answer
+	Prints      bool              // of the class Stream: prints and has no protocol, so a failure is an envelope
 	Dispatches  bool              // carries out other commands: each has its own clock, confirmation and key
 	DryRun      bool              // Run checks Call.DryRun before it changes anything
 	SafeDefault bool              // without --live, only shows what it would do
@@ -100,15 +100,14 @@ type Command struct {
 	Files       []FileEffect      // files that it leaves on disk
 	Tools       map[string]string // programs it needs, with the minimum version
 
-	Validate func(*Call) []fault.Problem                  // must have no effects; returns all problems
-	Run      func(context.Context, *Call) (Result, error) //
+	Validate func(*Call) []fault.Problem // must have no effects; returns all problems
+	Run      func(context.Context, *Call) (Result, error)
 
-	// Again returns what has become of a job that Run began in an earlier call with the same idempotency key: see
-	// Call.Begun.
+	// Again returns the state of a job that Run began in an earlier call with the same idempotency key: see Call.Begun.
 	Again func(ctx context.Context, c *Call, job string) (Result, error)
 
-	// Instead may carry a valid call out in another process, which then has answered on the streams of this one; status
-	// is its exit status. Without done the call goes on as usual.
+	// Instead may have another process carry out a valid call and answer on the streams of this one. Then done is true,
+	// and status is the exit status of that process. Otherwise the call continues here.
 	Instead func(context.Context, *Call, <-chan os.Signal) (status int, done bool, err error)
 
 	// Serve replaces Run in the classes Stream and Terminal: the command itself reads and writes its protocol and
@@ -120,7 +119,7 @@ type Command struct {
 // Serve serves a call of the classes Stream and Terminal.
 type Serve func(ctx context.Context, c *Call, signals <-chan os.Signal) (status int, err error)
 
-// Result is what Run returns. If Run also returns an error, Data is what is known nevertheless.
+// Result is what Run returns. If Run also returns an error, Data has what is known despite the error.
 type Result struct {
 	Data   any
 	Effect Effect         // of commands that are not safe
@@ -134,11 +133,11 @@ type Result struct {
 // PlainTexter is data whose plain form is a text for a program: a script, a page.
 type PlainTexter interface{ PlainText() string }
 
-// Verbatim is data whose plain form is a file for another program: what is not a terminal gets it byte for byte, with
-// nothing replaced and nothing masked.
+// Verbatim is data whose plain form is a file for another program: a standard output that is not a terminal gets it
+// byte for byte, with nothing replaced and nothing masked.
 type Verbatim interface{ Verbatim() bool }
 
-// Flowing is data whose plain form is for people alone: its lines are broken where their screen ends.
+// Flowing is data whose plain form is for people alone: its lines are wrapped at the width of the screen.
 type Flowing interface{ ForPeople() }
 
 // Example is an invocation that works exactly as written.
@@ -163,8 +162,8 @@ type List struct {
 type Stdin struct {
 	Format   string // "text", "jsonl"
 	Required bool   // the command cannot run without it
-	Empty    bool   // a pipe or file that is empty is input, too
-	Lines    bool   // it is read while it comes, not as a whole
+	Empty    bool   // an empty pipe or file counts as input
+	Lines    bool   // it is read line by line as it arrives, not as a whole
 }
 
 // Network declares the limits of every connection.

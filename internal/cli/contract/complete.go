@@ -42,8 +42,8 @@ func (p *Program) Completion(w io.Writer, shell string) error {
 	return err
 }
 
-// The script for bash takes the words from the package bash-completion, which is not everywhere. Without it they are
-// taken from the line: a quoted blank then ends a word.
+// The script for bash gets the words of the line from the package bash-completion, which is not installed everywhere.
+// Without it, the script splits the line at blanks, even at quoted ones.
 const (
 	wordsOfPackage = "    _get_comp_words_by_ref \"$@\" cur prev words cword\n"
 	wordsOfLine    = `    if declare -F _get_comp_words_by_ref >/dev/null; then
@@ -108,7 +108,8 @@ func (p *Program) cobra(call *Call) *cobra.Command {
 	return root
 }
 
-// equip gives a node its flags, and the values of these and of its arguments. The first flag of a name counts.
+// equip gives a node its flags, and what completes their values and its arguments. Of flags with the same name, the
+// first one counts.
 func (p *Program) equip(node *cobra.Command, c *Command, params []Param, call *Call) {
 	for _, param := range params {
 		switch short := param.Short; {
@@ -140,7 +141,7 @@ func (p *Program) equip(node *cobra.Command, c *Command, params []Param, call *C
 	}
 }
 
-// typedSoFar returns the call that is being typed, or nil if what it needs cannot be read.
+// typedSoFar returns the call that is being typed, or nil if it cannot be prepared.
 func (c *Call) typedSoFar(node *cobra.Command, command *Command, args []string) *Call {
 	typed, loose := *c, *command
 	loose.LooseConfig, loose.NoConfig = true, false
@@ -160,7 +161,8 @@ func (c *Call) typedSoFar(node *cobra.Command, command *Command, args []string) 
 	return &typed
 }
 
-// offer returns the values of a parameter. Where nothing is known of them, files are completed for what may be one.
+// offer returns the values that completion offers for a parameter. If there are none and the value may be a file, the
+// shell completes files.
 func (p *Program) offer(call *Call, param Param) ([]string, cobra.ShellCompDirective) {
 	list := slices.Clone(param.Enum)
 	if len(list) == 0 && call != nil && p.Complete != nil {
@@ -278,7 +280,7 @@ func (p *Program) SkillPages() []Page {
 	return append([]Page{{"", "CONTEXT.md", context.String()}}, pages...)
 }
 
-// SkillSchemas returns the same as data: the full description of each command.
+// SkillSchemas returns the full description of each command as JSON.
 func (p *Program) SkillSchemas() []Page {
 	pages := []Page{}
 	for _, c := range p.All() {

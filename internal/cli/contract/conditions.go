@@ -23,7 +23,7 @@ func (c *Call) conditions() *fault.Fault {
 			Hint("%s --help lists the commands that need no terminal", c.Program.Name)
 	}
 	active := c.Config.List("scopes")
-	// none configured: the rights are not known
+	// Without configured rights it is unknown which ones the credentials have.
 	if missing := Lacking(command.Scopes, active); len(active) > 0 && len(missing) > 0 {
 		return fault.New(fault.MissingScopes, "%s needs rights that are not configured: %s", command.Path,
 			strings.Join(missing, ", ")).
@@ -66,8 +66,8 @@ func (c *Call) unconfirmed(ctx context.Context, signals <-chan os.Signal) (a ans
 		command).With("would_affect", tried.target)}, false
 }
 
-// agree asks a person whether what a dry run found may be destroyed; --yes has answered already. asked is false where
-// nobody can be asked.
+// agree asks a person whether what a dry run found may be destroyed. --yes answers for them. asked is false if nobody
+// can be asked.
 func (c *Call) agree(ctx context.Context, signals <-chan os.Signal, target map[string]any) (asked, yes bool,
 	f *fault.Fault,
 ) {
@@ -98,7 +98,8 @@ func (c *Call) Attended() bool {
 		!c.Bool("quiet") && c.format() == "plain" && c.Host.Stdin != nil
 }
 
-// Agree asks the person whether they want something, while the command runs. Attended says whether there is one.
+// Agree asks the person a yes-or-no question while the command runs. If the terminal ends, the answer is no. Attended
+// reports whether there is a person.
 func (c *Call) Agree(ctx context.Context, sentence string) (yes bool, err error) {
 	line, err := c.Line(ctx, sentence+"? [y/N] ")
 	if errors.Is(err, io.EOF) {
@@ -110,11 +111,11 @@ func (c *Call) Agree(ctx context.Context, sentence string) (yes bool, err error)
 // Say prints lines for the person at the terminal while the command runs.
 func (c *Call) Say(lines string) { c.say(lines) }
 
-// Line asks the person for a line while the command runs. It is io.EOF where the terminal ends instead.
+// Line asks the person for a line while the command runs. The error is io.EOF if the terminal ends instead.
 func (c *Call) Line(ctx context.Context, sentence string) (string, error) {
 	if c.typing != nil {
 		select {
-		case <-c.typing: // it was typed before this question was there
+		case <-c.typing: // it was typed before this question was shown
 			c.typing = nil
 		default:
 		}
@@ -128,8 +129,8 @@ func (c *Call) Line(ctx context.Context, sentence string) (string, error) {
 	if held {
 		out.prompted(true)
 	}
-	if c.typing == nil { // else the reader of a question that was answered elsewhere still waits
-		c.typing = c.reads()
+	if c.typing == nil { // otherwise the reader of a question that was given up still waits
+		c.typing = c.readLine()
 	}
 	select {
 	case line := <-c.typing:
@@ -142,13 +143,14 @@ func (c *Call) Line(ctx context.Context, sentence string) (string, error) {
 	}
 }
 
-// typed is a line of the person.
+// typed is a line that a person typed.
 type typed struct {
 	text string
 	err  error
 }
 
-func (c *Call) reads() chan typed {
+// readLine begins to read a line and returns the channel that delivers it.
+func (c *Call) readLine() chan typed {
 	to := make(chan typed, 1)
 	go func() {
 		line, err := terminal.ReadLine(c.Host.Stdin)
@@ -160,12 +162,12 @@ func (c *Call) reads() chan typed {
 	return to
 }
 
-// question asks, and sends whether the person agreed.
+// question asks a yes-or-no question and returns the channel that delivers whether the person agreed.
 func (c *Call) question(sentence string) <-chan bool {
 	terminal.Forget(c.Host.Stdin)
 	_, _ = io.WriteString(c.Host.Stderr, sentence+"? [y/N] ")
 	answer := make(chan bool, 1)
-	go func() { answer <- agreed((<-c.reads()).text) }()
+	go func() { answer <- agreed((<-c.readLine()).text) }()
 	return answer
 }
 
@@ -174,8 +176,8 @@ func agreed(line string) bool {
 	return word == "y" || word == "yes"
 }
 
-// shellCharacters have a meaning to shells. We never use a shell, but a name or a path that the caller passes to a
-// child does not need them.
+// shellCharacters have a meaning to shells. Nothing here uses a shell, but a child may, and a name or a path does not
+// need them.
 const shellCharacters = ";|&$()<>`\n\r"
 
 // forChild reports whether a parameter's value becomes an argument of a child.
@@ -184,7 +186,7 @@ func (c *Command) forChild(p Param) bool {
 		slices.ContainsFunc(c.Children, func(s Subprocess) bool { return slices.Contains(s.CallerArgs, p.Name) })
 }
 
-// systemFault gives failures of the system without a fault of their own the code that callers can act on.
+// systemFault gives a failure because of a full disk its own code, so that callers can act on it.
 func systemFault(f *fault.Fault) *fault.Fault {
 	if f != nil && (f.Code == fault.Internal || f.Code == fault.PermissionDenied) && diskFull(f) {
 		f.Code = fault.DiskFull

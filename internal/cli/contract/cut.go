@@ -14,7 +14,7 @@ import (
 
 const (
 	cutMark       = "[TRUNCATED]"
-	bytesPerToken = 4 // an estimate without a vocabulary, as the flag's help says
+	bytesPerToken = 4 // an estimate: every model divides text differently
 )
 
 func tokens(bytes int) int { return (bytes + bytesPerToken - 1) / bytesPerToken }
@@ -31,13 +31,13 @@ type cutField struct {
 	had, kept int    // bytes
 }
 
-// least is the size of the smallest value: null. Nothing is made smaller.
-const least = len("null")
+// nullSize is the size of null, the smallest value. Nothing is cut to less.
+const nullSize = len("null")
 
-// fit makes v fit into budget bytes, or into the least.
+// fit cuts v to at most budget bytes, but not to less than the size of null.
 func (k *cutter) fit(v any, budget int, path string) any {
 	had := size(v)
-	if had <= max(budget, least) {
+	if had <= max(budget, nullSize) {
 		return v
 	}
 	switch v := v.(type) {
@@ -53,7 +53,7 @@ func (k *cutter) fit(v any, budget int, path string) any {
 	case object:
 		return k.members(v, budget, path)
 	}
-	k.note(path, had, least)
+	k.note(path, had, nullSize)
 	return nil
 }
 
@@ -61,7 +61,8 @@ func (k *cutter) note(path string, had, kept int) {
 	k.fields = append(k.fields, cutField{path, had, kept})
 }
 
-// cutText returns false if there is no room even for the mark.
+// cutText cuts a text so that it and the mark at its end take at most budget bytes as JSON. It returns false if there
+// is no room even for the mark.
 func cutText(s string, budget int) (string, bool) {
 	left := budget - len(cutMark) - len(`""`)
 	if left < 0 {
@@ -79,11 +80,11 @@ func cutText(s string, budget int) (string, bool) {
 	return s[:keep] + cutMark, true
 }
 
-// list keeps whole elements. If not even the first one fits, it is cut inside, because nobody would ever see any of it
-// otherwise.
+// list keeps whole elements. If not even the first one fits, that one is cut: otherwise no call could ever show any of
+// it.
 func (k *cutter) list(list []any, budget int, path string) []any {
 	kept := cutList(list, budget)
-	if room := budget - 2; len(kept) == 0 && len(list) > 0 && room >= least {
+	if room := budget - 2; len(kept) == 0 && len(list) > 0 && room >= nullSize {
 		return []any{k.fit(list[0], room, path)}
 	}
 	return kept
@@ -118,8 +119,8 @@ func (k *cutter) members(o object, budget int, path string) any {
 	}
 	left, fitting := budget-1, 0
 	for _, m := range o {
-		if need := size(m.name) + 2; left >= need+least {
-			left -= need + least
+		if need := size(m.name) + 2; left >= need+nullSize {
+			left -= need + nullSize
 			fitting++
 			continue
 		}
@@ -127,7 +128,7 @@ func (k *cutter) members(o object, budget int, path string) any {
 		break
 	}
 	out := slices.Clone(o[:fitting])
-	left += fitting * least
+	left += fitting * nullSize
 	order, sizes := make([]int, fitting), make([]int, fitting)
 	for i := range order {
 		order[i], sizes[i] = i, size(out[i].value)
@@ -151,12 +152,12 @@ func (c *Call) cutToTokens(a *answer) {
 		a.data = nil
 		return
 	}
-	whole, way, offset := a.data, longest(a.data), c.Int("token-offset")
+	whole, path, offset := a.data, longest(a.data), c.Int("token-offset")
 	if offset > 0 && a.data != nil {
 		a.meta = a.meta.set("token_offset", number(offset))
 		a.data = c.skipRows(a, offset)
 		if a.page == nil {
-			a.data = replace(whole, way, skip(follow(whole, way), offset))
+			a.data = replace(whole, path, skip(follow(whole, path), offset))
 		}
 	}
 	n := c.Int("token-limit")
@@ -167,19 +168,19 @@ func (c *Call) cutToTokens(a *answer) {
 	if size(a.data) <= n*bytesPerToken {
 		return
 	}
-	c.cut(a, n*bytesPerToken, c.again("--token-limit", itoa(2*n)))
+	c.cut(a, n*bytesPerToken, c.lineWith("--token-limit", itoa(2*n)))
 	if a.page != nil {
 		return
 	}
-	if leaf := follow(a.data, way); leaf != nil {
-		kept, next := resume(follow(whole, way), leaf, offset)
-		if a.data = replace(a.data, way, kept); next > offset {
-			a.meta = a.meta.set("truncation_hint", c.again("--token-offset", itoa(next)))
+	if leaf := follow(a.data, path); leaf != nil {
+		kept, next := resume(follow(whole, path), leaf, offset)
+		if a.data = replace(a.data, path, kept); next > offset {
+			a.meta = a.meta.set("truncation_hint", c.lineWith("--token-offset", itoa(next)))
 		}
 	}
 }
 
-// skipRows leaves out the first rows of a page: the next page begins that much later.
+// skipRows leaves out the rows that the first offset tokens of a page cover, and moves the beginning of the page.
 func (c *Call) skipRows(a *answer, offset int) any {
 	rows, isList := c.rows(a.data)
 	if a.page == nil || !isList {
@@ -191,8 +192,8 @@ func (c *Call) skipRows(a *answer, offset int) any {
 	return slices.Clone(a.data.(object)).set(a.page.key, left)
 }
 
-// cut makes the data fit and reports what is missing and which command returns it: next, unless it is the page after
-// this one.
+// cut makes the data fit into budget bytes and reports what is missing. It names the command that returns the rest: the
+// one for the next page of a list, otherwise next.
 func (c *Call) cut(a *answer, budget int, next string) {
 	a.meta = a.meta.set("total_bytes", number(size(a.data)))
 	k := &cutter{}
@@ -238,11 +239,11 @@ func (c *Call) reportCuts(a *answer, cuts []cutField) {
 }
 
 // next returns the command for the next page.
-func (c *Call) next(pg *page) string { return c.again("--token-offset", "", "--cursor", pg.next()) }
+func (c *Call) next(pg *page) string { return c.lineWith("--token-offset", "", "--cursor", pg.next()) }
 
-// again returns the call as typed with other values for some flags, each of which takes one: the command to run next.
-// An empty value removes the flag.
-func (c *Call) again(flags ...string) string {
+// lineWith returns the command to run next: the call as typed, with some flags changed. flags are pairs of a flag that
+// takes a value and its new value. An empty value removes the flag.
+func (c *Call) lineWith(flags ...string) string {
 	var words, end []string
 	typed := c.masked()
 	for i := 0; i < len(typed); i++ {
@@ -267,9 +268,9 @@ func (c *Call) again(flags ...string) string {
 	return text.Shell(slices.Concat([]string{c.Program.Name}, words, end)...)
 }
 
-// longest returns the path to the longest string or list, member by member. To continue where the last answer was cut,
-// a caller skips so many tokens of that.
-func longest(v any) (way []int) {
+// longest returns the path to the longest string or list, as indexes of members. --token-offset counts in that value,
+// so that a caller can continue where the last answer was cut.
+func longest(v any) (path []int) {
 	o, ok := v.(object)
 	if !ok || len(o) == 0 {
 		return nil
@@ -283,8 +284,9 @@ func longest(v any) (way []int) {
 	return append([]int{largest}, longest(o[largest].value)...)
 }
 
-func follow(v any, way []int) any {
-	for _, i := range way {
+// follow returns the value at the end of a path, or nil.
+func follow(v any, path []int) any {
+	for _, i := range path {
 		o, ok := v.(object)
 		if !ok || i >= len(o) {
 			return nil
@@ -295,16 +297,16 @@ func follow(v any, way []int) any {
 }
 
 // replace returns a copy of the tree with another value at the end of the path.
-func replace(v any, way []int, value any) any {
-	if len(way) == 0 {
+func replace(v any, path []int, value any) any {
+	if len(path) == 0 {
 		return value
 	}
 	o := slices.Clone(v.(object))
-	o[way[0]].value = replace(o[way[0]].value, way[1:], value)
+	o[path[0]].value = replace(o[path[0]].value, path[1:], value)
 	return o
 }
 
-// skip leaves out the first n tokens; of a list, whole elements.
+// skip leaves out the first n tokens of a string, or the elements of a list that lie wholly within them.
 func skip(v any, n int) any {
 	n *= bytesPerToken
 	switch v := v.(type) {
@@ -330,8 +332,9 @@ func boundary(s string, n int) int {
 	return n
 }
 
-// resume shortens what was kept of whole, of which offset tokens had been skipped, so that it ends where another skip
-// can begin. It returns how many tokens that has to skip, or at most offset if it gains nothing.
+// resume shortens kept so that --token-offset can continue where it ends. kept is what was left of whole after offset
+// tokens were skipped and the rest was cut. resume also returns the next offset; if that is not more than offset,
+// another call would show nothing new.
 func resume(whole, kept any, offset int) (any, int) {
 	switch whole := whole.(type) {
 	case string:

@@ -67,7 +67,7 @@ func TestTokens(t *testing.T) {
 			}
 		}
 	})
-	t.Run("rows", func(t *testing.T) { // the same flags leave rows out whole, and the cursor knows it
+	t.Run("rows", func(t *testing.T) { // only whole rows are left out, and the cursor continues with those
 		a := w.hosted(t, nil, "numbered", "--token-offset", "20").must(t, 0)
 		got := a.names(t, "data.items", "name")
 		next := w.line(t, a.at(t, "meta.truncation_hint").(string)).must(t, 0).names(t, "data.items", "name")
@@ -75,7 +75,8 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%q then %q", got, next)
 		}
 	})
-	t.Run("too_little", func(t *testing.T) { // a limit that has no room for anything must not lead in circles
+	// A limit without room for anything must not lead to the same call again and again.
+	t.Run("too_little", func(t *testing.T) {
 		a := w.hosted(t, nil, "lengthy", "--token-limit", "5").must(t, 0)
 		if hint := a.at(t, "meta.truncation_hint").(string); !strings.Contains(hint, "--token-limit 10") {
 			t.Error(hint)
@@ -123,8 +124,8 @@ func anyTree(depth int) *rapid.Generator[any] {
 		}))...)
 }
 
-// Whatever the tree and the budget, what is cut is valid, is no larger than it may be, says what it lost, and is
-// untouched when it fits.
+// Whatever the tree and the budget: what was cut is a valid tree within the budget and says what it lost, and what fits
+// is not touched.
 func TestCutFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -139,7 +140,7 @@ func TestCutFits(t *testing.T) {
 		switch {
 		case !json.Valid(after):
 			t.Fatalf("%s", after)
-		case len(after) > max(budget, least):
+		case len(after) > max(budget, nullSize):
 			t.Fatalf("%d bytes of %d: %s", len(after), budget, after)
 		case (string(after) != before) != (len(k.fields) > 0):
 			t.Fatalf("%s becomes %s, and is told %v", before, after, k.fields)
@@ -151,7 +152,7 @@ func TestCutFits(t *testing.T) {
 	})
 }
 
-// What is skipped and what was shown before meet, for texts and lists of anything.
+// Whatever the text or list: what is skipped ends exactly where the answer before was cut.
 func TestSkippingMeetsTheCut(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// What programs can learn about a command without running it. The manifest is short, for readers that pay by the byte;
-// --schema is complete.
+// A program can read the description of a command without running it. The manifest is short, because models pay for
+// every byte of it; --schema is complete.
 
 // describe answers --schema, --output-schema and --show-requirements.
 func (c *Call) describe() (answer, bool) {
@@ -53,8 +53,8 @@ func (p *Program) manifest(whole bool) (object, string) {
 		etag
 }
 
-// ManifestMeta returns what belongs to the manifest but has no place in its schema. The variables of the program's own
-// keys are said where the keys are.
+// ManifestMeta returns what belongs to the manifest but has no place in its schema. It leaves out the variables that
+// set keys of App.Keys; the member keys names the command that lists those.
 func (p *Program) ManifestMeta() map[string]any {
 	ours := slices.DeleteFunc(p.variables(), func(v Variable) bool {
 		return v.own || !strings.HasPrefix(v.Name, prefix)
@@ -78,7 +78,7 @@ func (p *Program) rootEntry(whole bool) object {
 	root := p.rootCommand()
 	flags := p.directFlags()
 	for _, param := range slices.Concat(root.Params, p.sharedUsed()) {
-		if known, ok := flags.get(param.Name); ok { // it has another meaning with a command
+		if known, ok := flags.get(param.Name); ok { // it has one meaning without a command and one with it
 			flags.set(param.Name, merged(known.(object), param))
 			continue
 		}
@@ -181,7 +181,8 @@ func (p *Program) groupEntry(group string) object {
 	}
 }
 
-// entry returns a command in the manifest; whole adds what is shared, and names.
+// entry returns a command's entry in the manifest. The whole entry also has the shared flags and exit codes, the names
+// of the codes, the full schema of the data and all examples.
 func (p *Program) entry(c *Command, whole bool) object {
 	flags := object{}
 	for _, param := range c.allParams() {
@@ -204,14 +205,14 @@ func (p *Program) entry(c *Command, whole bool) object {
 	if !whole {
 		examples = examples[:1]
 		if c.Stdin == nil && !slices.ContainsFunc(c.Params, func(p Param) bool { return p.Required }) {
-			return o // the name is the whole call
+			return o // the example would say no more than the name
 		}
 	}
 	return append(o, member{"examples", (&walker{unmask: true}).tree(examples)})
 }
 
-// exitTree returns the exit codes of a command. In the short form, those that every command has are in the entry of the
-// program, unless another may be repeated here.
+// exitTree returns the exit codes of a command. The short form leaves out those that are in the entry of the program,
+// unless the command declares them itself or differs in whether to retry.
 func (p *Program) exitTree(c *Command, whole bool) object {
 	all, shared, o := c.exits(), p.rootCommand().exits(), object{}
 	for _, n := range exitOrder(all) {
@@ -220,7 +221,7 @@ func (p *Program) exitTree(c *Command, whole bool) object {
 		clock := all[n].Name == string(TimedOut)
 		if whole || own || c.Path == "" || !found || same.Retryable != all[n].Retryable && !clock {
 			e := all[n]
-			if !whole && c.Path == "" && clock { // said once, for all that only have a time limit
+			if !whole && c.Path == "" && clock { // for all commands that do not declare it
 				e.Description += "; a safe command may be repeated"
 				e.Retryable, e.SideEffects = false, Some
 			}
@@ -254,7 +255,7 @@ func outline(schema object) object {
 func (p Param) entry() object {
 	o := object{{"type", p.wireType()}, {"required", p.Required}, {"description", p.brief()}}
 	o = o.when(p.Default != "", "default", p.defaultValue())
-	o = o.when(p.Kind == Enum, "enum_values", names(p.Enum)) // of a list, those of each element
+	o = o.when(p.Kind == Enum, "enum_values", names(p.Enum)) // for a list, the values of each element
 	return o.when(p.Short != "", "short", p.Short)
 }
 
@@ -279,12 +280,13 @@ func (p Param) defaultValue() any {
 	return p.Default
 }
 
-// extension returns the rest of the declaration: what applies, and what must be there even if it is empty.
+// extension returns the members of --schema that the manifest does not have. Most of them are there even if they are
+// empty, so that readers need not ask.
 func (p *Program) extension(c *Command) object {
 	w := &walker{unmask: true}
 	limit := c.Timeout
 	switch {
-	case c.Class != Envelope, c.Dispatches: // it has its own time limits, with flags of its own
+	case c.Class != Envelope, c.Dispatches: // it has its own time limits, with its own flags
 		limit = 0
 	case limit == 0:
 		limit = defaultTimeout

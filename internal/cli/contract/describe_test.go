@@ -38,7 +38,7 @@ func TestSchema(t *testing.T) {
 			}
 		}
 	})
-	// what is told of the command is an envelope, however its rows are printed
+	// A description of a command is an envelope, in whatever form the command prints rows.
 	t.Run("of_a_stream", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
@@ -50,7 +50,7 @@ func TestSchema(t *testing.T) {
 		}
 		if rows := w.inside(t, nil, []string{"flowing"}).stdout; !strings.HasPrefix(rows,
 			`{"name":"a","size":1}`+"\n") {
-			t.Errorf("its rows are %s", rows) // then the flags had nothing to turn off
+			t.Errorf("its rows are %s", rows) // otherwise the flags above had nothing to turn off
 		}
 	})
 	t.Run("output_matches", func(t *testing.T) {
@@ -293,7 +293,7 @@ func TestManifest(t *testing.T) {
 		}
 		for key, value := range commands {
 			for name, flag := range value.(map[string]any)["flags"].(map[string]any) {
-				// one of its own may have the name
+				// A flag of the command itself may have the name.
 				if key != p.Name && reflect.DeepEqual(flag, shared["flags"].(map[string]any)[name]) {
 					t.Errorf("%s repeats --%s", key, name)
 				}
@@ -314,7 +314,7 @@ func TestManifest(t *testing.T) {
 				if told == nil {
 					told, _ = commands[p.Name].(map[string]any)["exit_codes"].(map[string]any)[n].(map[string]any)
 				}
-				if n == "10" && told != nil && c.Danger == Safe { // what is shared is of the others
+				if n == "10" && told != nil && c.Danger == Safe { // the shared entry is for the other commands
 					continue
 				}
 				if told == nil || told["retryable"] != exit.Retryable {
@@ -358,7 +358,7 @@ func testManifestEtag(t *testing.T, p *Program) {
 	}
 }
 
-// testManifestIsEnough reads every example with what the manifest tells, and nothing else.
+// testManifestIsEnough parses every example with the manifest alone.
 func testManifestIsEnough(t *testing.T, p *Program, commands map[string]any) {
 	t.Parallel()
 	shared := commands[p.Name].(map[string]any)["flags"].(map[string]any)

@@ -42,7 +42,7 @@ func (c *Call) ReaderGone() bool {
 	return broken || err != nil
 }
 
-// Write passes the answers of a batch through the standard output of the batch.
+// Write writes the answer of a line to the standard output of its batch.
 func (o *out) Write(b []byte) (int, error) {
 	if o.over() { // the batch ended before this line
 		return 0, io.ErrClosedPipe
@@ -59,6 +59,7 @@ func (o *out) Write(b []byte) (int, error) {
 // notInBatch reports whether a command cannot be a line of a batch.
 func notInBatch(c *Command) bool { return c.Class != Envelope || c.Path == "exec" }
 
+// dispatchArgs turns a line into the arguments of a call. name is the command that the line names, even with a fault.
 func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, name string, f *fault.Fault) {
 	bad := func(hint, format string, a ...any) ([]string, string, *fault.Fault) {
 		f := fault.New(fault.DispatchParse, format, a...)
@@ -82,7 +83,7 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 	case v.Kind != literal.Object || name == "":
 		return bad(plain, "the line has no _cmd")
 	case !known || strings.Contains(name, " "):
-		near := name // with a space in place of the dot
+		near := name // a command that exists, with a space in place of the dot
 		if !known {
 			near = nearestPath(strings.ReplaceAll(name, ".", " "), p.paths())
 		}
@@ -122,7 +123,8 @@ func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, na
 	return append(args, payloadArgs(payload)...), name, nil
 }
 
-// option returns one member of _opts as typed. The text "true" stays a value.
+// option returns a member of _opts as the argument that a person would type. It returns false for a value that no flag
+// takes.
 func option(m literal.Member) ([]string, bool) {
 	name := "--" + strings.ReplaceAll(m.Key, "_", "-")
 	switch m.Value.Kind {
@@ -165,7 +167,7 @@ func (c *Command) shares(name string) bool {
 	return slices.ContainsFunc(sharedFor(c), func(p Param) bool { return p.Name == name })
 }
 
-// payloadArgs passes the payload on, member by member.
+// payloadArgs returns the members of a payload as arguments.
 func payloadArgs(payload object) []string {
 	var args []string
 	for _, m := range payload {

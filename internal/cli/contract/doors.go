@@ -28,8 +28,8 @@ func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error
 	return c.SpawnWith(ctx, c.Away(), process.Spec{Argv: argv})
 }
 
-// Away returns the starter of programs that are not agents. They get the variables that such programs and git need, and
-// the named ones.
+// Away returns what starts programs other than agents. They get the environment variables that such programs and git
+// need, and the ones named in more.
 func (c *Call) Away(more ...string) process.Away {
 	root, _ := config.ProjectRoot(c.dir)
 	return shell.Inheritance{
@@ -45,8 +45,8 @@ func gitVariables() []string {
 	}
 }
 
-// SpawnWith starts a declared program by away. Without further variables it gets settings that keep it from waiting for
-// a person.
+// SpawnWith starts a declared program with away. If s.Env is nil, it gets variables that keep it from waiting for a
+// person.
 func (c *Call) SpawnWith(ctx context.Context, away process.Away, s process.Spec) (process.Result, error) {
 	argv := s.Argv
 	declared := slices.IndexFunc(c.Command.Children, func(s Subprocess) bool {
@@ -62,7 +62,7 @@ func (c *Call) SpawnWith(ctx context.Context, away process.Away, s process.Spec)
 	if over {
 		return process.Result{}, c.ended()
 	}
-	if !c.DryRun() { // which leaves nothing behind, also if it is killed
+	if !c.DryRun() { // a dry run leaves nothing behind, even if it is killed
 		s.Register = c.register()
 	}
 	c.Debug("spawn %s", appendJSON(nil, (&walker{}).tree(argv)))
@@ -75,7 +75,7 @@ func (c *Call) SpawnWith(ctx context.Context, away process.Away, s process.Spec)
 	return away.Run(ctx, s)
 }
 
-// pidFile returns the file that records the children of this call while they live.
+// pidFile returns the file that records the children of this call while they live, or "" if there is none.
 func (c *Call) pidFile() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,8 +124,8 @@ func (c *Call) Connections() (Network, error) {
 	return n, nil
 }
 
-// Input returns what the command reads: --input-file, of any size, or standard input up to its limit. It never waits
-// for a person.
+// Input returns what the command reads: --input-file, of any size, or standard input up to its limit, which applies to
+// each line if the command reads lines. It never reads from a terminal.
 func (c *Call) Input(ctx context.Context) (io.ReadCloser, error) {
 	if c.Command.Stdin == nil {
 		return nil, c.undeclared("standard input")
@@ -179,7 +179,7 @@ type block struct {
 
 func (c *Call) lineInput(ctx context.Context) *lineInput {
 	r := &lineInput{ctx: ctx, call: c, blocks: make(chan block)}
-	in := c.awaited()
+	in := c.stdinWithNotice()
 	go func() {
 		for {
 			b := block{data: make([]byte, 32<<10)}
@@ -247,8 +247,9 @@ func (r *lineInput) rest() (n int) {
 	return n
 }
 
-// awaited is standard input, whose silence is told.
-func (c *Call) awaited() io.Reader {
+// stdinWithNotice returns standard input. If nothing comes from it for a while, a line on standard error says that the
+// command waits for it.
+func (c *Call) stdinWithNotice() io.Reader {
 	stderr, what := c.Host.Stderr, "what "+c.title()+" takes"
 	if c.Bool("quiet") {
 		return c.Host.Stdin
@@ -269,7 +270,7 @@ func (c *Call) readStdin(ctx context.Context) (string, error) {
 		data []byte
 		err  error
 	}
-	done, in := make(chan read, 1), c.awaited()
+	done, in := make(chan read, 1), c.stdinWithNotice()
 	go func() {
 		data, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
 		if len(data) > limit {
@@ -300,7 +301,7 @@ func (c *Call) tooMuchStdin(received, limit int) error {
 	return f.FixBy("write it to a file and give --input-file", "").Hint("--input-file FILE takes any size")
 }
 
-// fromStdin replaces a parameter given as "-" by the lines of standard input, one value a line.
+// fromStdin replaces a parameter given as "-" by the words of standard input, one value a word.
 func (c *Call) fromStdin(ctx context.Context, signals <-chan os.Signal) *fault.Fault {
 	for _, p := range c.Command.Params {
 		if values := c.values[p.Name]; !p.Stdin || len(values) != 1 || values[0] != "-" {
@@ -361,7 +362,7 @@ func (c *Call) Ask(ctx context.Context, question string) (answer string, asked b
 		return "", false, nil
 	}
 	restore := func() { _ = term.Restore(fd, state) }
-	stop := context.AfterFunc(ctx, restore) // the read does not end by itself
+	stop := context.AfterFunc(ctx, restore) // the read does not end with ctx
 	defer stop()
 	defer restore()
 	typed, err := term.NewTerminal(struct {

@@ -24,7 +24,7 @@ type Host struct {
 	Merged     bool // standard output and standard error lead to the same place
 	StdinPiped bool // standard input is a pipe or a file
 
-	line  object        // in a batch: the number of this line
+	line  object        // in a batch: the command and the number of this line, for meta
 	stray func() string // what other code wrote to standard output; nil if it is not guarded
 }
 
@@ -41,7 +41,7 @@ func Process() Host {
 	}
 }
 
-// oneStream reports whether two streams are the same file, as with 2>&1.
+// oneStream reports whether two streams are the same file, as after 2>&1.
 func oneStream(a, b *os.File) bool {
 	one, err := a.Stat()
 	other, wrong := b.Stat()

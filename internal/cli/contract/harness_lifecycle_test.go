@@ -16,9 +16,9 @@ import (
 	"omniagent/internal/testkit/hermetic"
 )
 
-// What the tests of ends and streams need beside the harness: processes that are read while they run.
+// The tests of ends and streams also need processes whose output is read while they run.
 
-// validateSees is a Validate that finds nothing wrong.
+// validateSees returns a Validate that calls see and finds nothing wrong.
 func validateSees(see func()) func(*Call) []fault.Problem {
 	return func(*Call) []fault.Problem { see(); return nil }
 }
@@ -61,7 +61,7 @@ func (w *world) make(t *testing.T, name string) {
 	}
 }
 
-// startThis is start for a command that was made by hand.
+// startThis does the same as start for a given command.
 func (w *world) startThis(t *testing.T, cmd *exec.Cmd) *started {
 	t.Helper()
 	s := begin(t, cmd)

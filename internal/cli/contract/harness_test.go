@@ -227,7 +227,7 @@ func quick(c Command) *Command {
 	return &c
 }
 
-// made registers commands that there are already.
+// made registers commands that are already constructed.
 func made(commands ...*Command) (all []Registered) {
 	for _, c := range commands {
 		all = append(all, Registered{Path: c.Path, Make: func() *Command { return c }})

@@ -49,16 +49,17 @@ func (c *Call) helpAnswer(write func(*helpPage), data any) answer {
 	case plain && c.paged(write):
 		a.bare = true
 	case plain:
-		a.human, a.bare = c.written(write, c.Host.StdoutTerminal), true
+		a.human, a.bare = c.renderHelp(write, c.Host.StdoutTerminal), true
 	case !c.Bool("quiet"):
 		words := strings.TrimSpace(c.Program.Name + " help " + c.Command.Path)
-		_, _ = io.WriteString(c.Host.Stderr, words+" prints this to standard output\n\n"+c.written(write, false))
+		_, _ = io.WriteString(c.Host.Stderr, words+" prints this to standard output\n\n"+c.renderHelp(write, false))
 	}
 	return a
 }
 
-// written returns a page of the help. On a terminal it fits the width and has bold headings, if the terminal has any.
-func (c *Call) written(write func(*helpPage), terminal bool) string {
+// renderHelp returns a page of the help. On a terminal it fits the width, and its headings are bold if colour is
+// allowed.
+func (c *Call) renderHelp(write func(*helpPage), terminal bool) string {
 	h := &helpPage{width: pageWidth}
 	if terminal {
 		if columns, _ := c.Host.size(); columns > 0 {
@@ -81,13 +82,13 @@ func (c *Call) paged(write func(*helpPage)) bool {
 	if !isFile || !isPerson || rows == 0 || c.Host.unattended() || c.Bool("non-interactive") {
 		return false
 	}
-	page := c.written(write, true)
+	page := c.renderHelp(write, true)
 	return strings.Count(page, "\n") >= rows &&
 		screen.PageText(context.Background(), in, out, c.Away(), os.Environ(), page) == nil
 }
 
-// ShowHelp prints a page of the help as text, wherever standard output leads: of the program, of a topic, of a command
-// or of a group of commands.
+// ShowHelp prints a page of the help as text, even where other commands print JSON. words name a command, a group of
+// commands or a topic; without words it is the page of the program.
 func (c *Call) ShowHelp(words []string) error {
 	write, f := c.Program.helpPage(words)
 	if f != nil {
@@ -96,7 +97,7 @@ func (c *Call) ShowHelp(words []string) error {
 	if c.paged(write) {
 		return nil
 	}
-	if _, err := io.WriteString(c.Host.Stdout, c.written(write, c.Host.StdoutTerminal)); err != nil {
+	if _, err := io.WriteString(c.Host.Stdout, c.renderHelp(write, c.Host.StdoutTerminal)); err != nil {
 		return fault.New(fault.OutputFailed, "standard output cannot be written").Because(err)
 	}
 	return nil
@@ -150,7 +151,7 @@ func (p *Program) paths() []string {
 	return paths
 }
 
-// topic is a Topic as it is written.
+// topic is a Topic and what writes its page.
 type topic struct {
 	Name, Summary string
 	also          []string
@@ -171,7 +172,7 @@ func (p *Program) topics() []topic {
 
 // commandHelp writes everything about a command, for people.
 func (p *Program) commandHelp(h *helpPage, c *Command) {
-	h.broken("Usage: ", c.usage(p.Name)+" [flags]")
+	h.wrapped("Usage: ", c.usage(p.Name)+" [flags]")
 	h.text(text.Sentence(c.Summary) + ".")
 	if c.Detail != "" {
 		h.text(c.Detail)
@@ -190,7 +191,7 @@ func (p *Program) commandHelp(h *helpPage, c *Command) {
 	}
 	h.params("Flags:", own)
 	h.heading("Flags of every command, explained by " + p.Name + " help flags:")
-	h.broken("  ", flagNames(shared))
+	h.wrapped("  ", flagNames(shared))
 	h.heading("Exit codes:")
 	all := c.exits()
 	rows := [][2]string{}
@@ -223,7 +224,7 @@ func exitRow(number, name, means string) [2]string {
 	return [2]string{strings.Repeat(" ", 3-len(number)) + number + "  " + name, means}
 }
 
-// form returns a flag as it is written.
+// form returns a flag as the help writes it, with its short form and the name of its value.
 func (p Param) form() string {
 	form := "    --" + p.Name
 	if p.Short != "" {
@@ -239,6 +240,7 @@ func (p Param) form() string {
 	return form + " " + value
 }
 
+// explain returns the help of a flag with its values, its default and its place among the arguments.
 func (p Param) explain() string {
 	text := p.Help
 	if len(p.Enum) > 0 {
@@ -273,14 +275,14 @@ func byNumber(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a,
 
 // rootHelp writes the help of the program: what it is for, and where the rest is.
 func (p *Program) rootHelp(h *helpPage) {
-	h.broken("", text.Sentence(p.Summary)+".")
+	h.wrapped("", text.Sentence(p.Summary)+".")
 	h.WriteString("\n")
 	lead := "Usage: "
 	if p.Direct != nil {
-		h.broken(lead, p.Name+" "+p.Direct().Usage)
+		h.wrapped(lead, p.Name+" "+p.Direct().Usage)
 		lead = "       "
 	}
-	h.broken(lead, p.Name+" COMMAND [arguments] [flags]")
+	h.wrapped(lead, p.Name+" COMMAND [arguments] [flags]")
 	if len(p.Examples) > 0 {
 		h.heading("Examples:")
 		rows := [][2]string{}
@@ -302,14 +304,14 @@ func (p *Program) rootHelp(h *helpPage) {
 	}
 	h.list(rows)
 	h.heading("Flags of commands, and variables:")
-	h.broken("  ", flagNames(slices.DeleteFunc(p.sharedUsed(), func(q Param) bool { return !q.Common })))
+	h.wrapped("  ", flagNames(slices.DeleteFunc(p.sharedUsed(), func(q Param) bool { return !q.Common })))
 	names := []string{}
 	for _, v := range p.variables() {
 		if !v.own {
 			names = append(names, v.Name)
 		}
 	}
-	h.broken("  ", strings.Join(names, ", "))
+	h.wrapped("  ", strings.Join(names, ", "))
 }
 
 // taskList writes the commands by task, one line for each first word; what belongs to no task comes last.
@@ -339,11 +341,11 @@ func (p *Program) taskList(h *helpPage) {
 		h.list(rows)
 	}
 	if len(rest) > 0 {
-		h.broken("  also: ", strings.Join(rest, ", "))
+		h.wrapped("  also: ", strings.Join(rest, ", "))
 	}
 }
 
-// brief returns what the commands do that begin with a word.
+// brief returns what the commands that begin with a word do, in one line.
 func (p *Program) brief(word string) string {
 	if summary := p.Groups[word]; summary != "" {
 		return summary
@@ -356,14 +358,14 @@ func (p *Program) brief(word string) string {
 
 // groupHelp lists the commands of a group such as "config".
 func (p *Program) groupHelp(h *helpPage, group string) {
-	h.broken("Usage: ", p.Name+" "+group+" COMMAND [arguments] [flags]")
+	h.wrapped("Usage: ", p.Name+" "+group+" COMMAND [arguments] [flags]")
 	if summary := p.Groups[group]; summary != "" {
 		h.text(text.Sentence(summary) + ".")
 	}
 	h.heading("Commands:")
 	p.groupList(h, group)
 	h.WriteString("\n")
-	h.broken("", "For details: "+p.Name+" help "+group+" COMMAND")
+	h.wrapped("", "For details: "+p.Name+" help "+group+" COMMAND")
 }
 
 func (p *Program) groupList(h *helpPage, group string) {

@@ -17,7 +17,7 @@ const (
 // helpPage is a page of the help while it is written: headings, paragraphs and lists that fit the width.
 type helpPage struct {
 	strings.Builder
-	width  int // 0: lines are not broken
+	width  int // 0: lines are not wrapped
 	styled bool
 }
 
@@ -32,8 +32,8 @@ func (h *helpPage) heading(title string) {
 	h.WriteString(title + "\n")
 }
 
-// text writes paragraphs, which empty lines separate. Lines of a paragraph are joined, but for those that begin with a
-// space: they stay as they are.
+// text writes paragraphs, which empty lines separate. Lines of a paragraph are joined, except those that begin with
+// a space: they stay as they are.
 func (h *helpPage) text(s string) {
 	for i, paragraph := range strings.Split(strings.TrimSpace(s), "\n\n") {
 		if h.Len() > 0 || i > 0 {
@@ -42,19 +42,19 @@ func (h *helpPage) text(s string) {
 		joined := ""
 		for _, line := range strings.Split(paragraph, "\n") {
 			if strings.HasPrefix(line, " ") {
-				h.broken("", joined)
+				h.wrapped("", joined)
 				joined = ""
 				h.WriteString(line + "\n")
 				continue
 			}
 			joined = strings.TrimSpace(joined + " " + line)
 		}
-		h.broken("", joined)
+		h.wrapped("", joined)
 	}
 }
 
-// broken writes a line, broken between words; what follows the first row is indented like the text behind lead.
-func (h *helpPage) broken(lead, s string) {
+// wrapped writes lead and a line, wrapped between words. Further rows are indented by the width of lead.
+func (h *helpPage) wrapped(lead, s string) {
 	if s == "" {
 		return
 	}
@@ -71,8 +71,8 @@ func (h *helpPage) broken(lead, s string) {
 	}
 }
 
-// list writes what each of some words means, in two columns. A word that is longer than the others by far has its
-// meaning on the next row.
+// list writes words and what they mean in two columns. If a word is too long for its column, the meaning is on the next
+// row.
 func (h *helpPage) list(rows [][2]string) {
 	most := 0
 	for _, row := range rows {
@@ -90,11 +90,11 @@ func (h *helpPage) list(rows [][2]string) {
 		if row[1] == "" {
 			h.WriteString(strings.TrimRight(lead, " ") + "\n")
 		}
-		h.broken(lead, row[1])
+		h.wrapped(lead, row[1])
 	}
 }
 
-// column returns how wide the words of a list may be.
+// column returns how wide the first column of a list may be.
 func (h *helpPage) column() int {
 	if h.width == 0 {
 		return pageWidth

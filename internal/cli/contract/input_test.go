@@ -139,10 +139,10 @@ func TestStdin(t *testing.T) {
 
 func TestEnvironmentTable(t *testing.T) {
 	t.Parallel()
-	// usual are the variables that are read under the names that everybody knows them by.
+	// usual are the variables of other programs, which have no prefix.
 	usual := strings.Fields(`HOME USER LOGNAME USERNAME USERPROFILE TERM NO_COLOR CI GITHUB_ACTIONS JENKINS_URL DISPLAY WAYLAND_DISPLAY SSH_TTY TMPDIR
 		XDG_CONFIG_HOME XDG_STATE_HOME XDG_DATA_HOME XDG_CACHE_HOME APPDATA LOCALAPPDATA TOOL_TRACE_ID`)
-	// silent have nothing to switch off; they are listed to make that explicit.
+	// silent are never read, because there is nothing to switch off. The program lists them to say so.
 	silent := []string{"OMNIAGENT_NO_TELEMETRY", "OMNIAGENT_NO_UPDATE"}
 	asked := variablesAsked(t)
 	t.Run("prefix", func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestEnvironmentTable(t *testing.T) {
 	})
 }
 
-// variablesAsked are all variables that calls of every sort look up.
+// variablesAsked returns all variables that calls of every sort look up.
 func variablesAsked(t *testing.T) []string {
 	t.Helper()
 	w := newWorld(t)

@@ -41,7 +41,8 @@ func (p *Program) Run(ctx context.Context, h Host, signals <-chan os.Signal) int
 	return call.finish(p.invoke(ctx, call, rest, signals), signals)
 }
 
-// invoke carries out the lifecycle up to the answer. Nothing before the step "run" has an effect on anything.
+// invoke carries out the lifecycle up to the answer. Before the step "run" nothing is changed; only the lock of an
+// idempotency key may be created.
 func (p *Program) invoke(ctx context.Context, call *Call, rest []string, signals <-chan os.Signal) (a answer) {
 	defer func() { // a Validate may panic as well as a Run
 		if r := recover(); r != nil {
@@ -80,7 +81,7 @@ func (p *Program) invoke(ctx context.Context, call *Call, rest []string, signals
 		if !agreed {
 			return refused
 		}
-		call.confirm, call.steps, call.warnings = true, stepLog{}, before // those of the dry run come again
+		call.confirm, call.steps, call.warnings = true, stepLog{}, before // the run repeats those of the dry run
 	}
 	if call.Command.Instead != nil {
 		status, done, err := call.Command.Instead(ctx, call, signals)
@@ -97,7 +98,7 @@ func (p *Program) invoke(ctx context.Context, call *Call, rest []string, signals
 // prepare finds the directory, the configuration and the paths of the call.
 func (c *Call) prepare() *fault.Fault {
 	var problems []fault.Problem
-	// --cwd, --config and what overrides the configuration decide what is read next, so they are checked first
+	// --cwd, --config and the flags that override settings decide what is read next, so they are checked first.
 	first := []string{"cwd", "config", "context", "instance-id"}
 	for _, key := range c.Program.keys {
 		first = append(first, strings.ReplaceAll(key.Name, "_", "-"))
@@ -126,7 +127,7 @@ func (c *Call) prepare() *fault.Fault {
 		}
 		c.dir = dir
 	}
-	if c.Command.Here && !filepath.IsAbs(c.dir) { // the system has no name for one that was removed
+	if c.Command.Here && !filepath.IsAbs(c.dir) { // a directory that was removed has no path
 		return c.invalid(fault.Problem{Param: "cwd", Fault: Gone()})
 	}
 	c.Paths = c.Host.paths(c.Program.Name, c.instance)
@@ -144,7 +145,8 @@ func (c *Call) ProjectAt(dir string) config.Project {
 	return config.Options{Dir: dir, Getenv: c.Host.Lookup, UserFile: c.Paths.UserConfig()}.Project()
 }
 
-// configure loads the configuration. Commands that must work with an invalid one read none of it, or what can be read.
+// configure loads the configuration. A command that must work with an invalid one reads none of it (NoConfig), or the
+// layers that can be read (LooseConfig).
 func (c *Call) configure() *fault.Fault {
 	options := config.Options{
 		Keys: c.Program.keys, Getenv: c.Host.Lookup, Dir: c.dir, Context: c.String("context"),
@@ -200,8 +202,8 @@ func (p *Program) Trusted(h Host) *config.Trust { return config.OpenTrust(h.trus
 // user, not to an instance.
 func (c *Call) TrustFile() string { return c.Host.trustFile(c.Program.Name) }
 
-// LockDir returns the directory of locks on other files, or "" without a home directory: then locks are next to the
-// files.
+// LockDir returns the directory of locks on other files, or "" without a home directory: then the locks are beside
+// those files.
 func (c *Call) LockDir() string { return inDir(c.Host.UserState(c.Program.Name), "locks") }
 
 func emptyConfig() *config.Set {
@@ -211,7 +213,8 @@ func emptyConfig() *config.Set {
 	return set
 }
 
-// limit returns the call's time limit: the flag, the configuration, the command's own, or 30 s.
+// limit returns the call's time limit, or 0 for none. A Clock of the command counts first, then the flag, the
+// configuration and Command.Timeout, whose default is 30 s. A batch has a limit only if one was set.
 func (c *Call) limit() time.Duration {
 	switch {
 	case c.Command.Clock != nil:
@@ -262,8 +265,8 @@ func (c *Command) hasSecret(name string) bool {
 	return slices.ContainsFunc(c.Params, func(p Param) bool { return p.Secret && p.Name == name })
 }
 
-// surplusValue returns an argument for which there is no place, as it is shown: where a command wants a secret, people
-// type it there.
+// surplusValue returns an argument for which there is no place, as messages show it. If the command takes a secret, the
+// argument is masked, because people type the secret there.
 func (c *Call) surplusValue(word string) string {
 	if slices.ContainsFunc(c.Command.Params, func(p Param) bool { return p.Secret }) {
 		return redact.Mask

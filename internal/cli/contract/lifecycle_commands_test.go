@@ -15,8 +15,8 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// misbehavingLifecycle are commands that end in every way, print where they should not, hold what they should give
-// back.
+// misbehavingLifecycle returns commands that end in every way, print where they should not, and hold what they should
+// give back.
 func misbehavingLifecycle() []*Command {
 	return slices.Concat(endingCommands(), failingCommands(), printingCommands(), steppedCommands(), doorCommands())
 }

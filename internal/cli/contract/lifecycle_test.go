@@ -40,14 +40,14 @@ func everyWay() []way {
 	}
 }
 
-// ended is a way that was gone.
+// ended is a call that ended in one of the ways.
 type ended struct {
 	way
 	*world
 	answered
 }
 
-// goEach carries out the ways, all at a time, and checks their answers.
+// goEach carries out a call for each of the ways, all at the same time, and checks their answers.
 func goEach(t *testing.T, ways []way) []ended {
 	t.Helper()
 	all := make([]ended, len(ways))
@@ -507,8 +507,8 @@ func TestLifecycle(t *testing.T) {
 			}
 			return e
 		}
-		// Of two things that are wrong, the earlier one is told, with all that is wrong with the arguments; and nothing
-		// of the later steps happens.
+		// If two steps fail, the answer reports the earlier one, with all problems of the arguments, and no later step
+		// runs.
 		wantSeen([]string{"--no-such-flag", "--config", "missing"}, 2, "VALIDATION_ERROR", "validate", "write")
 		wantSeen([]string{"--instance-id", "../x", "--config", "missing"}, 2, "INVALID_AGENT_INPUT", "environment",
 			"validate", "write")

@@ -17,7 +17,7 @@ func TestManyWarnings(t *testing.T) {
 	}
 }
 
-// TestManyCuts: of many members that are shortened, those are listed that have lost most, and the rest is counted.
+// TestManyCuts: of many shortened members, the answer lists those that lost most and counts the others.
 func TestManyCuts(t *testing.T) {
 	var cuts []cutField
 	for i := range 5 * mostCutsListed {
@@ -34,7 +34,7 @@ func TestManyCuts(t *testing.T) {
 	}
 }
 
-// TestManyStrayWords: of what a library prints for ever only the beginning is held.
+// TestManyStrayWords: only the beginning of what a library prints without end is kept.
 func TestManyStrayWords(t *testing.T) {
 	s := strayText{done: make(chan struct{})}
 	s.read(strings.NewReader(strings.Repeat("stray ", strayLimit)))

@@ -29,28 +29,28 @@ type storedResult struct {
 	Command string          `json:"command"`
 	Hash    string          `json:"given"` // hash of the arguments
 	At      time.Time       `json:"at"`
-	Job     string          `json:"job,omitempty"` // in place of the data
+	Job     string          `json:"job,omitempty"` // the name of a job, in place of the data
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// keyed is the idempotency key of a call that is being carried out.
+// keyed is what belongs to the idempotency key of a call that is being carried out.
 type keyed struct {
 	file, hash string
 	job        string // see Begun
 }
 
-// Begun stores the name of the job that the call begins. From then on the same call with the same idempotency key only
-// returns what has become of it: see Command.Again.
+// Begun stores the name of the job that the call begins. From then on the same call with the same idempotency key
+// begins nothing and returns the state of the job: see Command.Again.
 func (c *Call) Begun(job string) error {
 	if c.keyed == nil || c.keyed.job != "" || c.Command.Again == nil {
 		return nil
 	}
 	c.keyed.job = job
-	return c.keep(storedResult{Job: job})
+	return c.storeResult(storedResult{Job: job})
 }
 
-// keep stores what a call with an idempotency key came to.
-func (c *Call) keep(r storedResult) error {
+// storeResult stores the result of a call, or its job, under its idempotency key.
+func (c *Call) storeResult(r storedResult) error {
 	r.Command, r.Hash, r.At = c.Command.Path, c.keyed.hash, time.Now().UTC()
 	record, _ := json.Marshal(r)
 	return workspace.WriteFile(c.keyed.file, record, 0o600)
@@ -59,6 +59,7 @@ func (c *Call) keep(r storedResult) error {
 // ResultLifetime is how long results are stored; cleanup removes older ones.
 const ResultLifetime = 24 * time.Hour
 
+// once calls run, unless an earlier call with the same idempotency key has a stored result or a job.
 func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() answer) answer {
 	key := c.String("idempotency-key")
 	if key == "" || c.DryRun() {
@@ -90,7 +91,7 @@ func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() an
 		}
 	}()
 	arguments := hash(c.Command.Path + "\x00" + c.dir + "\x00" + c.query() +
-		string(appendJSON(nil, (&walker{unmask: true}).tree(c.own()))))
+		string(appendJSON(nil, (&walker{unmask: true}).tree(c.ownValues()))))
 	again, job, found := c.repeat(file, arguments)
 	switch {
 	case job != "":
@@ -103,7 +104,7 @@ func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() an
 	}
 	c.keyed = &keyed{file: file, hash: arguments}
 	if a = run(); a.done && c.keyed.job == "" {
-		if err := c.keep(storedResult{Data: appendJSON(nil, a.data)}); err != nil {
+		if err := c.storeResult(storedResult{Data: appendJSON(nil, a.data)}); err != nil {
 			c.Warn("IDEMPOTENCY_NOT_RECORDED",
 				"the result could not be kept: %v; the key does not protect a second call", err)
 		}
@@ -111,15 +112,15 @@ func (c *Call) once(ctx context.Context, signals <-chan os.Signal, run func() an
 	return a
 }
 
-// own returns the arguments that identify the call.
-func (c *Call) own() map[string][]string {
-	own := map[string][]string{}
+// ownValues returns the values of the command's own parameters. They identify the call; shared flags do not.
+func (c *Call) ownValues() map[string][]string {
+	values := map[string][]string{}
 	for _, p := range c.Command.Params {
 		if v, ok := c.values[p.Name]; ok {
-			own[p.Name] = v
+			values[p.Name] = v
 		}
 	}
-	return own
+	return values
 }
 
 // repeat answers from the stored result, or names the job that was begun, if there is one.
@@ -156,7 +157,7 @@ func (c *Call) repeat(file, arguments string) (a answer, job string, found bool)
 	return answer{data: data, effect: Noop, meta: object{{"idempotency_hit", true}}}, "", true
 }
 
-// literalTree makes a tree from the JSON of one.
+// literalTree turns parsed JSON into a tree.
 func literalTree(v literal.Value) any {
 	switch v.Kind {
 	case literal.Object:

@@ -14,16 +14,17 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// Rows are the rows of a list, made one at a time: only those of the requested page are kept, however many there are.
+// Rows are the rows of a list. They are made one at a time, and only those of the requested page are kept, however many
+// there are.
 type Rows[T any] struct {
 	Seq  iter.Seq[T]
-	held bool // they are in memory, and can be walked twice
+	held bool // they are in memory, so they can be walked twice
 }
 
 // RowsOf makes rows from a slice.
 func RowsOf[T any](list []T) Rows[T] { return Rows[T]{slices.Values(list), true} }
 
-// ForeignRows makes rows from a slice of what came from outside.
+// ForeignRows makes rows from a slice of values that came from outside: each row is a Foreign.
 func ForeignRows[T any](list []T) Rows[Foreign[T]] {
 	return Rows[Foreign[T]]{func(yield func(Foreign[T]) bool) {
 		for _, row := range list {
@@ -43,12 +44,12 @@ func (r Rows[T]) each(yield func(any) bool) {
 
 func (r Rows[T]) row() reflect.Type { return reflect.TypeFor[T]() }
 
-func (r Rows[T]) again() bool { return r.held }
+func (r Rows[T]) repeatable() bool { return r.held }
 
 type rower interface {
 	each(func(any) bool)
 	row() reflect.Type
-	again() bool
+	repeatable() bool // each may be called twice
 }
 
 // page is the requested window of a list, and what was found there.
@@ -56,14 +57,14 @@ type page struct {
 	key      string
 	id       string // the member that identifies a row
 	offset   int
-	around   [2]uint32 // the rows before and behind the place where the page begins
-	from     int       // where it began
-	marks    []uint32  // of the rows from there on, the one behind it included
+	around   [2]uint32 // marks of the row before the page and of its first row, from the cursor; see markOf
+	from     int       // the offset before --token-offset moved it
+	marks    []uint32  // of the rows from there on, up to the one after the page
 	limit    int       // 0: all
 	query    string
 	total    int
 	returned int
-	emit     func(any) bool // gets rows as they come, which are then not kept; false ends the list
+	emit     func(any) bool // writes rows as they come, in place of keeping them; false ends the page
 }
 
 // window reads --limit and --cursor.
@@ -121,18 +122,18 @@ func (w *walker) take(rows rower, path string, foreign bool) []any {
 // query identifies the list: a cursor is only valid for the same query.
 func (c *Call) query() string {
 	h := fnv.New32a()
-	own := c.own()
+	values := c.ownValues()
 	_, _ = h.Write([]byte(c.Command.Path))
-	for _, name := range slices.Sorted(maps.Keys(own)) {
-		_, _ = h.Write([]byte("\x00" + name + "\x00" + strings.Join(own[name], "\x00")))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		_, _ = h.Write([]byte("\x00" + name + "\x00" + strings.Join(values[name], "\x00")))
 	}
 	return strconv.FormatUint(uint64(h.Sum32()), 36)
 }
 
-// seek moves the page where rows have come or gone since the cursor was written, so that it neither repeats nor skips
-// any. Of several places the nearest counts: a row may have moved, and not every list has unique names.
+// seek moves the page if rows have come or gone since the cursor was written, so that it neither repeats nor skips any.
+// If several places match, the nearest counts: a row may have moved, and not every list has unique names.
 func (pg *page) seek(rows rower) {
-	if !rows.again() || pg.around == [2]uint32{} {
+	if !rows.repeatable() || pg.around == [2]uint32{} {
 		return
 	}
 	was, n, nearest := pg.offset, 0, -1
@@ -148,7 +149,7 @@ func (pg *page) seek(rows rower) {
 	})
 }
 
-// markOf returns a number that stands for the name of a row.
+// markOf returns a hash of the member that identifies a row, which a cursor has room for.
 func markOf(row any, id string) uint32 {
 	if f, ok := row.(foreigner); ok {
 		row = f.foreign()
@@ -164,7 +165,7 @@ func markOf(row any, id string) uint32 {
 	return h.Sum32()
 }
 
-// pageCursor is what a cursor says.
+// pageCursor is a decoded cursor.
 type pageCursor struct {
 	offset int
 	query  string
@@ -188,9 +189,9 @@ func readCursor(cursor string) (p pageCursor, ok bool) {
 	return p, err == nil && p.offset >= 0 && writeCursor(p) == cursor
 }
 
-// next returns the cursor of the next page, or "".
+// next returns the cursor of the next page, or "" if there is none. A page without rows has none either: its cursor
+// would lead back to it for ever.
 func (pg *page) next() string {
-	// a cursor that leads back here would be followed for ever
 	end := pg.offset + pg.returned
 	if end >= pg.total || pg.returned == 0 {
 		return ""

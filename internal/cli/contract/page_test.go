@@ -44,7 +44,7 @@ func TestPagination(t *testing.T) {
 			t.Error("a hint, and nothing is missing")
 		}
 		w.hosted(t, nil, "numbered", "--count", "0").must(t, 0).want(t, "data.items", "[]")
-		// No row has room: more is there, although no cursor leads to it.
+		// There is no room for any row. The answer says that there are more, although no cursor leads to them.
 		a = w.with("OMNIAGENT_MAX_OUTPUT_BYTES=300").hosted(t, nil, "numbered", "--count", "25").must(t, 0)
 		a.want(t, "meta.pagination", `{"has_more":true,"next_cursor":null,"returned":0,"total":25,"truncated":true}`)
 		a = w.hosted(t, nil, "numbered", "--limit", "10").must(t, 0)
@@ -123,7 +123,7 @@ func TestPagesBesideWriters(t *testing.T) {
 
 func badCursors(t *testing.T, w *world) {
 	good := w.hosted(t, nil, "numbered", "--limit", "7").must(t, 0).at(t, "meta.cursor").(string)
-	// the limit does not belong to the query
+	// A cursor stays valid if the limit changes.
 	w.hosted(t, nil, "numbered", "--cursor", good, "--limit", "3", "--fields", "name").must(t, 0)
 	for _, args := range [][]string{
 		{"numbered", "--cursor", "x"},
@@ -143,7 +143,7 @@ func badCursors(t *testing.T, w *world) {
 	}
 }
 
-// pages follows the cursors, or where hints is set the hints, to the end. It returns the names of all rows and every
+// pages follows the cursors to the last page, or the hints if hints is set. It returns the names of all rows and every
 // answer.
 func (w *world) pages(t testing.TB, hints *bool, args ...string) (names []string, answers []answered) {
 	t.Helper()
@@ -186,7 +186,7 @@ func checkWhole(t *testing.T, got []string, n int) {
 	}
 }
 
-// defaultOf finds a parameter's default in a schema, wherever that keeps it.
+// defaultOf finds a parameter's default anywhere in a schema.
 func defaultOf(t *testing.T, schema, name string) string {
 	t.Helper()
 	var v any
@@ -264,7 +264,7 @@ func TestSizeCap(t *testing.T) {
 			t.Error("what the hint says does not bring the whole text")
 		}
 	})
-	t.Run("huge_row", func(t *testing.T) { // one that is too large by itself must not stop those behind it
+	t.Run("huge_row", func(t *testing.T) { // a row that is too large by itself must not hide those after it
 		hints := true
 		got, answers := w.with("OMNIAGENT_MAX_OUTPUT_BYTES=9000").pages(t, &hints, "numbered", "--limit", "0",
 			"--count", "3", "--pad", "20000")

@@ -19,14 +19,14 @@ type Kind string
 
 const (
 	Text Kind = "text" // any text: prompts, values
-	Name Kind = "name" // of something, in the words of others: a model, an agent, a host
+	Name Kind = "name" // a name that others chose: of a model, an agent, a host
 	// letters, digits, dots, dashes, underscores: never a path or a URL
 	ID       Kind = "id"
-	File     Kind = "path"     // relative to --cwd
-	URL      Kind = "url"      //
-	Int      Kind = "int"      //
-	Bool     Kind = "bool"     //
-	Enum     Kind = "enum"     //
+	File     Kind = "path" // relative to --cwd
+	URL      Kind = "url"
+	Int      Kind = "int"
+	Bool     Kind = "bool"
+	Enum     Kind = "enum"
 	Duration Kind = "duration" // with a unit: 90s, 5m
 	Names    Kind = "names"    // a,b,c
 	JSON     Kind = "json"     // an object, parsed leniently
@@ -37,11 +37,11 @@ type Param struct {
 	Name      string
 	Short     string
 	Kind      Kind
-	Value     string // what the help calls its value; empty: by its kind
+	Value     string // what the help calls its value; empty: the name of the kind
 	Help      string
 	Default   string
 	Enum      []string
-	Also      setting.Synonyms // of an Enum: words of other programs
+	Also      setting.Synonyms // of an Enum: words that other programs have for the values
 	As        string           // another spelling of the name
 	Required  bool
 	Position  int    // 1 is the first
@@ -121,7 +121,7 @@ func (p Param) wireType() string {
 	return "string"
 }
 
-// expand turns a secret into the two flags that can give it.
+// expand turns a secret into the two flags that name where it is.
 func (p Param) expand() []Param {
 	if !p.Secret {
 		return []Param{p}
@@ -166,7 +166,7 @@ func (p Param) check(value string) []fault.Problem {
 		if err != nil {
 			return bad(fault.ArgError, "", "%s takes a whole number", p.shown())
 		}
-		if p.Max >= 1<<40 && n < p.Min { // as good as none
+		if p.Max >= 1<<40 && n < p.Min { // a maximum that says nothing
 			return bad(fault.ArgError, "", "%s takes a number of at least %d", p.shown(), p.Min)
 		}
 		if (p.Min != 0 || p.Max != 0) && (n < p.Min || n > p.Max) {

@@ -14,8 +14,8 @@ import (
 )
 
 // Parsing has two steps. First the command's words are found, so that options may stand between and after them; then
-// the rest is read against the flags of that one command. Every value arrives as text: what is wrong with it is
-// found later, all at once.
+// the rest is read against the flags of that one command. Values stay text here. validate checks them later, all at
+// once.
 
 // split finds the command that args begin with. rest is everything else, in order.
 func (p *Program) split(args []string) (words, rest []string) {
@@ -41,15 +41,15 @@ func (p *Program) split(args []string) (words, rest []string) {
 	return words, rest
 }
 
-// begins reports whether a command's path is, or starts with, these words.
+// begins reports whether path is a command, or the first words of one.
 func (p *Program) begins(path string) bool {
 	return slices.ContainsFunc(p.Commands, func(r Registered) bool {
 		return r.Path == path || strings.HasPrefix(r.Path, path+" ")
 	})
 }
 
-// takesNext reports whether the flag in arg, behind the words of a command, has its value in the next argument.
-// Registration ensures that the answer is the same for every command, so that the others are made only for a flag that
+// takesNext reports whether the flag in arg has its value in the next argument. words are those of the command so far.
+// Registration ensures that the answer is the same for every command. The others are constructed only for a flag that
 // this one does not have.
 func (p *Program) takesNext(words []string, arg string) bool {
 	name := strings.TrimLeft(arg, "-")
@@ -97,7 +97,7 @@ func (p *Program) parse(call *Call, rest []string) *fault.Fault {
 	}
 	given, positional, problems := p.flags(call, rest)
 	if call.values = given; call.Bool("help") {
-		positional = nil // whatever it is, nothing is done with it
+		positional = nil // the help has no use for them, right or wrong
 	}
 	surplus, f := p.place(call, positional)
 	if f != nil {
@@ -113,7 +113,7 @@ func (p *Program) parse(call *Call, rest []string) *fault.Fault {
 	return call.furtherInvalid(problems, false)
 }
 
-// flags divides the arguments among the flags of the command, and returns everything that keeps them from being read.
+// flags assigns the arguments to the flags of the command, and returns everything that keeps them from being read.
 // The flags that decide about the form of the answer are set even then.
 func (p *Program) flags(call *Call, rest []string) (given map[string][]string, positional []string,
 	problems []fault.Problem,
@@ -130,12 +130,12 @@ func (p *Program) flags(call *Call, rest []string) (given map[string][]string, p
 			positional = append(positional, arg)
 			continue
 		}
-		for _, one := range call.named(arg) {
+		for _, one := range call.flagsIn(arg) {
 			switch {
 			case one.Name == "":
 				typed, _, _ := strings.Cut(arg, "=")
 				unknown = append(unknown, call.unknownFlag(strings.TrimLeft(typed, "-"), typed))
-				// It does in other commands.
+				// If it takes a value in another command, the next argument is most likely its value.
 				if p.takesNext(nil, arg) && i+1 < len(rest) && !strings.HasPrefix(rest[i+1], "-") {
 					i++
 				}
@@ -164,15 +164,15 @@ func (p *Program) flags(call *Call, rest []string) (given map[string][]string, p
 	return given, positional, append(unknown, missing...)
 }
 
-// flagUse is a flag as it was written in an argument. Without a name it is one that the command does not have.
+// flagUse is a flag as it was written in an argument. The name is empty if the command does not have the flag.
 type flagUse struct {
 	Param
 	value  string
-	joined bool // the argument has the value, too
+	joined bool // the value is in the same argument
 }
 
-// named finds the flags in an argument: a long one, or a cluster of short ones.
-func (c *Call) named(arg string) []flagUse {
+// flagsIn finds the flags in an argument: a long one, or a cluster of short ones.
+func (c *Call) flagsIn(arg string) []flagUse {
 	if name, long := strings.CutPrefix(arg, "--"); long {
 		name, value, joined := strings.Cut(name, "=")
 		if !joined {
@@ -252,7 +252,7 @@ func (c *Call) unknownFlag(name, typed string) fault.Problem {
 			continue
 		}
 		others = append(others, other.Path)
-		for _, same := range c.Command.Params { // the same letter stands for it here
+		for _, same := range c.Command.Params { // here the same short form has another name
 			if problem.Corrected == "" && same.Short != "" && same.Short == other.Params[i].Short {
 				problem.Corrected = "--" + same.Name
 			}
@@ -338,7 +338,7 @@ func (p *Program) payload(call *Call) *fault.Fault {
 	return nil // validation reports these problems together with its own
 }
 
-// texts returns a payload's value as it would be typed.
+// texts returns a value of a payload as a person would type it, one text for each item of a list.
 func texts(v literal.Value) []string {
 	switch v.Kind {
 	case literal.Null:

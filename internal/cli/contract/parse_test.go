@@ -140,7 +140,7 @@ func testSharedAccepted(t *testing.T) {
 			} else if _, named := c.param("name"); named {
 				args[len(args)-1] = `--raw-payload={"name":"x"}`
 			}
-			// they have reason to complain
+			// its Validate refuses everything
 			if c.Path == "checked" {
 				continue
 			}
@@ -225,7 +225,7 @@ func TestFlagPlacement(t *testing.T) {
 	})
 }
 
-// shellWords splits a command line as a shell would, of what quoted writes.
+// shellWords splits a command line as a shell would. It knows only the quotes that quoted writes.
 func shellWords(t *testing.T, line string) []string {
 	t.Helper()
 	words, word, quoting := []string{}, strings.Builder{}, false
@@ -256,7 +256,7 @@ func TestJSONArguments(t *testing.T) {
 		} {
 			a := w.inside(t, nil, []string{"echo", "--settings", text})
 			a.succeeded(t)
-			// what a command gets is what was typed; a payload is where the reading shows
+			// A command gets a JSON parameter as it was typed, so only a payload shows how it is read.
 			payload := w.inside(t, nil, []string{
 				"put", "--dry-run", "--raw-payload",
 				strings.NewReplacer("a: 1", "name: 'n', level: 'low'", `"a": 1`, `"name": "n", "level": "low"`,
@@ -321,7 +321,7 @@ func TestRawPayload(t *testing.T) {
 		a := w.run(t, "put", "n", "--count", "5", "--on", "--raw-payload", `{"name":"m"}`)
 		a.refused(t, fault.Invalid)
 		same(t, "problems", slices.Sorted(maps.Keys(a.problems(t))), []string{"count", "name", "on"})
-		// shared flags are no arguments
+		// Shared flags are not arguments of the command.
 		w.inside(t, nil, []string{"put", "--quiet", "--dry-run", "--raw-payload", `{"name":"m"}`}).succeeded(t)
 	})
 	t.Run("problems", func(t *testing.T) {
@@ -334,7 +334,7 @@ func TestRawPayload(t *testing.T) {
 		})
 		same(t, "missing", a.at(t, "error.missing_args"), []any{"name"})
 		w.inside(t, nil, []string{"put", "--raw-payload", `[]`}).refused(t, fault.InvalidJSON)
-		// shared flags are no members
+		// Shared flags are not members of a payload.
 		w.inside(t, nil, []string{"put", "--raw-payload", `{"name":"n","dry-run":true}`}).refused(t, fault.Invalid)
 		for _, member := range []string{"key", "password"} {
 			secret := w.inside(t, nil, []string{"everything", "--raw-payload", `{"` + member + `":"hunter2-and-more"}`})
@@ -368,8 +368,7 @@ func TestRawPayload(t *testing.T) {
 	})
 }
 
-// FuzzParse gives any arguments at all to the registry: whatever they are, there is an answer of the declared form and
-// end.
+// FuzzParse gives any arguments to the registry: whatever they are, the answer has the declared form and exit code.
 func FuzzParse(f *testing.F) {
 	for _, args := range [][]string{
 		{"echo", "a", "--count", "5"},

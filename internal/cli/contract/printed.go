@@ -6,12 +6,12 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// Printed is standard output for a command that only prints: what cannot be written is told as such.
+// Printed returns a writer to out for a command that only prints. A failed write is the fault OUTPUT_FAILED.
 func Printed(out io.Writer) io.Writer { return printer{out} }
 
 type printer struct{ out io.Writer }
 
-// Write writes, and returns a fault where that fails.
+// Write writes b to standard output.
 func (p printer) Write(b []byte) (int, error) {
 	n, err := p.out.Write(b)
 	if err != nil {

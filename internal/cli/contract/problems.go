@@ -7,8 +7,8 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// ProblemOf returns a wrong argument with all that its fault says, and nothing for other kinds of fault, which the call
-// reports itself.
+// ProblemOf returns an error about the value of a parameter as a problem that carries the whole fault. It returns nil
+// for faults of other kinds than a wrong input: the command reports those when it runs.
 func ProblemOf(param, value string, err error) []fault.Problem {
 	if err == nil || fault.Of(err).Kind() != fault.Input {
 		return nil
@@ -18,7 +18,7 @@ func ProblemOf(param, value string, err error) []fault.Problem {
 	return found
 }
 
-// ProblemsOf returns an error about the value of a parameter as what is wrong with it.
+// ProblemsOf returns an error about the value of a parameter as problems: those in the fault, or one for the parameter.
 func ProblemsOf(param, value string, err error) []fault.Problem {
 	if err == nil {
 		return nil

@@ -49,8 +49,9 @@ type view struct {
 	program string // begins the commands in a text
 }
 
-// placed is the column of a directory. It is cut in the middle, as directories differ at their ends.
-const placed = "cwd"
+// dirColumn is the name of a column with directories. It is cut in the middle, because directories differ at their
+// ends.
+const dirColumn = "cwd"
 
 // screenOf returns the screen of the person who reads the answer.
 func (c *Call) screenOf() view {
@@ -87,7 +88,7 @@ func (v view) cell(value any) string {
 	return ago(v.now.Sub(at), at)
 }
 
-// ago says how long ago something was, and names the day once that is easier to read.
+// ago says how long ago something was. After a week it names the day instead.
 func ago(d time.Duration, at time.Time) string {
 	count := func(n int, unit string) string {
 		if n != 1 {
@@ -108,11 +109,12 @@ func ago(d time.Duration, at time.Time) string {
 	return count(int(d/(24*time.Hour)), "day")
 }
 
-// fit narrows columns until a row fits the screen: if that is enough, those whose name is wider than their values; else
+// fit narrows columns until a row fits the screen. widths are those of the columns, below those of their values without
+// the name. If it is enough to narrow columns whose name is wider than their values, it narrows only those; otherwise
 // the widest.
 func (v view) fit(widths, below []int, columns []string) {
 	narrowest := func(i int) int {
-		if columns[i] == placed {
+		if columns[i] == dirColumn {
 			return 12
 		}
 		return 8
@@ -140,6 +142,7 @@ func (v view) fit(widths, below []int, columns []string) {
 	}
 }
 
+// writeObject writes the members that have a value: first the simple ones, aligned, then objects and lists.
 func writeObject(b *strings.Builder, o object, indent string, v view) {
 	width := 0
 	o = o.shown()
@@ -223,7 +226,7 @@ func writeTable(b *strings.Builder, rows []any, columns []string, screen view) {
 		for _, name := range columns {
 			v, _ := o.get(name)
 			shown := screen.cell(v)
-			if below, within := pathname.In(screen.home, shown); name == placed && within {
+			if below, within := pathname.In(screen.home, shown); name == dirColumn && within {
 				shown = filepath.Join("~", below)
 			}
 			line = append(line, shown)
@@ -245,7 +248,7 @@ func writeTable(b *strings.Builder, rows []any, columns []string, screen view) {
 		for i, s := range line {
 			switch {
 			case cells.Width(s) <= widths[i]:
-			case columns[i] == placed:
+			case columns[i] == dirColumn:
 				s = withoutMiddle(s, widths[i])
 			default:
 				s = cells.Cut(s, widths[i])
@@ -267,14 +270,14 @@ func withoutMiddle(path string, width int) string {
 	return head + "…" + tail
 }
 
-// hasCommand reports whether a line has a command to type. Such a line is not broken: pasted, its parts would be two
+// hasCommand reports whether a line has a command to type. Such a line is not wrapped: pasted, its rows would be two
 // commands.
 func hasCommand(program, line string) bool {
 	return strings.Contains(line, program+" ") || strings.HasPrefix(strings.TrimSpace(line), "fix: ")
 }
 
-// flowing breaks the lines of a text for people where the screen ends. What follows is indented like what the line is
-// about: the text behind its first columns, if it has any.
+// flowing wraps the lines of a text for people at the width of the screen. The further rows of a line are indented like
+// the last of the columns that begin in its left half, or like the line if it has no columns.
 func (v view) flowing(human string) string {
 	if v.width <= 0 {
 		return human
@@ -290,7 +293,7 @@ func (v view) flowing(human string) string {
 		if gap := strings.LastIndex(line[:min(len(line), v.width/2)], "  "); gap >= at {
 			at = gap + 2
 		}
-		h.broken(line[:at], line[at:])
+		h.wrapped(line[:at], line[at:])
 	}
 	return h.String()
 }

@@ -31,7 +31,7 @@ func (c *Call) AuditLog() *audit.Log {
 	})
 }
 
-// checkRecord finds out early, while the answer can still say so, that the call cannot be recorded.
+// checkRecord warns that the call cannot be recorded, while the answer can still say so.
 func (c *Call) checkRecord() {
 	if c.Command.Quiet {
 		return
@@ -65,7 +65,7 @@ func (c *Call) record(a answer, status int) {
 	}
 }
 
-// RecordAlso writes a line about a part of this call that has to be recorded by itself, before the call has ended. It
+// RecordAlso writes a line about a part of this call that needs a record of its own, before the call has ended. It
 // fills in what all lines of a call have in common.
 func (c *Call) RecordAlso(e audit.Entry) error {
 	e.Timestamp, e.Command = time.Now().UTC(), cmp.Or(e.Command, c.name())

@@ -20,8 +20,8 @@ func New(app App) (*Program, error) {
 	return p, nil
 }
 
-// Open returns a program that checks each command before it runs. So a start pays for one command and not for all (0.7
-// ms for twenty, with warm caches), and an invalid command still cannot run.
+// Open returns a program that checks each command before it runs. A start then pays for one command and not for all
+// (0.7 ms for twenty, with warm caches), and a wrong declaration still cannot run.
 func Open(app App) *Program {
 	return &Program{App: app, keys: append(Keys(), app.Keys...), made: make([]*Command, len(app.Commands))}
 }
@@ -58,8 +58,8 @@ func (r *registrar) result() error {
 type registrar struct {
 	program  *Program
 	mistakes []string
-	// flag name to whether it takes no value: the same in every command, so that argv can be split before the command
-	// is known
+	// whether a flag takes no value, by its name: the same in every command, so that the arguments can be split before
+	// the command is known
 	bools map[string]bool
 }
 
@@ -84,8 +84,8 @@ func (r *registrar) command(c *Command) {
 	r.lifetime(c)
 }
 
-// isWord reports whether s is lower-case letters, digits and hyphens behind a letter. Every call asks it of every flag
-// that it could have, so it does without a regular expression.
+// isWord reports whether s begins with a lower-case letter and has only such letters, digits and hyphens. Every call
+// checks each of its flags with it, so it uses no regular expression.
 func isWord(s string) bool {
 	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && s != "" && 'a' <= s[0] && s[0] <= 'z'
 }

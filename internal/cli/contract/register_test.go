@@ -15,8 +15,7 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// broken is a declaration that does not hold: the base is well, edit breaks it in one way, and the complaint must say
-// which.
+// broken is a wrong declaration: edit makes a good one wrong in one way, and the complaint must name that.
 type broken struct {
 	name, complaint string
 	edit            func(*Command)

@@ -300,8 +300,8 @@ func runExecLines(ctx context.Context, c *Call) (Result, error) {
 
 var hostedProgram = sync.OnceValues(func() (*Program, error) { return New(misbehaving()) })
 
-// hosted makes the same call in this process: for tables, where a process for each row would take long. change may turn
-// the host into another one.
+// hosted makes the same call in this process: for tables, where a process for each row would take long. change may edit
+// the host.
 func (w *world) hosted(t *testing.T, change func(*Host), args ...string) answered {
 	t.Helper()
 	p, err := hostedProgram()

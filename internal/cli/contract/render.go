@@ -13,11 +13,12 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// What people read follows the habit of small Unix tools: the result on standard output, everything else on standard
+// What people read is written as small Unix tools do it: the result on standard output, everything else on standard
 // error. An error is one lower-case line that begins with the program's name, then hint lines. There are no frames,
 // colours or emphasis.
 
-// format returns the form of the result: the flag, the configuration, else JSON if a program reads.
+// format returns the form of the result. --stream and --output count first, then the configuration and the variable;
+// the default is JSON for a program and plain text for a person.
 func (c *Call) format() string {
 	if c.Host.line != nil {
 		return "json" // a line of a batch is always an envelope
@@ -54,7 +55,7 @@ func (c *Call) streams() bool {
 		!c.Bool("no-stream"))
 }
 
-// rowEmitter writes rows as they come, until the size limit is reached.
+// rowEmitter returns the function that writes rows as they come, until the size limit is reached.
 func (c *Call) rowEmitter() func(any) bool {
 	left := int(c.Config.Int("max_output_bytes"))
 	unlimited := left == 0
@@ -72,18 +73,18 @@ func (c *Call) rowEmitter() func(any) bool {
 	}
 }
 
-// Emit writes a line of JSON before the answer, which then is an envelope: for a command that Emits. It returns false
-// if the caller wants no lines, or nobody reads them.
+// Emit writes a line of JSON before the answer. It is for commands that declare Emits; their answer is an envelope. It
+// returns false if the caller wants no lines, or nobody reads them.
 func (c *Call) Emit(line []byte) bool { return c.streams() && c.out.beat(line) }
 
-// Emits reports whether the lines before the answer come from the run itself, and the caller wants them.
+// Emits reports whether the command declares Emits and the caller wants the lines.
 func (c *Call) Emits() bool { return c.Command.Emits && c.streams() }
 
 // render returns what goes to standard output.
 func (c *Call) render(a *answer, status int) []byte {
 	format := c.format()
 	if status != 0 && c.Command.Script && !c.Given("output") && c.Host.machine() {
-		format = "json" // there is no script
+		format = "json" // a failure has no script to print
 	}
 	if a.bare || a.verbatim {
 		return []byte(a.human)
@@ -118,7 +119,7 @@ func (c *Call) encode(a *answer, status int) []byte {
 	next := fmt.Sprintf("%sMAX_OUTPUT_BYTES=%d %s", prefix, 2*len(body), c.line())
 	whole, warned := *a, len(c.warnings)
 	room := limit - 1 - (len(body) - size(a.data))
-	for range 5 { // the answer also has to report the cut, and the length of that is only known then
+	for range 5 { // the report of the cut takes room too, and how much is known only after the cut
 		*a, c.warnings = whole, c.warnings[:warned]
 		a.meta = slices.Clone(whole.meta)
 		c.cut(a, max(0, room), next)
@@ -211,7 +212,7 @@ func (c *Call) table(data any) []byte {
 		cells := make([]string, len(columns))
 		for i, name := range columns {
 			v, _ := o.get(name)
-			// as databases do, without loss
+			// Escapes, as databases write them, keep everything and leave a row on one line.
 			cells[i] = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`).Replace(field(v))
 		}
 		fmt.Fprintln(&b, strings.Join(cells, "\t"))
@@ -311,14 +312,14 @@ func (c *Call) writeNotes(a answer, status int, format string) {
 		}
 		c.say(none)
 	}
-	asked := c.Given("limit") && format != "plain" // a program that wants so many rows
+	asked := c.Given("limit") && format != "plain" // a program that asked for this many rows
 	if a.page != nil && a.page.next() != "" && format != "json" && !c.Bool("stream") && status == 0 && !asked {
 		c.say(fmt.Sprintf("%d of %d shown; next: %s", a.page.returned, a.page.total, c.next(a.page)))
 	}
 	if c.Command.List != nil && c.Host.StderrTerminal && !c.Host.StdoutTerminal && format == "json" && !c.chosen() {
 		c.say("hint: " + c.line("--output", "plain") + " prints a table")
 	}
-	if status == 0 || a.fault == nil || format == "json" && c.Host.Merged { // the envelope says all of it
+	if status == 0 || a.fault == nil || format == "json" && c.Host.Merged { // as the envelope says
 		return
 	}
 	for _, line := range c.errorLines(a.fault) {
@@ -353,7 +354,7 @@ func (c *Call) errorLines(f *fault.Fault) []string {
 }
 
 // abandoned reports that the reader of a command that changes nothing has gone: it wanted no more, so there is nothing
-// to report. A batch keeps its status, because its lines may change something, and so does each line.
+// to report. A batch keeps its status, because its lines may change something, and each of its lines does too.
 func (c *Call) abandoned(a answer) bool {
 	broken, _ := c.out.state()
 	return broken && c.Command.Danger == Safe && !a.bare && c.Host.line == nil

@@ -10,7 +10,7 @@ import (
 // handedIn makes the real program; whole_test.go sets it.
 var handedIn func() *Program
 
-// HandIn is for the tests outside the package, which can import the real commands.
+// HandIn sets the real program. It is for the tests outside the package, which can import the real commands.
 func HandIn(program func() *Program) struct{} { handedIn = program; return struct{}{} }
 
 // wholeProgram is the real program, with every declaration checked.
@@ -23,7 +23,7 @@ func wholeProgram(t *testing.T) *Program {
 	return p
 }
 
-// theWhole makes the test binary the real program.
+// theWhole is the value of asProgram with which the test binary runs the real program.
 const theWhole = "whole"
 
 func TestRequirements(t *testing.T) {

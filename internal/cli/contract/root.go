@@ -44,7 +44,7 @@ func (p *Program) root(call *Call, words, rest []string) int {
 		call.params[param.Name] = param
 	}
 	word, found := p.firstWord(rest)
-	leads := found && word == rest[0] // what follows are the flags of something that does not exist
+	leads := found && word == rest[0] // the flags after it belong to a command that does not exist
 	if _, _, wrong := p.flags(call, rest); len(wrong) > 0 && len(words) == 0 && !leads && !p.CommandBehind(rest) {
 		return call.finish(answer{fault: call.invalid(wrong...)}, nil)
 	}
@@ -89,7 +89,7 @@ func onlyShared(call *Call) bool {
 	return true
 }
 
-// summaries lists the commands with one line each.
+// summaries lists the commands whose path begins with below, one line each.
 func (p *Program) summaries(below string) object {
 	list := []any{}
 	for _, c := range p.All() {
@@ -135,7 +135,7 @@ func (p *Program) CommandBehind(rest []string) bool {
 	return found && p.begins(word)
 }
 
-// suggestion returns a call without a command that was probably meant.
+// suggestion returns the call without a command that was probably meant, or "".
 func (p *Program) suggestion(word string) string {
 	if p.Direct == nil {
 		return ""
@@ -174,8 +174,8 @@ func (p *Program) noCommand(words []string, word string, rest []string) *fault.F
 	return f.Hint("%s --help lists the commands", p.Name)
 }
 
-// nearestPath returns the command or group that was probably meant. Each word must be like its own: what the others
-// have in common does not make "session resume" a slip of "session delete".
+// nearestPath returns the command or group that was probably meant, or "". Each word must be like the one in its place:
+// because only their first words are the same, "session resume" is not taken for a misspelt "session delete".
 func nearestPath(typed string, paths []string) string {
 	words := strings.Fields(typed)
 	return text.Nearest(typed, slices.DeleteFunc(paths, func(path string) bool {
@@ -189,7 +189,7 @@ func nearestPath(typed string, paths []string) string {
 	}))
 }
 
-// ending returns the commands of groups whose last word was probably meant: of "lst" all that end with list.
+// ending returns the commands of groups whose last word was probably meant: for "lst" all that end with list.
 func (p *Program) ending(typed string) (paths []string) {
 	last := func(path string) string { return path[strings.LastIndexByte(path, ' ')+1:] }
 	words := []string{}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// The published schemas are the judge of what is printed: they stand in testdata as they were given.
+// The published schemas decide whether what is printed is valid. They are in testdata, unchanged.
 
 // published reads one of the schemas; those that it refers to are in the same directory, under the last element of
 // their address.
@@ -120,7 +120,7 @@ func validManifest(t *testing.T, data any) {
 	}
 }
 
-// The judge itself must be able to say no.
+// The schemas must refuse what is wrong, or the other tests prove nothing.
 func TestPublishedSchemas(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string][2]string{
@@ -163,7 +163,7 @@ func TestPublishedSchemas(t *testing.T) {
 	}
 }
 
-// schemaFrom makes a judge of a schema that stands in an answer.
+// schemaFrom returns the schema in an answer, ready to validate with.
 func schemaFrom(t *testing.T, v any) *jsonschema.Resolved {
 	t.Helper()
 	raw, err := json.Marshal(v)

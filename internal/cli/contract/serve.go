@@ -40,7 +40,7 @@ func (p *Program) serve(ctx context.Context, call *Call, rest []string, signals 
 			call.say("warning: " + text.Flat(w.Message))
 		}
 		call.warnings = nil
-		status, f = call.served(ctx, signals)
+		status, f = call.callServe(ctx, signals)
 	}
 	if f != nil && f.Code == fault.OutputFailed && command.Danger == Safe && readerGone(f) {
 		f = nil // as for an envelope: the reader wanted no more
@@ -56,8 +56,8 @@ func (p *Program) serve(ctx context.Context, call *Call, rest []string, signals 
 	return status
 }
 
-// served runs the command. If that panics, it still ends its protocol.
-func (c *Call) served(ctx context.Context, signals <-chan os.Signal) (status int, f *fault.Fault) {
+// callServe runs the command. A panic becomes a fault, so that the command can still end its protocol.
+func (c *Call) callServe(ctx context.Context, signals <-chan os.Signal) (status int, f *fault.Fault) {
 	defer func() {
 		if r := recover(); r != nil {
 			f = c.panicked(r, debug.Stack())
@@ -70,8 +70,8 @@ func (c *Call) served(ctx context.Context, signals <-chan os.Signal) (status int
 	return status, nil
 }
 
-// refuse reports why the call failed. A stream exits with 2 for a wrong call and otherwise with 1, as agents do, unless
-// it declares NotFound.
+// refuse reports why the call failed, and returns the exit status. A stream exits with 2 for a wrong call and otherwise
+// with 1, as agents do. Only a signal keeps its own code, and NotFound where the command declares it.
 func (c *Call) refuse(f *fault.Fault) int {
 	for _, line := range c.errorLines(f) {
 		c.say(line)

@@ -1,7 +1,7 @@
 package contract
 
 import (
-	_ "embed" // the shared flags
+	_ "embed" // flags.txt
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +16,10 @@ import (
 //go:embed flags.txt
 var flagTable string
 
+// sharedParam is a flag of the table, and which commands have it.
 type sharedParam struct {
 	Param
-	scope string
+	scope string // a word that appliesTo knows
 }
 
 var sharedParams = sync.OnceValue(func() []sharedParam {

@@ -12,7 +12,7 @@ import (
 	"omniagent/internal/testkit/hermetic"
 )
 
-// runs are the names that the command make was carried out for.
+// runs returns the names with which the command make ran.
 func (w *world) runs(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(w.dir, "runs"))
@@ -46,7 +46,7 @@ func TestIdempotency(t *testing.T) {
 			t.Errorf("it ran for %q", got)
 		}
 	})
-	t.Run("no_data", func(t *testing.T) { // what has no result is done once as well
+	t.Run("no_data", func(t *testing.T) { // a call without a result is carried out once, too
 		w := newWorld(t)
 		for range 3 {
 			w.hosted(t, nil, "make", "nothing", "--idempotency-key", "k").must(t, 0).want(t, "data", "null")

@@ -18,10 +18,10 @@ type out struct {
 	mu sync.Mutex // held while writing
 	w  io.Writer
 
-	known  sync.Mutex
-	err    error
-	broken bool // the reader has gone
-	last   bool // the answer is written: nothing may follow
+	stateMu sync.Mutex // guards the fields below; held only briefly
+	err     error
+	broken  bool // the reader has gone
+	last    bool // the answer is written: nothing may follow
 }
 
 func (o *out) write(b []byte) {
@@ -30,13 +30,14 @@ func (o *out) write(b []byte) {
 	o.put(b)
 }
 
+// put writes unless an earlier write has failed. The caller holds mu.
 func (o *out) put(b []byte) {
 	if broken, err := o.state(); err != nil || broken {
 		return
 	}
 	_, err := o.w.Write(b)
-	o.known.Lock()
-	defer o.known.Unlock()
+	o.stateMu.Lock()
+	defer o.stateMu.Unlock()
 	if o.broken = readerGone(err); !o.broken {
 		o.err = err
 	}
@@ -55,22 +56,22 @@ func (o *out) beat(b []byte) bool {
 	return err == nil && !broken
 }
 
-// end ensures that no heartbeat is written from here on.
+// end ensures that beat writes nothing from here on.
 func (o *out) end() {
-	o.known.Lock()
-	defer o.known.Unlock()
+	o.stateMu.Lock()
+	defer o.stateMu.Unlock()
 	o.last = true
 }
 
 func (o *out) over() bool {
-	o.known.Lock()
-	defer o.known.Unlock()
+	o.stateMu.Lock()
+	defer o.stateMu.Unlock()
 	return o.last
 }
 
 func (o *out) state() (broken bool, err error) {
-	o.known.Lock()
-	defer o.known.Unlock()
+	o.stateMu.Lock()
+	defer o.stateMu.Unlock()
 	return o.broken, o.err
 }
 
@@ -82,7 +83,7 @@ type stderrWriter struct {
 	live int // width of the line that shows progress
 	// asking means that a question is open, which no progress may overwrite.
 	asking bool
-	prompt bool // it ends in the prompt of a question, without a newline
+	prompt bool // the last output is the prompt of a question, without a newline
 }
 
 func (p *stderrWriter) ask(is bool) {
@@ -149,7 +150,8 @@ func (p *stderrWriter) put(b []byte) {
 
 // deliver writes and waits. Once a signal says that the call is over, it does not wait for a reader that has stopped
 // reading. A reader that still reads gets the answer in any case: the signal may have come before there was anything to
-// write. If a time limit or a signal already ended the call, the reader has only a moment.
+// write. over means that a time limit or a signal has already ended the call; then the reader has only a moment.
+// deliver reports whether everything was written, and the signal that ended the wait.
 func (o *out) deliver(b []byte, signals <-chan os.Signal, over bool) (os.Signal, bool) {
 	var moment <-chan time.Time
 	if over {

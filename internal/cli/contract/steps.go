@@ -10,7 +10,7 @@ import (
 // stepLog records how far a command with steps has come.
 //
 //	pending ─┬─ before --resume-from ─▶ skipped
-//	         └─ do ─┬─ no error ─▶ completed ─▶ (with --rollback-on-failure, after a failure) undone
+//	         └─ do ─┬─ no error ─▶ completed
 //	                └─ error ────▶ failed: no further step begins
 type stepLog struct {
 	completed []string
@@ -57,8 +57,8 @@ func (c *Call) Step(ctx context.Context, name string, do func(context.Context) e
 	return nil
 }
 
-// stepDone reports whether the step has run or was skipped. The error is that of an earlier step: none follows a failed
-// one.
+// stepDone reports whether the step has begun or was skipped. The error is that of a step that failed: none may begin
+// after it.
 func (c *Call) stepDone(name string) (done bool, err error) {
 	c.withSteps(func(s *stepLog) {
 		done, err = slices.Contains(s.completed, name) || slices.Contains(s.skipped, name) || s.current == name, s.err
@@ -80,7 +80,7 @@ func (c *Call) halfDone(f *fault.Fault) *fault.Fault {
 	return partial
 }
 
-// SkipStep skips a declared step that the caller did not ask for.
+// SkipStep records that a declared step is skipped because the caller did not ask for it.
 func (c *Call) SkipStep(name string) {
 	c.withSteps(func(s *stepLog) { s.skipped = append(s.skipped, name) })
 }

@@ -33,8 +33,8 @@ func StoreCommand(c Command, unusable, missing string) *Command {
 	return &c
 }
 
-// UntilSignal ends the context with the first signal. ended is the exit status that the signal asks for, and whether
-// there was one.
+// UntilSignal returns a context that ends with the first signal. ended returns the exit status for that signal, and
+// whether there was one.
 func UntilSignal(ctx context.Context, signals <-chan os.Signal) (_ context.Context, ended func() (int, bool),
 	stop context.CancelFunc,
 ) {

@@ -17,7 +17,7 @@ import (
 )
 
 // supervise runs the command under its time limit. Whether the handler returns, panics, hangs, or ignores the request
-// to stop, there is an answer, and soon.
+// to stop, there is an answer, at the latest shortly after the time limit.
 //
 //	running ─┬─ returned, panicked ────────────────────▶ answer
 //	         └─ time limit, signal ─▶ stopping ─┬─ returned ─▶ answer with the fault
@@ -61,13 +61,13 @@ func (c *Call) supervise(ctx context.Context, signals <-chan os.Signal) answer {
 	}
 }
 
-// batchEnded returns the fault of a line whose batch ended before it.
+// batchEnded returns the fault of a line that was not done when its batch ended.
 func batchEnded(ctx context.Context) *fault.Fault {
-	const said = "the batch that this call belongs to ended"
+	const message = "the batch that this call belongs to ended"
 	if fault.Of(context.Cause(ctx)).Code == fault.TimedOut {
-		return fault.New(fault.TimedOut, said+": its time limit passed").Hint("give it a longer --timeout, or none")
+		return fault.New(fault.TimedOut, message+": its time limit passed").Hint("give it a longer --timeout, or none")
 	}
-	return fault.New(fault.Interrupted, said).With("signal", "SIGTERM")
+	return fault.New(fault.Interrupted, message).With("signal", "SIGTERM")
 }
 
 // interruptible returns a context for a wait before the run: the time limit and signals end it as they end the run.
@@ -108,7 +108,7 @@ func (c *Call) end(cancel context.CancelCauseFunc, f *fault.Fault, done <-chan a
 	cancel(f)
 	grace := handlerGrace
 	if len(c.Command.Children) > 0 {
-		grace += c.Config.Duration("grace") // its children get theirs
+		grace += c.Config.Duration("grace") // its children have this long to end
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -129,7 +129,7 @@ func (c *Call) end(cancel context.CancelCauseFunc, f *fault.Fault, done <-chan a
 
 const handlerGrace = 500 * time.Millisecond
 
-// handle runs the handler and turns its result into a tree, which may run code of the handler too.
+// handle runs the handler and turns its result into a tree. Making the tree may run code of the command, too.
 func (c *Call) handle(ctx context.Context) answer {
 	work := c.Command.Run
 	if c.earlier != "" {
@@ -173,7 +173,7 @@ func (c *Call) expired(limit time.Duration) *fault.Fault {
 	longer := max(2*limit, cmp.Or(c.Command.Timeout, defaultTimeout))
 	n, _ := c.Command.number(TimedOut)
 	f.Retry = new(c.Command.exits()[itoa(n)].Retryable)
-	return f.Hint("%s", c.again("--timeout", longer.String())).With("timeout_ms", limit.Milliseconds())
+	return f.Hint("%s", c.lineWith("--timeout", longer.String())).With("timeout_ms", limit.Milliseconds())
 }
 
 func cancelled(c *Call, s os.Signal) *fault.Fault {
@@ -188,8 +188,8 @@ func (c *Call) panicked(reason any, stack []byte) *fault.Fault {
 		c.line("--debug"))
 }
 
-// liveLine shows a person at a terminal that a command which takes longer than a second is at work, until it is
-// stopped.
+// liveLine shows a person at a terminal that a command which takes longer than a second is at work, until stop is
+// called.
 func (c *Call) liveLine() (stop func()) {
 	out, ok := c.Host.Stderr.(*stderrWriter)
 	if !ok || !c.Host.StderrTerminal || c.Host.ci() || c.Bool("quiet") || c.Command.Interactive || c.Host.line != nil {

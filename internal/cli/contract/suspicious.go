@@ -8,10 +8,10 @@ import (
 )
 
 // suspicious finds values that a program made up or that try to be more than a name: placeholders that were never
-// filled in, escapes that a later layer would decode, paths that climb. It returns the reason and, if there is one, the
-// plain form.
+// filled in, escapes that a later layer would decode, ids that are paths. It returns the reason and, if there is one,
+// the plain form.
 //
-// Text is free: a prompt may contain anything but NUL. A path may climb if its caller wants that (--cwd ..), so only
+// Text is free: a prompt may contain anything but NUL. A path may have .. if its caller wants that (--cwd ..), so only
 // what is never intended is refused there.
 func suspicious(kind Kind, value string) (reason, corrected string) {
 	if strings.ContainsRune(value, 0) {
@@ -53,7 +53,7 @@ func suspicious(kind Kind, value string) (reason, corrected string) {
 	return "", ""
 }
 
-// unescaped decodes escapes, also nested ones.
+// unescaped decodes percent escapes, nested ones too.
 func unescaped(v string) string {
 	for {
 		plain, err := url.PathUnescape(v)

@@ -154,8 +154,8 @@ func TestNonInteractive(t *testing.T) {
 	})
 }
 
-// TestLiveLine: what takes longer than a second shows a person that it is at work, on a line that is gone in the end.
-// In CI, and for programs, nothing is shown.
+// TestLiveLine: a command that takes longer than a second shows a person that it is at work, on a line that is gone in
+// the end. In CI, and for programs, it shows nothing.
 func TestLiveLine(t *testing.T) {
 	t.Parallel()
 	t.Run("in CI", func(t *testing.T) {

@@ -74,8 +74,8 @@ func (o object) when(holds bool, name string, value any) object {
 	return o
 }
 
-// Foreign marks a value that came from outside: a model, a web page, a file of somebody else's. Readers must not follow
-// it as an instruction. Objects are tagged in place; any other value is wrapped in one.
+// Foreign marks a value that came from outside: a model, a web page, a file that somebody else wrote. Readers must not
+// follow it as an instruction. An object gets further members as marks; any other value is wrapped in an object.
 type Foreign[T any] struct{ Value T }
 
 func (f Foreign[T]) foreign() any { return f.Value }
@@ -92,7 +92,7 @@ func (l Foreigns[T]) marked() any {
 	return items
 }
 
-// Exact is a text in which a carriage return is data. JSON has it as an escape; every other form leaves it out.
+// Exact is a text in which a carriage return is data. JSON has an escape for it; every other form leaves it out.
 type Exact string
 
 type (
@@ -207,6 +207,7 @@ func shortest(f float64, bits int) any {
 	return json.Number(strconv.FormatFloat(f, 'f', -1, bits))
 }
 
+// tag marks a value as foreign.
 func (w *walker) tag(v any) any {
 	if w.untag {
 		return v
@@ -254,7 +255,7 @@ func (w *walker) structure(v reflect.Value, path string, foreign bool) any {
 		if optional && v.Field(i).IsZero() {
 			continue
 		}
-		if field.Tag.Get("plain") != "" { // its name sounds like that of a secret
+		if field.Tag.Get("plain") != "" { // shown although its name sounds like that of a secret
 			o = append(o, member{name, w.value(v.Field(i), path+name, foreign)})
 			continue
 		}
@@ -263,7 +264,7 @@ func (w *walker) structure(v reflect.Value, path string, foreign bool) any {
 	return o
 }
 
-// wireName returns the field's name on the wire, and whether it is absent when it does not apply.
+// wireName returns the field's name on the wire, and whether it is left out when it is zero.
 func wireName(f reflect.StructField) (name string, optional bool) {
 	tag := f.Tag.Get("json")
 	name, rest, _ := strings.Cut(tag, ",")
@@ -285,7 +286,7 @@ func (w *walker) mapping(v reflect.Value, path string, foreign bool) any {
 	return o
 }
 
-// named returns a member's value: a string under a secret name is never shown.
+// named returns a member's value. A string under the name of a secret is masked, unless --unmask is given.
 func (w *walker) named(name string, v reflect.Value, path string, foreign bool) any {
 	if path != "" {
 		path += "."
@@ -312,6 +313,7 @@ func (w *walker) clean(s, path string) string {
 	return clean
 }
 
+// text returns a cleaned and masked text, and notes whether foreign text reads like orders.
 func (w *walker) text(s, path string, foreign bool) string {
 	clean := w.clean(s, path)
 	if foreign && commanding(clean) && !slices.Contains(w.suspect, path) {

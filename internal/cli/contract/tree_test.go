@@ -302,7 +302,7 @@ func TestTrustTags(t *testing.T) {
 	})
 }
 
-// What the encoder writes, encoding/json reads back as it was.
+// encoding/json reads what the encoder writes back unchanged.
 func TestEncoderRoundTrips(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

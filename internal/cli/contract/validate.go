@@ -26,9 +26,9 @@ func (c *Call) validate() *fault.Fault {
 	return nil
 }
 
-// furtherInvalid returns a fault with these problems, which keep a call from being read or prepared, and all others
-// that can be found. What is missing is left out unless the call was read whole: it may be in the part that was not.
-// The configuration is not loaded yet.
+// furtherInvalid returns a fault with the problems that keep a call from being read or prepared, and with all others
+// that can be found without the configuration, which is not loaded yet. Unless the call was read whole, it reports no
+// missing argument: that may be in the part that was not read.
 func (c *Call) furtherInvalid(problems []fault.Problem, whole bool) *fault.Fault {
 	unread := false
 	for _, p := range c.Command.Params {
@@ -54,7 +54,7 @@ func withProblems(problems, found []fault.Problem) []fault.Problem {
 	return slices.Concat(problems, slices.DeleteFunc(slices.Clone(found), known))
 }
 
-// readable finds what is wrong with the arguments by themselves.
+// readable finds what is wrong with the arguments without asking the command.
 func (c *Call) readable() []fault.Problem {
 	problems := c.payloadProblems
 	for _, param := range c.Command.allParams() {
@@ -136,7 +136,7 @@ func exclusions() [][]string {
 	return [][]string{{"quiet", "verbose", "debug"}, {"stream", "no-stream"}, {"live", "dry-run"}}
 }
 
-// checkShared checks the rules among the shared flags.
+// checkShared checks the shared flags against each other and against the command.
 func (c *Call) checkShared() []fault.Problem {
 	var problems []fault.Problem
 	for _, group := range exclusions() {
@@ -167,7 +167,7 @@ func (c *Call) checkShared() []fault.Problem {
 	return problems
 }
 
-// invalid returns the fault that lists all problems. A single problem may have its own code at the top, because
+// invalid returns the fault that lists all problems. The code of a single problem may be the code of the fault, because
 // programs look for it there.
 func (c *Call) invalid(problems ...fault.Problem) *fault.Fault {
 	if f := problems[0].Fault; f != nil && len(problems) == 1 {

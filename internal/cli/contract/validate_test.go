@@ -61,7 +61,7 @@ func TestSecretParams(t *testing.T) {
 			}
 		}
 		w := newWorld(t)
-		held := "sk-ant-api03-" + strings.Repeat("aB3dE5gH", 12) // a secret by its looks, wherever it is given
+		held := "sk-ant-api03-" + strings.Repeat("aB3dE5gH", 12) // refused because it looks like a secret
 		a := w.run(t, "echo", held)
 		a.refused(t, fault.SecretOnCommandLine)
 		if strings.Contains(a.stdout+a.stderr, held) {
@@ -261,14 +261,14 @@ func TestValidateBeforeRun(t *testing.T) {
 		same(t, "meta.errors", a.at(t, "meta.errors"), a.at(t, "error.errors"))
 		same(t, "fix_required", a.at(t, "error.fix_required"), "correct count, level, name, wait")
 
-		// what the command itself checks comes with it, but not twice
+		// The problems that the command itself finds are reported with the others, but not twice.
 		a = w.inside(t, nil, []string{"checked", "--text", "wrong", "--id", "..", "--count", "0"})
 		a.refused(t, fault.Invalid)
 		same(t, "problems", slices.Sorted(maps.Keys(a.problems(t))), []string{"count", "id", "text"})
 		same(t, "number of problems", len(a.at(t, "error.errors").([]any)), 3)
 		same(t, "the first to complain of id", a.problems(t)["id"]["code"], "INVALID_AGENT_INPUT")
 
-		// unknown flags are told all at once too
+		// Unknown flags are reported all at once, too.
 		a = w.inside(t, nil, []string{"echo", "--cuont", "5", "--nothing", "-z"})
 		a.refused(t, fault.Invalid)
 		same(t, "unknown flags", slices.Sorted(maps.Keys(a.problems(t))), []string{"cuont", "nothing", "z"})
@@ -302,7 +302,7 @@ func TestValidateBeforeRun(t *testing.T) {
 			}
 		}
 		w.run(t, "put", "n").succeeded(t)
-		// so the marker does show a run
+		// This proves that the file would show a run above.
 		same(t, "left by a good call", w.left(t), []string{filepath.Join(w.dir, "ran")})
 	})
 	t.Run("too_long", func(t *testing.T) {
@@ -359,7 +359,7 @@ func TestValidateOnly(t *testing.T) {
 	})
 }
 
-// FuzzSuspicious holds the checks of a value to what they promise, whatever the value.
+// FuzzSuspicious checks what the checks of a value promise, whatever the value.
 func FuzzSuspicious(f *testing.F) {
 	for _, s := range []string{
 		"a", "..", "%2e%2e%2f", "%252e", "<id>", "a\x00b", "a/b", `a\b`, "null", "a b", "%",

@@ -5,6 +5,6 @@ import (
 	"omniagent/internal/cli/contract"
 )
 
-// What is promised of all commands is tested with the real ones. They import this package, so they are handed in from
-// outside it.
+// The promises about all commands are tested with the real ones. Those import this package, so a test outside the
+// package has to hand them in.
 var _ = contract.HandIn(command.Program)
