@@ -1,4 +1,4 @@
-// Package flags has the flags that several groups of commands declare, and what they mean in a call.
+// Package flags declares the flags that several groups of commands have, and reads their values from a call.
 package flags
 
 import (
@@ -14,10 +14,10 @@ import (
 	"omniagent/internal/llm/model"
 )
 
-// DontAsk is the mode prompt with every question denied.
+// DontAsk is a value of --permission-mode: as prompt, but every question is denied.
 const DontAsk = "dont-ask"
 
-// Sandbox is the flag that removes walls.
+// Sandbox returns --sandbox, which can switch the walls off.
 func Sandbox() contract.Param {
 	return contract.Param{
 		Name: "sandbox", Kind: contract.Enum, Enum: []string{string(setting.WorkspaceWrite), string(setting.Off)},
@@ -26,12 +26,12 @@ func Sandbox() contract.Param {
 	}
 }
 
-// AddDir is --add-dir.
+// AddDir returns --add-dir.
 func AddDir() contract.Param {
 	return contract.Param{Name: "add-dir", Kind: contract.File, Repeat: true, Help: "a further directory to work in"}
 }
 
-// AddedDirs returns what --add-dir names, absolute.
+// AddedDirs returns the directories that --add-dir names, as absolute paths.
 func AddedDirs(c *contract.Call) (dirs []string) {
 	for _, dir := range c.Strings("add-dir") {
 		dirs = append(dirs, c.Abs(dir))
@@ -39,8 +39,8 @@ func AddedDirs(c *contract.Call) (dirs []string) {
 	return dirs
 }
 
-// Host returns the flags of every command that runs an agent for another side: permissions and time limits. more
-// are further values of --permission-mode.
+// Host returns the flags of every command that runs an agent for a person or another program: permissions, time limits
+// and undo. more are further values of --permission-mode.
 func Host(more ...string) []contract.Param {
 	return append(Approvals(more...),
 		Timeout("time limit of a turn"),
@@ -52,7 +52,7 @@ func Host(more ...string) []contract.Param {
 	)
 }
 
-// Approval is the flag that says what runs without a question.
+// Approval returns --approval, which says what runs without a question.
 func Approval() contract.Param {
 	return contract.Param{
 		Name: "approval", Kind: contract.Enum, Enum: approvalWords(), Also: setting.Elsewhere(),
@@ -60,7 +60,7 @@ func Approval() contract.Param {
 	}
 }
 
-// Approvals returns the flags that say what runs unasked, with more words for --permission-mode.
+// Approvals returns all flags that say what runs without a question. more are further values of --permission-mode.
 func Approvals(more ...string) []contract.Param {
 	return []contract.Param{
 		Approval(),
@@ -90,8 +90,8 @@ func meaning(word string) setting.Approval {
 	return setting.Default
 }
 
-// ApprovalOf returns what the flags allow without a question, and the flag that says so, or "". Two flags that
-// contradict each other are refused.
+// ApprovalOf returns what may run without a question, and the flag that says so, or "" if none is given. It refuses
+// flags that contradict each other.
 func ApprovalOf(c *contract.Call) (approval setting.Approval, flag string, err error) {
 	for _, f := range []struct {
 		name string
@@ -122,14 +122,14 @@ func ApprovalOf(c *contract.Call) (approval setting.Approval, flag string, err e
 	return approval, flag, nil
 }
 
-// Timeout returns the flag of commands that keep a clock of their own.
+// Timeout returns --timeout of commands that enforce the limit themselves. what says whose limit it is.
 func Timeout(what string) contract.Param {
 	return contract.Param{
 		Name: "timeout", Kind: contract.Duration, Help: what + "; default: timeout, or none",
 	}
 }
 
-// TurnOf returns the limit that Timeout declares. The turns of a run have none: the run has.
+// TurnOf returns the time limit of a turn. The turns of a run have none, because the limit is that of the whole run.
 func TurnOf(c *contract.Call) time.Duration {
 	if c.Command.Clock != nil {
 		return 0
@@ -137,8 +137,8 @@ func TurnOf(c *contract.Call) time.Duration {
 	return ClockOf(c, "timeout", "timeout")
 }
 
-// Clocks returns the time limits of a conversation. For the native agent, the limit to the first sign of life is that
-// of its model API.
+// Clocks returns the time limits of a conversation: of a turn, and until an agent prints something. FirstByte has the
+// second one for the native agent.
 func Clocks(c *contract.Call) (turn, connect time.Duration) {
 	return TurnOf(c), c.Duration("connect-timeout")
 }
@@ -154,7 +154,7 @@ func FirstByte(c *contract.Call) time.Duration {
 	return c.Config.Duration("native.first_byte")
 }
 
-// ProxyOf returns the proxy to the model API that the flags name; nil: that of the environment.
+// ProxyOf returns the proxy to the model API that the flags name, or nil for that of the environment.
 func ProxyOf(c *contract.Call) model.Proxy {
 	switch {
 	case c.Bool("no-proxy"):
@@ -167,7 +167,7 @@ func ProxyOf(c *contract.Call) model.Proxy {
 	return nil
 }
 
-// RetriesOf returns how requests to the model API are repeated, as far as the flags say.
+// RetriesOf returns what the flags say about repeating requests to the model API, or nil if they say nothing.
 func RetriesOf(c *contract.Call) *model.RetryOptions {
 	var o model.RetryOptions
 	if c.Given("retries") {
@@ -182,13 +182,13 @@ func RetriesOf(c *contract.Call) *model.RetryOptions {
 	return &o
 }
 
-// ModelAPI returns the limits of the native agent's model API: the default of native.first_byte for silence, and that
-// of wire for connecting.
+// ModelAPI returns the limits of the connections to the native agent's model API: the default of native.first_byte, and
+// the default limit for connecting.
 func ModelAPI() *contract.Network {
 	return &contract.Network{Timeout: 5 * time.Minute, Connect: 15 * time.Second}
 }
 
-// Undo is the flag of every command that runs an agent.
+// Undo returns --undo, which every command that runs an agent has.
 func Undo() contract.Param {
 	return contract.Param{
 		Name: "undo", Kind: contract.Enum, Enum: []string{"on", "off"},
@@ -196,17 +196,17 @@ func Undo() contract.Param {
 	}
 }
 
-// Here is the flag that leaves out what is of other directories.
+// Here returns --here, which leaves out what belongs to other directories.
 func Here() contract.Param {
 	return contract.Param{Name: "here", Kind: contract.Bool, Help: "only of this directory"}
 }
 
-// Where is --cwd of a command that only prints.
+// Where returns --cwd for a command that only prints, which has no shared flags.
 func Where() contract.Param {
 	return contract.Param{Name: "cwd", Short: "d", Kind: contract.File, Help: "whose settings count"}
 }
 
-// PrintedForm is --output of a command that prints in one form.
+// PrintedForm returns --output for a command that prints in one form only. word is that form.
 func PrintedForm(word string) contract.Param {
 	return contract.Param{
 		Name: "output", As: "output-format", Kind: contract.Enum, Enum: []string{word},
@@ -226,7 +226,7 @@ func Rehearsal() []contract.Param {
 	}
 }
 
-// RehearsalRules are the rules of a conversation for the flags of Rehearsal.
+// RehearsalRules returns the rules for the flags of Rehearsal in a conversation.
 func RehearsalRules() []contract.Rule {
 	return []contract.Rule{
 		{If: "rehearse", Not: []string{"provider", "model", "api-base", "resume", "continue"}},
@@ -234,7 +234,8 @@ func RehearsalRules() []contract.Rule {
 	}
 }
 
-// RunRehearsalRules are the rules of a run, which is a conversation of its own.
+// RunRehearsalRules returns the rules for the flags of Rehearsal in a run, which has no flags that continue a
+// conversation.
 func RunRehearsalRules() []contract.Rule {
 	return []contract.Rule{
 		{If: "rehearse", Not: []string{"provider", "model", "api-base"}},
@@ -242,7 +243,7 @@ func RunRehearsalRules() []contract.Rule {
 	}
 }
 
-// ClockOf returns the limit of a flag, or else that of the first key that is set.
+// ClockOf returns the limit that a flag sets, or the limit of the first of the keys that is set.
 func ClockOf(c *contract.Call, flag string, keys ...string) time.Duration {
 	if c.Given(flag) {
 		return c.Duration(flag)
@@ -250,7 +251,7 @@ func ClockOf(c *contract.Call, flag string, keys ...string) time.Duration {
 	return c.Config.Limit(keys...)
 }
 
-// CheckSince checks the flag --since. span is an example of what it takes.
+// CheckSince returns the function that validates --since. span is an example for the message.
 func CheckSince(span string) func(*contract.Call) []fault.Problem {
 	return func(c *contract.Call) []fault.Problem {
 		if _, err := ParseSince(c.String("since")); err == nil {
@@ -261,7 +262,7 @@ func CheckSince(span string) func(*contract.Call) []fault.Problem {
 	}
 }
 
-// ParseSince parses a time, or a duration before now.
+// ParseSince parses a time in UTC, or a duration before now. The empty string is the zero time.
 func ParseSince(written string) (time.Time, error) {
 	if written == "" {
 		return time.Time{}, nil
