@@ -23,9 +23,9 @@ type KnownAgent struct {
 	From *string
 }
 
-// KnownAgents returns the agents that a call without a command can start from here, by name: the built-in ones, those
-// of the user's own file, and those of the repository's file if its content is trusted. The first agent of a name
-// counts.
+// KnownAgents returns the agents that a call without a command can start in this directory, sorted by name: the
+// built-in ones, those of the user's own file, and those of the repository's file if its content is trusted. If several
+// have the same name, the first in this order counts.
 func KnownAgents(c *contract.Call, builtIn []agent.Driver) ([]KnownAgent, error) {
 	var known []KnownAgent
 	add := func(drivers []agent.Driver, from *string) {
@@ -60,8 +60,8 @@ func KnownAgents(c *contract.Call, builtIn []agent.Driver) ([]KnownAgent, error)
 	return known, nil
 }
 
-// repositoryFile returns the repository's file in the agents directory. It returns nil, with a warning, if the file
-// defines nothing that counts.
+// repositoryFile returns the file in which the repository defines agents. It returns nil if there is none or it defines
+// none, and nil with a warning if its content is not trusted.
 func repositoryFile(c *contract.Call) (*agentsfile.File, error) {
 	file, err := agentsfile.Read(agentsfile.Resolve(c.Dir(), ""), false)
 	if err != nil || file == nil || len(file.Targets) == 0 {
@@ -84,7 +84,7 @@ func NamesOf[D agent.Driver](all []D) (names []string) {
 	return names
 }
 
-// Named returns the one of them that answers to a name.
+// Named returns the known agent of that name.
 func Named(known []KnownAgent, name string) (KnownAgent, error) {
 	if k, ok := agent.Find(known, name); ok {
 		return k, nil
@@ -96,7 +96,7 @@ func Named(known []KnownAgent, name string) (KnownAgent, error) {
 	return KnownAgent{}, f
 }
 
-// AgentNamed returns the agent that answers to a name.
+// AgentNamed returns the agent of that name among those that a call knows.
 func (p Parts) AgentNamed(c *contract.Call, name string) (KnownAgent, error) {
 	known, err := KnownAgents(c, p.Agents)
 	if err != nil {
@@ -105,7 +105,7 @@ func (p Parts) AgentNamed(c *contract.Call, name string) (KnownAgent, error) {
 	return Named(known, name)
 }
 
-// AgentRow is an agent as commands tell of it.
+// AgentRow is an agent as commands list it.
 type AgentRow struct {
 	Name           string  `json:"name"`
 	Title          string  `json:"title"`
@@ -118,7 +118,7 @@ type AgentRow struct {
 	AllowedWhy     *string `json:"allowed_why" doc:"why it is not; null: it is"`
 }
 
-// Row returns the row of an agent, and its program. The version is the one that is known without asking the program.
+// Row returns the row of an agent, and its program. It does not start the program, so the version may be unknown.
 func (k KnownAgent) Row(c *contract.Call) (AgentRow, agent.Install) {
 	about := k.Describe()
 	row := AgentRow{Name: k.Name(), Title: about.Title, InstallCommand: about.InstallCommand, DefinedIn: k.From}
@@ -134,7 +134,7 @@ func (k KnownAgent) Row(c *contract.Call) (AgentRow, agent.Install) {
 	return row, install
 }
 
-// standing returns what the list says of an agent, and why if that is not enough to start it.
+// standing returns what the list of allowed agents says of an agent, and why it may not be started, or nil if it may.
 func (k KnownAgent) standing(c *contract.Call, install agent.Install) (state string, why *string) {
 	if k.Describe().BuiltIn {
 		return "built-in", nil
@@ -154,12 +154,12 @@ func (k KnownAgent) standing(c *contract.Call, install agent.Install) (state str
 	return "no", &reason
 }
 
-// RequestFor returns what the list of agents is asked about an agent with its program.
+// RequestFor returns the request to start an agent with its program, for a check against the list of allowed agents.
 func RequestFor(k KnownAgent, install agent.Install) allow.Request {
 	return allow.Request{Driver: k.Driver, Custom: k.From != nil, Install: install, Env: os.Environ()}
 }
 
-// UserGate is what the user's configuration and list let programs start in a directory.
+// UserGate returns the gate for an agent in a directory, from the user's configuration and list of allowed agents.
 func UserGate(c *contract.Call, name, dir string) allow.Gate {
 	root, _ := config.ProjectRoot(dir)
 	home := c.Host.Home()
@@ -175,8 +175,8 @@ func UserGate(c *contract.Call, name, dir string) allow.Gate {
 	}
 }
 
-// OwnFile returns the file in which the user defines agents, in the same form as a repository; nil if it does not
-// exist.
+// OwnFile returns the file in which the user defines agents, or nil if it does not exist. It has the same form as that
+// of a repository.
 func OwnFile(paths contract.Paths) (*agentsfile.File, error) {
 	if paths.Config == "" {
 		return nil, nil

@@ -17,8 +17,8 @@ import (
 	"omniagent/internal/walls/shell"
 )
 
-// UntilOpen runs do while the conversation is not open and cannot handle signals itself. A signal ends the call
-// meanwhile; what cannot be interrupted, such as a read of standard input, ends with the process.
+// UntilOpen runs do, which opens a conversation. An open conversation handles signals itself; until then a signal ends
+// the call here. What cannot be interrupted, such as a read of standard input, ends with the process.
 func UntilOpen[T any](ctx context.Context, signals <-chan os.Signal, do func(context.Context) (T, error)) (T, error) {
 	type outcome struct {
 		value T
@@ -43,17 +43,17 @@ func UntilOpen[T any](ctx context.Context, signals <-chan os.Signal, do func(con
 	}
 }
 
-// WorkspaceOf distinguishes what comes with the workspace from what is the user's.
+// WorkspaceOf returns what separates the variables and programs of the workspace from those of the user.
 func WorkspaceOf(c *contract.Call) shell.Inheritance {
 	root, _ := config.ProjectRoot(c.Dir())
 	return shell.Inheritance{Roots: []string{c.Dir(), root}}
 }
 
-// HooksAway returns the starter of the person's hooks and notifiers of runs.
+// HooksAway returns what starts the user's hooks and notifiers of runs.
 func HooksAway(c *contract.Call) process.Away { return c.Away(c.Config.List("run.hooks.env")...) }
 
-// OwnPrograms returns the environment for looking up a program that may be asked for a login: PATH without the
-// workspace's directories.
+// OwnPrograms returns the lookup of variables for finding a program that provides a login: PATH is without the
+// workspace's directories, so that the workspace cannot supply that program.
 func OwnPrograms(c *contract.Call) func(string) (string, bool) {
 	walls := WorkspaceOf(c)
 	return func(name string) (string, bool) {
@@ -65,10 +65,10 @@ func OwnPrograms(c *contract.Call) func(string) (string, bool) {
 	}
 }
 
-// Logger writes lines without the secrets of the environment.
+// Logger returns a function that writes lines for people to standard error, without the secrets of the environment.
 func Logger(c *contract.Call) func(format string, args ...any) { return LineWriter(c, "omniagent: ") }
 
-// DetailLog is the log for people who want to know more: with --verbose that of all, else nothing.
+// DetailLog returns the log for people who want to know more: log with --verbose, NoLog without.
 func DetailLog(c *contract.Call, log func(string, ...any)) func(string, ...any) {
 	if c.Bool("verbose") {
 		return log
@@ -79,13 +79,13 @@ func DetailLog(c *contract.Call, log func(string, ...any)) func(string, ...any) 
 // NoLog drops a line.
 func NoLog(string, ...any) {}
 
-// LineWriter is logger with another beginning of each line.
+// LineWriter does the same as Logger, with another beginning of each line.
 func LineWriter(c *contract.Call, prefix string) func(format string, args ...any) {
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	return func(format string, args ...any) { writeLine(c, prefix, known.String(fmt.Sprintf(format, args...))) }
 }
 
-// Quiet removes the secrets of the environment from an error.
+// Quiet returns serve with the secrets of the environment removed from its error.
 func Quiet(serve contract.Serve) contract.Serve {
 	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 		code, err := serve(ctx, c, signals)
@@ -103,12 +103,12 @@ func LogLine(c *contract.Call, format string, args ...any) {
 	writeLine(c, "omniagent: ", fmt.Sprintf(format, args...))
 }
 
-// writeLine writes one line to standard error, whatever the words are. On a terminal it is broken between words.
+// writeLine writes words as one line to standard error. A terminal gets it wrapped between words.
 func writeLine(c *contract.Call, prefix, words string) {
 	c.Say(prefix + text.Flat(words))
 }
 
-// FromFlag returns a value as one that was typed, and the zero value as none.
+// FromFlag returns a value of a flag as one that the user typed. For the zero value nothing was chosen.
 func FromFlag[T comparable](v T) setting.Chosen[T] {
 	var none T
 	if v == none {
@@ -123,8 +123,8 @@ func FileExists(path string) bool {
 	return err == nil
 }
 
-// SandboxMeta returns the sandbox for the answer's meta, in the words of a stream's first line, a session's record and
-// a report.
+// SandboxMeta returns the walls for the answer's meta, in the form that a stream, a session and a report of a run have
+// too.
 func SandboxMeta(walls *event.Walls) map[string]any {
 	if walls == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"omniagent/internal/cli/contract"
 )
 
-// TestLines: what is said of one line, and how it begins.
+// TestLines: a host is reported once, a line has no control characters, and it begins as told.
 func TestLines(t *testing.T) {
 	var b bytes.Buffer
 	c := &contract.Call{Host: contract.Host{Stderr: &b, Lookup: func(string) (string, bool) { return "", false }}}

@@ -9,7 +9,7 @@ import (
 	"omniagent/internal/sys/config"
 )
 
-// What the configuration and the profiles say of it.
+// This file has what the configuration and the profiles say about the model.
 
 // The keys of the configuration that name a model.
 const (
@@ -18,8 +18,8 @@ const (
 	BaseKey     = "native.api_base"
 )
 
-// ConfiguredModel returns what the configuration says of the model; nil: nothing. A model or an address that a lower
-// layer than that of the provider names belongs to another provider.
+// ConfiguredModel returns what the configuration says about the model, or nil if it says nothing. If a layer names the
+// provider, a model or an address of a lower layer is ignored: it belongs to another provider.
 func ConfiguredModel(c *contract.Call) []provider.Wish {
 	var w provider.Wish
 	rank := lowest
@@ -48,7 +48,7 @@ func ConfiguredModel(c *contract.Call) []provider.Wish {
 
 const lowest = 3
 
-// rankOf returns how high the layer of a value is; 0 is the highest.
+// rankOf returns the rank of a value's layer; 0 is the highest.
 func rankOf(c *contract.Call, v config.Value) int {
 	switch LayerOf(c, v) {
 	case provider.Environment:
@@ -74,7 +74,7 @@ func LayerOf(c *contract.Call, v config.Value) provider.Layer {
 	return provider.User
 }
 
-// sourceOf returns the place of a value for people.
+// sourceOf returns the source of a value as people read it: a variable or a file.
 func sourceOf(v config.Value) string {
 	if name, ok := strings.CutPrefix(v.Source, "env:"); ok {
 		return name
@@ -82,7 +82,8 @@ func sourceOf(v config.Value) string {
 	return strings.TrimPrefix(v.Source, "file:")
 }
 
-// ProfilesOf returns the function that reads the profiles of the user and of a directory's project.
+// ProfilesOf returns the function that reads the profiles of the user and, if they are trusted, those of the project
+// around a directory.
 func ProfilesOf(c *contract.Call) func(dir string) provider.Profiles {
 	trust := config.OpenTrust(c.TrustFile())
 	return func(dir string) provider.Profiles {

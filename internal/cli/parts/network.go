@@ -12,12 +12,12 @@ import (
 	"omniagent/internal/walls/policy"
 )
 
-// Internet is the network that an agent in a fork has: a loopback of its own, and through a proxy the internet and the
-// models of this machine.
+// Internet is the network of an agent in a fork: its own loopback, and a proxy to the internet and to the models of
+// this machine.
 const Internet = "internet"
 
-// ForkProxy returns the proxy through which a program reaches hosts from the loopback of its fork. Not valid: it is not
-// in a fork, or has the network of this machine.
+// ForkProxy returns the proxy through which programs in a fork reach hosts. The result is not valid outside of a fork,
+// and in a fork that has the network of this machine.
 func ForkProxy(c *contract.Call) netip.AddrPort {
 	proxy, err := url.Parse(os.Getenv("http_proxy"))
 	if err != nil || proxy.Hostname() != "127.0.0.1" || stores.ForkAround(c) == nil {
@@ -31,14 +31,14 @@ func ForkProxy(c *contract.Call) netip.AddrPort {
 	return at
 }
 
-// KeptFrom says which hosts a command was kept from.
+// KeptFrom returns a function that reports a host which a command could not reach, and why, once for each host.
 func KeptFrom(c *contract.Call) func(host, why string) {
 	return policy.OncePerHost(func(host, why string) {
 		LogLine(c, "the command was kept from %s: %s", host, why)
 	})
 }
 
-// InFork is a command that runs another one in a fork.
+// InFork returns the command that runs another command in a fork.
 func InFork(name, network, command string) string {
 	return "omniagent fork run --name " + name + " --network " + network + " -- " + command
 }

@@ -38,12 +38,12 @@ type Opener struct {
 	// Only for the native agent: the model API, and its address.
 	Provider, Base string
 	Ask            []string      // calls that need a question, in the words of docs/rules.md
-	Moded          bool          // each conversation has a mode that was chosen for it
+	Moded          bool          // the caller chooses a mode for each conversation
 	Closed         bool          // only agents of `omniagent agents allow` are started
 	Patience       time.Duration // for the answer to a question; 0: the conversation's own
-	// what carries out the work that conversations delegate; nil: they may not
+	// Others returns what carries out the work that conversations delegate. If it is nil, they cannot delegate.
 	Others    func(Opener) tool.Agents
-	Run       string           // the run of delegated work; empty: it is something else
+	Run       string           // the run of delegated work, for the audit log; empty: nothing is delegated
 	Of        string           // the run that a conversation is a part of; empty: none
 	Rehearsal *agent.Rehearsal // answers in place of a model, or nil
 }
@@ -99,12 +99,12 @@ func (o Opener) Env() launch.Env {
 	return e
 }
 
-// bare reports whether no walls stand around installed agents.
+// bare reports whether installed agents run without walls.
 func (o Opener) bare() bool {
 	return o.Parts.Plain != nil && !o.Parts.Plain.Walls || o.Call.Config.String("agents.walls") == "off"
 }
 
-// gate returns what the user's configuration lets programs start.
+// gate returns the gate for an agent of this call. It records each start in the audit log, if there is one.
 func (o Opener) gate(a launch.Agent, dir string) allow.Gate {
 	gate := UserGate(o.Call, a.Name(), dir)
 	gate.Closed = o.Closed
@@ -121,7 +121,7 @@ func (o Opener) gate(a launch.Agent, dir string) allow.Gate {
 	return gate
 }
 
-// Converse opens a conversation, as a conversation.Opener.
+// Converse opens a conversation. It implements conversation.Opener.
 func (o Opener) Converse(
 	ctx context.Context,
 	name string,
@@ -172,7 +172,7 @@ func (o Opener) Relay(ctx context.Context, q launch.Request, w relay.Wishes, r r
 	}
 	defer around.Close()
 	p.Spec.Walled, r.Around = around.Stands(), around.Plan
-	record := stream.Record(p.Record, followed{driver.Decode(setting.StreamJSON), around})
+	record := stream.Record(p.Record, wallsDecoder{driver.Decode(setting.StreamJSON), around})
 	defer func() {
 		if err := record.Close(); err != nil {
 			o.Log("the conversation could not be kept: %v", err)
@@ -191,14 +191,14 @@ func (o Opener) Relay(ctx context.Context, q launch.Request, w relay.Wishes, r r
 	return r.Run(ctx)
 }
 
-// followed is a Decoder whose events the walls follow.
-type followed struct {
+// wallsDecoder is a Decoder that also shows its events to the walls, which depend on them.
+type wallsDecoder struct {
 	agent.Decoder
 	around *launch.Around
 }
 
-// Feed lets the walls follow what was decoded.
-func (f followed) Feed(data []byte) []event.Event {
+// Feed decodes data and shows the events to the walls.
+func (f wallsDecoder) Feed(data []byte) []event.Event {
 	all := f.Decoder.Feed(data)
 	for _, e := range all {
 		f.around.Follow(e)
@@ -206,7 +206,7 @@ func (f followed) Feed(data []byte) []event.Event {
 	return all
 }
 
-// QuietOpener opens nothing: it knows what a conversation here would be opened with.
+// QuietOpener returns an Opener that logs nothing. It is for commands that only ask how a conversation would be opened.
 func (p Parts) QuietOpener(c *contract.Call) Opener {
 	return Opener{Call: c, Parts: p, Log: NoLog, Detail: NoLog}
 }
@@ -226,7 +226,7 @@ func (p Parts) Refuses(ctx context.Context, c *contract.Call, r launch.Request, 
 	return err
 }
 
-// DepthOf returns how many agents above a call ask one another.
+// DepthOf returns how many agents are above this call: each of them was asked by the one before.
 func DepthOf(c *contract.Call) int {
 	var around []string
 	if c.Paths.State != "" {

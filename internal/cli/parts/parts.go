@@ -1,5 +1,5 @@
-// Package parts is what the commands are made of: the lists of agents, model APIs and tools; the agents that are known
-// to a call; and the opener, which opens conversations with them as flags and configuration say.
+// Package parts has what the commands are built from: the lists of agents, model APIs and tools; the agents that a call
+// knows; and Opener, which opens conversations with them as the flags and the configuration say.
 //
 // It knows no command. The groups of commands import it.
 package parts
@@ -23,7 +23,7 @@ import (
 // Version is the program's version: the same in the manifest, AGENTS.md and the skills.
 const Version = "0.1.0"
 
-// Parts are the lists of which the program is made: to add an agent, a model API or a tool is to add it to one of them.
+// Parts are the lists that the program is built from. A new agent, model API or tool is added to one of them.
 type Parts struct {
 	Agents []agent.Driver // by name
 	APIs   []model.API
@@ -31,10 +31,10 @@ type Parts struct {
 
 	Eidolon bool // the program was started under the name eidolon
 
-	Plain *shim.Plain // installed agents are started so, as by a call without a command; nil: as in any conversation
+	Plain *shim.Plain // how a call without a command starts installed agents; nil: as in any conversation
 }
 
-// AgentPrograms declares the programs of the agents.
+// AgentPrograms declares the programs of the agents, for Command.Children.
 func (p Parts) AgentPrograms() (list []contract.Subprocess) {
 	for _, d := range p.Agents {
 		list = append(list, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{}})
@@ -45,7 +45,7 @@ func (p Parts) AgentPrograms() (list []contract.Subprocess) {
 // APIWords returns the words of --provider, for people.
 func (p Parts) APIWords() string { return text.Either(provider.Names(p.APIs)) }
 
-// Guarded returns what guard must know of the agents to judge a call, and where our own keys are.
+// Guarded returns what guard must know about the agents, and where our own keys are, to judge a call of a tool.
 func (p Parts) Guarded(c *contract.Call) guard.Agents { return p.GuardedBeside(c.Paths, c.Host.Lookup) }
 
 // GuardedBeside is Guarded where there is no contract.Call.
@@ -65,7 +65,7 @@ func (p Parts) GuardedBeside(paths contract.Paths, lookup func(string) (string, 
 	return all
 }
 
-// veiled returns the names in a workspace that any agent obeys.
+// veiled returns the names of files in a workspace that at least one agent obeys.
 func (p Parts) veiled() (names []string) {
 	for _, d := range p.Agents {
 		names = append(names, launch.Veiled(d.Describe())...)
@@ -84,7 +84,7 @@ func (p Parts) Providing() []string {
 	return names
 }
 
-// toolProtocol returns how a model calls tools where neither a flag nor a profile nor the configuration says so.
+// toolProtocol returns how a model calls tools if no flag, profile or setting says how.
 func (p Parts) toolProtocol() string {
 	if p.Eidolon {
 		return xnlcall.XNL

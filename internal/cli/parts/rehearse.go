@@ -19,14 +19,16 @@ import (
 
 const maxScript = 16 << 20
 
-// notScript is the fault of a script.
+// notScript returns the fault for a script that cannot be used.
 func notScript(format string, args ...any) *fault.Fault {
 	return fault.New(fault.ArgError, format, args...).
 		Hint("--rehearse alone has a script of its own; what one holds: omniagent help script")
 }
 
-// Rehearse starts the scripted model for one run. usual is the script where no file is named; empty: it says ok. It
-// does not ask its first questions, of the number answered, and goes on after asked of the others.
+// Rehearse starts a scripted model. script is a file; without one the model plays the script usual, or says ok if that
+// is empty too. The model leaves out the first questions of the script, answered of them, because the run that this one
+// retries has their answers. It begins after the next ones, asked of them, which this run has asked already. The
+// function that Rehearse returns ends the model.
 func Rehearse(script, usual, home string, answered, asked int) (agent.Rehearsal, func(), error) {
 	text := []byte(cmp.Or(usual, `[]`))
 	if script != "" {
@@ -49,7 +51,8 @@ func Rehearse(script, usual, home string, answered, asked int) (agent.Rehearsal,
 	}, func() { _ = server.Close() }, nil
 }
 
-// readScript only reads a regular file. Signals are not handled yet, so it must not block, and /dev/zero has no end.
+// readScript reads a regular file and refuses anything else: signals are not handled yet, so a FIFO must not block it,
+// and /dev/zero has no end.
 func readScript(path string) ([]byte, error) {
 	data, err := workspace.ReadFile(path, maxScript)
 	switch {
@@ -61,8 +64,8 @@ func readScript(path string) ([]byte, error) {
 	return data, nil
 }
 
-// OnScript changes a request and its environment so that a scripted model answers, if the call asks for that. stop
-// ends the model and removes what was made for it.
+// OnScript changes a request and its environment so that a scripted model answers, if the call has --rehearse. stop
+// ends the model and removes its files.
 func OnScript(c *contract.Call, e *launch.Env, r *launch.Request, usual string) (stop func(), err error) {
 	if !c.Bool("rehearse") {
 		return func() {}, nil
@@ -80,7 +83,8 @@ func OnScript(c *contract.Call, e *launch.Env, r *launch.Request, usual string) 
 	return func() { end(); _ = os.RemoveAll(home) }, nil
 }
 
-// RehearsalHome is the home of an agent that rehearses. It is not temporary: codex refuses to work there.
+// RehearsalHome returns the home directory of an agent that rehearses. It is not in the temporary directory, because
+// the sandbox of codex cannot run a command with a home there.
 func RehearsalHome(c *contract.Call, name string) string {
 	return filepath.Join(c.Paths.State, "rehearsal", name)
 }

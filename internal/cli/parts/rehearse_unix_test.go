@@ -14,7 +14,8 @@ import (
 	"omniagent/internal/testkit/hermetic"
 )
 
-// TestScriptsThatAreNone: nothing is waited for, and nothing is read without an end.
+// TestScriptsThatAreNone: Rehearse refuses files that would block it, files without an end, and files that are too
+// large.
 func TestScriptsThatAreNone(t *testing.T) {
 	dir := t.TempDir()
 	fifo, large := filepath.Join(dir, "fifo"), filepath.Join(dir, "large")

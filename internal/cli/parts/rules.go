@@ -6,13 +6,13 @@ import (
 	"omniagent/internal/walls/guard"
 )
 
-// RuleList is a setting with rules.
+// RuleList is a setting that has rules, and what they decide.
 type RuleList struct {
 	Key  string
 	Word guard.Decision
 }
 
-// RuleKeys returns the settings with rules.
+// RuleKeys returns the settings that have rules.
 func RuleKeys() []RuleList {
 	return []RuleList{{"native.deny", guard.Deny}, {"native.ask", guard.Ask}, {"native.allow", guard.Allow}}
 }
