@@ -22,13 +22,13 @@ func UndoFiles(more ...contract.FileEffect) []contract.FileEffect {
 	}, more...)
 }
 
-// HeldWallsFile declares the record of which walls around agents have held here.
+// HeldWallsFile declares the record of which kinds of walls around agents were tried on this machine and held.
 func HeldWallsFile() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/agent-walls", Type: "state"}
 }
 
-// WallsFile declares the record of what was created in workspaces for running sandboxes. The last one to end removes
-// it; the next one cleans up after a kill.
+// WallsFile declares the record of what was created in workspaces for running sandboxes. The last sandbox to end
+// removes it. If one is killed, the next one cleans up.
 func WallsFile() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/walls", Type: "state"}
 }
@@ -45,17 +45,17 @@ func AllowlistFile() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/agents.json", Type: "state"}
 }
 
-// StartedDir is where the records of what runs are, below our state.
+// StartedDir is the directory with the records of running programs, below the state directory.
 const StartedDir = "sessions"
 
-// StartedFile is the directory with the records of what runs.
+// StartedFile declares the directory with the records of running programs.
 func StartedFile() contract.FileEffect {
 	return contract.FileEffect{
 		Path: "~/.local/state/omniagent/sessions", Type: "state", ClearableWith: "omniagent cleanup --scope temp",
 	}
 }
 
-// Writer is the process that has a journal or a run open.
+// Writer is a process that has a journal or a run open, as commands print it.
 type Writer struct {
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"`

@@ -1,8 +1,8 @@
-// Package stores has the places of what is kept for a call: runs, sessions, snapshots, forks, keys, the list of allowed
-// agents; and the files that a command leaves there, as it declares them.
+// Package stores opens the stores of a call: runs, sessions, snapshots, forks, keys and the list of allowed agents. It
+// also declares the files that commands leave there.
 //
-// A store is opened from what the call knows, its directories, configuration and environment. A missing home directory
-// is an error of the store that needs one.
+// A store is opened with the directories, the configuration and the environment of the call. Without a home directory,
+// opening a store that needs one is an error.
 package stores
 
 import (
@@ -31,7 +31,7 @@ func Runs(c *contract.Call) (run.Store, error) {
 	}, err
 }
 
-// lastTurn returns the last turn of a run in a directory, or "".
+// lastTurn returns the id of the last turn of a run in a directory, or "".
 func lastTurn(c *contract.Call, dir, run string) string {
 	store := SnapshotsIn(c.Paths, c.Config, c.Host.Lookup)
 	if store == nil {
@@ -46,14 +46,14 @@ func lastTurn(c *contract.Call, dir, run string) string {
 	return ""
 }
 
-// Home returns the home directory, by its name on any system.
+// Home returns the home directory: HOME, or USERPROFILE on Windows.
 func Home(c *contract.Call) (home string, known bool) {
 	profile, _ := c.Host.Lookup("USERPROFILE")
 	home = cmp.Or(c.Host.Home(), profile)
 	return home, home != ""
 }
 
-// Sessions is where the journals of conversations are.
+// Sessions returns the store of the journals of conversations.
 func Sessions(c *contract.Call) (session.Store, error) {
 	if home, known := Home(c); known {
 		return session.Default(home), nil
@@ -62,7 +62,7 @@ func Sessions(c *contract.Call) (session.Store, error) {
 		Hint("set HOME")
 }
 
-// Snapshots is where the snapshots are.
+// Snapshots returns the store of the snapshots. It is an error in a fork, which has none.
 func Snapshots(c *contract.Call) (undo.Store, error) {
 	store := SnapshotsIn(c.Paths, c.Config, c.Host.Lookup)
 	if in := ForkAround(c); in != nil {
@@ -77,7 +77,7 @@ func Snapshots(c *contract.Call) (undo.Store, error) {
 	return *store, nil
 }
 
-// SnapshotsIn returns where the snapshots are; nil: there is no home.
+// SnapshotsIn returns the store of the snapshots below paths, or nil without a home directory.
 func SnapshotsIn(paths contract.Paths, set *config.Set, lookup func(string) (string, bool)) *undo.Store {
 	if paths.State == "" {
 		return nil
@@ -94,7 +94,8 @@ func SnapshotsIn(paths contract.Paths, set *config.Set, lookup func(string) (str
 	}
 }
 
-// SnapshotsToKeep returns where the turns of a call are kept; nil: they are not.
+// SnapshotsToKeep returns the store for the snapshots of a call's turns, or nil if it keeps none: with --undo off, and
+// in a fork.
 func SnapshotsToKeep(c *contract.Call) *undo.Store {
 	word := cmp.Or(c.String("undo"), c.Config.String(UndoKey))
 	if word == "off" || ForkAround(c) != nil {
@@ -103,7 +104,8 @@ func SnapshotsToKeep(c *contract.Call) *undo.Store {
 	return SnapshotsIn(c.Paths, c.Config, c.Host.Lookup)
 }
 
-// ForkAround returns the fork in which a call is, or nil. What an agent does there is deleted with the fork.
+// ForkAround returns the fork whose directories contain that of the call, or nil. What an agent does there is deleted
+// with the fork.
 func ForkAround(c *contract.Call) *fork.Fork {
 	if c.Paths.State == "" || c.Dir() == "" {
 		return nil
@@ -111,7 +113,8 @@ func ForkAround(c *contract.Call) *fork.Fork {
 	return ForksIn(c.Paths, c.Host.Lookup).Around(c.Dir())
 }
 
-// WallsState is the directory for the record of walls. A fork has one of its own: at the same paths are other files.
+// WallsState returns the directory for the records of walls. A fork has its own, because the same paths name other
+// files in it.
 func WallsState(c *contract.Call) string {
 	if f := ForkAround(c); f != nil {
 		return f.State()
@@ -119,7 +122,7 @@ func WallsState(c *contract.Call) string {
 	return c.Paths.State
 }
 
-// OwnFork returns the id and the directories of the fork in which a call is.
+// OwnFork returns the id and the directories of the fork around the call, or "" and nil.
 func OwnFork(c *contract.Call) (id string, roots []string) {
 	if f := ForkAround(c); f != nil {
 		return f.ID, f.Roots()
@@ -127,7 +130,7 @@ func OwnFork(c *contract.Call) (id string, roots []string) {
 	return "", nil
 }
 
-// Forks is where the forks are.
+// Forks returns the store of the forks.
 func Forks(c *contract.Call) (fork.Store, error) {
 	if c.Paths.State == "" {
 		return fork.Store{}, fault.New(fault.NoHome, "there is no home directory, so no forks are kept").
@@ -138,7 +141,7 @@ func Forks(c *contract.Call) (fork.Store, error) {
 	return store, nil
 }
 
-// ForksIn returns where the forks are, without what starts programs.
+// ForksIn returns the store of the forks below paths. It cannot start programs.
 func ForksIn(paths contract.Paths, lookup func(string) (string, bool)) fork.Store {
 	home, _ := lookup("HOME")
 	snapshots := undo.Store{Dir: filepath.Join(paths.State, "undo"), Home: home}
@@ -147,7 +150,7 @@ func ForksIn(paths contract.Paths, lookup func(string) (string, bool)) fork.Stor
 	}
 }
 
-// Keys returns the keys that omniagent login stored.
+// Keys returns the store of the keys, which omniagent login fills.
 func Keys(c *contract.Call) keyring.Store {
 	return keyring.Open(c.Paths.Config, c.Away())
 }
@@ -160,7 +163,7 @@ func Versions(p contract.Paths) cli.Versions {
 	return cli.Versions{File: filepath.Join(p.State, "versions.json")}
 }
 
-// Allowlist opens the list, which belongs to the user, not to an instance.
+// Allowlist opens the list of allowed and denied agents. It belongs to the user, not to an instance.
 func Allowlist(c *contract.Call) allow.List {
 	if c.TrustFile() == "" {
 		return allow.List{}
