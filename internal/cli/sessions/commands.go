@@ -1,4 +1,4 @@
-// Package sessions has the commands about conversations that are kept: session and what stands below it, and usage.
+// Package sessions has the commands about stored conversations: the commands of session, and usage.
 package sessions
 
 import (
@@ -9,7 +9,7 @@ import (
 // commands makes the commands of this package from the parts of the program.
 type commands struct{ parts.Parts }
 
-// Commands lists the commands by their paths. One is made when it is looked at.
+// Commands returns the commands of this package.
 func Commands(p parts.Parts) []contract.Registered {
 	m := commands{p}
 	return []contract.Registered{

@@ -59,7 +59,7 @@ func sessionDelete() *contract.Command {
 					}
 				}
 				if len(record) > 0 {
-					_ = os.Remove(filepath.Dir(record[0].Path)) // it stays if somebody has put something else there
+					_ = os.Remove(filepath.Dir(record[0].Path)) // the directory stays if something else is in it
 				}
 			}
 			return contract.Result{
@@ -70,7 +70,7 @@ func sessionDelete() *contract.Command {
 	})
 }
 
-// chatRecord returns the files that a chat has written of a conversation below ~/.eidolon.
+// chatRecord returns the files below ~/.eidolon in which a chat recorded a conversation.
 func chatRecord(c *contract.Call, store session.Store, id string) (files []session.File) {
 	home := c.Host.Home()
 	info, err := store.Info(id)

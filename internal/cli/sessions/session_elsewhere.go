@@ -13,12 +13,11 @@ import (
 	"omniagent/internal/talk/session"
 )
 
-// Shared by session list and session search: the conversations that agents keep by themselves.
+// With --all, session list, session search and usage include the conversations in the archives of installed agents: the
+// records that agents themselves keep.
 
-const keeper = "omniagent"
-
-// mostElsewhere is how many conversations of an agent are looked at, the newest ones.
-const mostElsewhere = 1000
+// mostArchived is how many conversations of an archive are read, the newest ones.
+const mostArchived = 1000
 
 func allParam() contract.Param {
 	return contract.Param{Name: "all", Kind: contract.Bool, Help: "also those that agents keep by themselves"}
@@ -38,29 +37,29 @@ func resumeWith(name, id, dir string) string {
 	return text.Shell(words...)
 }
 
-// kept is a conversation that an agent keeps by itself.
-type kept struct {
+// archived is a conversation in the archive of an agent.
+type archived struct {
 	agent.Past
 	name    string
 	archive agent.Archive
 }
 
-func (k kept) row(c *contract.Call) sessionRow {
+func (a archived) row(c *contract.Call) sessionRow {
 	r := sessionRow{
-		ID: k.ID, Title: k.Title, Agent: k.name, Cwd: k.Dir, Created: k.Created, Updated: k.Updated,
-		Age: contract.Ago(c, k.Updated), Bytes: k.Size, Keeper: k.name, Resume: resumeWith(k.name, k.ID, k.Dir),
+		ID: a.ID, Title: a.Title, Agent: a.name, Cwd: a.Dir, Created: a.Created, Updated: a.Updated,
+		Age: contract.Ago(c, a.Updated), Bytes: a.Size, Keeper: a.name, Resume: resumeWith(a.name, a.ID, a.Dir),
 	}
-	if k.Messages >= 0 {
-		r.Messages = &k.Messages
+	if a.Messages >= 0 {
+		r.Messages = &a.Messages
 	}
 	return r
 }
 
-// elsewhere lists what agents keep by themselves. What is one of our sessions as well is left out.
-func (p commands) elsewhere(ctx context.Context, c *contract.Call, store session.Store, f session.Filter) ([]kept,
-	error,
-) {
-	if f.Provider != "" { // their records do not say it in our words
+// listArchived lists the conversations in the archives of agents. It leaves out those that also have a session here.
+func (p commands) listArchived(
+	ctx context.Context, c *contract.Call, store session.Store, f session.Filter,
+) ([]archived, error) {
+	if f.Provider != "" { // an archive does not name providers as we do
 		return nil, nil
 	}
 	ours, _, err := store.List(ctx, session.Filter{})
@@ -71,14 +70,14 @@ func (p commands) elsewhere(ctx context.Context, c *contract.Call, store session
 	for _, s := range ours {
 		known[s.Begin.AgentName()+"\n"+s.Session] = s.Session != ""
 	}
-	var all []kept
+	var all []archived
 	for _, d := range p.Agents {
 		archive := d.Describe().Archive
 		if archive == nil || f.Agent != "" && f.Agent != d.Name() {
 			continue
 		}
 		records := archive(os.Environ())
-		found, err := records.List(ctx, mostElsewhere)
+		found, err := records.List(ctx, mostArchived)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -86,7 +85,7 @@ func (p commands) elsewhere(ctx context.Context, c *contract.Call, store session
 			c.Warn("SESSION_UNREADABLE", "the records of %s cannot be read: %v", d.Name(), err)
 		}
 		for _, past := range found {
-			one := kept{past, d.Name(), records}
+			one := archived{past, d.Name(), records}
 			if f.Dropped(past.Dir) || known[one.name+"\n"+past.ID] {
 				continue
 			}
@@ -96,15 +95,15 @@ func (p commands) elsewhere(ctx context.Context, c *contract.Call, store session
 	return all, nil
 }
 
-// searchElsewhere looks for a text in what agents keep by themselves.
-func (p commands) searchElsewhere(
+// searchArchived looks for a text in the archives of agents.
+func (p commands) searchArchived(
 	ctx context.Context, c *contract.Call, store session.Store, f session.Filter,
 ) (hits []sessionHit, err error) {
 	wanted := strings.ToLower(c.String("text"))
 	if strings.TrimSpace(wanted) == "" {
 		return nil, fault.New(fault.ArgError, "there is nothing to search for").Hint("give a text")
 	}
-	all, err := p.elsewhere(ctx, c, store, f)
+	all, err := p.listArchived(ctx, c, store, f)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,10 @@ import (
 	"omniagent/internal/talk/session"
 )
 
-// Shared by the commands of "session": the store, and a session as a row.
+// keeper is what the member keeper of a row says for our own sessions.
+const keeper = "omniagent"
 
+// sessionRow is a conversation as the commands of session print it.
 type sessionRow struct {
 	ID       string    `json:"id"`
 	Title    string    `json:"title"`
@@ -32,7 +34,8 @@ type sessionRow struct {
 	Resume   string    `json:"resume" doc:"the command that continues it; empty: nothing does, because a script answered in it"`
 }
 
-// sessionRows returns what describes sessions. One that began in a fork goes on there, as long as there is that fork.
+// sessionRows returns the function that makes a session's row. A session that began in a fork is resumed there, if the
+// fork still exists.
 func sessionRows(c *contract.Call) func(i session.Info) sessionRow {
 	forks := map[string]string{}
 	if c.Paths.State != "" {
@@ -62,7 +65,7 @@ func sessionRowOf(c *contract.Call, i session.Info) sessionRow {
 	}
 }
 
-// costOf returns what a session has cost; nil: tokens were used whose price is not known.
+// costOf returns what a session has cost, or nil if it used tokens whose price is not known.
 func costOf(t session.Total) *float64 {
 	if t.Cost == 0 && t.Usage.Context()+t.Usage.Output > 0 {
 		return nil
@@ -74,7 +77,7 @@ type sessionsData struct {
 	Sessions contract.Rows[contract.Foreign[sessionRow]] `json:"sessions"`
 }
 
-// sessionCommand adds the shared declarations.
+// sessionCommand adds the declarations that the commands of this package share.
 func sessionCommand(c contract.Command) *contract.Command {
 	return contract.StoreCommand(c, "no home, or a damaged file", "no such session")
 }
@@ -140,7 +143,7 @@ func (p commands) sessionList() *contract.Command {
 				all = append(all, row(i))
 			}
 			if c.Bool("all") {
-				theirs, err := p.elsewhere(ctx, c, store, filter)
+				theirs, err := p.listArchived(ctx, c, store, filter)
 				if err != nil {
 					return contract.Result{}, err
 				}

@@ -54,7 +54,7 @@ func (p commands) sessionSearch() *contract.Command {
 				})
 			}
 			if c.Bool("all") {
-				theirs, err := p.searchElsewhere(ctx, c, store, filter)
+				theirs, err := p.searchArchived(ctx, c, store, filter)
 				if err != nil {
 					return contract.Result{}, err
 				}

@@ -93,6 +93,7 @@ func (d sessionData) PlainText() string {
 	return b.String()
 }
 
+// troubles writes what is wrong or open: the writer, unfinished turns, questions, damage.
 func (d sessionData) troubles(b *strings.Builder) {
 	if d.Writer != nil {
 		fmt.Fprintf(b, "Process %d has it open.\n", d.Writer.PID)

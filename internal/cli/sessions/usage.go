@@ -107,7 +107,7 @@ func (p commands) runUsage(ctx context.Context, c *contract.Call, store session.
 		}
 	}
 	if c.Bool("all") {
-		theirs, err := p.elsewhere(ctx, c, store, filter)
+		theirs, err := p.listArchived(ctx, c, store, filter)
 		if err != nil {
 			return contract.Result{}, err
 		}
@@ -128,7 +128,7 @@ type usageSums struct {
 	rows map[string]*usageRow
 }
 
-// row returns the sum to which a turn belongs.
+// row returns the row that a turn is added to.
 func (u *usageSums) row(at time.Time, agent, model string) *usageRow {
 	r := usageRow{Day: at.Local().Format(time.DateOnly), Agent: agent, Model: model}
 	switch u.by {
@@ -146,7 +146,7 @@ func (u *usageSums) row(at time.Time, agent, model string) *usageRow {
 	return u.rows[r.ID]
 }
 
-// add adds a turn; used is nil where the agent did not tell.
+// add adds a turn. used is nil if the agent did not report its use.
 func (u *usageSums) add(at time.Time, agent, model string, used *event.Usage) {
 	if at.Before(u.from) {
 		return
@@ -165,7 +165,7 @@ func (u *usageSums) add(at time.Time, agent, model string, used *event.Usage) {
 	}
 }
 
-// plus adds what is known.
+// plus adds two numbers of which either may be unknown. It is nil only if both are.
 func plus[N int64 | float64](sum, more *N) *N {
 	if more == nil {
 		return sum
@@ -177,7 +177,7 @@ func plus[N int64 | float64](sum, more *N) *N {
 	return &n
 }
 
-// session adds the turns of a journal. What a fork copied belongs to the session that it was made from.
+// session adds the turns of a journal. The turns that a fork copied count for the session they were copied from.
 func (u *usageSums) session(ctx context.Context, store session.Store, info session.Info) error {
 	reader, err := store.Reader(info.Begin.ID, 1, false)
 	if err != nil {
@@ -185,7 +185,7 @@ func (u *usageSums) session(ctx context.Context, store session.Store, info sessi
 	}
 	defer reader.Close()
 	agent, asked := info.Begin.AgentName(), info.Begin.Model
-	var open *event.Usage // of a turn without an end
+	var open *event.Usage // of the turn that has not ended yet
 	var at time.Time
 	for {
 		e, err := reader.Next(ctx)
@@ -225,7 +225,8 @@ func (u *usageSums) session(ctx context.Context, store session.Store, info sessi
 	return nil
 }
 
-// modelUsage returns what a model API told, as agents tell it. A cost of zero is one that is not known.
+// modelUsage returns the usage that a model API reported in the form in which agents report it. A cost of zero is taken
+// for unknown.
 func modelUsage(u model.Usage, cost float64) event.Usage {
 	out := event.Usage{
 		Input: u.Input + u.CacheRead + u.CacheWrite, Output: u.Output, Cached: u.CacheRead, Estimated: u.Estimated,
@@ -236,7 +237,7 @@ func modelUsage(u model.Usage, cost float64) event.Usage {
 	return out
 }
 
-// run adds a run whose conversation is not kept any more.
+// run adds a run whose conversations are all deleted; those that are kept count as sessions.
 func (u *usageSums) run(r run.Record, kept map[string]bool, only string) {
 	if r.Result == nil || len(r.Attempts) == 0 || r.Rehearse {
 		return
@@ -251,13 +252,13 @@ func (u *usageSums) run(r run.Record, kept map[string]bool, only string) {
 		return
 	}
 	var used *event.Usage
-	if told := r.Result.Usage; told != nil {
-		used = &event.Usage{Input: told.Input, Output: told.Output, CostUSD: told.CostUSD}
+	if u := r.Result.Usage; u != nil {
+		used = &event.Usage{Input: u.Input, Output: u.Output, CostUSD: u.CostUSD}
 	}
 	u.add(r.Created, last.Agent, r.Model, used)
 }
 
-// sorted returns the rows, the newest day first and within it the most expensive first, and their sum.
+// sorted returns the rows, the newest day first and within it the most tokens first, and their sum.
 func (u *usageSums) sorted() (rows []usageRow, total usageRow) {
 	total.ID = "total"
 	exact := func(usd *float64) *float64 { // without the noise of sums of binary fractions
