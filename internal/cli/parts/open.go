@@ -121,7 +121,7 @@ func (o Opener) gate(a launch.Agent, dir string) allow.Gate {
 	return gate
 }
 
-// Converse opens a conversation. It implements conversation.Opener.
+// Converse opens a conversation. As a method value it is a conversation.Opener.
 func (o Opener) Converse(
 	ctx context.Context,
 	name string,
