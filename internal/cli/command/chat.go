@@ -45,7 +45,7 @@ func (p Parts) chat() *contract.Command {
 			params = append(params, one)
 		}
 	}
-	params = slices.Concat(params, flags.Rehearsal(), flags.Host(), []contract.Param{forkFlag()})
+	params = slices.Concat(params, flags.Rehearsal(), flags.Host(), []contract.Param{Flag()})
 	return &contract.Command{
 		Path: "chat", Summary: "talk to an agent in this terminal",
 		Here: true, Class: contract.Terminal, Danger: contract.Mutating,

@@ -12,8 +12,8 @@ import (
 
 // Shared by the commands of "fork", and by those that work in one.
 
-// newFork makes a fork of the workspace around a directory.
-func newFork(ctx context.Context, c *contract.Call, dir string) (*fork.Fork, error) {
+// New makes a fork of the workspace around a directory.
+func New(ctx context.Context, c *contract.Call, dir string) (*fork.Fork, error) {
 	store, err := stores.Forks(c)
 	if err != nil {
 		return nil, err
@@ -30,8 +30,8 @@ func forkNamed(c *contract.Call) (*fork.Fork, error) {
 	return store.Open(c.String("id"))
 }
 
-// forkCommand adds what the commands share that answer with an envelope.
-func forkCommand(c contract.Command) *contract.Command {
+// Command adds what the commands about forks share that answer with an envelope.
+func Command(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
 	c.LongRunning, c.Timeout = true, 10*time.Minute
 	c.Exits = append(c.Exits,
@@ -47,7 +47,8 @@ func forkParam() contract.Param {
 	}
 }
 
-func forkFiles() contract.FileEffect {
+// Files declares the place of the forks.
+func Files() contract.FileEffect {
 	return contract.FileEffect{
 		Path: "~/.local/state/omniagent/forks", Type: "state", ClearableWith: "omniagent fork delete",
 	}
@@ -70,7 +71,7 @@ type forkRow struct {
 }
 
 func forkList() *contract.Command {
-	return forkCommand(contract.Command{
+	return Command(contract.Command{
 		Path: "fork list", Summary: "list the forks of all workspaces", Danger: contract.Safe,
 		Output: contract.TypeOf[forkListData](), Volatile: []string{"forks"},
 		List: &contract.List{
@@ -112,11 +113,11 @@ type forkGone struct {
 func forkDelete() *contract.Command {
 	several := forkParam()
 	several.Variadic, several.Help = true, "names of forks"
-	return forkCommand(contract.Command{
+	return Command(contract.Command{
 		Path: "fork delete", Summary: "delete these forks and all changes not yet applied",
 		Danger: contract.Destructive, DryRun: true,
 		Output: contract.TypeOf[forkDeleted](), Volatile: []string{"bytes_freed"}, Params: []contract.Param{several},
-		Files: []contract.FileEffect{forkFiles()},
+		Files: []contract.FileEffect{Files()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "they are deleted"},
 			noFork(),

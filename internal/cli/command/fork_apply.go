@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
@@ -17,10 +18,11 @@ import (
 	"omniagent/internal/walls/policy"
 )
 
-type forkApplied struct {
+// Applied is what became of the changes of a fork.
+type Applied struct {
 	Name    string                        `json:"name"`
 	Turn    *string                       `json:"turn" doc:"omniagent undo takes it back; null: nothing was changed"`
-	Files   contract.Foreigns[forkResult] `json:"files"`
+	Files   contract.Foreigns[FileResult] `json:"files"`
 	Commits int                           `json:"commits"`
 	Branch  *string                       `json:"branch" doc:"that has them"`
 	InPlace bool                          `json:"in_place" doc:"the branch is checked out"`
@@ -30,22 +32,24 @@ type forkApplied struct {
 	root   string // of the workspace
 }
 
-type forkResult struct {
+// FileResult is what became of one path.
+type FileResult struct {
 	Path   string `json:"path"`
 	Later  bool   `json:"runs_later" doc:"some program runs or obeys it later by itself, such as a hook"`
 	Result string `json:"result" enum:"applied,merged,marked,kept" doc:"as in the fork; with the changes of both; with marks where they meet; as it was"`
 	Reason string `json:"reason" doc:"why it is marked or kept"`
 }
 
-func forkAppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) forkApplied {
-	d := forkApplied{
+// AppliedOf tells what an attempt to bring a fork home has done, or would do.
+func AppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) Applied {
+	d := Applied{
 		Name: f.Name, Turn: contract.OrNil(out.Turn), Commits: out.Commits, Branch: contract.OrNil(out.Branch),
 		InPlace: out.InPlace,
 		Resumed: out.Resumed, dryRun: dryRun, root: f.Workspace,
 	}
 	add := func(name, result, reason string, later bool) {
 		path := filepath.Join(f.Workspace, filepath.FromSlash(name))
-		d.Files = append(d.Files, forkResult{path, later || slices.Contains(out.Later, name), result, reason})
+		d.Files = append(d.Files, FileResult{path, later || slices.Contains(out.Later, name), result, reason})
 	}
 	for _, k := range out.Conflicts {
 		result := "kept"
@@ -63,9 +67,9 @@ func forkAppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) forkApplied {
 	return d
 }
 
-// effect says whether anything came home.
-func (d forkApplied) effect() contract.Effect {
-	came := func(f forkResult) bool { return f.Result != "kept" }
+// Effect says whether anything came home.
+func (d Applied) Effect() contract.Effect {
+	came := func(f FileResult) bool { return f.Result != "kept" }
 	if d.Turn == nil && d.Branch == nil && !slices.ContainsFunc(d.Files, came) {
 		return contract.Noop
 	}
@@ -73,10 +77,10 @@ func (d forkApplied) effect() contract.Effect {
 }
 
 // ForPeople makes the lines fit the screen.
-func (forkApplied) ForPeople() {}
+func (Applied) ForPeople() {}
 
 // PlainText says what came of it.
-func (d forkApplied) PlainText() string {
+func (d Applied) PlainText() string {
 	verb := "Brought home"
 	if d.dryRun {
 		verb = "Would bring home"
@@ -124,16 +128,16 @@ func (d forkApplied) PlainText() string {
 }
 
 func (p Parts) forkApply() *contract.Command {
-	return forkCommand(contract.Command{
+	return Command(contract.Command{
 		Path: "fork apply", Summary: "merge what a fork has changed into the workspace", Danger: contract.Mutating,
 		Detail: "Changes of both are merged; where they meet, the file gets marks and is listed. Commits arrive " +
 			"on the " +
 			"branch if neither it nor\nthe index has moved, else as the branch fork/NAME. What is run later by " +
 			"itself, such as a hook, stays in the fork\nunless --take names it; commits that have it " +
 			"become the branch fork/NAME. See docs/forks.md.",
-		DryRun: true, Reversible: true, Output: contract.TypeOf[forkApplied](), Volatile: []string{"turn"},
-		Params:   []contract.Param{forkParam(), takeParam()},
-		Files:    stores.UndoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
+		DryRun: true, Reversible: true, Output: contract.TypeOf[Applied](), Volatile: []string{"turn"},
+		Params:   []contract.Param{forkParam(), TakeFlag()},
+		Files:    stores.UndoFiles(Files(), contract.FileEffect{Path: ".", Type: "state"}),
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "all of it is in the workspace; with --dry-run always"},
@@ -143,26 +147,26 @@ func (p Parts) forkApply() *contract.Command {
 		},
 		Examples: []contract.Example{{Description: "All of it", Command: "omniagent fork apply try"}},
 		Run: contract.On(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
-			d, err := bringHome(ctx, p, c, f)
+			d, err := Apply(ctx, p.Parts, c, f)
 			return contract.Result{
-				Data: d, Effect: d.effect(), Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
+				Data: d, Effect: d.Effect(), Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
 			}, err
 		}),
 	})
 }
 
-// takeParam is --take: files to bring home although they are run later by themselves.
-func takeParam() contract.Param {
+// TakeFlag is --take: files to bring home although they are run later by themselves.
+func TakeFlag() contract.Param {
 	return contract.Param{
 		Name: "take", Kind: contract.Text, Value: "PATH", Repeat: true,
 		Help: "bring this home too although it is run later by itself, such as a hook; . is all",
 	}
 }
 
-// bringHome merges what a fork has changed into the workspace.
-func bringHome(ctx context.Context, p Parts, c *contract.Call, f *fork.Fork) (forkApplied, error) {
+// Apply merges what a fork has changed into the workspace.
+func Apply(ctx context.Context, p parts.Parts, c *contract.Call, f *fork.Fork) (Applied, error) {
 	if in := stores.ForkAround(c); in != nil {
-		return forkAppliedOf(f, fork.Outcome{}, c.DryRun()), fault.New(fault.Conflicting,
+		return AppliedOf(f, fork.Outcome{}, c.DryRun()), fault.New(fault.Conflicting,
 			"this is the fork %s, and changes are brought home outside of it", in.Name).
 			Hint("in %s: omniagent fork apply %s", in.Workspace, f.Name)
 	}
@@ -171,9 +175,9 @@ func bringHome(ctx context.Context, p Parts, c *contract.Call, f *fork.Fork) (fo
 	}
 	store, err := stores.Snapshots(c)
 	if err != nil {
-		return forkApplied{}, err
+		return Applied{}, err
 	}
-	limits := later(p, c, f)
+	limits := LaterPolicy(p, c, f)
 	out, err := f.Apply(ctx, store, fork.Request{DryRun: c.DryRun(), Take: c.Strings("take"), Policy: &limits})
 	if told := undo.Sentence(out.Gaps); told != "" {
 		c.Warn("UNDO", "%s", told)
@@ -190,11 +194,11 @@ func bringHome(ctx context.Context, p Parts, c *contract.Call, f *fork.Fork) (fo
 		err = fault.New(fault.PartialFailure, "not as in the fork: %s", text.Plural(len(out.Conflicts), "path")).
 			Hint("settle what data.files names%s%s", orTake(out), orUndo(out.Turn))
 	}
-	return forkAppliedOf(f, out, c.DryRun()), err
+	return AppliedOf(f, out, c.DryRun()), err
 }
 
-// later returns the policy of a fork's workspace about what is run later by itself.
-func later(p Parts, c *contract.Call, f *fork.Fork) autorun.Policy {
+// LaterPolicy returns the policy of a fork's workspace about what is run later by itself.
+func LaterPolicy(p parts.Parts, c *contract.Call, f *fork.Fork) autorun.Policy {
 	home, _ := c.Host.Lookup("HOME")
 	return policy.Later(f.Workspace, p.Guarded(c), home, c.Host.Lookup)
 }

@@ -86,7 +86,7 @@ func (d forkDiffData) PlainText() string {
 }
 
 func forkDiff() *contract.Command {
-	return forkCommand(contract.Command{
+	return Command(contract.Command{
 		Path: "fork diff", Summary: "show what a fork has changed", Danger: contract.Safe,
 		Output: contract.TypeOf[forkDiffData](), Volatile: []string{"files", "git", "patch"},
 		Params: []contract.Param{

@@ -48,7 +48,7 @@ func forkRun() *contract.Command {
 			flags.Timeout("time limit"),
 		},
 		Children: []contract.Subprocess{{Binary: "command", CallerArgs: []string{"command"}}},
-		Files:    []contract.FileEffect{forkFiles()},
+		Files:    []contract.FileEffect{Files()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the command ended with 0; any other status is its own"},
 			{Code: contract.NotFound, When: "no such program or directory"},
@@ -75,7 +75,7 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 	if err != nil {
 		return 0, err
 	}
-	n, err := networkIn(c, f, c.String("network"))
+	n, err := NetworkIn(c, f, c.String("network"))
 	if err != nil {
 		if fresh {
 			_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
@@ -182,14 +182,14 @@ func (w work) carryOut(ctx context.Context, argv []string) (ending process.Endin
 	return ending, stop()
 }
 
-// forkFlag is the flag of the commands that run an agent.
-func forkFlag() contract.Param {
+// Flag is the flag of the commands that run an agent.
+func Flag() contract.Param {
 	return contract.Param{Name: "fork", Kind: contract.Bool, Help: "work in a fork: docs/forks.md"}
 }
 
-// againInFork carries a call with --fork out in a fork that is made for it, by this program once more, unless it is in
+// AgainInNew carries a call with --fork out in a fork that is made for it, by this program once more, unless it is in
 // one already. No fork is made for what refuses has an error for.
-func againInFork(
+func AgainInNew(
 	ctx context.Context, c *contract.Call, signals <-chan os.Signal, network string,
 	refuses func(context.Context, *contract.Call) error,
 ) (status int, done bool, err error) {
@@ -199,11 +199,11 @@ func againInFork(
 	if err := refuses(ctx, c); err != nil {
 		return 0, false, err
 	}
-	f, err := newFork(ctx, c, c.Dir())
+	f, err := New(ctx, c, c.Dir())
 	if err != nil {
 		return 0, false, err
 	}
-	n, err := networkIn(c, f, cmp.Or(network, parts.Internet))
+	n, err := NetworkIn(c, f, cmp.Or(network, parts.Internet))
 	if err != nil {
 		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
 		return 0, false, err
@@ -238,9 +238,9 @@ func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
 	}
 }
 
-// againIn runs a call in a fork, in a new process of this program that starts in dir. If a signal ends that process,
+// AgainIn runs a call in a fork, in a new process of this program that starts in dir. If a signal ends that process,
 // this one answers.
-func againIn(
+func AgainIn(
 	ctx context.Context, c *contract.Call, f *fork.Fork, n fork.Net, signals <-chan os.Signal, dir string,
 ) (int, error) {
 	return work{call: c, fork: f, net: n, signals: signals, dir: dir}.again(ctx)

@@ -102,7 +102,7 @@ func (p Parts) run() *contract.Command {
 // runForks returns the flags for work in forks, for several runs at once, and for the check of what they did.
 func runForks() []contract.Param {
 	return []contract.Param{
-		forkFlag(),
+		Flag(),
 		{Name: "check", Kind: contract.Text, Help: "command that must succeed afterwards"},
 		{Name: checkOutside, Kind: contract.Bool, Help: "run --check without walls, as you would"},
 		{Name: "race", Kind: contract.Name, Help: "A,B*2, each in a fork: docs/races.md"},
@@ -350,7 +350,7 @@ func (p Parts) inFork(ctx context.Context, c *contract.Call, signals <-chan os.S
 	if c.DryRun() || c.Bool("detach") || c.Given("batch") || c.Given("race") {
 		return 0, false, nil
 	}
-	return againInFork(ctx, c, signals, c.String("network"), p.refusesRun)
+	return AgainInNew(ctx, c, signals, c.String("network"), p.refusesRun)
 }
 
 // refusesRun returns what a call of run fails with before anything is done, as far as that is known without its

@@ -313,7 +313,7 @@ func (l *ledger) workOff(
 			}
 		}}
 		if c.Bool("fork") {
-			e.make = func() (*fork.Fork, error) { return newFork(ctx, c, c.Dir()) }
+			e.make = func() (*fork.Fork, error) { return New(ctx, c, c.Dir()) }
 		}
 		entries, at = append(entries, e), append(at, i)
 	}

@@ -40,11 +40,11 @@ func (p Parts) leave(ctx context.Context, c *contract.Call, store run.Store, r *
 
 // forkAhead makes the fork of a run that is left to another process.
 func forkAhead(ctx context.Context, c *contract.Call, task run.Task) (run.Task, error) {
-	f, err := newFork(ctx, c, task.Dir)
+	f, err := New(ctx, c, task.Dir)
 	if err != nil {
 		return task, err
 	}
-	if _, err := networkIn(c, f, cmp.Or(c.String("network"), parts.Internet)); err != nil {
+	if _, err := NetworkIn(c, f, cmp.Or(c.String("network"), parts.Internet)); err != nil {
 		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
 		return task, err
 	}

@@ -19,9 +19,9 @@ import (
 	"omniagent/internal/walls/sandbox"
 )
 
-// networkIn returns the network of a fork, in the words of --network. Where the tier has no network of its own, or the
+// NetworkIn returns the network of a fork, in the words of --network. Where the tier has no network of its own, or the
 // internet is behind a proxy already, internet is that of the machine.
-func networkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
+func NetworkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 	own := f.Tier == fork.Overlay
 	switch {
 	case word == "on", word == parts.Internet && (!own || slices.ContainsFunc(os.Environ(), namesProxy)):
@@ -38,7 +38,7 @@ func networkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 	if named != "" {
 		parts.LogLine(c, "%s has the network of this machine, because the model at %s is in a private one", f.Name,
 			named)
-		return networkIn(c, f, "on")
+		return NetworkIn(c, f, "on")
 	}
 	refused := policy.OncePerHost(func(host, why string) {
 		parts.LogLine(c, "%s was kept from %s: %s", f.Name, host, why)
@@ -142,9 +142,9 @@ func privateModels(c *contract.Call) (all []string, named string) {
 	return all, named
 }
 
-// relayLoopback lets programs of a fork reach the models of this machine at their own addresses, as the many do that
+// RelayLoopback lets programs of a fork reach the models of this machine at their own addresses, as the many do that
 // use no proxy for a loopback.
-func relayLoopback(ctx context.Context, c *contract.Call) (stop func()) {
+func RelayLoopback(ctx context.Context, c *contract.Call) (stop func()) {
 	proxy := parts.ForkProxy(c)
 	if !proxy.IsValid() {
 		return func() {}

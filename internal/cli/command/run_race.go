@@ -43,7 +43,7 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 	began := time.Now()
 	var entries []oneRun
 	for i, name := range task.Agents {
-		f, err := newFork(ctx, c, c.Dir())
+		f, err := New(ctx, c, c.Dir())
 		if err != nil {
 			for _, e := range entries {
 				_, _ = e.fork.Delete(context.WithoutCancel(ctx)) // nobody worked in it

@@ -98,7 +98,7 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	if err := c.Begun(r.ID); err != nil {
 		return contract.Result{}, err
 	}
-	stop := relayLoopback(ctx, c)
+	stop := RelayLoopback(ctx, c)
 	defer stop()
 	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }
 	open := parts.Opener{

@@ -25,7 +25,7 @@ const (
 )
 
 type runApplied struct {
-	forkApplied
+	Applied
 	ID    string                           `json:"run_id"`
 	Patch contract.Foreign[contract.Exact] `json:"patch" doc:"empty: without --as patch"`
 
@@ -44,14 +44,14 @@ func (d runApplied) PlainText() string {
 		return fmt.Sprintf("The branch %s has it, with %s that was not there before.\n", *d.Branch,
 			text.Plural(d.Commits, "commit"))
 	}
-	return d.forkApplied.PlainText()
+	return d.Applied.PlainText()
 }
 
 // Verbatim says that the patch is for git apply.
 func (d runApplied) Verbatim() bool { return d.Patch.Value != "" }
 
 func (p Parts) runsApply() *contract.Command {
-	return forkCommand(contract.Command{
+	return Command(contract.Command{
 		Path: "runs apply", Summary: "bring home what a run did in its fork", Danger: contract.Mutating,
 		Detail: "It does what fork apply does. With --as branch, or patch, the files here stay as they are. See " +
 			"docs/races.md.",
@@ -62,9 +62,9 @@ func (p Parts) runsApply() *contract.Command {
 				Name: "as", Kind: contract.Enum, Default: asInPlace, Enum: []string{asInPlace, asBranch, asPatch},
 				Help: "how",
 			},
-			takeParam(),
+			TakeFlag(),
 		},
-		Files:    stores.UndoFiles(forkFiles(), contract.FileEffect{Path: ".", Type: "state"}),
+		Files:    stores.UndoFiles(Files(), contract.FileEffect{Path: ".", Type: "state"}),
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "all of it is here; with --dry-run always"},
@@ -99,7 +99,7 @@ func (p Parts) applyRun(ctx context.Context, c *contract.Call, runs run.Store) (
 	if err := setAside(f, r.Dir, runs, chain); err != nil {
 		return contract.Result{}, err
 	}
-	d := runApplied{ID: r.ID, forkApplied: forkAppliedOf(f, fork.Outcome{}, c.DryRun())}
+	d := runApplied{ID: r.ID, Applied: AppliedOf(f, fork.Outcome{}, c.DryRun())}
 	switch c.String("as") {
 	case asPatch:
 		patch, errPatch := patchOf(ctx, runs, chain)
@@ -114,16 +114,16 @@ func (p Parts) applyRun(ctx context.Context, c *contract.Call, runs run.Store) (
 		d.Branch, d.Commits, err = contract.OrNil(branch), count, errBranch
 		if changes, errChanges := f.Changes(ctx); err == nil && errChanges == nil {
 			warnLeftOut(c, f.LeftOut(changes))
-			if late := f.RunsLater(ctx, later(p, c, f), changes); len(late) > 0 {
+			if late := f.RunsLater(ctx, LaterPolicy(p.Parts, c, f), changes); len(late) > 0 {
 				c.Warn("RUNS_LATER", "the branch has what is run later by itself once it is checked out: %s",
 					text.Visible(strings.Join(late, ", ")))
 			}
 		}
 	default:
-		d.forkApplied, err = bringHome(ctx, p, c, f)
+		d.Applied, err = Apply(ctx, p.Parts, c, f)
 	}
 	return contract.Result{
-		Data: d, Effect: d.effect(), Target: map[string]any{"run": r.ID, "fork": f.Name, "cwd": f.Workspace},
+		Data: d, Effect: d.Effect(), Target: map[string]any{"run": r.ID, "fork": f.Name, "cwd": f.Workspace},
 	}, err
 }
 
@@ -137,7 +137,7 @@ func (d *runApplied) foresee(ctx context.Context, c *contract.Call, f *fork.Fork
 			continue
 		}
 		path := filepath.Join(f.Workspace, filepath.FromSlash(change.Path))
-		d.Files = append(d.Files, forkResult{path, false, "applied", ""})
+		d.Files = append(d.Files, FileResult{path, false, "applied", ""})
 	}
 	d.branch = f.BranchName()
 	return err

@@ -176,11 +176,11 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		}
 	}
 	startedWith(c, &r.Task) // the fork reaches its model
-	n, err := networkIn(c, f, cmp.Or(r.Network, parts.Internet))
+	n, err := NetworkIn(c, f, cmp.Or(r.Network, parts.Internet))
 	if err != nil {
 		return 0, false, err
 	}
-	status, err = againIn(ctx, c, f, n, signals, r.Dir)
+	status, err = AgainIn(ctx, c, f, n, signals, r.Dir)
 	return status, err == nil, err
 }
 

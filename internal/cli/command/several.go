@@ -259,7 +259,7 @@ func (s several) start(ctx context.Context, e oneRun, plan process.Plan) error {
 		}
 		child, wait = started, func() { started.Wait() }
 	} else {
-		n, err := networkIn(s.call, e.fork, cmp.Or(s.call.String("network"), parts.Internet))
+		n, err := NetworkIn(s.call, e.fork, cmp.Or(s.call.String("network"), parts.Internet))
 		if err != nil {
 			return err
 		}
