@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/forks"
 	"omniagent/internal/cli/parts"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
@@ -45,7 +46,7 @@ func (p Parts) chat() *contract.Command {
 			params = append(params, one)
 		}
 	}
-	params = slices.Concat(params, flags.Rehearsal(), flags.Host(), []contract.Param{Flag()})
+	params = slices.Concat(params, flags.Rehearsal(), flags.Host(), []contract.Param{forks.Flag()})
 	return &contract.Command{
 		Path: "chat", Summary: "talk to an agent in this terminal",
 		Here: true, Class: contract.Terminal, Danger: contract.Mutating,

@@ -1,5 +1,5 @@
-// Package command is the command tree: every subcommand in a file of its own. The commands about kept conversations are
-// in package sessions; what commands share is in parts, flags and stores.
+// Package command is the command tree: every subcommand in a file of its own. Groups of commands are packages beside
+// this one, such as forks and sessions; what commands share is in parts, flags and stores.
 //
 // A command reaches children, network and standard input only through contract.Call, which opens what was declared.
 // Commands that run agents get what they need as values; nothing here is global.
@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/agents/gemini"
 	"omniagent/internal/agents/opencode"
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/forks"
 	"omniagent/internal/cli/parts"
 	"omniagent/internal/cli/sessions"
 	"omniagent/internal/core/agent"
@@ -92,7 +93,7 @@ func (p Parts) app() contract.App {
 
 // commands lists the commands by their paths. One is made when it is looked at. Long because it is that list.
 func (p Parts) commands() []contract.Registered {
-	all := append([]contract.Registered{
+	all := slices.Concat([]contract.Registered{
 		{Path: "acp", Make: p.acpCommand},
 		{Path: "acp install", Make: p.acpInstall},
 		{Path: "agents allow", Make: p.agentsAllow},
@@ -116,12 +117,6 @@ func (p Parts) commands() []contract.Registered {
 		{Path: "doctor", Make: p.doctor},
 		{Path: "errors list", Make: errorsList},
 		{Path: "exec", Make: exec},
-		{Path: "fork apply", Make: p.forkApply},
-		{Path: "fork delete", Make: forkDelete},
-		{Path: "fork diff", Make: forkDiff},
-		{Path: "fork list", Make: forkList},
-		{Path: "fork open", Make: forkOpen},
-		{Path: "fork run", Make: forkRun},
 		{Path: "generate-man", Make: generateMan},
 		{Path: "generate-skills", Make: generateSkills},
 		{Path: "help", Make: help},
@@ -160,7 +155,7 @@ func (p Parts) commands() []contract.Registered {
 		{Path: "xnl format", Make: xnlFormat},
 		{Path: "xnl parse", Make: xnlParse},
 		{Path: "xnl prompt", Make: p.xnlPrompt},
-	}, sessions.Commands(p.Parts)...)
+	}, forks.Commands(p.Parts), sessions.Commands(p.Parts))
 	slices.SortFunc(all, func(a, b contract.Registered) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }

@@ -11,6 +11,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/forks"
 	"omniagent/internal/cli/parts"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
@@ -102,7 +103,7 @@ func (p Parts) run() *contract.Command {
 // runForks returns the flags for work in forks, for several runs at once, and for the check of what they did.
 func runForks() []contract.Param {
 	return []contract.Param{
-		Flag(),
+		forks.Flag(),
 		{Name: "check", Kind: contract.Text, Help: "command that must succeed afterwards"},
 		{Name: checkOutside, Kind: contract.Bool, Help: "run --check without walls, as you would"},
 		{Name: "race", Kind: contract.Name, Help: "A,B*2, each in a fork: docs/races.md"},
@@ -350,7 +351,7 @@ func (p Parts) inFork(ctx context.Context, c *contract.Call, signals <-chan os.S
 	if c.DryRun() || c.Bool("detach") || c.Given("batch") || c.Given("race") {
 		return 0, false, nil
 	}
-	return AgainInNew(ctx, c, signals, c.String("network"), p.refusesRun)
+	return forks.AgainInNew(ctx, c, signals, c.String("network"), p.refusesRun)
 }
 
 // refusesRun returns what a call of run fails with before anything is done, as far as that is known without its

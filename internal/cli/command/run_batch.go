@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/forks"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
@@ -313,7 +314,7 @@ func (l *ledger) workOff(
 			}
 		}}
 		if c.Bool("fork") {
-			e.make = func() (*fork.Fork, error) { return New(ctx, c, c.Dir()) }
+			e.make = func() (*fork.Fork, error) { return forks.New(ctx, c, c.Dir()) }
 		}
 		entries, at = append(entries, e), append(at, i)
 	}

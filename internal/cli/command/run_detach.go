@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/forks"
 	"omniagent/internal/cli/parts"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
@@ -40,11 +41,11 @@ func (p Parts) leave(ctx context.Context, c *contract.Call, store run.Store, r *
 
 // forkAhead makes the fork of a run that is left to another process.
 func forkAhead(ctx context.Context, c *contract.Call, task run.Task) (run.Task, error) {
-	f, err := New(ctx, c, task.Dir)
+	f, err := forks.New(ctx, c, task.Dir)
 	if err != nil {
 		return task, err
 	}
-	if _, err := NetworkIn(c, f, cmp.Or(c.String("network"), parts.Internet)); err != nil {
+	if _, err := forks.NetworkIn(c, f, cmp.Or(c.String("network"), parts.Internet)); err != nil {
 		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
 		return task, err
 	}

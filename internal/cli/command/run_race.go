@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/forks"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/work/run"
 )
@@ -43,7 +44,7 @@ func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task
 	began := time.Now()
 	var entries []oneRun
 	for i, name := range task.Agents {
-		f, err := New(ctx, c, c.Dir())
+		f, err := forks.New(ctx, c, c.Dir())
 		if err != nil {
 			for _, e := range entries {
 				_, _ = e.fork.Delete(context.WithoutCancel(ctx)) // nobody worked in it

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/forks"
 	"omniagent/internal/cli/parts"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
@@ -98,7 +99,7 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 	if err := c.Begun(r.ID); err != nil {
 		return contract.Result{}, err
 	}
-	stop := RelayLoopback(ctx, c)
+	stop := forks.RelayLoopback(ctx, c)
 	defer stop()
 	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }
 	open := parts.Opener{

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/forks"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
@@ -25,7 +26,7 @@ const (
 )
 
 type runApplied struct {
-	Applied
+	forks.Applied
 	ID    string                           `json:"run_id"`
 	Patch contract.Foreign[contract.Exact] `json:"patch" doc:"empty: without --as patch"`
 
@@ -51,7 +52,7 @@ func (d runApplied) PlainText() string {
 func (d runApplied) Verbatim() bool { return d.Patch.Value != "" }
 
 func (p Parts) runsApply() *contract.Command {
-	return Command(contract.Command{
+	return forks.Command(contract.Command{
 		Path: "runs apply", Summary: "bring home what a run did in its fork", Danger: contract.Mutating,
 		Detail: "It does what fork apply does. With --as branch, or patch, the files here stay as they are. See " +
 			"docs/races.md.",
@@ -62,9 +63,9 @@ func (p Parts) runsApply() *contract.Command {
 				Name: "as", Kind: contract.Enum, Default: asInPlace, Enum: []string{asInPlace, asBranch, asPatch},
 				Help: "how",
 			},
-			TakeFlag(),
+			forks.TakeFlag(),
 		},
-		Files:    stores.UndoFiles(Files(), contract.FileEffect{Path: ".", Type: "state"}),
+		Files:    stores.UndoFiles(forks.Files(), contract.FileEffect{Path: ".", Type: "state"}),
 		Children: []contract.Subprocess{{Binary: "git", FixedArgs: []string{"update-ref"}}},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "all of it is here; with --dry-run always"},
@@ -99,7 +100,7 @@ func (p Parts) applyRun(ctx context.Context, c *contract.Call, runs run.Store) (
 	if err := setAside(f, r.Dir, runs, chain); err != nil {
 		return contract.Result{}, err
 	}
-	d := runApplied{ID: r.ID, Applied: AppliedOf(f, fork.Outcome{}, c.DryRun())}
+	d := runApplied{ID: r.ID, Applied: forks.AppliedOf(f, fork.Outcome{}, c.DryRun())}
 	switch c.String("as") {
 	case asPatch:
 		patch, errPatch := patchOf(ctx, runs, chain)
@@ -114,13 +115,13 @@ func (p Parts) applyRun(ctx context.Context, c *contract.Call, runs run.Store) (
 		d.Branch, d.Commits, err = contract.OrNil(branch), count, errBranch
 		if changes, errChanges := f.Changes(ctx); err == nil && errChanges == nil {
 			warnLeftOut(c, f.LeftOut(changes))
-			if late := f.RunsLater(ctx, LaterPolicy(p.Parts, c, f), changes); len(late) > 0 {
+			if late := f.RunsLater(ctx, forks.LaterPolicy(p.Parts, c, f), changes); len(late) > 0 {
 				c.Warn("RUNS_LATER", "the branch has what is run later by itself once it is checked out: %s",
 					text.Visible(strings.Join(late, ", ")))
 			}
 		}
 	default:
-		d.Applied, err = Apply(ctx, p.Parts, c, f)
+		d.Applied, err = forks.Apply(ctx, p.Parts, c, f)
 	}
 	return contract.Result{
 		Data: d, Effect: d.Effect(), Target: map[string]any{"run": r.ID, "fork": f.Name, "cwd": f.Workspace},
@@ -137,7 +138,7 @@ func (d *runApplied) foresee(ctx context.Context, c *contract.Call, f *fork.Fork
 			continue
 		}
 		path := filepath.Join(f.Workspace, filepath.FromSlash(change.Path))
-		d.Files = append(d.Files, FileResult{path, false, "applied", ""})
+		d.Files = append(d.Files, forks.FileResult{Path: path, Result: "applied"})
 	}
 	d.branch = f.BranchName()
 	return err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/forks"
 	"omniagent/internal/cli/parts"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
@@ -176,11 +177,11 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		}
 	}
 	startedWith(c, &r.Task) // the fork reaches its model
-	n, err := NetworkIn(c, f, cmp.Or(r.Network, parts.Internet))
+	n, err := forks.NetworkIn(c, f, cmp.Or(r.Network, parts.Internet))
 	if err != nil {
 		return 0, false, err
 	}
-	status, err = AgainIn(ctx, c, f, n, signals, r.Dir)
+	status, err = forks.AgainIn(ctx, c, f, n, signals, r.Dir)
 	return status, err == nil, err
 }
 

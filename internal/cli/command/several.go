@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/forks"
 	"omniagent/internal/cli/parts"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
@@ -259,7 +260,7 @@ func (s several) start(ctx context.Context, e oneRun, plan process.Plan) error {
 		}
 		child, wait = started, func() { started.Wait() }
 	} else {
-		n, err := NetworkIn(s.call, e.fork, cmp.Or(s.call.String("network"), parts.Internet))
+		n, err := forks.NetworkIn(s.call, e.fork, cmp.Or(s.call.String("network"), parts.Internet))
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/flags"
+	"omniagent/internal/cli/forks"
 	"omniagent/internal/cli/parts"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
@@ -69,7 +70,7 @@ func (p Parts) start() *contract.Command {
 
 // startFlags returns all flags of the command.
 func (p Parts) startFlags() []contract.Param {
-	return slices.Concat(p.startParams(), flags.Host(flags.DontAsk), []contract.Param{Flag()})
+	return slices.Concat(p.startParams(), flags.Host(flags.DontAsk), []contract.Param{forks.Flag()})
 }
 
 // startParams returns the flags, after those of Claude Code are translated to them.
@@ -147,11 +148,11 @@ func (p Parts) startParams() []contract.Param {
 // forked is Serve for a command that can work in a fork.
 func (p Parts) forked(serve contract.Serve) contract.Serve {
 	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-		status, done, err := AgainInNew(ctx, c, signals, networkOfFork(c), p.refusesTalk)
+		status, done, err := forks.AgainInNew(ctx, c, signals, networkOfFork(c), p.refusesTalk)
 		if done || err != nil {
 			return status, err
 		}
-		stop := RelayLoopback(ctx, c)
+		stop := forks.RelayLoopback(ctx, c)
 		defer stop()
 		return serve(ctx, c, signals)
 	}

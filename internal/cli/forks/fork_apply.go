@@ -1,4 +1,4 @@
-package command
+package forks
 
 import (
 	"context"
@@ -127,7 +127,7 @@ func (d Applied) PlainText() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-func (p Parts) forkApply() *contract.Command {
+func (p commands) forkApply() *contract.Command {
 	return Command(contract.Command{
 		Path: "fork apply", Summary: "merge what a fork has changed into the workspace", Danger: contract.Mutating,
 		Detail: "Changes of both are merged; where they meet, the file gets marks and is listed. Commits arrive " +

@@ -1,4 +1,4 @@
-package command
+package forks
 
 import (
 	"context"
