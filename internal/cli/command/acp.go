@@ -97,7 +97,7 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 	}
 	host := &acp.Host{
 		Agent: c.String("agent"), Models: models, Open: opens.Converse, In: c.Host.Stdin, Out: c.Host.Stdout, Log: log,
-		Signals: signals, Mask: known.String, Undo: undoFor(c),
+		Signals: signals, Mask: known.String, Undo: UndoFor(c),
 		Spec: conversation.With(agent.Spec{
 			Shared: setting.Shared{
 				Model:   parts.FromFlag(first),

@@ -115,7 +115,7 @@ func (p Parts) chatWorld(c *contract.Call, env launch.Env, first launch.Request)
 func undoInChat(c *contract.Call, dir string) (
 	undo func(ctx context.Context, id string, redo bool) (string, error), how string, has func(path string) bool,
 ) {
-	if back := undoFor(c); back != nil {
+	if back := UndoFor(c); back != nil {
 		root := ""
 		if store, err := stores.Snapshots(c); err == nil {
 			root, _ = store.Root(dir) // "": nothing is covered

@@ -356,7 +356,7 @@ func configFiles(c *contract.Call) (rows []pathRow) {
 		return rows
 	}
 	if place := c.ProjectAt(c.Dir()); !place.Home {
-		add("project", place.File, trustedNow(c, place.File))
+		add("project", place.File, TrustedNow(c, place.File))
 	}
 	add("user", c.Paths.UserConfig(), true)
 	return rows

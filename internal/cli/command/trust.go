@@ -127,7 +127,7 @@ func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, e
 			data.Results = append(data.Results, result)
 		}
 	}
-	if trustedNow(c, c.Config.ProjectFile()) {
+	if TrustedNow(c, c.Config.ProjectFile()) {
 		c.ClearWarnings(config.UntrustedConfig)
 	}
 	data.Summary = all.BatchSummary
@@ -247,8 +247,8 @@ func trustList() *contract.Command {
 	}
 }
 
-// trustedNow reports whether the file has the content that was trusted.
-func trustedNow(c *contract.Call, file string) bool { return trustState(c, file) == "current" }
+// TrustedNow reports whether the file has the content that was trusted.
+func TrustedNow(c *contract.Call, file string) bool { return trustState(c, file) == "current" }
 
 // trustState returns the state of a trusted file: missing, current, refused or changed.
 func trustState(c *contract.Call, file string) string {

@@ -17,9 +17,9 @@ import (
 
 // Shared by undo, redo and the commands of "snapshots".
 
-// undoFor returns what takes back the last turn of a directory, or of one session in it, for a host; nil if it takes
+// UndoFor returns what takes back the last turn of a directory, or of one session in it, for a host; nil if it takes
 // no snapshots.
-func undoFor(c *contract.Call) func(ctx context.Context, dir, session string, redo bool) (string, error) {
+func UndoFor(c *contract.Call) func(ctx context.Context, dir, session string, redo bool) (string, error) {
 	if stores.SnapshotsToKeep(c) == nil {
 		return nil
 	}
