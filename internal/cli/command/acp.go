@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/flags"
 	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/safety"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/acp"
@@ -97,7 +98,7 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 	}
 	host := &acp.Host{
 		Agent: c.String("agent"), Models: models, Open: opens.Converse, In: c.Host.Stdin, Out: c.Host.Stdout, Log: log,
-		Signals: signals, Mask: known.String, Undo: UndoFor(c),
+		Signals: signals, Mask: known.String, Undo: safety.UndoFor(c),
 		Spec: conversation.With(agent.Spec{
 			Shared: setting.Shared{
 				Model:   parts.FromFlag(first),

@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/safety"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/chat"
@@ -115,7 +116,7 @@ func (p Parts) chatWorld(c *contract.Call, env launch.Env, first launch.Request)
 func undoInChat(c *contract.Call, dir string) (
 	undo func(ctx context.Context, id string, redo bool) (string, error), how string, has func(path string) bool,
 ) {
-	if back := UndoFor(c); back != nil {
+	if back := safety.UndoFor(c); back != nil {
 		root := ""
 		if store, err := stores.Snapshots(c); err == nil {
 			root, _ = store.Root(dir) // "": nothing is covered

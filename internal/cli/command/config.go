@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/safety"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/llm/provider"
 	"omniagent/internal/sys/config"
@@ -356,7 +357,7 @@ func configFiles(c *contract.Call) (rows []pathRow) {
 		return rows
 	}
 	if place := c.ProjectAt(c.Dir()); !place.Home {
-		add("project", place.File, TrustedNow(c, place.File))
+		add("project", place.File, safety.TrustedNow(c, place.File))
 	}
 	add("user", c.Paths.UserConfig(), true)
 	return rows

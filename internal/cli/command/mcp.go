@@ -9,6 +9,7 @@ import (
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/flags"
 	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/safety"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/mcp"
@@ -93,7 +94,7 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 	ctx, ended, stop := contract.UntilSignal(ctx, signals)
 	defer stop()
 	err = mcp.Serve(ctx, c.Host.Stdin, c.Host.Stdout, mcp.Options{
-		Name: c.Program.Name, Version: Version, Open: o.Converse, Undo: UndoFor(c),
+		Name: c.Program.Name, Version: Version, Open: o.Converse, Undo: safety.UndoFor(c),
 		Agents:  func() ([]mcp.Agent, error) { return askable(c, p.Agents, reads) },
 		Ceiling: ceiling, Sandbox: setting.Sandbox(c.String("sandbox")), Reads: reads, Roots: roots,
 		Env: os.Environ(), Depth: parts.DepthOf(c), Timeout: timeout, Most: turn, Connect: connect,

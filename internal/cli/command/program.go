@@ -17,6 +17,7 @@ import (
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/forks"
 	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/safety"
 	"omniagent/internal/cli/sessions"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/shim"
@@ -101,11 +102,8 @@ func (p Parts) commands() []contract.Registered {
 		{Path: "agents list", Make: func() *contract.Command { return agentsList(p.Agents) }},
 		{Path: "agents show", Make: func() *contract.Command { return agentsShow(p.Agents) }},
 		{Path: "answer", Make: p.answer},
-		{Path: "audit-log", Make: auditLog},
-		{Path: "audit-log verify", Make: auditLogVerify},
 		{Path: "changelog", Make: changelog},
 		{Path: "chat", Make: p.chat},
-		{Path: "check-permissions", Make: checkPermissions},
 		{Path: "cleanup", Make: cleanup},
 		{Path: "completion", Make: completion},
 		{Path: "config get", Make: configGet},
@@ -127,7 +125,6 @@ func (p Parts) commands() []contract.Registered {
 		{Path: "mcp install", Make: p.mcpInstall},
 		{Path: "models list", Make: p.modelsList},
 		{Path: "models use", Make: p.modelsUse},
-		{Path: "redo", Make: redoLast},
 		{Path: "review", Make: p.review},
 		{Path: "run", Make: p.run},
 		{Path: "runs apply", Make: p.runsApply},
@@ -141,21 +138,14 @@ func (p Parts) commands() []contract.Registered {
 		{Path: "runs show", Make: runsShow},
 		{Path: "runs status", Make: runsStatus},
 		{Path: "runs watch", Make: runsWatch},
-		{Path: "sandbox explain", Make: p.sandboxExplain},
-		{Path: "sandbox run", Make: p.sandboxRun},
-		{Path: "snapshots delete", Make: snapshotsDelete},
-		{Path: "snapshots list", Make: snapshotsList},
 		{Path: "start", Make: p.start},
 		{Path: "status", Make: p.status},
-		{Path: "trust", Make: p.trust},
-		{Path: "trust list", Make: trustList},
-		{Path: "undo", Make: undoLast},
 		{Path: "version", Make: version},
 		{Path: "xnl check", Make: xnlCheck},
 		{Path: "xnl format", Make: xnlFormat},
 		{Path: "xnl parse", Make: xnlParse},
 		{Path: "xnl prompt", Make: p.xnlPrompt},
-	}, forks.Commands(p.Parts), sessions.Commands(p.Parts))
+	}, forks.Commands(p.Parts), safety.Commands(p.Parts), sessions.Commands(p.Parts))
 	slices.SortFunc(all, func(a, b contract.Registered) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }

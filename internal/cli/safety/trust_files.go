@@ -1,4 +1,4 @@
-package command
+package safety
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ const mostTrusted = 500
 
 // countable returns the files of a repository that can count, below each directory from the one that is named up to
 // the root, and the records of trust there whose files are gone. It does not follow links.
-func (p Parts) countable(c *contract.Call, dir string) []string {
+func (p commands) countable(c *contract.Call, dir string) []string {
 	root, _ := config.ProjectRoot(dir)
 	files := []string{}
 	add := func(path string) {
@@ -48,7 +48,7 @@ func (p Parts) countable(c *contract.Call, dir string) []string {
 }
 
 // walk calls add with the files below a path, or the path itself, that can count.
-func (p Parts) walk(top string, add func(path string)) {
+func (p commands) walk(top string, add func(path string)) {
 	_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -62,7 +62,7 @@ func (p Parts) walk(top string, add func(path string)) {
 }
 
 // brought are the names in a repository, of files and of directories, below which something can count.
-func (p Parts) brought() []string {
+func (p commands) brought() []string {
 	names := []string{
 		".omniagent", ".eidolon", ".eidolon.json", "AGENTS.md", "CLAUDE.md", "claude.md", ".claude/CLAUDE.md", "skills",
 	}

@@ -1,4 +1,4 @@
-package command
+package safety
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ const maxSummaryLines = 40
 
 // whatCounts summarises what the content of a file changes once it is trusted, so that the decision is not about a name
 // alone.
-func (p Parts) whatCounts(keys []config.Key, file string, content []byte) []string {
+func (p commands) whatCounts(keys []config.Key, file string, content []byte) []string {
 	lines := p.effects(keys, file, content)
 	if lines == nil {
 		lines = []string{"nothing: this program reads no file of that name"}
@@ -32,7 +32,7 @@ func (p Parts) whatCounts(keys []config.Key, file string, content []byte) []stri
 }
 
 // effects returns what a file changes once its content is trusted; nil if nothing reads a file of that name.
-func (p Parts) effects(keys []config.Key, file string, content []byte) (lines []string) {
+func (p commands) effects(keys []config.Key, file string, content []byte) (lines []string) {
 	name := filepath.Base(file)
 	switch {
 	case name == "config.toml" && filepath.Base(filepath.Dir(file)) == ".omniagent":

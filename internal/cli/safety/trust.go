@@ -1,4 +1,4 @@
-package command
+package safety
 
 import (
 	"context"
@@ -63,7 +63,7 @@ func (d trustData) PlainText() string {
 	return b.String()
 }
 
-func (p Parts) trust() *contract.Command {
+func (p commands) trust() *contract.Command {
 	return &contract.Command{
 		Path: "trust", Summary: "trust what a repository brings, as it is now",
 		Here: true, Class: contract.Envelope,
@@ -105,7 +105,7 @@ func (p Parts) trust() *contract.Command {
 	}
 }
 
-func (p Parts) runTrust(_ context.Context, c *contract.Call) (contract.Result, error) {
+func (p commands) runTrust(_ context.Context, c *contract.Call) (contract.Result, error) {
 	paths := c.Strings("path")
 	if len(paths) == 0 {
 		paths = []string{c.Dir()}
@@ -148,7 +148,7 @@ func joined(c *contract.Call, paths []string, i int) string {
 }
 
 // filesAt returns the files that a path stands for: itself, or what can count of the repository around a directory.
-func (p Parts) filesAt(c *contract.Call, record *config.Trust, path string) []string {
+func (p commands) filesAt(c *contract.Call, record *config.Trust, path string) []string {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return []string{path}
 	}
@@ -162,7 +162,7 @@ func (p Parts) filesAt(c *contract.Call, record *config.Trust, path string) []st
 	return files
 }
 
-func (p Parts) trustOne(c *contract.Call, record *config.Trust, file string) (trustResult, error) {
+func (p commands) trustOne(c *contract.Call, record *config.Trust, file string) (trustResult, error) {
 	result := trustResult{ID: file}
 	old, had := record.Recorded(file)
 	if c.Bool("remove") {

@@ -1,4 +1,4 @@
-package command
+package safety
 
 import (
 	"context"
@@ -76,7 +76,7 @@ type ruleRow struct {
 	Source string `json:"source"`
 }
 
-func (p Parts) sandboxExplain() *contract.Command {
+func (p commands) sandboxExplain() *contract.Command {
 	return &contract.Command{
 		Path: "sandbox explain", Summary: "say what walls and rules make of a path or a command",
 		Class: contract.Envelope, Danger: contract.Safe, Version: "1.0.0",
@@ -115,7 +115,7 @@ func (p Parts) sandboxExplain() *contract.Command {
 	}
 }
 
-func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.Result, error) {
+func (p commands) runSandboxExplain(_ context.Context, c *contract.Call) (contract.Result, error) {
 	w, err := p.sandboxOf(c)
 	if err != nil {
 		return contract.Result{}, err
@@ -184,7 +184,7 @@ func (p Parts) runSandboxExplain(_ context.Context, c *contract.Call) (contract.
 }
 
 // explainAgent explains a path to an installed agent.
-func (p Parts) explainAgent(c *contract.Call, name string, w policy.Wanted) (contract.Result, error) {
+func (p commands) explainAgent(c *contract.Call, name string, w policy.Wanted) (contract.Result, error) {
 	words := c.Strings("subject")
 	if len(words) > 1 || c.String("as") == "command" {
 		return contract.Result{}, fault.New(fault.ArgError, "walls around an agent hold all that it starts alike, so "+

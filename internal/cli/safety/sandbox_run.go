@@ -1,4 +1,4 @@
-package command
+package safety
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ import (
 )
 
 // sandboxRun declares the command that runs any command in the native agent's sandbox.
-func (p Parts) sandboxRun() *contract.Command {
+func (p commands) sandboxRun() *contract.Command {
 	return &contract.Command{
 		Path: "sandbox run", Summary: "run a command behind the walls of the native agent",
 		Here: true, Class: contract.Terminal,
@@ -82,7 +82,7 @@ func wallParams() []contract.Param {
 }
 
 // sandboxOf returns the sandbox that a call asks for.
-func (p Parts) sandboxOf(c *contract.Call) (policy.Wanted, error) {
+func (p commands) sandboxOf(c *contract.Call) (policy.Wanted, error) {
 	w := policy.Wanted{
 		Root: c.Dir(), Home: c.Host.Home(), Agents: p.Guarded(c),
 		Network: cmp.Or(c.String("network"), c.Config.String("native.network")),
@@ -106,7 +106,7 @@ func (p Parts) sandboxOf(c *contract.Call) (policy.Wanted, error) {
 	return w, nil
 }
 
-func (p Parts) serveSandboxRun(_ context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+func (p commands) serveSandboxRun(_ context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	w, err := p.sandboxOf(c)
 	if err != nil {
 		return 0, err
