@@ -191,7 +191,7 @@ func runChoices(c *contract.Call) (list []contract.Choice) {
 		if c.Command.Path == "answer" && r.State != run.NeedsInput || len(list) == mostChoices {
 			continue
 		}
-		list = append(list, contract.Choice{Value: r.ID, About: aboutRun(r)})
+		list = append(list, contract.Choice{Value: r.ID, About: About(r)})
 	}
 	return list
 }

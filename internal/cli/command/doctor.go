@@ -231,11 +231,11 @@ func self() []string {
 func checkApart(c *contract.Call) check {
 	k := check{Name: "agents end with us", OK: true}
 	gap := "an agent goes on if all of our processes are killed at the same moment"
-	if c.Config.String(namespaceKey) == namespaceOff {
+	if c.Config.String(NamespaceKey) == NamespaceOff {
 		gap += "; omniagent cleanup --live ends what is left then"
 		k.Detail = &gap
-		return failed(k, fault.New(fault.Down, "%s is %s", namespaceKey, namespaceOff),
-			"omniagent config unset "+namespaceKey+" --global")
+		return failed(k, fault.New(fault.Down, "%s is %s", NamespaceKey, NamespaceOff),
+			"omniagent config unset "+NamespaceKey+" --global")
 	}
 	err := process.Apart()
 	if err == nil {
@@ -432,7 +432,7 @@ func checkProxy(c *contract.Call) check {
 func checkRuns(ctx context.Context, c *contract.Call) check {
 	k := check{Name: "runs", OK: true}
 	waiting, working := []string{}, 0
-	for _, r := range liveRuns(ctx, c) {
+	for _, r := range Live(ctx, c) {
 		if r.Status == string(run.NeedsInput) {
 			waiting = append(waiting, r.ID)
 		} else {

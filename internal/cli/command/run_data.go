@@ -375,8 +375,8 @@ func endWords(status, reason string) string {
 	return statusWords(status) + " (" + strings.ReplaceAll(reason, "_", " ") + ")"
 }
 
-// aboutRun tells of a run in one line.
-func aboutRun(r run.Record) string {
+// About tells of a run in one line.
+func About(r run.Record) string {
 	d := runDataOf(r)
 	return d.Status + ", " + d.Agent + ", " + text.Age(time.Since(r.Created)) + ": " + d.Summary.Why.Value
 }

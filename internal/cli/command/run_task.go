@@ -111,7 +111,7 @@ func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (cont
 		return contract.Result{}, err
 	}
 	defer end()
-	o := ownerOf(open, r)
+	o := OwnerOf(open, r)
 	o.Tell = progressTeller(c, r)
 	if r.Detached {
 		o.Patience, o.Lifetime = cmp.Or(r.Idle, 5*time.Minute), c.Command.Background.MaxLifetime
@@ -157,14 +157,14 @@ func takesBack(c *contract.Call, r run.Record) string {
 	return line
 }
 
-// Whether agents of runs get a PID namespace of their own.
+// NamespaceKey says whether agents of runs get a PID namespace of their own; with NamespaceOff they do not.
 const (
-	namespaceKey = "run.namespace"
-	namespaceOff = "off"
+	NamespaceKey = "run.namespace"
+	NamespaceOff = "off"
 )
 
-// ownerOf returns what carries a run out in this process, with the person's own settings.
-func ownerOf(o parts.Opener, r *run.Run) run.Owner {
+// OwnerOf returns what carries a run out in this process, with the person's own settings.
+func OwnerOf(o parts.Opener, r *run.Run) run.Owner {
 	c := o.Call
 	o.Of = r.ID
 	var wrote func() func(path string) bool
@@ -182,7 +182,7 @@ func ownerOf(o parts.Opener, r *run.Run) run.Owner {
 		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
 		Inside:   native.Name,
 		Fork:     wrote,
-		Apart:    c.Config.String(namespaceKey) != namespaceOff,
+		Apart:    c.Config.String(NamespaceKey) != NamespaceOff,
 		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
 		Hooks: run.Hooks{
 			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),

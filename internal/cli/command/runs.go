@@ -136,7 +136,7 @@ func cancelRuns(ctx context.Context, c *contract.Call, store run.Store) (contrac
 	ids := []string{c.String("id")}
 	if c.Bool("all") {
 		ids = nil
-		for _, r := range liveRuns(ctx, c) {
+		for _, r := range Live(ctx, c) {
 			ids = append(ids, r.ID)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// liveRun is a run that is not over.
-type liveRun struct {
+// LiveRun is a run that is not over.
+type LiveRun struct {
 	ID     string `json:"run_id"`
 	Status string `json:"status"`
 	Agent  string `json:"agent"`
@@ -19,8 +19,8 @@ type liveRun struct {
 	PID    *int   `json:"pid" doc:"the process that carries it out; null: none, it waits"`
 }
 
-// liveRuns lists the runs that are not over. Looking settles those whose owner died.
-func liveRuns(ctx context.Context, c *contract.Call) (live []liveRun) {
+// Live lists the runs that are not over. Looking settles those whose owner died.
+func Live(ctx context.Context, c *contract.Call) (live []LiveRun) {
 	store, err := stores.Runs(c)
 	if err != nil {
 		return nil
@@ -31,7 +31,7 @@ func liveRuns(ctx context.Context, c *contract.Call) (live []liveRun) {
 			continue
 		}
 		d := runDataOf(r)
-		row := liveRun{
+		row := LiveRun{
 			ID: r.ID, Status: d.Status, Agent: d.Agent, Cwd: r.Dir, Task: d.Summary.Why.Value,
 			Asks: text.OneLine(asks(r), 300),
 		}

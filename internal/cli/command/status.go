@@ -19,7 +19,7 @@ type statusData struct {
 	Instance       string                     `json:"instance"`
 	Sessions       sessionPlace               `json:"sessions"`
 	Keys           []storedKey                `json:"keys" doc:"of model APIs, never their text: those of the environment, then stored ones"`
-	Runs           contract.Foreigns[liveRun] `json:"runs" doc:"that are not over"`
+	Runs           contract.Foreigns[LiveRun] `json:"runs" doc:"that are not over"`
 	ConfigFiles    []pathRow                  `json:"config_files"`
 	StateFiles     []stateFile                `json:"state_files"`
 	SideEffects    []sideEffect               `json:"side_effects"`
@@ -63,7 +63,7 @@ func (p Parts) status() *contract.Command {
 		},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			data := statusData{
-				Runs: liveRuns(ctx, c),
+				Runs: Live(ctx, c),
 				User: contract.Operator(c.Host), CurrentContext: contract.OrNil(c.Config.ContextName()),
 				Instance:    c.Instance(),
 				ConfigFiles: configFiles(c),
