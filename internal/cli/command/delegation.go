@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/runs"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/mcp"
@@ -30,7 +31,7 @@ func delegated(o parts.Opener) tool.Agents {
 		Owner: func(r *run.Run) run.Owner {
 			own := o
 			own.Others, own.Ask, own.Moded, own.Closed, own.Patience, own.Run = nil, nil, true, true, 24*time.Hour, r.ID
-			owner := OwnerOf(own, r)
+			owner := runs.OwnerOf(own, r)
 			env := mcp.Deeper(os.Environ(), depth)
 			owner.Spec = func(string) agent.Spec { return agent.Spec{Env: env} }
 			if depth > 0 { // whatever waits for this run may hold the last place

@@ -18,6 +18,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/runs"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
@@ -231,11 +232,11 @@ func self() []string {
 func checkApart(c *contract.Call) check {
 	k := check{Name: "agents end with us", OK: true}
 	gap := "an agent goes on if all of our processes are killed at the same moment"
-	if c.Config.String(NamespaceKey) == NamespaceOff {
+	if c.Config.String(runs.NamespaceKey) == runs.NamespaceOff {
 		gap += "; omniagent cleanup --live ends what is left then"
 		k.Detail = &gap
-		return failed(k, fault.New(fault.Down, "%s is %s", NamespaceKey, NamespaceOff),
-			"omniagent config unset "+NamespaceKey+" --global")
+		return failed(k, fault.New(fault.Down, "%s is %s", runs.NamespaceKey, runs.NamespaceOff),
+			"omniagent config unset "+runs.NamespaceKey+" --global")
 	}
 	err := process.Apart()
 	if err == nil {
@@ -432,7 +433,7 @@ func checkProxy(c *contract.Call) check {
 func checkRuns(ctx context.Context, c *contract.Call) check {
 	k := check{Name: "runs", OK: true}
 	waiting, working := []string{}, 0
-	for _, r := range Live(ctx, c) {
+	for _, r := range runs.Live(ctx, c) {
 		if r.Status == string(run.NeedsInput) {
 			waiting = append(waiting, r.ID)
 		} else {

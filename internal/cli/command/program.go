@@ -17,6 +17,7 @@ import (
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/forks"
 	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/runs"
 	"omniagent/internal/cli/safety"
 	"omniagent/internal/cli/sessions"
 	"omniagent/internal/core/agent"
@@ -101,7 +102,6 @@ func (p Parts) commands() []contract.Registered {
 		{Path: "agents deny", Make: p.agentsDeny},
 		{Path: "agents list", Make: func() *contract.Command { return agentsList(p.Agents) }},
 		{Path: "agents show", Make: func() *contract.Command { return agentsShow(p.Agents) }},
-		{Path: "answer", Make: p.answer},
 		{Path: "changelog", Make: changelog},
 		{Path: "chat", Make: p.chat},
 		{Path: "cleanup", Make: cleanup},
@@ -125,19 +125,6 @@ func (p Parts) commands() []contract.Registered {
 		{Path: "mcp install", Make: p.mcpInstall},
 		{Path: "models list", Make: p.modelsList},
 		{Path: "models use", Make: p.modelsUse},
-		{Path: "review", Make: p.review},
-		{Path: "run", Make: p.run},
-		{Path: "runs apply", Make: p.runsApply},
-		{Path: "runs cancel", Make: runsCancel},
-		{Path: "runs continue", Make: p.runsContinue},
-		{Path: "runs delete", Make: runsDelete},
-		{Path: "runs diff", Make: runsDiff},
-		{Path: "runs list", Make: runsList},
-		{Path: "runs logs", Make: runsLogs},
-		{Path: "runs retry", Make: p.runsRetry},
-		{Path: "runs show", Make: runsShow},
-		{Path: "runs status", Make: runsStatus},
-		{Path: "runs watch", Make: runsWatch},
 		{Path: "start", Make: p.start},
 		{Path: "status", Make: p.status},
 		{Path: "version", Make: version},
@@ -145,7 +132,7 @@ func (p Parts) commands() []contract.Registered {
 		{Path: "xnl format", Make: xnlFormat},
 		{Path: "xnl parse", Make: xnlParse},
 		{Path: "xnl prompt", Make: p.xnlPrompt},
-	}, forks.Commands(p.Parts), safety.Commands(p.Parts), sessions.Commands(p.Parts))
+	}, forks.Commands(p.Parts), runs.Commands(p.Parts), safety.Commands(p.Parts), sessions.Commands(p.Parts))
 	slices.SortFunc(all, func(a, b contract.Registered) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }

@@ -7,23 +7,24 @@ import (
 	"strings"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/runs"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/sys/workspace"
 )
 
 type statusData struct {
-	LoggedIn       *bool                      `json:"logged_in" doc:"omniagent login has stored a key; null: it has not, and agents keep their own logins"`
-	User           string                     `json:"user"`
-	CurrentContext *string                    `json:"current_context"`
-	TokenExpires   *string                    `json:"token_expires"`
-	Instance       string                     `json:"instance"`
-	Sessions       sessionPlace               `json:"sessions"`
-	Keys           []storedKey                `json:"keys" doc:"of model APIs, never their text: those of the environment, then stored ones"`
-	Runs           contract.Foreigns[LiveRun] `json:"runs" doc:"that are not over"`
-	ConfigFiles    []pathRow                  `json:"config_files"`
-	StateFiles     []stateFile                `json:"state_files"`
-	SideEffects    []sideEffect               `json:"side_effects"`
-	Config         any                        `json:"config" doc:"with --show-config"`
+	LoggedIn       *bool                           `json:"logged_in" doc:"omniagent login has stored a key; null: it has not, and agents keep their own logins"`
+	User           string                          `json:"user"`
+	CurrentContext *string                         `json:"current_context"`
+	TokenExpires   *string                         `json:"token_expires"`
+	Instance       string                          `json:"instance"`
+	Sessions       sessionPlace                    `json:"sessions"`
+	Keys           []storedKey                     `json:"keys" doc:"of model APIs, never their text: those of the environment, then stored ones"`
+	Runs           contract.Foreigns[runs.LiveRun] `json:"runs" doc:"that are not over"`
+	ConfigFiles    []pathRow                       `json:"config_files"`
+	StateFiles     []stateFile                     `json:"state_files"`
+	SideEffects    []sideEffect                    `json:"side_effects"`
+	Config         any                             `json:"config" doc:"with --show-config"`
 }
 
 type sessionPlace struct {
@@ -63,7 +64,7 @@ func (p Parts) status() *contract.Command {
 		},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			data := statusData{
-				Runs: Live(ctx, c),
+				Runs: runs.Live(ctx, c),
 				User: contract.Operator(c.Host), CurrentContext: contract.OrNil(c.Config.ContextName()),
 				Instance:    c.Instance(),
 				ConfigFiles: configFiles(c),

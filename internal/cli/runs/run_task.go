@@ -1,4 +1,4 @@
-package command
+package runs
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ import (
 )
 
 // runTask begins a run and carries it out, or leaves that to a process that stays.
-func (p Parts) runTask(ctx context.Context, c *contract.Call) (contract.Result, error) {
+func (p commands) runTask(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	if !c.DryRun() {
 		if err := p.checkUnwalled(c); err != nil {
 			return contract.Result{}, err
@@ -91,7 +91,7 @@ func untried(r run.Record, effect contract.Effect) contract.Result {
 }
 
 // carryOut works on a run in this process until it is over, or waits for a person.
-func (p Parts) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (contract.Result, error) {
+func (p commands) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (contract.Result, error) {
 	defer func() { _ = r.Release() }()
 	if c.Given("timeout") {
 		r.Timeout = c.Duration("timeout")

@@ -1,4 +1,4 @@
-package command
+package runs
 
 import (
 	"context"
@@ -212,7 +212,7 @@ func keyOf(task string, seen map[string]int) string {
 }
 
 // batch does the tasks of a file that have not succeeded yet.
-func (p Parts) batch(ctx context.Context, c *contract.Call) (contract.Result, error) {
+func (p commands) batch(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	task, err := p.baseTask(c)
 	if err != nil {
 		return contract.Result{}, err

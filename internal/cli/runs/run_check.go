@@ -1,4 +1,4 @@
-package command
+package runs
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ import (
 const checkOutside = "check-outside"
 
 // checkUnwalled returns why the check of a run cannot run behind walls here, or nil. Call it before the run begins.
-func (p Parts) checkUnwalled(c *contract.Call) error {
+func (p commands) checkUnwalled(c *contract.Call) error {
 	if !c.Given("check") || c.Bool(checkOutside) || stores.ForkAround(c) != nil {
 		return nil
 	}

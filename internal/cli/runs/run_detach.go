@@ -1,4 +1,4 @@
-package command
+package runs
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 const ownedWithin = 20 * time.Second
 
 // leave hands a run to a process that stays, and returns what is known of it.
-func (p Parts) leave(ctx context.Context, c *contract.Call, store run.Store, r *run.Run) (contract.Result, error) {
+func (p commands) leave(ctx context.Context, c *contract.Call, store run.Store, r *run.Run) (contract.Result, error) {
 	record := r.Record
 	if err := c.Begun(r.ID); err != nil {
 		_ = r.Release()
@@ -55,7 +55,7 @@ func forkAhead(ctx context.Context, c *contract.Call, task run.Task) (run.Task, 
 
 // detach starts a process that carries out a run that nobody owns, and waits until it does.
 // In a fork that is a process of the process.
-func (p Parts) detach(ctx context.Context, c *contract.Call, store run.Store, record run.Record) error {
+func (p commands) detach(ctx context.Context, c *contract.Call, store run.Store, record run.Record) error {
 	id := record.ID
 	self, err := os.Executable()
 	if err != nil {

@@ -1,4 +1,4 @@
-package command
+package runs
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ import (
 )
 
 // runsRetry declares the command that begins the task of a run again, or sends comments on what the run has changed.
-func (p Parts) runsRetry() *contract.Command {
+func (p commands) runsRetry() *contract.Command {
 	return p.runCommand(contract.Command{
 		Path: "runs retry", Summary: "do a run's task again, or send comments on its changes",
 		Detail: "The answers that were given count again. What the first run has changed stays as it is.",
@@ -55,7 +55,7 @@ func (p Parts) runsRetry() *contract.Command {
 	})
 }
 
-func (p Parts) retry(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+func (p commands) retry(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 	old, err := store.Load(ctx, c.String("id"))
 	if err != nil {
 		return contract.Result{}, err

@@ -1,4 +1,4 @@
-package command
+package runs
 
 import (
 	"cmp"
@@ -196,7 +196,7 @@ func runsDelete() *contract.Command {
 }
 
 // runsContinue declares the command that takes up a run without an owner: it is what --detach leaves behind.
-func (p Parts) runsContinue() *contract.Command {
+func (p commands) runsContinue() *contract.Command {
 	return p.runCommand(contract.Command{
 		Path: "runs continue", Summary: "carry out a run that was left: queued, or answered",
 		Detail: "It is what run --detach leaves behind. A run whose outcome nobody saw is not begun again: " +
@@ -238,7 +238,7 @@ func validateAnswer(c *contract.Call) []fault.Problem {
 }
 
 // answer declares the command that answers the question of a run, which then goes on.
-func (p Parts) answer() *contract.Command {
+func (p commands) answer() *contract.Command {
 	return p.runCommand(contract.Command{
 		Path: "answer", Summary: "answer the question of a run, which then goes on",
 		Detail: "It ends with the run's own exit code. A question is answered once; a later answer learns who " +
@@ -296,7 +296,7 @@ func answerGiven(c *contract.Call) (a run.Answer, err error) {
 	return a, nil
 }
 
-func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+func (p commands) runAnswer(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 	a, err := answerGiven(c)
 	if err != nil {
 		return contract.Result{}, err
@@ -366,7 +366,7 @@ func (p Parts) runAnswer(ctx context.Context, c *contract.Call, store run.Store)
 }
 
 // tellKeeper tells the person where an agent that got a secret keeps its own record.
-func (p Parts) tellKeeper(ctx context.Context, c *contract.Call, store run.Store, id string) {
+func (p commands) tellKeeper(ctx context.Context, c *contract.Call, store run.Store, id string) {
 	r, err := store.Load(ctx, id)
 	if err != nil || len(r.Attempts) == 0 || c.DryRun() {
 		return

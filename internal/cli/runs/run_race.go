@@ -1,4 +1,4 @@
-package command
+package runs
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func contestants(list string) (names []string, err error) {
 }
 
 // race lets agents do one task, each in a fork of its own, and says who did it best.
-func (p Parts) race(ctx context.Context, c *contract.Call, store run.Store, task run.Task) (contract.Result, error) {
+func (p commands) race(ctx context.Context, c *contract.Call, store run.Store, task run.Task) (contract.Result, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return contract.Result{}, fault.New(fault.Internal, "this program cannot be found").Because(err)

@@ -1,4 +1,4 @@
-package command
+package runs
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func (d runApplied) PlainText() string {
 // Verbatim says that the patch is for git apply.
 func (d runApplied) Verbatim() bool { return d.Patch.Value != "" }
 
-func (p Parts) runsApply() *contract.Command {
+func (p commands) runsApply() *contract.Command {
 	return forks.Command(contract.Command{
 		Path: "runs apply", Summary: "bring home what a run did in its fork", Danger: contract.Mutating,
 		Detail: "It does what fork apply does. With --as branch, or patch, the files here stay as they are. See " +
@@ -84,7 +84,7 @@ func (p Parts) runsApply() *contract.Command {
 	})
 }
 
-func (p Parts) applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.Result, error) {
+func (p commands) applyRun(ctx context.Context, c *contract.Call, runs run.Store) (contract.Result, error) {
 	r, err := runs.Load(ctx, c.String("id"))
 	if err != nil {
 		return contract.Result{}, err

@@ -1,4 +1,4 @@
-package command
+package runs
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ import (
 const maxTask = 8 << 20
 
 // run declares the command that hands a task to an agent.
-func (p Parts) run() *contract.Command {
+func (p commands) run() *contract.Command {
 	return p.runCommand(contract.Command{
 		Path: "run", Summary: "hand a task to an agent, and get a reliable result", Here: true,
 		Detail: "The agent works with nobody watching. On a terminal you are asked what it asks; anywhere else, or " +
@@ -127,7 +127,7 @@ func modelParams() []contract.Param {
 }
 
 // runCommand adds what all commands have that carry out a run.
-func (p Parts) runCommand(c contract.Command) *contract.Command {
+func (p commands) runCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.Danger = contract.Envelope, "1.0.0", []string{}, contract.Mutating
 	c.LongRunning, c.Streaming, c.Emits, c.DryRun = true, true, true, true
 	c.Network = flags.ModelAPI()
@@ -198,7 +198,7 @@ func validateRun(c *contract.Call) []fault.Problem {
 }
 
 // taskOf returns what a call asks for.
-func (p Parts) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
+func (p commands) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 	t, err := p.baseTask(c)
 	if err != nil {
 		return t, err
@@ -236,7 +236,7 @@ func checkTask(text string) error {
 }
 
 // baseTask returns a task without its text: who does it, where, and within which limits.
-func (p Parts) baseTask(c *contract.Call) (run.Task, error) {
+func (p commands) baseTask(c *contract.Call) (run.Task, error) {
 	t := run.Task{
 		Model: c.String("model"), Dir: c.Dir(),
 		Timeout: timeOf(c), Idle: flags.ClockOf(c, "idle-timeout", "run.idle_timeout"),
@@ -345,7 +345,7 @@ func requirements(c *contract.Call, r *run.Run, known map[string]string) error {
 
 // InFork carries a call of run out in a fork that is made for it. What is left behind enters its fork by itself, and
 // each of several runs has one of its own.
-func (p Parts) inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
+func (p commands) inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
 	status int, done bool, err error,
 ) {
 	if c.DryRun() || c.Bool("detach") || c.Given("batch") || c.Given("race") {
@@ -356,7 +356,7 @@ func (p Parts) inFork(ctx context.Context, c *contract.Call, signals <-chan os.S
 
 // refusesRun returns what a call of run fails with before anything is done, as far as that is known without its
 // standard input.
-func (p Parts) refusesRun(ctx context.Context, c *contract.Call) error {
+func (p commands) refusesRun(ctx context.Context, c *contract.Call) error {
 	task, err := p.baseTask(c)
 	if err == nil && c.Given("task") {
 		err = checkTask(c.String("task"))

@@ -1,4 +1,4 @@
-package command
+package runs
 
 import (
 	"cmp"
@@ -80,7 +80,7 @@ func (d reviewData) PlainText() string {
 // neverFails is the value of --fail-on for callers that look at the data only.
 const neverFails = "never"
 
-func (p Parts) review() *contract.Command {
+func (p commands) review() *contract.Command {
 	c := p.runCommand(contract.Command{
 		Path: "review", Summary: "have an agent review a diff; exit codes by severity", Here: true,
 		Detail: "The diff comes from standard input. Without one it is what differs between the working tree and " +
@@ -132,7 +132,7 @@ func (p Parts) review() *contract.Command {
 	return c
 }
 
-func (p Parts) runReview(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
+func (p commands) runReview(ctx context.Context, c *contract.Call, store run.Store) (contract.Result, error) {
 	text, err := diffOf(ctx, c)
 	if err != nil {
 		return contract.Result{}, err
@@ -191,7 +191,7 @@ func nothingToReview(c *contract.Call) string {
 }
 
 // reviewTask returns the run of a review: the same as any other, which may only read unless a flag says more.
-func (p Parts) reviewTask(c *contract.Call, diff review.Diff) (run.Task, error) {
+func (p commands) reviewTask(c *contract.Call, diff review.Diff) (run.Task, error) {
 	task, err := p.baseTask(c)
 	if err != nil {
 		return task, err
