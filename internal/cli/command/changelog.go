@@ -73,7 +73,7 @@ func changelog() *contract.Command {
 			}
 			var rows []changelogEntry
 			for _, e := range entries {
-				if !c.Given("since") || newer(e.Version, c.String("since")) {
+				if !c.Given("since") || NewerVersion(e.Version, c.String("since")) {
 					rows = append(rows, e)
 				}
 			}

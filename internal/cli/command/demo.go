@@ -253,7 +253,7 @@ func loginWord(l agent.Login) (word string, by *string) {
 func nativeLogin(c *contract.Call, apis []model.API) (command, by string) {
 	const ask = ` -p 'What is in this directory?'`
 	options := provider.Options{
-		APIs: apis, Lookup: parts.OwnPrograms(c), Home: c.Host.Home(), Keys: mentioned{stores.Keys(c)},
+		APIs: apis, Lookup: parts.OwnPrograms(c), Home: c.Host.Home(), Keys: PlaceholderKeys{Store: stores.Keys(c)},
 		Wishes: parts.ConfiguredModel(c),
 	}
 	if w := parts.ProfilesOf(c)(c.Dir()).Wish(); w != nil {

@@ -341,7 +341,7 @@ func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
 	}
 	version := strings.Trim(m[1], ".")
 	d.Version, k.Version = &version, &version
-	d.OK = !newer(gitMinimum, version)
+	d.OK = !NewerVersion(gitMinimum, version)
 	if k.OK = d.OK; !d.OK {
 		k = failed(k, fault.New(fault.PreflightFailed, "git %s is older than %s", version, gitMinimum), d.FixCommand)
 	}
@@ -451,8 +451,8 @@ func checkRuns(ctx context.Context, c *contract.Call) check {
 	return k
 }
 
-// newer compares versions number by number.
-func newer(a, b string) bool { return slices.Compare(numbersOf(a), numbersOf(b)) > 0 }
+// NewerVersion compares versions number by number.
+func NewerVersion(a, b string) bool { return slices.Compare(numbersOf(a), numbersOf(b)) > 0 }
 
 func numbersOf(version string) (numbers []int) {
 	for part := range strings.SplitSeq(version, ".") {

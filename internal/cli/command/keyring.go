@@ -11,11 +11,11 @@ import (
 	"omniagent/internal/sys/keyring"
 )
 
-// mentioned answers what a key would say, without asking the system's keyring.
-type mentioned struct{ keyring.Store }
+// PlaceholderKeys answers what a key would say, without asking the system's keyring.
+type PlaceholderKeys struct{ keyring.Store }
 
 // Get returns a placeholder in place of the key.
-func (m mentioned) Get(name string) (key, from string, err error) {
+func (m PlaceholderKeys) Get(name string) (key, from string, err error) {
 	all, err := m.List()
 	for _, e := range all {
 		if e.Name == name {

@@ -58,7 +58,7 @@ func (p Parts) modelsList() *contract.Command {
 
 func (p Parts) runModelsList(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	env := p.QuietOpener(c).Env()
-	env.Own.Keys = mentioned{stores.Keys(c)}
+	env.Own.Keys = PlaceholderKeys{Store: stores.Keys(c)}
 	active, problem := env.Provider(ctx, launch.Request{Spec: agent.Spec{Dir: c.Dir()}})
 	options := provider.Options{
 		APIs: p.APIs, Lookup: env.Own.Programs, Away: env.Own.Away, Home: env.Home, Keys: env.Own.Keys,
