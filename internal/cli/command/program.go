@@ -20,6 +20,7 @@ import (
 	"omniagent/internal/cli/runs"
 	"omniagent/internal/cli/safety"
 	"omniagent/internal/cli/sessions"
+	"omniagent/internal/cli/setup"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/shim"
 	"omniagent/internal/llm/modelserver"
@@ -97,42 +98,26 @@ func (p Parts) app() contract.App {
 func (p Parts) commands() []contract.Registered {
 	all := slices.Concat([]contract.Registered{
 		{Path: "acp", Make: p.acpCommand},
-		{Path: "acp install", Make: p.acpInstall},
-		{Path: "agents allow", Make: p.agentsAllow},
-		{Path: "agents deny", Make: p.agentsDeny},
-		{Path: "agents list", Make: func() *contract.Command { return agentsList(p.Agents) }},
-		{Path: "agents show", Make: func() *contract.Command { return agentsShow(p.Agents) }},
 		{Path: "changelog", Make: changelog},
 		{Path: "chat", Make: p.chat},
 		{Path: "cleanup", Make: cleanup},
 		{Path: "completion", Make: completion},
-		{Path: "config get", Make: configGet},
-		{Path: "config list", Make: configList},
-		{Path: "config path", Make: configPath},
-		{Path: "config set", Make: p.configSet},
-		{Path: "config unset", Make: configUnset},
 		{Path: "demo", Make: p.demonstration},
-		{Path: "doctor", Make: p.doctor},
 		{Path: "errors list", Make: errorsList},
 		{Path: "exec", Make: exec},
 		{Path: "generate-man", Make: generateMan},
 		{Path: "generate-skills", Make: generateSkills},
 		{Path: "help", Make: help},
-		{Path: "login", Make: p.login},
-		{Path: "logout", Make: p.logout},
 		{Path: "manifest", Make: manifest},
 		{Path: "mcp", Make: p.mcpServer},
-		{Path: "mcp install", Make: p.mcpInstall},
-		{Path: "models list", Make: p.modelsList},
-		{Path: "models use", Make: p.modelsUse},
 		{Path: "start", Make: p.start},
-		{Path: "status", Make: p.status},
 		{Path: "version", Make: version},
 		{Path: "xnl check", Make: xnlCheck},
 		{Path: "xnl format", Make: xnlFormat},
 		{Path: "xnl parse", Make: xnlParse},
 		{Path: "xnl prompt", Make: p.xnlPrompt},
-	}, forks.Commands(p.Parts), runs.Commands(p.Parts), safety.Commands(p.Parts), sessions.Commands(p.Parts))
+	}, forks.Commands(p.Parts), runs.Commands(p.Parts), safety.Commands(p.Parts), sessions.Commands(p.Parts),
+		setup.Commands(p.Parts))
 	slices.SortFunc(all, func(a, b contract.Registered) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }

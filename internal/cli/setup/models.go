@@ -1,4 +1,4 @@
-package command
+package setup
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ type modelsData struct {
 	Problem *string                 `json:"problem" doc:"why no model is active; null: one is"`
 }
 
-func (p Parts) modelsList() *contract.Command {
+func (p commands) modelsList() *contract.Command {
 	return &contract.Command{
 		Path: "models list", Summary: "list the models that can be asked here", Class: contract.Envelope,
 		Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, Output: contract.TypeOf[modelsData](),
@@ -56,7 +56,7 @@ func (p Parts) modelsList() *contract.Command {
 	}
 }
 
-func (p Parts) runModelsList(ctx context.Context, c *contract.Call) (contract.Result, error) {
+func (p commands) runModelsList(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	env := p.QuietOpener(c).Env()
 	env.Own.Keys = PlaceholderKeys{Store: stores.Keys(c)}
 	active, problem := env.Provider(ctx, launch.Request{Spec: agent.Spec{Dir: c.Dir()}})
@@ -136,7 +136,7 @@ type modelUsed struct {
 	Changed  []string `json:"changed" doc:"what was written, as file and member"`
 }
 
-func (p Parts) modelsUse() *contract.Command {
+func (p commands) modelsUse() *contract.Command {
 	return &contract.Command{
 		Path: "models use", Summary: "say which model new conversations ask", Class: contract.Envelope,
 		Danger: contract.Mutating, Version: "1.0.0", DryRun: true, Reversible: true, Scopes: []string{},
@@ -171,7 +171,7 @@ func (p Parts) modelsUse() *contract.Command {
 	}
 }
 
-func (p Parts) runModelsUse(ctx context.Context, c *contract.Call) (contract.Result, error) {
+func (p commands) runModelsUse(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	name := strings.TrimSpace(c.String("name"))
 	home := c.Host.Home()
 	if home == "" || c.Paths.UserConfig() == "" {
@@ -200,7 +200,7 @@ func (p Parts) runModelsUse(ctx context.Context, c *contract.Call) (contract.Res
 }
 
 // modelMeant returns the profile of a name, or nil, and the provider and the model, or "".
-func (p Parts) modelMeant(name string, profiles provider.Profiles) (
+func (p commands) modelMeant(name string, profiles provider.Profiles) (
 	one *provider.Profile, word, model string, err error,
 ) {
 	name = strings.TrimSpace(name)
@@ -220,7 +220,7 @@ func (p Parts) modelMeant(name string, profiles provider.Profiles) (
 }
 
 // noModel says what there is in place of a name that nothing has.
-func (p Parts) noModel(name string, profiles provider.Profiles) error {
+func (p commands) noModel(name string, profiles provider.Profiles) error {
 	var names []string
 	for _, one := range profiles.All {
 		if one.Name != "" {

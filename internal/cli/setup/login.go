@@ -1,4 +1,4 @@
-package command
+package setup
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func accountParam() contract.Param {
 	}
 }
 
-func (p Parts) login() *contract.Command {
+func (p commands) login() *contract.Command {
 	return &contract.Command{
 		Path: "login", Summary: "store the key of a model API", Class: contract.Envelope, Danger: contract.Mutating,
 		Version: "1.0.0",
@@ -61,7 +61,7 @@ func (p Parts) login() *contract.Command {
 	}
 }
 
-func (p Parts) logout() *contract.Command {
+func (p commands) logout() *contract.Command {
 	return &contract.Command{
 		Path: "logout", Summary: "remove a stored key", Class: contract.Envelope, Danger: contract.Mutating,
 		Version: "1.0.0", DryRun: true, Reversible: true, Scopes: []string{}, LooseConfig: true, LongRunning: true,
@@ -82,7 +82,7 @@ func (p Parts) logout() *contract.Command {
 const loginTime = 10 * 60 * 1e9
 
 // accountOf returns the account whose key is meant.
-func (p Parts) accountOf(c *contract.Call) (string, error) {
+func (p commands) accountOf(c *contract.Call) (string, error) {
 	if stores.Keys(c).Path() == "" {
 		return "", fault.New(fault.NoHome, "there is no place for keys: no home directory is known").Hint("set HOME")
 	}
@@ -133,7 +133,7 @@ func (p Parts) accountOf(c *contract.Call) (string, error) {
 	return "", f.Hint("Choose one of %s.", strings.Join(all, ", "))
 }
 
-func (p Parts) validateAccount(c *contract.Call) []fault.Problem {
+func (p commands) validateAccount(c *contract.Call) []fault.Problem {
 	if c.Command.Path == "logout" && c.Given("provider") { // whose keys are stored is known when one is removed
 		return nil
 	}
@@ -141,7 +141,7 @@ func (p Parts) validateAccount(c *contract.Call) []fault.Problem {
 	return contract.ProblemOf("provider", c.String("provider"), err)
 }
 
-func (p Parts) runLogin(ctx context.Context, c *contract.Call) (contract.Result, error) {
+func (p commands) runLogin(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	account, err := p.accountOf(c)
 	if err != nil {
 		return contract.Result{}, err
@@ -184,7 +184,7 @@ func (p Parts) runLogin(ctx context.Context, c *contract.Call) (contract.Result,
 }
 
 // keyOf returns the key, and where it is from, for people.
-func (p Parts) keyOf(ctx context.Context, c *contract.Call, account string) (key, from string, err error) {
+func (p commands) keyOf(ctx context.Context, c *contract.Call, account string) (key, from string, err error) {
 	if name := c.String("token-env-var"); name != "" {
 		if key, ok := c.Host.Lookup(name); ok && key != "" {
 			return strings.TrimSpace(key), name, nil
@@ -202,7 +202,7 @@ func (p Parts) keyOf(ctx context.Context, c *contract.Call, account string) (key
 }
 
 // noKey says how a key can be given where nobody can be asked.
-func (p Parts) noKey(account string) *fault.Fault {
+func (p commands) noKey(account string) *fault.Fault {
 	name := strings.ToUpper(strings.ReplaceAll(account, "-", "_")) + "_API_KEY"
 	for _, api := range p.APIs {
 		if api.Name == account {
@@ -224,7 +224,7 @@ type logoutData struct {
 	Status  string `json:"status" enum:"deleted,not_found"`
 }
 
-func (p Parts) runLogout(ctx context.Context, c *contract.Call) (contract.Result, error) {
+func (p commands) runLogout(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	account, err := p.accountOf(c)
 	if err != nil {
 		return contract.Result{}, err

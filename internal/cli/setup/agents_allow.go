@@ -1,4 +1,4 @@
-package command
+package setup
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func (d allowData) PlainText() string {
 	return b.String()
 }
 
-func (p Parts) agentsAllow() *contract.Command {
+func (p commands) agentsAllow() *contract.Command {
 	cmd := p.decision("agents allow", "let runs start these agents as they are now")
 	cmd.Detail = "Records the real path of the program and of its interpreter, and the content of its files. If " +
 		"any of them is another\n" +
@@ -68,7 +68,7 @@ func (p Parts) agentsAllow() *contract.Command {
 	return cmd
 }
 
-func (p Parts) agentsDeny() *contract.Command {
+func (p commands) agentsDeny() *contract.Command {
 	cmd := p.decision("agents deny", "forbid these agents, except in direct calls (omniagent --agent NAME)")
 	cmd.Detail = "Every host and every run refuses a denied agent. `agents allow` lifts it."
 	cmd.Examples = []contract.Example{{Description: "Deny gemini", Command: "omniagent agents deny gemini"}}
@@ -76,7 +76,7 @@ func (p Parts) agentsDeny() *contract.Command {
 	return cmd
 }
 
-func (p Parts) decision(path, summary string) *contract.Command {
+func (p commands) decision(path, summary string) *contract.Command {
 	return &contract.Command{
 		Path: path, Summary: summary, Class: contract.Envelope, Danger: contract.Mutating, Version: "1.0.0",
 		DryRun: true, Reversible: true, Batch: true, Scopes: []string{}, Output: contract.TypeOf[allowData](),
@@ -95,7 +95,7 @@ func (p Parts) decision(path, summary string) *contract.Command {
 }
 
 // decide carries out a decision about each agent that was named.
-func (p Parts) decide(
+func (p commands) decide(
 	c *contract.Call,
 	one func(*contract.Call, allow.List, parts.KnownAgent, *allowResult) error,
 ) (contract.Result, error) {

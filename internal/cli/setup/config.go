@@ -1,4 +1,4 @@
-package command
+package setup
 
 import (
 	"cmp"
@@ -57,7 +57,7 @@ func isContext(key, name string) bool {
 }
 
 // checkNamed checks the name of an agent or of a model API that is set.
-func (p Parts) checkNamed(c *contract.Call) []fault.Problem {
+func (p commands) checkNamed(c *contract.Call) []fault.Problem {
 	value := c.String("value")
 	var err error
 	switch key := c.String("key"); {
@@ -152,7 +152,7 @@ func configEdit(c contract.Command) *contract.Command {
 	return configCommand(c)
 }
 
-func (p Parts) configSet() *contract.Command {
+func (p commands) configSet() *contract.Command {
 	return configEdit(contract.Command{
 		Path: "config set", Summary: "set a configuration value",
 		Detail: "Writes .omniagent/config.toml of the project, or with --global your own. Comments and order stay. A " +

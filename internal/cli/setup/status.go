@@ -1,4 +1,4 @@
-package command
+package setup
 
 import (
 	"context"
@@ -46,7 +46,7 @@ type sideEffect struct {
 	Clear   string `json:"clearable_with"`
 }
 
-func (p Parts) status() *contract.Command {
+func (p commands) status() *contract.Command {
 	return &contract.Command{
 		Path: "status", Summary: "show what is configured and what is kept on disk", Class: contract.Envelope,
 		Danger: contract.Safe, Version: "1.0.0",

@@ -1,4 +1,4 @@
-package command
+package setup
 
 import (
 	"cmp"
@@ -67,7 +67,7 @@ type doctorData struct {
 }
 
 // doctor declares the command. Long because it is one declaration.
-func (p Parts) doctor() *contract.Command {
+func (p commands) doctor() *contract.Command {
 	drivers := p.Agents
 	return &contract.Command{
 		Path: "doctor", Summary: "check what this machine has and what its kernel can enforce",

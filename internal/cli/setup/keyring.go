@@ -1,4 +1,4 @@
-package command
+package setup
 
 import (
 	"strings"
@@ -49,7 +49,7 @@ func keyFile() []contract.FileEffect {
 }
 
 // keysHere lists the keys of the environment and the stored ones, without their texts.
-func (p Parts) keysHere(c *contract.Call) ([]storedKey, error) {
+func (p commands) keysHere(c *contract.Call) ([]storedKey, error) {
 	var all []storedKey
 	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: parts.OwnPrograms(c)}) {
 		all = append(all, storedKey{one.Account, one.Source})
@@ -69,7 +69,7 @@ const (
 )
 
 // checkKeys reports which keys the native agent could use.
-func (p Parts) checkKeys(c *contract.Call) check {
+func (p commands) checkKeys(c *contract.Call) check {
 	k := check{Name: keysCheck, OK: true}
 	all, err := p.keysHere(c)
 	if err != nil {

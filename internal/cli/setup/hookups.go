@@ -1,4 +1,4 @@
-package command
+package setup
 
 import (
 	"context"
@@ -116,7 +116,7 @@ func ownWords(c *contract.Call) ([]string, error) {
 	return []string{own}, nil
 }
 
-func (p Parts) mcpInstall() *contract.Command {
+func (p commands) mcpInstall() *contract.Command {
 	var programs []string
 	var files []contract.FileEffect
 	for _, d := range p.Agents {
@@ -167,7 +167,7 @@ func entryName(c *contract.Call, agent string) string {
 	return c.Program.Name
 }
 
-func (p Parts) acpInstall() *contract.Command {
+func (p commands) acpInstall() *contract.Command {
 	var programs []string
 	var files []contract.FileEffect
 	for _, e := range acp.Editors() {

@@ -1,4 +1,4 @@
-package command
+package setup
 
 import (
 	"context"
@@ -34,7 +34,7 @@ type rehearsalData struct {
 
 // rehearsals returns the store of earlier rehearsals.
 func rehearsals(c *contract.Call) rehearsal.Store {
-	return rehearsal.Store{State: c.Paths.State, Tool: Version}
+	return rehearsal.Store{State: c.Paths.State, Tool: parts.Version}
 }
 
 func rehearsalFiles() []contract.FileEffect {
@@ -145,7 +145,7 @@ func rehearseAll(
 	}
 	path, _ := os.Executable()
 	records := rehearsal.Run(ctx, subjects, rehearsal.Options{
-		Env: os.Environ(), State: c.Paths.State, Temp: temp, Self: path, Tool: Version, Agents: drivers,
+		Env: os.Environ(), State: c.Paths.State, Temp: temp, Self: path, Tool: parts.Version, Agents: drivers,
 		Grace: min(c.Config.Duration("grace"), 2*time.Second),
 		Tell:  func(p rehearsal.Progress) { printRehearsal(c, p) },
 	})
