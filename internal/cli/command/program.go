@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/cli/safety"
 	"omniagent/internal/cli/sessions"
 	"omniagent/internal/cli/setup"
+	"omniagent/internal/cli/talk"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/shim"
 	"omniagent/internal/llm/modelserver"
@@ -97,9 +98,7 @@ func (p Parts) app() contract.App {
 // commands lists the commands by their paths. One is made when it is looked at. Long because it is that list.
 func (p Parts) commands() []contract.Registered {
 	all := slices.Concat([]contract.Registered{
-		{Path: "acp", Make: p.acpCommand},
 		{Path: "changelog", Make: changelog},
-		{Path: "chat", Make: p.chat},
 		{Path: "cleanup", Make: cleanup},
 		{Path: "completion", Make: completion},
 		{Path: "demo", Make: p.demonstration},
@@ -109,15 +108,13 @@ func (p Parts) commands() []contract.Registered {
 		{Path: "generate-skills", Make: generateSkills},
 		{Path: "help", Make: help},
 		{Path: "manifest", Make: manifest},
-		{Path: "mcp", Make: p.mcpServer},
-		{Path: "start", Make: p.start},
 		{Path: "version", Make: version},
 		{Path: "xnl check", Make: xnlCheck},
 		{Path: "xnl format", Make: xnlFormat},
 		{Path: "xnl parse", Make: xnlParse},
 		{Path: "xnl prompt", Make: p.xnlPrompt},
 	}, forks.Commands(p.Parts), runs.Commands(p.Parts), safety.Commands(p.Parts), sessions.Commands(p.Parts),
-		setup.Commands(p.Parts))
+		setup.Commands(p.Parts), talk.Commands(p.Parts))
 	slices.SortFunc(all, func(a, b contract.Registered) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }

@@ -1,4 +1,4 @@
-package command
+package talk
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 // start declares the command that runs an agent for programs: one turn, or a conversation over lines.
-func (p Parts) start() *contract.Command {
+func (p commands) start() *contract.Command {
 	return &contract.Command{
 		Path: "start", Summary: "run an agent for a program, in lines of JSON",
 		Here: true, Class: contract.Stream,
@@ -69,12 +69,12 @@ func (p Parts) start() *contract.Command {
 }
 
 // startFlags returns all flags of the command.
-func (p Parts) startFlags() []contract.Param {
+func (p commands) startFlags() []contract.Param {
 	return slices.Concat(p.startParams(), flags.Host(flags.DontAsk), []contract.Param{forks.Flag()})
 }
 
 // startParams returns the flags, after those of Claude Code are translated to them.
-func (p Parts) startParams() []contract.Param {
+func (p commands) startParams() []contract.Param {
 	return slices.Concat(flags.Rehearsal(), []contract.Param{
 		{Name: "provider", Short: "P", Kind: contract.Name, Help: "model API: " + p.APIWords()},
 		{Name: "model", Short: "m", Kind: contract.Name, Help: "model"},
@@ -146,7 +146,7 @@ func (p Parts) startParams() []contract.Param {
 }
 
 // forked is Serve for a command that can work in a fork.
-func (p Parts) forked(serve contract.Serve) contract.Serve {
+func (p commands) forked(serve contract.Serve) contract.Serve {
 	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 		status, done, err := forks.AgainInNew(ctx, c, signals, networkOfFork(c), p.refusesTalk)
 		if done || err != nil {

@@ -1,4 +1,4 @@
-package command
+package talk
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ import (
 )
 
 // chat declares the command with which a person talks to an agent.
-func (p Parts) chat() *contract.Command {
+func (p commands) chat() *contract.Command {
 	params := []contract.Param{
 		{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"},
 		{Name: "screen-reader", Kind: contract.Bool, Help: "nothing on the screen moves or is erased"},
@@ -87,7 +87,7 @@ func (p Parts) chat() *contract.Command {
 	}
 }
 
-func (p Parts) serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+func (p commands) serveChat(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	if err := needsTerminal(c); err != nil {
 		return 0, err
 	}
@@ -150,7 +150,7 @@ func greeting(conv *conversation.Conversation, rehearsed bool) string {
 
 // sees names the further directories in which the agent works, and says what it has of the home directory, where walls
 // keep the rest from it.
-func (p Parts) sees(f event.Facts, dirs []string, home string) (lines []string) {
+func (p commands) sees(f event.Facts, dirs []string, home string) (lines []string) {
 	walled := f.Walls != nil && f.Walls.Name == sandbox.Namespaces.String() && home != ""
 	var inHome, others []string
 	for i, dir := range append([]string{f.Dir}, dirs...) {

@@ -1,4 +1,4 @@
-package command
+package talk
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ import (
 )
 
 // acpCommand declares the command that serves any agent to an editor.
-func (p Parts) acpCommand() *contract.Command {
+func (p commands) acpCommand() *contract.Command {
 	return &contract.Command{
 		Path: "acp", Summary: "act as an agent for an editor, over the Agent Client Protocol", Class: contract.Stream,
 		Danger: contract.Mutating,
@@ -75,7 +75,7 @@ func (p Parts) acpCommand() *contract.Command {
 	}
 }
 
-func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+func (p commands) serveACP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	if c.Host.Stdin == nil || c.Host.StdinTerminal {
 		return 0, fault.New(fault.StdinRequired, "omniagent acp is started by an editor, which talks to it on stdin").
 			Hint("see docs/acp.md for the settings of editors, or use omniagent chat to talk to an agent yourself")
@@ -107,7 +107,7 @@ func (p Parts) serveACP(ctx context.Context, c *contract.Call, signals <-chan os
 			},
 			Terms: agent.Terms{Network: c.String("network"), Bypass: true}, // a person chooses among the modes
 		}, agent.Change{Mode: mode}),
-		About: wire.About{Name: "omniagent", Version: Version},
+		About: wire.About{Name: "omniagent", Version: parts.Version},
 	}
 	home := c.Host.Home()
 	if home == "" {

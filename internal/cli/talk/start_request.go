@@ -1,4 +1,4 @@
-package command
+package talk
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ type openRequest struct {
 }
 
 // agentOf returns the agent of a conversation. A program that calls start without one means native on every machine.
-func (p Parts) agentOf(c *contract.Call) string {
+func (p commands) agentOf(c *contract.Call) string {
 	if c.Command.Path != "chat" || p.Eidolon {
 		return cmp.Or(c.String("agent"), native.Name)
 	}
@@ -38,7 +38,7 @@ func (p Parts) agentOf(c *contract.Call) string {
 }
 
 // requestOf reads the flags. stays reports whether the other side can send more than one message.
-func (p Parts) requestOf(c *contract.Call, stays bool) (r openRequest, err error) {
+func (p commands) requestOf(c *contract.Call, stays bool) (r openRequest, err error) {
 	mode, chosen, err := flags.ApprovalOf(c)
 	switch {
 	case err != nil:

@@ -1,4 +1,4 @@
-package command
+package talk
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 )
 
 // mcpServer declares the command through which one agent asks another.
-func (p Parts) mcpServer() *contract.Command {
+func (p commands) mcpServer() *contract.Command {
 	modes := text.Words(mcp.Modes())
 	return &contract.Command{
 		Path: "mcp", Summary: "let an agent ask other agents, as an MCP server", Here: true,
@@ -68,7 +68,7 @@ func (p Parts) mcpServer() *contract.Command {
 	}
 }
 
-func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+func (p commands) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	roots, err := mcpRoots(c)
 	if err != nil {
 		return 0, err
@@ -94,7 +94,7 @@ func (p Parts) serveMCP(ctx context.Context, c *contract.Call, signals <-chan os
 	ctx, ended, stop := contract.UntilSignal(ctx, signals)
 	defer stop()
 	err = mcp.Serve(ctx, c.Host.Stdin, c.Host.Stdout, mcp.Options{
-		Name: c.Program.Name, Version: Version, Open: o.Converse, Undo: safety.UndoFor(c),
+		Name: c.Program.Name, Version: parts.Version, Open: o.Converse, Undo: safety.UndoFor(c),
 		Agents:  func() ([]mcp.Agent, error) { return askable(c, p.Agents, reads) },
 		Ceiling: ceiling, Sandbox: setting.Sandbox(c.String("sandbox")), Reads: reads, Roots: roots,
 		Env: os.Environ(), Depth: parts.DepthOf(c), Timeout: timeout, Most: turn, Connect: connect,

@@ -1,4 +1,4 @@
-package command
+package talk
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // refusesTalk is refusesRun for start and chat.
-func (p Parts) refusesTalk(ctx context.Context, c *contract.Call) error {
+func (p commands) refusesTalk(ctx context.Context, c *contract.Call) error {
 	if c.Command.Path == "chat" {
 		if err := needsTerminal(c); err != nil {
 			return err
@@ -32,7 +32,7 @@ func (p Parts) refusesTalk(ctx context.Context, c *contract.Call) error {
 }
 
 // firstStart adds next steps to the fault of a person who has no model yet: ways to one, and installed agents.
-func (p Parts) firstStart(c *contract.Call, err error) error {
+func (p commands) firstStart(c *contract.Call, err error) error {
 	f := fault.Of(err)
 	if err == nil || f.Code != fault.AuthRequired || f.Detail["choices"] == nil {
 		return err

@@ -1,4 +1,4 @@
-package command
+package talk
 
 import (
 	"cmp"
@@ -35,7 +35,7 @@ import (
 )
 
 // chatWorld is what a chat reaches on this machine.
-func (p Parts) chatWorld(c *contract.Call, env launch.Env, first launch.Request) chat.World {
+func (p commands) chatWorld(c *contract.Call, env launch.Env, first launch.Request) chat.World {
 	home := c.Host.Home()
 	dir := cmp.Or(first.Spec.Dir, c.Dir())
 	root, _ := config.ProjectRoot(dir)
@@ -275,7 +275,7 @@ func keepRecord(
 	}
 }
 
-func (p Parts) chatAgents(c *contract.Call, dir string) []chat.Agent {
+func (p commands) chatAgents(c *contract.Call, dir string) []chat.Agent {
 	var all []chat.Agent
 	known, _ := parts.KnownAgents(c, p.Agents) // what cannot be read cannot be chosen
 	for _, k := range known {

@@ -1,4 +1,4 @@
-package command
+package talk
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ func dialectOf(c *contract.Call) stream.Dialect {
 	if c.String("dialect") != claudeDialect {
 		return stream.NewYume(id, modeWord(c))
 	}
-	e := claude.Encoder{UUID: ident.UUID, Partial: c.Bool("include-partial-messages"), Version: Version}
+	e := claude.Encoder{UUID: ident.UUID, Partial: c.Bool("include-partial-messages"), Version: parts.Version}
 	e.Know(id, event.Facts{})
 	d := stream.NewClaude(e)
 	d.Repeats = c.Bool("replay-user-messages")
@@ -56,7 +56,7 @@ func refuseStart(c *contract.Call, f *fault.Fault) {
 	}
 }
 
-func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
+func (p commands) serveStart(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 	log := parts.Logger(c)
 	detail := parts.DetailLog(c, log)
 	quit := make(chan struct{})
@@ -105,7 +105,7 @@ func (p Parts) serveStart(ctx context.Context, c *contract.Call, signals <-chan 
 }
 
 // openerOf returns an opener, after logging the notes on the request.
-func (p Parts) openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) parts.Opener {
+func (p commands) openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) parts.Opener {
 	for _, note := range notes {
 		detail("%s", note)
 	}

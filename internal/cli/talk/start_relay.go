@@ -1,4 +1,4 @@
-package command
+package talk
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 
 // passes reports whether lines can be relayed unchanged between host and agent: both use the same dialect, and no flag
 // needs us to translate. Those of a rehearsal are ours: the agent itself would count a price for the scripted model.
-func (p Parts) passes(c *contract.Call) bool {
+func (p commands) passes(c *contract.Call) bool {
 	if c.String("dialect") != claudeDialect || c.String("output-format") != string(stream.Lines) ||
 		c.Bool("replay-user-messages") || c.Bool("rehearse") {
 		return false
@@ -36,7 +36,7 @@ func (p Parts) passes(c *contract.Call) bool {
 }
 
 // serveRelay relays the lines between host and agent.
-func (p Parts) serveRelay(
+func (p commands) serveRelay(
 	ctx context.Context, c *contract.Call, d stream.Dialect, log, detail func(string, ...any), signals <-chan os.Signal,
 	quit <-chan struct{},
 ) (int, error) {
