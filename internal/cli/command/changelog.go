@@ -8,6 +8,7 @@ import (
 
 	"omniagent"
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/setup"
 	"omniagent/internal/kit/fault"
 )
 
@@ -73,7 +74,7 @@ func changelog() *contract.Command {
 			}
 			var rows []changelogEntry
 			for _, e := range entries {
-				if !c.Given("since") || newer(e.Version, c.String("since")) {
+				if !c.Given("since") || setup.NewerVersion(e.Version, c.String("since")) {
 					rows = append(rows, e)
 				}
 			}

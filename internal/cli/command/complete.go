@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/runs"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
@@ -191,7 +192,7 @@ func runChoices(c *contract.Call) (list []contract.Choice) {
 		if c.Command.Path == "answer" && r.State != run.NeedsInput || len(list) == mostChoices {
 			continue
 		}
-		list = append(list, contract.Choice{Value: r.ID, About: aboutRun(r)})
+		list = append(list, contract.Choice{Value: r.ID, About: runs.About(r)})
 	}
 	return list
 }

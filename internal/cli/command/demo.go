@@ -11,6 +11,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/setup"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/demo"
@@ -253,7 +254,8 @@ func loginWord(l agent.Login) (word string, by *string) {
 func nativeLogin(c *contract.Call, apis []model.API) (command, by string) {
 	const ask = ` -p 'What is in this directory?'`
 	options := provider.Options{
-		APIs: apis, Lookup: parts.OwnPrograms(c), Home: c.Host.Home(), Keys: mentioned{stores.Keys(c)},
+		APIs: apis, Lookup: parts.OwnPrograms(c), Home: c.Host.Home(),
+		Keys:   setup.PlaceholderKeys{Store: stores.Keys(c)},
 		Wishes: parts.ConfiguredModel(c),
 	}
 	if w := parts.ProfilesOf(c)(c.Dir()).Wish(); w != nil {

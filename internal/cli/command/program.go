@@ -1,5 +1,5 @@
-// Package command is the command tree: every subcommand in a file of its own. The commands about kept conversations are
-// in package sessions; what commands share is in parts, flags and stores.
+// Package command is the command tree: every subcommand in a file of its own. Groups of commands are packages beside
+// this one, such as forks and sessions; what commands share is in parts, flags and stores.
 //
 // A command reaches children, network and standard input only through contract.Call, which opens what was declared.
 // Commands that run agents get what they need as values; nothing here is global.
@@ -15,8 +15,13 @@ import (
 	"omniagent/internal/agents/gemini"
 	"omniagent/internal/agents/opencode"
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/forks"
 	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/runs"
+	"omniagent/internal/cli/safety"
 	"omniagent/internal/cli/sessions"
+	"omniagent/internal/cli/setup"
+	"omniagent/internal/cli/talk"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/shim"
 	"omniagent/internal/llm/modelserver"
@@ -92,75 +97,24 @@ func (p Parts) app() contract.App {
 
 // commands lists the commands by their paths. One is made when it is looked at. Long because it is that list.
 func (p Parts) commands() []contract.Registered {
-	all := append([]contract.Registered{
-		{Path: "acp", Make: p.acpCommand},
-		{Path: "acp install", Make: p.acpInstall},
-		{Path: "agents allow", Make: p.agentsAllow},
-		{Path: "agents deny", Make: p.agentsDeny},
-		{Path: "agents list", Make: func() *contract.Command { return agentsList(p.Agents) }},
-		{Path: "agents show", Make: func() *contract.Command { return agentsShow(p.Agents) }},
-		{Path: "answer", Make: p.answer},
-		{Path: "audit-log", Make: auditLog},
-		{Path: "audit-log verify", Make: auditLogVerify},
+	all := slices.Concat([]contract.Registered{
 		{Path: "changelog", Make: changelog},
-		{Path: "chat", Make: p.chat},
-		{Path: "check-permissions", Make: checkPermissions},
 		{Path: "cleanup", Make: cleanup},
 		{Path: "completion", Make: completion},
-		{Path: "config get", Make: configGet},
-		{Path: "config list", Make: configList},
-		{Path: "config path", Make: configPath},
-		{Path: "config set", Make: p.configSet},
-		{Path: "config unset", Make: configUnset},
 		{Path: "demo", Make: p.demonstration},
-		{Path: "doctor", Make: p.doctor},
 		{Path: "errors list", Make: errorsList},
 		{Path: "exec", Make: exec},
-		{Path: "fork apply", Make: p.forkApply},
-		{Path: "fork delete", Make: forkDelete},
-		{Path: "fork diff", Make: forkDiff},
-		{Path: "fork list", Make: forkList},
-		{Path: "fork open", Make: forkOpen},
-		{Path: "fork run", Make: forkRun},
 		{Path: "generate-man", Make: generateMan},
 		{Path: "generate-skills", Make: generateSkills},
 		{Path: "help", Make: help},
-		{Path: "login", Make: p.login},
-		{Path: "logout", Make: p.logout},
 		{Path: "manifest", Make: manifest},
-		{Path: "mcp", Make: p.mcpServer},
-		{Path: "mcp install", Make: p.mcpInstall},
-		{Path: "models list", Make: p.modelsList},
-		{Path: "models use", Make: p.modelsUse},
-		{Path: "redo", Make: redoLast},
-		{Path: "review", Make: p.review},
-		{Path: "run", Make: p.run},
-		{Path: "runs apply", Make: p.runsApply},
-		{Path: "runs cancel", Make: runsCancel},
-		{Path: "runs continue", Make: p.runsContinue},
-		{Path: "runs delete", Make: runsDelete},
-		{Path: "runs diff", Make: runsDiff},
-		{Path: "runs list", Make: runsList},
-		{Path: "runs logs", Make: runsLogs},
-		{Path: "runs retry", Make: p.runsRetry},
-		{Path: "runs show", Make: runsShow},
-		{Path: "runs status", Make: runsStatus},
-		{Path: "runs watch", Make: runsWatch},
-		{Path: "sandbox explain", Make: p.sandboxExplain},
-		{Path: "sandbox run", Make: p.sandboxRun},
-		{Path: "snapshots delete", Make: snapshotsDelete},
-		{Path: "snapshots list", Make: snapshotsList},
-		{Path: "start", Make: p.start},
-		{Path: "status", Make: p.status},
-		{Path: "trust", Make: p.trust},
-		{Path: "trust list", Make: trustList},
-		{Path: "undo", Make: undoLast},
 		{Path: "version", Make: version},
 		{Path: "xnl check", Make: xnlCheck},
 		{Path: "xnl format", Make: xnlFormat},
 		{Path: "xnl parse", Make: xnlParse},
 		{Path: "xnl prompt", Make: p.xnlPrompt},
-	}, sessions.Commands(p.Parts)...)
+	}, forks.Commands(p.Parts), runs.Commands(p.Parts), safety.Commands(p.Parts), sessions.Commands(p.Parts),
+		setup.Commands(p.Parts), talk.Commands(p.Parts))
 	slices.SortFunc(all, func(a, b contract.Registered) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }

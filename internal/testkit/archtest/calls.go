@@ -19,7 +19,7 @@ func mayStart() []string {
 // of their choice. All others start programs by process.Away.
 func mayPlan() []string {
 	return []string{
-		"agents/cli", "agents/relay", "cli/command", "host/shim", "repo/fork", "walls/policy", "walls/sandbox",
+		"agents/cli", "agents/relay", "cli/runs", "host/shim", "repo/fork", "walls/policy", "walls/sandbox",
 		"walls/shell", "work/rehearsal", "bench/around", "bench/sandbox",
 	}
 }
@@ -53,7 +53,8 @@ func (t *tree) checkCalls(p *pkg, f *file) {
 				t.checkShell(n, n.Args)
 			}
 		case *ast.CompositeLit:
-			if isType(n, "process", "Spec") && hasKey(n, "Dir") && p.name != "cli/command" {
+			mayChoose := p.name == "cli/command" || p.name == "cli/runs"
+			if isType(n, "process", "Spec") && hasKey(n, "Dir") && !mayChoose {
 				t.problem(t.at(n), "%s chooses a directory for a program that is not an agent: it has one of its own",
 					p.name)
 			}

@@ -65,7 +65,8 @@ func f() {
 }
 `
 	for name, want := range map[string]string{
-		"work/run": "4 6", "sys/process/x": "4 6", "agents/cli": "6", "cli/command": "", "walls/shell": "6",
+		"work/run": "4 6", "sys/process/x": "4 6", "agents/cli": "6", "cli/command": "4", "cli/runs": "",
+		"walls/shell": "6",
 	} {
 		found := &tree{fset: token.NewFileSet()}
 		syntax, err := parser.ParseFile(found.fset, "p.go", source, 0)

@@ -1,0 +1,171 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"omniagent/internal/agents/cli"
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/flags"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/sys/workspace"
+)
+
+// plainSettings are the settings of a repository that a diff of its working tree needs: how its files look on this file
+// system. None of them names a program.
+const plainSettings = `^core\.(filemode|symlinks|ignorecase|precomposeunicode|autocrlf|eol|sparsecheckout(cone)?)$`
+
+// workingTree calls git for a review.
+//
+// A repository can name programs that git starts: filters, hooks, drivers for diffs, monitors, transports. None of them
+// is started. The repository itself is only asked where its parts are, what its commits are called, and for
+// plainSettings. The diff is made in an imitation of it, which has its objects and its index and no other
+// configuration. What the user has configured for all repositories holds, such as the filters of git-lfs.
+type workingTree struct {
+	call *contract.Call
+	env  map[string]string
+	args []string // before the command
+}
+
+// workingDiff returns what differs between the working tree and where it left the base, or the last commit.
+func workingDiff(ctx context.Context, c *contract.Call, base string) (string, error) {
+	w := workingTree{call: c, env: map[string]string{
+		"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0",
+	}}
+	against := cmp.Or(base, "HEAD")
+	answer, err := w.git(ctx, "merge-base", "HEAD", against)
+	if err == nil {
+		against = strings.TrimSpace(answer)
+		err = w.imitate(ctx)
+	}
+	if err == nil {
+		err = w.addNew(ctx)
+	}
+	if err == nil {
+		answer, err = w.git(ctx, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short",
+			"--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/", against, "--")
+	}
+	return answer, err
+}
+
+// imitate makes w the imitation of the repository that it was.
+func (w *workingTree) imitate(ctx context.Context) error {
+	answer, err := w.git(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-path", "objects",
+		"--git-path", "index", "--git-path", "info/exclude", "--show-object-format")
+	if err != nil {
+		return err
+	}
+	parts := strings.Split(strings.TrimSpace(answer), "\n")
+	if len(parts) != 5 {
+		return w.refuse("a path has more than one line")
+	}
+	settings, err := w.git(ctx, "config", "--null", "--get-regexp", plainSettings)
+	if err != nil {
+		settings = "" // there is none
+	}
+	dir, err := w.call.Temp()
+	if err != nil {
+		return err
+	}
+	format := "[core]\nrepositoryFormatVersion = 1\n[extensions]\nobjectFormat = " + parts[4] + "\n"
+	ignored, _ := os.ReadFile(parts[3])
+	err = cmp.Or(
+		workspace.MkdirAll(filepath.Join(dir, "refs")),
+		workspace.MkdirAll(filepath.Join(dir, "info")),
+		workspace.WriteFile(filepath.Join(dir, "info", "exclude"), ignored, 0o600),
+		workspace.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600),
+		workspace.WriteFile(filepath.Join(dir, "config"), []byte(format), 0o600),
+	)
+	shared, _ := filepath.Glob(filepath.Join(filepath.Dir(parts[2]), "sharedindex.*")) // of an index in two files
+	for _, file := range shared {
+		err = cmp.Or(err, os.Symlink(file, filepath.Join(dir, filepath.Base(file))))
+	}
+	maps.Copy(w.env, map[string]string{
+		"GIT_DIR": dir, "GIT_WORK_TREE": parts[0], "GIT_OBJECT_DIRECTORY": parts[1], "GIT_INDEX_FILE": parts[2],
+	})
+	w.args = []string{"-c", "core.quotePath=false"}
+	for entry := range strings.SplitSeq(settings, "\x00") {
+		if name, value, ok := strings.Cut(entry, "\n"); ok {
+			w.args = append(w.args, "-c", name+"="+value)
+		}
+	}
+	return err
+}
+
+// addNew puts the files that git does not know yet, without the ignored ones, into a copy of the index, as git add -N
+// does. Nothing is written into the repository: the empty object that this needs goes into the imitation.
+func (w *workingTree) addNew(ctx context.Context) error {
+	answer, err := w.git(ctx, "ls-files", "-z", "--others", "--exclude-standard", "--", ":/")
+	if err != nil || answer == "" {
+		return err
+	}
+	var names, repositories []string
+	for name := range strings.SplitSeq(strings.TrimSuffix(answer, "\x00"), "\x00") {
+		if strings.HasSuffix(name, "/") {
+			repositories = append(repositories, name)
+			continue
+		}
+		names = append(names, name)
+	}
+	if len(repositories) > 0 {
+		w.call.Warn("NEW_FILES", "the diff does not have what is a repository of its own: %s",
+			text.Cut(strings.Join(repositories, ", "), 200))
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	dir := w.env["GIT_DIR"]
+	at, err := os.Stat(w.env["GIT_INDEX_FILE"]) // before it is read: an older time only makes git look at more
+	var index []byte
+	if err == nil {
+		index, err = os.ReadFile(w.env["GIT_INDEX_FILE"])
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	list, own, objects := filepath.Join(dir, "new"), filepath.Join(dir, "index"), filepath.Join(dir, "objects")
+	err = cmp.Or(workspace.MkdirAll(objects), workspace.WriteFile(list, []byte(strings.Join(names, "\x00")), 0o600))
+	if len(index) > 0 {
+		// Git looks into a file that may have changed after the index was written, which it knows by the index's time.
+		err = cmp.Or(err, workspace.WriteFile(own, index, 0o600), os.Chtimes(own, time.Time{}, at.ModTime()))
+	}
+	if err != nil {
+		return err
+	}
+	w.env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = strconv.Quote(w.env["GIT_OBJECT_DIRECTORY"])
+	w.env["GIT_OBJECT_DIRECTORY"], w.env["GIT_INDEX_FILE"] = objects, own
+	_, err = w.git(ctx, "--literal-pathspecs", "add", "-N", "--pathspec-from-file="+list, "--pathspec-file-nul")
+	return err
+}
+
+// git returns what a command of git writes.
+func (w *workingTree) git(ctx context.Context, command ...string) (string, error) {
+	out, err := w.call.SpawnWith(ctx, w.call.Away(), process.Spec{
+		Argv: append(append([]string{"git", "-C", w.call.Dir()}, w.args...), command...),
+		Env:  process.Environment(nil, process.EnvOptions{NoColor: true, Extra: w.env}),
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case out.OutputTruncated || len(out.Stdout) > flags.LongestMessage:
+		return "", flags.MessageTooLong()
+	case out.ExitCode != 0:
+		return "", w.refuse(cli.FirstLine(string(out.Stderr)))
+	}
+	return string(out.Stdout), nil
+}
+
+func (w *workingTree) refuse(reason string) error {
+	return fault.New(fault.NotFoundCode, "git cannot compare with %s here: %s",
+		cmp.Or(w.call.String("base"), "HEAD"), cmp.Or(reason, "the two have no commit in common")).
+		Hint("git diff … | omniagent review takes any diff")
+}

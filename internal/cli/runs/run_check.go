@@ -1,0 +1,114 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/pathname"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/sys/redact"
+	"omniagent/internal/walls/guard"
+	"omniagent/internal/walls/policy"
+	"omniagent/internal/walls/shell"
+	"omniagent/internal/work/run"
+)
+
+const checkOutside = "check-outside"
+
+// checkUnwalled returns why the check of a run cannot run behind walls here, or nil. Call it before the run begins.
+func (p commands) checkUnwalled(c *contract.Call) error {
+	if !c.Given("check") || c.Bool(checkOutside) || stores.ForkAround(c) != nil {
+		return nil
+	}
+	temp, err := c.Temp()
+	if err != nil {
+		return err
+	}
+	walls, err := checkWalls(p.QuietOpener(c), c.Dir(), "", filepath.Join(temp, "walls"))
+	if walls != nil {
+		_ = walls.Close() // what it could not remove is removed by the next one
+	}
+	return err
+}
+
+// checkWalls builds the walls of the native agent's commands around a check.
+func checkWalls(o parts.Opener, dir, network, temp string) (*policy.Walls, error) {
+	if err := os.MkdirAll(temp, 0o700); err != nil {
+		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+	}
+	e, hide := o.Env(), []string(nil)
+	if private := filepath.Dir(temp); pathname.Within(pathname.Real(dir), pathname.Real(private)) {
+		hide = []string{pathname.Real(private)} // we write there without walls
+	}
+	walls, err := policy.Open(policy.Wanted{
+		Root: dir, Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory, Read: e.Own.Read,
+		Network: cmp.Or(network, e.Own.Network), Lookup: e.Lookup, Via: e.Own.Via, Temp: temp,
+		Barred:  e.Own.Rules.Barred(guard.Place{Root: dir, Dir: dir, Home: e.Home}),
+		Refused: parts.KeptFrom(o.Call), Hide: hide,
+	})
+	if err == nil && !walls.Whole() {
+		err = fault.New(fault.Unsupported, "the walls %s do not hold all", walls.Told().Name)
+		if why := walls.Weaker(); why != nil {
+			err = errors.Join(err, why)
+		}
+		_ = walls.Close()
+		walls = nil
+	}
+	if err != nil {
+		return nil, fault.New(fault.Unsupported,
+			"the check runs what the agent wrote, and cannot be kept behind walls here: %s",
+			fault.Of(err).Message).Because(err).
+			Hint("--check-outside runs it as you would, with your home directory and network")
+	}
+	return walls, nil
+}
+
+// runCheck runs the check of a run: behind walls, or as the person would.
+func runCheck(ctx context.Context, o parts.Opener, t run.Task, grace time.Duration) (shell.Outcome, error) {
+	private, err := os.MkdirTemp(o.Call.Paths.Temp, "omniagent-check-")
+	if err != nil {
+		return shell.Outcome{}, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
+	}
+	defer os.RemoveAll(private)
+	with := shell.Options{
+		Root: t.Dir, Private: private, Grace: grace, Secrets: redact.Known(redact.Secrets(os.Environ())...),
+		Env: process.Environment(os.Environ(), process.EnvOptions{NoColor: true}),
+	}
+	if !t.CheckOutside {
+		walls, err := checkWalls(o, t.Dir, checkNetwork(t), filepath.Join(private, "tmp"))
+		if err != nil {
+			return shell.Outcome{}, err
+		}
+		defer func() { _ = walls.Close() }() // what it could not remove is removed by the next one
+		with.Starter = walls.Starter()
+		within := parts.WorkspaceOf(o.Call)
+		within.Roots, within.More = append(within.Roots, t.Dir), o.Call.Config.List("native.env")
+		with.Env = within.Commands(os.Environ())
+	}
+	in, err := shell.New(with)
+	if err != nil {
+		return shell.Outcome{}, err
+	}
+	defer in.Close()
+	out, err := in.Run(ctx, shell.Command{Line: t.Check, Timeout: t.CheckFor})
+	out.Stdout, out.Stderr = redact.String(out.Stdout), redact.String(out.Stderr)
+	return out, err
+}
+
+// checkNetwork returns the network of a check: what the run has opened for its fork, which has a network of its own.
+// Empty is that of the native agent's commands.
+func checkNetwork(t run.Task) string {
+	if t.Fork == "" || t.Network == "" || strings.EqualFold(t.Network, "off") {
+		return t.Network
+	}
+	return "on"
+}

@@ -1,0 +1,87 @@
+package runs
+
+import (
+	"fmt"
+	"time"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/core/event"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/talk/session"
+	"omniagent/internal/work/run"
+)
+
+// runRow is a line of run --stream: a state, or what happened in the conversation.
+type runRow struct {
+	Run     string `json:"run_id"`
+	Attempt int    `json:"attempt"`
+	State   string `json:"state,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+	Session string `json:"session_id,omitempty"`
+	// the end of a limit of the service that it waits for
+	Until time.Time `json:"until,omitzero"`
+}
+
+// progressTeller returns a func that shows what happens in a run: each state on a terminal, that a model is asked
+// again, and everything to a program that wants it.
+func progressTeller(c *contract.Call, r *run.Run) func(run.Progress) {
+	retried := "" // an agent without a network may retry for ever
+	return func(now run.Progress) {
+		if e := now.Event; e != nil && e.Kind == event.Retry && !c.Bool("quiet") {
+			if said := e.Retry.Sentence(); said != retried {
+				parts.LogLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), said)
+				retried = said
+			}
+		}
+		tellProgress(c, r, now)
+	}
+}
+
+func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
+	if now.Event != nil {
+		if !c.Emits() {
+			return
+		}
+		entry := session.Entry{Number: now.Event.Seq, Time: now.Event.Time, Record: session.Logged{Event: now.Event}}
+		if line, err := entry.AppendRow(nil); err == nil {
+			c.Emit(line)
+		}
+		return
+	}
+	row := runRow{Run: r.ID, Attempt: len(r.Attempts), State: string(now.State), Until: r.Until}
+	if n := len(r.Attempts); n > 0 {
+		row.Agent, row.Session = r.Attempts[n-1].Agent, r.Attempts[n-1].Session
+	}
+	asked := now.State == run.NeedsInput && c.Attended() && !r.Detached // the question itself is on the screen
+	limited := now.State == run.Queued && !r.Until.IsZero()             // for a time that looks like a hang
+	if (c.Host.StderrTerminal || limited) && !c.Bool("quiet") && !asked {
+		parts.LogLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
+	}
+	if line, err := text.Line(row); err == nil {
+		c.Emit(append(line, '\n')) // last: from here on, r may be used meanwhile
+	}
+}
+
+// stateLine says in words what a run does now.
+func stateLine(r *run.Run, state run.State) string {
+	agent := ""
+	if n := len(r.Attempts); n > 0 {
+		agent = r.Attempts[n-1].Agent
+	}
+	switch state {
+	case run.Queued:
+		if !r.Until.IsZero() {
+			return "waits until " + r.Until.Local().Format(time.DateTime) + ", when the service lifts its limit"
+		}
+		return "waits until another run ends"
+	case run.Starting:
+		if n := len(r.Attempts); n > 1 {
+			return fmt.Sprintf("%s is started, attempt %d", agent, n)
+		}
+		return agent + " is started"
+	case run.Running:
+		return agent + " works"
+	}
+	return agent + ": " + statusWords(string(state))
+}

@@ -1,0 +1,248 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/forks"
+	"omniagent/internal/cli/parts"
+	"omniagent/internal/cli/stores"
+	"omniagent/internal/core/agent"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/text"
+	"omniagent/internal/native"
+	"omniagent/internal/repo/undo"
+	"omniagent/internal/walls/autorun"
+	"omniagent/internal/walls/policy"
+	"omniagent/internal/walls/shell"
+	"omniagent/internal/work/run"
+)
+
+// runTask begins a run and carries it out, or leaves that to a process that stays.
+func (p commands) runTask(ctx context.Context, c *contract.Call) (contract.Result, error) {
+	if !c.DryRun() {
+		if err := p.checkUnwalled(c); err != nil {
+			return contract.Result{}, err
+		}
+	}
+	if c.Given("batch") {
+		return p.batch(ctx, c)
+	}
+	task, err := p.taskOf(ctx, c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	store, err := stores.Runs(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if c.DryRun() {
+		return untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created), nil
+	}
+	if c.Given("race") {
+		return p.race(ctx, c, store, task)
+	}
+	known, err := answersOf(c)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if c.Bool("fork") && task.Fork == "" { // and it is left behind
+		if err := p.refusesRun(ctx, c); err != nil {
+			return contract.Result{}, err
+		}
+		if task, err = forkAhead(ctx, c, task); err != nil {
+			return contract.Result{}, err
+		}
+	}
+	store.Prune(ctx, c.Config.Duration("run.keep"))
+	r, err := store.Create(ctx, task)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	if err := requirements(c, r, known); err != nil {
+		r.Abandon()
+		return contract.Result{}, err
+	}
+	if task.Detached && len(r.Open()) == 0 {
+		return p.leave(ctx, c, store, r)
+	}
+	return p.carryOut(ctx, c, r)
+}
+
+// untried is the answer of a dry run: what would be carried out.
+func untried(r run.Record, effect contract.Effect) contract.Result {
+	target := map[string]any{"agents": r.Agents, "cwd": r.Dir, "approval": r.Approval}
+	d := runDataOf(r)
+	if r.ID != "" {
+		target["run"] = r.ID
+		d.would = fmt.Sprintf("Would go on with %s: %s in %s.\n", r.ID, strings.Join(r.Agents, ", "), r.Dir)
+	} else {
+		d.would = fmt.Sprintf("Would begin: %s in %s, with --approval %s.\n", strings.Join(r.Agents, ", "), r.Dir,
+			r.Approval)
+	}
+	return contract.Result{Data: d, Effect: effect, Target: target}
+}
+
+// carryOut works on a run in this process until it is over, or waits for a person.
+func (p commands) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (contract.Result, error) {
+	defer func() { _ = r.Release() }()
+	if c.Given("timeout") {
+		r.Timeout = c.Duration("timeout")
+	}
+	if err := c.Begun(r.ID); err != nil {
+		return contract.Result{}, err
+	}
+	stop := forks.RelayLoopback(ctx, c)
+	defer stop()
+	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }
+	open := parts.Opener{
+		Call: c, Log: log, Detail: c.Debug, Parts: p.Parts, Provider: c.String("provider"), Base: c.String("api-base"),
+		Moded: true, Closed: true, Patience: 24 * time.Hour,
+	}
+	end, err := rehearsedRun(c, &open, r)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	defer end()
+	o := OwnerOf(open, r)
+	o.Tell = progressTeller(c, r)
+	if r.Detached {
+		o.Patience, o.Lifetime = cmp.Or(r.Idle, 5*time.Minute), c.Command.Background.MaxLifetime
+	}
+	work := o.Work
+	if c.Attended() && !r.Detached {
+		work = inPlace(c, r, &o)
+	}
+	if err := work(ctx); err != nil {
+		return contract.Result{Data: runDataOf(r.Record), Effect: contract.Updated}, err
+	}
+	if c.Attended() && !r.Detached {
+		offerVariables(ctx, c, r.Record)
+	}
+	result, err := answerOf(r.Record)
+	if d, is := result.Data.(runData); is && r.Dir != c.Dir() {
+		d.where = r.Dir
+		result.Data = d
+	}
+	if d, is := result.Data.(runData); is {
+		d.undo = takesBack(c, r.Record)
+		result.Data = d
+	}
+	return result, err
+}
+
+// takesBack returns what takes back the changes of a run whose turn is over, or "".
+func takesBack(c *contract.Call, r run.Record) string {
+	if r.Fork != "" || !r.State.Terminal() && r.State != run.NeedsInput || stores.SnapshotsToKeep(c) == nil {
+		return ""
+	}
+	line := "omniagent undo --run " + r.ID
+	if r.Dir != c.Dir() {
+		line += " --cwd " + text.Shell(r.Dir)
+	}
+	turns, _ := stores.SnapshotsToKeep(c).List(r.Dir)
+	turns = slices.DeleteFunc(turns, func(t undo.Record) bool {
+		return t.Run != r.ID || t.Kind != undo.OfTurn || t.UndoneBy != ""
+	})
+	if n := len(turns); n > 1 {
+		line += fmt.Sprintf("\nThe run had %d turns: this takes back the last one, and again the one before it.", n)
+	}
+	return line
+}
+
+// NamespaceKey says whether agents of runs get a PID namespace of their own; with NamespaceOff they do not.
+const (
+	NamespaceKey = "run.namespace"
+	NamespaceOff = "off"
+)
+
+// OwnerOf returns what carries a run out in this process, with the person's own settings.
+func OwnerOf(o parts.Opener, r *run.Run) run.Owner {
+	c := o.Call
+	o.Of = r.ID
+	var wrote func() func(path string) bool
+	if f := stores.ForkAround(c); f != nil {
+		wrote = f.Wrote
+	}
+	return run.Owner{
+		Run: r, Open: inItsFork(o, r), Grace: c.Config.Duration("grace") / 2, Log: o.Log,
+		Check: func(ctx context.Context, t run.Task, grace time.Duration) (shell.Outcome, error) {
+			return runCheck(ctx, o, t, grace)
+		},
+		Later: func(dir string) autorun.Policy {
+			return policy.Later(dir, o.Parts.Guarded(c), c.Host.Home(), c.Host.Lookup)
+		},
+		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
+		Inside:   native.Name,
+		Fork:     wrote,
+		Apart:    c.Config.String(NamespaceKey) != NamespaceOff,
+		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
+		Hooks: run.Hooks{
+			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),
+			Notify: c.Config.List("run.notify"), Away: parts.HooksAway(c),
+		},
+	}
+}
+
+// answerOf returns the outcome of a run as that of a call.
+func answerOf(r run.Record) (contract.Result, error) {
+	out := contract.Result{Data: runDataOf(r), Effect: contract.Updated}
+	if r.Result == nil || r.Result.Fault == nil {
+		return out, nil
+	}
+	f := *cmp.Or(r.Advised(), r.Result.Fault)
+	f.Phase = fault.Execution
+	nothing := r.Result.Changed != nil && r.Result.Changed.Count == 0 && r.Result.Changed.Doubtful == 0
+	if r.State.Terminal() {
+		f.Retry = new(nothing && (run.Passing(r.Result.Reason) || r.Result.Reason == run.OwnerDied))
+	}
+	if r.State == run.NeedsInput {
+		f.HintAny(r.Answers())
+	}
+	data := runDataOf(r)
+	data.hints = append([]string{f.Suggestion}, f.Ways...)
+	out.Data = data
+	return out, &f
+}
+
+// rehearsedRun lets a script answer in the conversations of a run that is a rehearsal. What an agent keeps is left
+// until the run is over, since it may go on after an answer. Any agent may rehearse, allowed for runs or not.
+func rehearsedRun(c *contract.Call, o *parts.Opener, r *run.Run) (stop func(), err error) {
+	if !r.Rehearse {
+		return func() {}, nil
+	}
+	home := parts.RehearsalHome(c, r.ID)
+	usual := runScript
+	if c.Command.Path == "review" {
+		usual = reviewScript
+	}
+	answered, here := r.Asks()
+	by, end, err := parts.Rehearse(r.Script, usual, home, answered, here)
+	if err != nil {
+		return nil, err
+	}
+	o.Rehearsal, o.Closed = &by, false
+	return func() {
+		end()
+		if r.State.Terminal() {
+			_ = os.RemoveAll(home)
+		}
+	}, nil
+}
+
+// runScript is what happens in a run without a model: a file is written, a question is asked.
+const runScript = `[
+	{"write": {"path": "greeting.txt", "content": "Hello!\n"}},
+	{"ask": "Shall the greeting stay?"},
+	{"say": "This was a rehearsal: a script answered, not a model."}
+]`
+
+// reviewScript is a review without a model, which finds nothing.
+const reviewScript = `[{"say": "{\"findings\": 0}"}]`

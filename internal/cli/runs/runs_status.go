@@ -1,0 +1,60 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+
+	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/stores"
+	"omniagent/internal/kit/fault"
+	"omniagent/internal/work/run"
+)
+
+// runStatus is what a program asks for again and again.
+type runStatus struct {
+	ID       string `json:"run_id"`
+	Status   string `json:"status"`
+	Reason   string `json:"reason"`
+	Terminal bool   `json:"terminal" doc:"it is over"`
+}
+
+func (d runStatus) PlainText() string {
+	return fmt.Sprintf("%s: %s\n", d.ID, endWords(d.Status, d.Reason))
+}
+
+func runsStatus() *contract.Command {
+	return runsCommand(contract.Command{
+		Path: "runs status", Summary: "say by the exit code how a run is", Danger: contract.Safe,
+		Output: contract.TypeOf[runStatus](),
+		Params: []contract.Param{runParam()},
+		Exits: []contract.Exit{
+			{Code: contract.Success, When: "it has succeeded"},
+			{Code: contract.PartialFailure, When: "it waits for its turn, or works", Changed: contract.None},
+			{Code: contract.PreconditionFailed, When: "it needs an answer, has not succeeded, or there is no home"},
+		},
+		Examples: []contract.Example{
+			{Description: "Whether it is done", Command: "omniagent runs status run-1a2b3c4d"},
+		},
+		Run: contract.On(stores.Runs, func(
+			ctx context.Context, c *contract.Call, store run.Store,
+		) (contract.Result, error) {
+			r, err := store.Load(ctx, c.String("id"))
+			if err != nil {
+				return contract.Result{}, err
+			}
+			d := runDataOf(r)
+			out := contract.Result{Data: runStatus{r.ID, d.Status, d.Reason, r.State.Terminal()}}
+			switch {
+			case r.State == run.Succeeded:
+				return out, nil
+			case r.State == run.NeedsInput:
+				return out, fault.New(fault.NeedsInput, "%s waits for an answer", r.ID).HintAny(r.Answers())
+			case r.State.Terminal():
+				return out, fault.New(fault.NotDone, "%s is over: %s", r.ID, endWords(d.Status, d.Reason)).
+					Hint("omniagent runs show %s", r.ID)
+			}
+			return out, fault.New(fault.NotOver, "%s is not over: %s", r.ID, d.Status).
+				Hint("omniagent runs watch %s ends with it", r.ID)
+		}),
+	})
+}
