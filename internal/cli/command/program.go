@@ -1,5 +1,5 @@
-// Package command is the command tree: every subcommand in a file of its own. Groups of commands are packages beside
-// this one, such as forks and sessions; what commands share is in parts, flags and stores.
+// Package command is the command tree, and the commands of no group. The groups are packages of their own: forks, runs,
+// safety, sessions, setup and talk. What commands share is in parts, flags and stores.
 //
 // A command reaches children, network and standard input only through contract.Call, which opens what was declared.
 // Commands that run agents get what they need as values; nothing here is global.
