@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/process"
-	"omniagent/internal/sys/workspace"
 	"omniagent/internal/talk/conversation"
 	"omniagent/internal/walls/autorun"
 	"omniagent/internal/walls/shell"
@@ -142,45 +140,6 @@ func (r Record) Skipped() (lines []string) {
 		}
 	}
 	return lines
-}
-
-// queue waits until fewer runs than Parallel are in progress. Waiting runs start in the order of their ids.
-func (o *Owner) queue(ctx context.Context) (free func(), err error) {
-	if o.Parallel <= 0 {
-		return func() {}, nil
-	}
-	dir := filepath.Join(o.Run.store.Dir, ".slots")
-	if err := workspace.MkdirAll(dir); err != nil {
-		return nil, err
-	}
-	told := false
-	for {
-		// One process at a time looks for a free slot.
-		turn, err := workspace.Lock(ctx, filepath.Join(dir, "turn"), time.Minute)
-		if err != nil && !errors.Is(err, fault.LockHeld) {
-			return nil, err
-		}
-		for err == nil {
-			for n := range o.Parallel {
-				held, err := workspace.Lock(ctx, filepath.Join(dir, fmt.Sprint(n)), 0)
-				if err == nil {
-					_ = turn.Unlock()
-					return func() { _ = held.Unlock() }, nil
-				}
-			}
-			if !told {
-				told = true
-				o.save() // otherwise the run is saved when it starts
-				o.tell(Progress{State: Queued})
-			}
-			select {
-			case <-ctx.Done():
-				_ = turn.Unlock()
-				return nil, context.Cause(ctx)
-			case <-time.After(25 * time.Millisecond):
-			}
-		}
-	}
 }
 
 // preparation is work that happens while the first conversation is opened.
