@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/native/engine"
+	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 	"omniagent/internal/work/run"
 )
@@ -154,5 +156,38 @@ func TestQueuesInOrder(t *testing.T) {
 	working.Wait()
 	if left, _ := filepath.Glob(filepath.Join(slots, "run-*")); len(left) > 0 {
 		t.Errorf("%v is left", left)
+	}
+}
+
+// TestInterruptedAtAQuestion: a run that is ended at the moment at which it begins to wait knows what it has changed,
+// and that nobody else did.
+func TestInterruptedAtAQuestion(t *testing.T) {
+	b := newBench(t, `[{"call":{"name":"Write","input":{"file_path":"made","content":"x"}}},`+asksColour[1:],
+		engine.Options{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	r, err := b.store.Create(ctx, run.Task{
+		Text: "go", Agents: []string{"inner"}, Dir: b.dir, Approval: setting.AutoEdit,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release() //nolint:errcheck // the test is over
+	o := run.Owner{
+		Run: r, Open: b.open, Log: t.Logf, Grace: time.Second, Patience: time.Hour,
+		Spec: func(string) agent.Spec { return agent.Spec{} },
+		Tell: func(p run.Progress) {
+			if p.State == run.NeedsInput { // it looks at the workspace after that
+				cancel(context.Canceled)
+			}
+		},
+	}
+	if err := o.Work(ctx); err != nil {
+		t.Fatal(err)
+	}
+	changed := r.Result.Changed
+	if r.State != run.Cancelled || changed == nil || changed.Doubtful > 0 || len(changed.Files) != 1 ||
+		changed.Files[0].Path != "made" || changed.Files[0].Status != snapshot.Added {
+		t.Errorf("%s: %+v", r.State, changed)
 	}
 }
