@@ -40,9 +40,10 @@ type Around struct {
 	keptBy  string                 // the flag that gives it further directories; empty: none
 	log     func(format string, args ...any)
 
-	mu   sync.Mutex
-	mode setting.Approval
-	told []string // see notKept
+	mu      sync.Mutex
+	mode    setting.Approval
+	changes int      // how often hold was called without an error
+	told    []string // see notKept
 }
 
 // Around builds walls around an agent. The result has none if they are switched off or this machine cannot build them.
@@ -175,14 +176,32 @@ func (a *Around) may(mode setting.Approval) bool { return !a.fixed && writes(mod
 // Follow changes the walls if the event reports that the mode has changed.
 func (a *Around) Follow(e event.Event) {
 	if e.Facts != nil && e.Facts.Mode != "" {
-		_ = a.hold(e.Facts.Mode)
+		_, _ = a.hold(e.Facts.Mode)
 	}
 }
 
-// hold changes the walls to those of the mode. If that fails, they stay as they were.
-func (a *Around) hold(mode setting.Approval) error {
+// hold changes the walls to those of the mode. If that fails, they stay as they were. undo takes the change back,
+// unless another one followed.
+func (a *Around) hold(mode setting.Approval) (undo func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	old := a.mode
+	if err := a.change(mode); err != nil {
+		return nil, err
+	}
+	a.changes++
+	number := a.changes
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.changes == number {
+			_ = a.change(old)
+		}
+	}, nil
+}
+
+// change does the work of hold. The caller has the lock.
+func (a *Around) change(mode setting.Approval) error {
 	if a.walls != nil && a.may(mode) != a.may(a.mode) {
 		if err := a.walls.SetWritable(a.may(mode)); err != nil {
 			_ = a.walls.SetWritable(a.may(a.mode))
@@ -266,7 +285,9 @@ func (w *walled) Facts() event.Facts {
 	return facts
 }
 
-// Set changes the walls, and then the agent. If the walls cannot be changed, it returns agent.ErrRestart.
+// Set changes the walls, and then the agent. If the walls cannot be changed, it returns agent.ErrRestart. If the agent
+// refuses, the walls become what they were, unless the agent has reported another mode meanwhile: a conversation makes
+// one change at a time, but the agent's events come from another goroutine.
 func (w *walled) Set(ctx context.Context, c agent.Change) error {
 	if c.Dir != "" {
 		return cmp.Or(w.opens(c.Dir), agent.ErrRestart)
@@ -274,15 +295,12 @@ func (w *walled) Set(ctx context.Context, c agent.Change) error {
 	if c.Mode == "" {
 		return w.Mind.Set(ctx, c)
 	}
-	w.around.mu.Lock()
-	old := w.around.mode
-	w.around.mu.Unlock()
-	if w.around.hold(c.Mode) != nil {
+	undo, err := w.around.hold(c.Mode)
+	if err != nil {
 		return agent.ErrRestart
 	}
-	err := w.Mind.Set(ctx, c)
-	if err != nil {
-		_ = w.around.hold(old)
+	if err = w.Mind.Set(ctx, c); err != nil {
+		undo()
 	}
 	return err
 }

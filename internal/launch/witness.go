@@ -70,7 +70,9 @@ type witness struct {
 // slowSnapshot is how long a turn waits for a snapshot before that is logged.
 const slowSnapshot = 3 * time.Second
 
-// Begin begins the snapshot before a turn, while the agent starts, and after the snapshots of the turn before.
+// Begin begins the snapshot before a turn, while the agent starts, and after the snapshots of the turn before. No
+// context ends it: an agent that does not wait for it may have acted before its turn was interrupted, and without it
+// nothing of that could be taken back.
 func (w *witness) Begin(turn int64) conversation.Snapshots {
 	before := w.last
 	l := &snapshots{witness: w, begun: make(chan struct{}), ended: make(chan struct{})}
@@ -159,7 +161,7 @@ func (l *snapshots) Cover() event.Cover {
 	return l.turn.Cover()
 }
 
-// End takes the second snapshot.
+// End takes the second snapshot. No context ends it, because it is what tells what an interrupted turn has changed.
 func (l *snapshots) End(at time.Time) {
 	defer close(l.ended)
 	<-l.begun

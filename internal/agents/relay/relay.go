@@ -190,10 +190,10 @@ func (r Relay) forward(to io.Writer) {
 		why := wrong(in.Text)
 		switch {
 		case in.Long:
-			r.Log("a line on standard input was passed over: it is longer than %d MiB", longest>>20)
+			r.Log("a line on standard input was skipped: it is longer than %d MiB", longest>>20)
 			continue
 		case why != "":
-			r.Log("a line on standard input was passed over: %s", why)
+			r.Log("a line on standard input was skipped: %s", why)
 			continue
 		case len(bytes.TrimSpace(in.Text)) == 0:
 			continue

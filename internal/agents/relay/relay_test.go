@@ -120,7 +120,7 @@ func TestLines(t *testing.T) {
 		got != want {
 		t.Errorf("%d: %q", code, got)
 	}
-	if n := strings.Count(log, "was passed over"); n != 5 {
+	if n := strings.Count(log, "was skipped"); n != 5 {
 		t.Errorf("%d lines were named: %s", n, log)
 	}
 	if _, out, _ = run(t, "good", `{"type":"keep_alive"}`, nil); !strings.HasPrefix(out, `{"type":"keep_alive"}`+"\n") {

@@ -45,7 +45,7 @@ func (h *Host) message(ctx context.Context, m jsonrpc.Message) {
 // refuse answers a request with an error; for a notification it only logs the error.
 func (h *Host) refuse(m jsonrpc.Message, e *jsonrpc.Error) {
 	if m.ID == nil {
-		h.Log("a notification was passed over: %s", e.Message)
+		h.Log("a notification was ignored: %s", e.Message)
 		return
 	}
 	h.put(jsonrpc.Failure(m.ID, e))
@@ -95,7 +95,7 @@ func (h *Host) dispatch(ctx context.Context, id json.RawMessage, wanted any) {
 		return
 	}
 	if id == nil { // the rest are requests, which need an id to answer
-		h.Log("a request without an id was passed over")
+		h.Log("a request without an id was ignored")
 		return
 	}
 	switch w := wanted.(type) {

@@ -314,7 +314,7 @@ func (c *Chat) handle(ctx context.Context, typed <-chan Input) {
 			case in.Back:
 				c.takeBackLine(ctx)
 			case in.Long:
-				c.notice("A line of more than 64 MiB was passed over.")
+				c.notice("A line of more than 64 MiB was ignored.")
 			case c.answers(ctx, in):
 			case leaves:
 				if strings.TrimSpace(in.Text) != "" {

@@ -234,7 +234,7 @@ func (d *Claude) withdraw(question string) (lines [][]byte) {
 func (d *Claude) answer(ctx context.Context, r claude.Reply) {
 	q, open := d.questions[r.ID]
 	if !open {
-		d.host.Detail("an answer to no open question was passed over")
+		d.host.Detail("an answer to no open question was ignored")
 		return
 	}
 	delete(d.questions, r.ID)
@@ -255,7 +255,7 @@ func (d *Claude) answer(ctx context.Context, r claude.Reply) {
 func (d *Claude) answerQuestion(ctx context.Context, question string, a event.Reply) {
 	a.Question = question
 	if err := d.host.answer(ctx, a); err != nil {
-		d.host.Log("an answer was passed over: %v", err)
+		d.host.Log("an answer was ignored: %v", err)
 	}
 }
 

@@ -125,9 +125,9 @@ func (h *Host) input(ctx context.Context, said Input) {
 		h.Log("ignored a line on standard input: %v", said.Err)
 		h.write(h.Dialect.Wrong(said.Err))
 	case f.User != nil && h.signal != nil:
-		h.Log("a message was passed over: the conversation is being ended")
+		h.Log("a message was ignored: the conversation is being ended")
 	case f.User != nil && !h.Stays:
-		h.Log("a message on standard input was passed over: this process answers one, and that came with --prompt")
+		h.Log("a message on standard input was ignored: this process answers one, and that came with --prompt")
 	case f.User != nil:
 		h.send(ctx, f)
 	case f.Do != nil:

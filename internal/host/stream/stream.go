@@ -362,7 +362,7 @@ func (h *Host) sendHeld(ctx context.Context) {
 
 func (h *Host) dropHeld() {
 	for range h.held {
-		h.Log("a message was passed over: the conversation is being ended")
+		h.Log("a message was ignored: the conversation is being ended")
 	}
 	h.held, h.heldBytes = nil, 0
 }

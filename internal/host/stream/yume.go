@@ -67,7 +67,7 @@ func (y *Yume) Read(line []byte) (Frame, error) {
 			if err := h.answer(ctx, event.Reply{
 				Question: a.ID, Option: a.Option, Text: a.Reason,
 			}); err != nil {
-				h.Log("an approval was passed over: %v", err)
+				h.Log("an approval was ignored: %v", err)
 			}
 		}}, nil
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -67,6 +68,7 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 		steps[i] = l.plan(c)
 	}
 	var results []model.Block
+	var unkept error
 	for i := 0; i < len(steps); {
 		n := 1
 		// decide this now, because the previous call may have changed the mode
@@ -80,10 +82,11 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 			}
 		}
 		for _, s := range steps[i : i+n] {
-			results = append(results, l.carryOut(ctx, s))
+			block, err := l.carryOut(ctx, s)
+			results, unkept = append(results, block), cmp.Or(unkept, err)
 		}
 		i += n
-		if ctx.Err() != nil {
+		if unkept != nil || ctx.Err() != nil {
 			break
 		}
 	}
@@ -92,6 +95,9 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 		results = append(results, model.Block{
 			Kind: model.Result, ID: c.ID, Name: c.Name, Text: r.Text, Failed: r.Failed,
 		})
+	}
+	if unkept != nil {
+		return results, unkept
 	}
 	if ctx.Err() != nil {
 		return results, context.Cause(ctx)
@@ -178,8 +184,9 @@ func noTool(tools []tool.Tool, name string) string {
 	return fmt.Sprintf("There is no tool %q.%s There are %s.", name, near, strings.Join(names, ", "))
 }
 
-// carryOut reports a call and its result. Unless it has begun, it runs the call if that is permitted.
-func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
+// carryOut reports a call and its result. Unless it has begun, it runs the call if that is permitted. An
+// error means that the journal cannot be written.
+func (l *loop) carryOut(ctx context.Context, s *step) (model.Block, error) {
 	l.tell(event.Event{Kind: event.ToolCall, Call: s.sent()})
 	var result tool.Result
 	switch {
@@ -205,13 +212,13 @@ func (l *loop) carryOut(ctx context.Context, s *step) model.Block {
 		r.Input = l.mind.o.Secrets.Bytes(s.input)
 	}
 	l.tell(event.Event{Kind: event.ToolResult, Result: r})
-	l.noteTodos(result)
+	unkept := l.noteTodos(result)
 	block := model.Block{Kind: model.Result, ID: s.call.ID, Name: s.call.Name, Failed: result.Failed}
 	block.Text = result.Text + l.remarks(ctx, s, *r)
 	for _, image := range result.Images {
 		block.Parts = append(block.Parts, model.Block{Kind: model.Image, Media: image.Media, Data: image.Data})
 	}
-	return block
+	return block, unkept
 }
 
 // remarks returns what the model gets in addition to the result.
@@ -344,14 +351,17 @@ func (r *repetition) check(calls, results []model.Block) error {
 }
 
 // noteTodos records the list of tasks after it changed.
-func (l *loop) noteTodos(result tool.Result) {
+func (l *loop) noteTodos(result tool.Result) error {
 	todos, journal := l.mind.o.Todos, l.mind.o.Journal
 	if !result.Listed || todos == nil || journal == nil {
-		return
+		return nil
 	}
 	var items []session.Todo
 	for _, t := range todos.Get() {
 		items = append(items, session.Todo{Content: t.Content, Status: t.Status, Active: t.ActiveForm})
 	}
-	_, _ = journal.Append(session.Todos{Items: items}) // the next message reports a journal that cannot be written
+	if _, err := journal.Append(session.Todos{Items: items}); err != nil {
+		return &stop{event.FailedTurn, fault.Of(err)}
+	}
+	return nil
 }

@@ -179,3 +179,28 @@ func TestJournal(t *testing.T) {
 		t.Errorf("nothing can be kept any more: %s", got)
 	}
 }
+
+// TestTodosThatCannotBeKept: a list that the journal does not take fails the turn, and no further call of the answer
+// runs.
+func TestTodosThatCannotBeKept(t *testing.T) {
+	kept, err := session.Open(t.TempDir()).Create(t.Context(), session.Begin{ID: "j", Provider: "p", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, _ := scripted(t, `[{"calls":[
+		{"call":{"name":"List","input":{}}},{"call":{"name":"Act","input":{}}}
+	]},{"say":"ok"}]`)
+	ran := false
+	s := begin(t, engine.Options{Client: client, Journal: kept, Mode: setting.Yolo, Todos: &tool.Todos{}},
+		kit("List", tool.Action{Kind: event.Other, Run: func(context.Context) tool.Result {
+			return tool.Result{Listed: kept.Close() == nil}
+		}}),
+		kit("Act", tool.Action{Kind: event.Shell, Changes: true, Run: func(context.Context) tool.Result {
+			ran = true
+			return tool.Result{}
+		}}))
+	got := told(turn(t, s, "go", nil))
+	if ran || !strings.Contains(got, "failed INTERNAL_ERROR; ended "+event.FailedTurn) {
+		t.Errorf("the next call ran: %t; %s", ran, got)
+	}
+}

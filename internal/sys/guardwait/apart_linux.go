@@ -62,9 +62,12 @@ func report(pid int, err error) {
 // The kernel reaps orphans for the keeper, because it ignores their signal.
 //
 // The keeper does not execute anything, which would take another millisecond. So it is a copy of this process without
-// the other threads, and must not use the runtime: no allocation, no growth of the stack, no locks.
+// the other threads, and must not use the runtime: no allocation, no growth of the stack, no locks. The pragmas are
+// those of the standard library's fork, for the same reasons.
 //
+//go:noinline
 //go:norace
+//go:nocheckptr
 func forkKeeper() (pid int, err error) {
 	var (
 		proc    = [...]byte{'p', 'r', 'o', 'c', 0}

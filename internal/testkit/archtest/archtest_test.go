@@ -30,6 +30,24 @@ func TestHouse(t *testing.T) {
 	}
 }
 
+// TestContributingHasTheLimits: a contributor reads the limits that are enforced.
+func TestContributingHasTheLimits(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := strings.Join(strings.Fields(string(text)), " ")
+	for _, want := range []string{
+		fmt.Sprintf("at most %d columns, where a tab is four.", maxColumns),
+		fmt.Sprintf("Files over %d lines and functions over %d need a comment `// %s …`.", maxFileLines,
+			maxFunctionLines, reasonForLength),
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("CONTRIBUTING.md does not say %q", want)
+		}
+	}
+}
+
 // TestEachRuleFails shows every rule at work on a tree that breaks each of them once, beside code that just keeps it.
 func TestEachRuleFails(t *testing.T) {
 	root := brokenTree(t)

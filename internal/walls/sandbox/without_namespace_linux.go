@@ -14,6 +14,7 @@ import (
 // were in it, such a signal could stop all of them. So the supervisor is a process that is not confined, and the
 // command is one that confines itself, hands over the listener of its filter, and executes the program.
 const (
+	// confinedMark is in the environment of that command until it executes the program, which does not get it.
 	confinedMark = "OMNIAGENT_STAGE_CONFINED"
 	listenerFile = 5 // where that process hands it over
 )

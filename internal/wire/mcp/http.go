@@ -372,7 +372,7 @@ func (r *remote) stream(body io.Reader, at *string, pause *time.Duration, enough
 		switch {
 		case in.Long:
 			large = true
-			r.conn.log(fmt.Sprintf("an event of more than %d MiB is passed over", maxMessage>>20))
+			r.conn.log(fmt.Sprintf("an event of more than %d MiB is skipped", maxMessage>>20))
 		case len(line) == 0:
 			if large {
 				return fault.New(fault.FieldTooLarge, "the MCP server %s answered with more than %d MiB",

@@ -197,7 +197,7 @@ func (l *messages) Write(data []byte) (int, error) {
 // tooLarge fails the request that an oversized message answers, if the beginning or end shows its id. Otherwise it
 // fails all pending requests, because one of them would wait forever.
 func (c *Conn) tooLarge(head, end []byte) {
-	c.log(fmt.Sprintf("a message of more than %d MiB is passed over", maxMessage>>20))
+	c.log(fmt.Sprintf("a message of more than %d MiB is skipped", maxMessage>>20))
 	err := fault.New(fault.FieldTooLarge, "the MCP server %s answered with more than %d MiB", c.server.Name,
 		maxMessage>>20).
 		Hint("Ask for less at once.")

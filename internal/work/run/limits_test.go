@@ -25,7 +25,7 @@ func TestReportsAreShort(t *testing.T) {
 		r.Result.Changed.Files = append(r.Result.Changed.Files, snapshot.Change{Path: fmt.Sprint(i)})
 	}
 	var out Report
-	out.fill(r, tool.Packet{})
+	out.fill(t.Context(), r, tool.Packet{})
 	if n := len(out.Summary); n > longestSummary+3 || len(out.Files) != mostReported || out.More != 300-mostReported {
 		t.Errorf("a summary of %d bytes, %d files and %d more", n, len(out.Files), out.More)
 	}

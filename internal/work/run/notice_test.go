@@ -13,8 +13,8 @@ func TestNotByACP(t *testing.T) {
 	var said []string
 	o := Owner{Run: &Run{}, Log: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
 	const words = "the Agent Client Protocol is not used; what the agent would ask about is denied"
-	o.see(&Attempt{}, event.Event{Kind: event.Notice, Synthetic: true, Text: "another"}, nil)
-	o.see(&Attempt{}, event.Event{Kind: event.Notice, Synthetic: true, Denies: true, Text: words}, nil)
+	o.see(t.Context(), &Attempt{}, event.Event{Kind: event.Notice, Synthetic: true, Text: "another"}, nil)
+	o.see(t.Context(), &Attempt{}, event.Event{Kind: event.Notice, Synthetic: true, Denies: true, Text: words}, nil)
 	if len(said) != 1 || said[0] != words {
 		t.Errorf("%q", said)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/process"
-	"omniagent/internal/sys/workspace"
 	"omniagent/internal/talk/conversation"
 	"omniagent/internal/walls/autorun"
 	"omniagent/internal/walls/shell"
@@ -54,6 +52,7 @@ type Owner struct {
 
 	over   <-chan struct{} // closed once the run has to end; nil before it began
 	unread bool            // Tell blocked too long, and is not called again
+	paused bool            // see pause
 }
 
 // Work carries out the run. It returns when the run is over, or cannot continue without a person. The record then has
@@ -82,12 +81,12 @@ func (o *Owner) Work(ctx context.Context) error {
 	defer desk.close()
 	free, err := o.queue(ctx)
 	if err != nil {
-		return o.conclude(verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{}, nil)
+		return o.conclude(ctx, verdictOf(Ending{Err: cmp.Or(context.Cause(ctx), err)}, nil), Ending{}, nil)
 	}
 	defer free()
 	if !r.Until.IsZero() { // an earlier owner was waiting
 		if err := o.waitFor(ctx, 0); err != nil {
-			return o.conclude(verdictOf(Ending{Err: err}, nil), Ending{}, nil)
+			return o.conclude(ctx, verdictOf(Ending{Err: err}, nil), Ending{}, nil)
 		}
 	}
 	ready := o.prepare(ctx)
@@ -130,7 +129,7 @@ func (o *Owner) Work(ctx context.Context) error {
 		if v.State == Succeeded && r.Check != "" {
 			v = o.checked(ctx, v)
 		}
-		return o.conclude(v, ending, changed)
+		return o.conclude(ctx, v, ending, changed)
 	}
 }
 
@@ -142,45 +141,6 @@ func (r Record) Skipped() (lines []string) {
 		}
 	}
 	return lines
-}
-
-// queue waits until fewer runs than Parallel are in progress. Waiting runs start in the order of their ids.
-func (o *Owner) queue(ctx context.Context) (free func(), err error) {
-	if o.Parallel <= 0 {
-		return func() {}, nil
-	}
-	dir := filepath.Join(o.Run.store.Dir, ".slots")
-	if err := workspace.MkdirAll(dir); err != nil {
-		return nil, err
-	}
-	told := false
-	for {
-		// One process at a time looks for a free slot.
-		turn, err := workspace.Lock(ctx, filepath.Join(dir, "turn"), time.Minute)
-		if err != nil && !errors.Is(err, fault.LockHeld) {
-			return nil, err
-		}
-		for err == nil {
-			for n := range o.Parallel {
-				held, err := workspace.Lock(ctx, filepath.Join(dir, fmt.Sprint(n)), 0)
-				if err == nil {
-					_ = turn.Unlock()
-					return func() { _ = held.Unlock() }, nil
-				}
-			}
-			if !told {
-				told = true
-				o.save() // otherwise the run is saved when it starts
-				o.tell(Progress{State: Queued})
-			}
-			select {
-			case <-ctx.Done():
-				_ = turn.Unlock()
-				return nil, context.Cause(ctx)
-			case <-time.After(25 * time.Millisecond):
-			}
-		}
-	}
 }
 
 // preparation is work that happens while the first conversation is opened.
@@ -282,7 +242,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 				a.Leaves = left
 				o.save()
 			}
-			o.see(a, e, desk)
+			o.see(ctx, a, e, desk)
 		},
 		Ask: o.decide, Patience: o.Patience, Person: o.Person,
 	}
@@ -309,20 +269,20 @@ func (o *Owner) opened(a *Attempt, c *conversation.Conversation, desk *desk) {
 }
 
 // see updates the state by an event.
-func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
+func (o *Owner) see(ctx context.Context, a *Attempt, e event.Event, desk *desk) {
 	switch e.Kind {
 	case event.Question:
 		if o.Patience > 0 && len(o.Run.Open()) > 0 {
 			if o.ensure(NeedsInput); len(o.Run.Open()) > 1 {
 				o.save() // it waited already
 			}
-			o.pause()
+			o.pause(ctx)
 			o.notify(a.Agent)
 		}
 	case event.Replied:
-		o.replied(*e.Reply, desk.answerer(e.Reply.Question))
+		o.replied(ctx, *e.Reply, desk.answerer(e.Reply.Question))
 	case event.Withdrawn:
-		o.withdrawn(e.Ask.ID)
+		o.withdrawn(ctx, e.Ask.ID)
 	case event.Notice:
 		if e.Denies {
 			o.Log("%s", e.Text)
@@ -332,9 +292,9 @@ func (o *Owner) see(a *Attempt, e event.Event, desk *desk) {
 }
 
 // replied records an answer. The run continues when no other question is open. A denial that nobody gave leaves none.
-func (o *Owner) replied(reply event.Reply, by int) {
+func (o *Owner) replied(ctx context.Context, reply event.Reply, by int) {
 	if reply.ByUs {
-		o.withdrawn(reply.Question)
+		o.withdrawn(ctx, reply.Question)
 		return
 	}
 	for i := range o.Run.Questions {
@@ -350,34 +310,44 @@ func (o *Owner) replied(reply event.Reply, by int) {
 			q.Made = q.decision() == Approve // the agent waits for it
 		}
 	}
-	o.resume()
+	o.resume(ctx)
 }
 
 // withdrawn removes a question that the agent has withdrawn.
-func (o *Owner) withdrawn(id string) {
+func (o *Owner) withdrawn(ctx context.Context, id string) {
 	r := o.Run
 	r.Questions = slices.DeleteFunc(r.Questions, func(q Question) bool { return q.ID == id && q.Answer == nil })
 	if len(r.Open()) > 0 {
 		o.save() // it goes on waiting
 	}
-	o.resume()
+	o.resume(ctx)
 }
 
-func (o *Owner) resume() {
+// resume continues a run that waited. Its look at the workspace goes on after an interrupt: what others changed while
+// the run waited would otherwise count as the run's.
+func (o *Owner) resume(ctx context.Context) {
 	if r := o.Run; r.State == NeedsInput && len(r.Open()) == 0 {
-		o.ensure(Running)
-		if err := o.Run.survey(context.Background()); err != nil {
+		if o.ensure(Running); !o.paused {
+			return
+		}
+		o.paused = false
+		if err := r.survey(context.WithoutCancel(ctx)); err != nil {
 			o.Log("what others changed meanwhile counts as the run's: %v", err)
 		}
 	}
 }
 
-// pause records what the run has changed, because its agent and it now wait for a person.
-func (o *Owner) pause() {
-	_, _, err := o.Run.changes(context.Background())
+// pause records what the run has changed, because its agent and it now wait for a person. If ctx ends during that, the
+// run ends and does not wait.
+func (o *Owner) pause(ctx context.Context) {
+	_, _, err := o.Run.changes(ctx)
 	if err == nil {
 		err = o.Run.pause()
 	}
+	if err != nil && ctx.Err() != nil {
+		return
+	}
+	o.paused = true
 	if err != nil {
 		o.Log("what others change meanwhile will count as the run's: %v", err)
 	}
@@ -439,11 +409,12 @@ func (o *Owner) changed(ctx context.Context) *Changes {
 	return changed
 }
 
-// conclude ends the run. If changed is nil, it looks for the changes.
-func (o *Owner) conclude(v Verdict, e Ending, changed *Changes) error {
+// conclude ends the run. If changed is nil, it looks for the changes, even if ctx has ended: the result of a run
+// that was interrupted says what the run had changed.
+func (o *Owner) conclude(ctx context.Context, v Verdict, e Ending, changed *Changes) error {
 	r := o.Run
 	if changed == nil {
-		changed = o.changed(context.Background())
+		changed = o.changed(context.WithoutCancel(ctx))
 	}
 	err := r.conclude(v, e, changed)
 	o.after(r.agent())

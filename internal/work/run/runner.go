@@ -107,7 +107,7 @@ func (d Runner) Carry(ctx context.Context, p tool.Packet, by tool.Caller) (repor
 	if !told && len(r.Attempts) > 0 {
 		by.Spend(r.used())
 	}
-	out.fill(r, p)
+	out.fill(ctx, r, p)
 	if err != nil {
 		out.Status = blocked(fault.Of(err).Message)
 	}
@@ -175,7 +175,7 @@ const doneStatus = "Done"
 func blocked(why string) string { return "Blocked(" + text.OneLine(why, 500) + ")" }
 
 // fill adds the facts about a run.
-func (out *Report) fill(r *Run, p tool.Packet) {
+func (out *Report) fill(ctx context.Context, r *Run, p tool.Packet) {
 	out.RunID = r.ID
 	if r.Result == nil {
 		out.Status = blocked("nobody saw how it ended")
@@ -187,7 +187,7 @@ func (out *Report) fill(r *Run, p tool.Packet) {
 	out.Questions = append(out.Questions, r.Result.Asks...)
 	changed := r.Result.Changed
 	if changed == nil {
-		changed = r.changed(context.Background())
+		changed = r.changed(ctx)
 	}
 	if changed != nil {
 		out.Files = changed.Files[:min(len(changed.Files), mostReported)]
