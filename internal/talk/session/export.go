@@ -78,7 +78,7 @@ func (v *View) markdown(w io.Writer) error {
 	p.printf("- session: %s\n- model: %s (%s)\n- directory: %s\n- created: %s\n", v.State.Begin.ID, v.State.Model,
 		v.State.Provider, v.State.Begin.Cwd,
 		v.State.Begin.Created.Format(time.RFC3339))
-	open := map[int64]*openTurn{}
+	open, written := map[int64]*openTurn{}, map[int64]string{}
 	for e, err := range v.withEvents() {
 		if err != nil {
 			p.printf("\n*(a record cannot be read)*\n")
@@ -86,9 +86,15 @@ func (v *View) markdown(w io.Writer) error {
 		}
 		switch r := e.Record.(type) {
 		case Logged:
+			// The pieces of an answer may come after the message that has all of it.
+			if t := open[r.Event.Turn]; r.Event.Kind == event.Answered && t != nil && r.Event.Parent == "" &&
+				strings.HasSuffix(written[r.Event.Turn], t.text.String()) {
+				t.text.Reset()
+			}
 			hear(open, r.Event)
 		case Message:
 			delete(open, r.Turn) // it has all that was heard of it
+			written[r.Turn] = textOf(r.Message)
 			p.message(r.Message)
 		case Compacted:
 			p.printf("\n*(what was said until here was put aside for this summary)*\n")
@@ -151,6 +157,17 @@ func (p *printer) unfinished(t *openTurn) {
 		said := model.Block{Kind: model.Text, Text: t.text.String()}
 		p.message(model.Message{Role: model.Assistant, Blocks: []model.Block{said}})
 	}
+}
+
+// textOf returns the text of a message.
+func textOf(m model.Message) string {
+	var all strings.Builder
+	for _, b := range m.Blocks {
+		if b.Kind == model.Text {
+			all.WriteString(b.Text)
+		}
+	}
+	return all.String()
 }
 
 // printer keeps the first error.

@@ -212,6 +212,29 @@ func TestExport(t *testing.T) {
 	wantCode(t, s.Export("x", "pdf", &bytes.Buffer{}), fault.ArgError)
 }
 
+// TestExportOfPiecesAfterTheirMessage: the pieces of an answer that come after its message are not exported again.
+// Those of an answer that did not end are.
+func TestExportOfPiecesAfterTheirMessage(t *testing.T) {
+	s := store(t)
+	own := create(t, s, "x")
+	logged := func(kind event.Kind, text string) {
+		add(t, own, Logged{&event.Event{Kind: kind, Turn: 1, Text: text, Delta: kind == event.Text}})
+	}
+	m := model.Message{Role: model.Assistant, Blocks: []model.Block{{Kind: model.Text, Text: "piece 1, piece 2"}}}
+	logged(event.Text, "piece 1, ")
+	add(t, own, Message{Message: m, Turn: 1})
+	logged(event.Text, "piece 2")
+	logged(event.Answered, "")
+	logged(event.Text, "and more")
+	check(t, own.Close())
+	var b bytes.Buffer
+	check(t, s.Export("x", Markdown, &b))
+	want := "## Assistant\n\npiece 1, piece 2\n\n## Assistant\n\nand more\n"
+	if got := b.String(); !strings.HasSuffix(got, want) || strings.Count(got, "piece 2") > 1 {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+}
+
 // TestExportOfWhatDidNotEnd: what was read of an answer, and a message that no turn began with, are exported.
 func TestExportOfWhatDidNotEnd(t *testing.T) {
 	s := store(t)

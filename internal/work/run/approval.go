@@ -60,7 +60,7 @@ func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
 			known.Stale = true
 			o.save()
 		case option == Approve:
-			known.Made = true
+			known.Made, known.Call = true, q.Call // it may have been recorded before calls were
 			o.save()
 			fallthrough
 		default:
@@ -148,7 +148,7 @@ func (q Question) outcome(secret string) string {
 		}
 		return words
 	case q.Stale:
-		return "- The person allowed this call, but the file has changed since then. It was not made: " + call + "\n"
+		return "- The person allowed this call, but " + q.staleness() + " since then. It was not made: " + call + "\n"
 	case option != "" && !q.Made:
 		return "- This call was stopped before it ran, because a person had to allow it: " + call +
 			"\n  The person has allowed it now. It has not run: make exactly this call again.\n"

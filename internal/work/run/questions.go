@@ -101,8 +101,11 @@ const longestQuestion = 4000 // bytes
 
 // same reports whether two questions are the same. Questions about the same call are, even if their words differ.
 func (q Question) same(other Question) bool {
-	if q.Call != "" || other.Call != "" {
+	switch {
+	case q.Call != "" && other.Call != "":
 		return q.Call == other.Call
+	case q.Call != other.Call && q.Input != "": // one was recorded before calls were, and gives other reasons
+		return q.Tool == other.Tool && q.Input == other.Input
 	}
 	plain := func(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
 	return q.Tool == other.Tool && q.Input == other.Input && plain(q.Text) == plain(other.Text)
@@ -318,11 +321,22 @@ func (r *Run) ask(q Question) {
 	if slices.ContainsFunc(r.Questions, func(known Question) bool { return known.ID == q.ID }) {
 		return
 	}
-	if slices.ContainsFunc(r.Questions, func(known Question) bool { return known.Stale && known.same(q) }) {
-		q.Text += " (the file has changed since this was allowed)"
+	for _, known := range slices.Backward(r.Questions) {
+		if known.Stale && known.same(q) {
+			q.Text += " (" + known.staleness() + " since this was allowed)"
+			break
+		}
 	}
 	q.Attempt, q.File = len(r.Attempts), cmp.Or(q.File, r.files[q.Call])
 	r.Questions = append(r.Questions, q)
+}
+
+// staleness says why an approval does not count any more.
+func (q Question) staleness() string {
+	if q.Call == "" {
+		return "it is not known whether the file has changed" // it was recorded before files were
+	}
+	return "the file has changed"
 }
 
 // repeats reports whether a person has already answered the question.
