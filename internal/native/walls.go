@@ -39,6 +39,7 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	walls, err := policy.Open(policy.Wanted{
 		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
 		Memory: o.Memory, Agents: o.Agents, Read: o.Read, Lookup: o.Lookup, Via: o.Via, Watcher: o.watcher(),
+		Later:  true,
 		Hide:   privateDirIn(append([]string{o.Dir}, o.Terms.Dirs...), private),
 		Barred: o.Rules.Barred(guard.Place{Root: o.Dir, More: o.Terms.Dirs, Dir: o.Dir, Home: o.Home}),
 		Refused: func(host, why string) {

@@ -76,7 +76,7 @@ func (d sessionData) PlainText() string {
 		text.Plural(*d.Messages, "message"), text.Plural(d.Turns, "turn"), text.Plural(d.Calls, "call"),
 		text.Plural(d.Compactions, "compaction"), d.Input, d.Output, cost)
 	if d.Walls != nil {
-		fmt.Fprintf(&b, "Walls: %s, network %s.\n", d.Walls.Name, d.Walls.Network)
+		fmt.Fprintf(&b, "Walls: %s.\n", d.Walls)
 		for _, hole := range d.Walls.Holes {
 			fmt.Fprintf(&b, "  They do not stop: %s\n", hole)
 		}

@@ -152,6 +152,17 @@ type Walls struct {
 	Name    string   `json:"name"`    // namespaces, landlock, seatbelt, none
 	Network string   `json:"network"` // off, on, or the hosts that can be reached, separated by commas
 	Holes   []string `json:"holes"`   // what they do not stop
+	// they held before on this machine, and are built and tried again before the first command, which is not started
+	// if they do not hold
+	Planned bool `json:"planned,omitempty"`
+}
+
+// String returns the name and the network in one line, such as "namespaces (planned), network off".
+func (w Walls) String() string {
+	if w.Planned {
+		return w.Name + " (planned), network " + w.Network
+	}
+	return w.Name + ", network " + w.Network
 }
 
 // Answer ends one answer of the model. Its text came before, in events of their own.

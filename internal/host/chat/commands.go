@@ -189,7 +189,7 @@ func (c *Chat) status(context.Context, string) {
 		lines = append(lines, "open as well: "+text.Name(dir))
 	}
 	if f.Walls != nil {
-		line := "walls:        " + f.Walls.Name + ", network " + f.Walls.Network
+		line := "walls:        " + f.Walls.String()
 		if len(f.Walls.Holes) > 0 {
 			line += "; omniagent sandbox explain . lists the gaps"
 		}

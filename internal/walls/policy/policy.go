@@ -49,6 +49,7 @@ type Wanted struct {
 	RefusedName func(path string)
 
 	Watcher sandbox.Watcher // gets what is written behind the walls; it may be nil
+	Later   bool            // walls that have held here are built before the first command, see sandbox.Options
 
 	// Lookup reads a variable of the environment that may move the places of tools; nil: they are in their usual
 	// places.
@@ -254,7 +255,7 @@ func Open(w Wanted) (*Walls, error) {
 func (w Wanted) build(tier sandbox.Tier, p sandbox.Policy) (walls *sandbox.Walls, lacks, err error) {
 	report := sandbox.Report{OS: runtime.GOOS, Tier: tier, Privileged: os.Geteuid() == 0}
 	for range 2 {
-		o := sandbox.Options{State: w.State, Refused: w.RefusedName, Watcher: w.Watcher}
+		o := sandbox.Options{State: w.State, Refused: w.RefusedName, Watcher: w.Watcher, Later: w.Later}
 		if walls, err = sandbox.Open(p, report, o); err == nil {
 			return walls, nil, nil
 		}

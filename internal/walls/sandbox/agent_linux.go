@@ -63,12 +63,13 @@ func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 		return nil, err
 	}
 	w.policy.Hidden = w.homes.policy.Hidden
-	if w.tried = heldIn(o.State, w.policy, files); !w.tried.has() {
+	w.tried = heldIn(o.State, w.policy, files)
+	if _, held := w.tried.found(); !held {
 		if err := w.try(); err != nil {
 			_ = w.homes.release()
 			return nil, err
 		}
-		w.tried.remember()
+		w.tried.remember(nil)
 	}
 	w.homes.holes = []string{
 		"the network is open",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,10 +30,11 @@ func TestLittleIsRemembered(t *testing.T) {
 	h := triedWalls{file: filepath.Join(t.TempDir(), "agent-walls")}
 	for i := range heldMost + 6 {
 		h.kind = fmt.Sprint(i)
-		h.remember()
+		h.remember([]string{"two words"})
 	}
-	if n := len(h.kinds()); n != heldMost || !h.has() {
-		t.Errorf("%d kinds are remembered, the last of them: %t", n, h.has())
+	holes, held := h.found()
+	if n := len(h.lines()); n != heldMost || !held || !slices.Equal(holes, []string{"two words"}) {
+		t.Errorf("%d kinds are remembered, the last of them: %t %q", n, held, holes)
 	}
 	g := newGuarded(&order{Root: "/w"})
 	for i := range mostDirs + 6 {

@@ -64,6 +64,10 @@ type Options struct {
 
 	// Watcher receives what programs behind the walls write; it may be nil.
 	Watcher Watcher
+
+	// Later has Open believe the record of an earlier trial of the same walls by this program since the machine was
+	// started. They are built and tried before the first command, which is refused if they do not hold.
+	Later bool
 }
 
 // Report is the result of Probe.

@@ -7,23 +7,40 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
 // triedWalls records that walls of one kind have held on this machine, because a trial takes as long as building them.
-// The next start is as safe: the stage of each agent also tries the walls before it starts the agent. A failure there
-// ends that start, and removes the record.
+// The next start is as safe: walls around an agent are tried again by the stage that starts it, and walls around
+// commands before the first command. A failure there ends that start, and removes the record.
 type triedWalls struct {
-	file string // of all kinds, a line each
+	file string // of all kinds, a line each: the kind, and the holes as JSON
 	kind string // a hash of all that decides whether walls can be built
 }
 
 const heldMost = 64
 
+// heldIn is the record of walls around an agent.
 func heldIn(state string, p AgentPolicy, files []string) triedWalls {
+	return tried(state, p.Root, p.Write, p.Roots, p.Hidden, p.Homes, p.Places, p.Veiled, p.OwnSettings, files,
+		filepath.Dir(p.Temp))
+}
+
+// heldAround is the record of walls around commands.
+func heldAround(state string, tier Tier, p Policy) triedWalls {
+	data, err := json.Marshal(struct {
+		Policy
+		Network, Fresh, Temp, Scratch string // they hide functions, and names that are those of one conversation
+	}{p, p.Network.name(), "", filepath.Dir(filepath.Dir(p.Temp)), ""})
+	if err != nil { // none of it can fail to be encoded
+		return triedWalls{}
+	}
+	return tried(state, "commands", tier, string(data))
+}
+
+func tried(state string, what ...any) triedWalls {
 	text := func(path string) string {
 		data, err := os.ReadFile(path)
 		return fmt.Sprint(string(data), err)
@@ -34,14 +51,13 @@ func heldIn(state string, p AgentPolicy, files []string) triedWalls {
 	}
 	var self unix.Stat_t
 	_ = unix.Stat("/proc/self/exe", &self)
-	data, err := json.Marshal([]any{
+	data, err := json.Marshal(append([]any{
 		text("/proc/sys/kernel/random/boot_id"), text("/proc/version"), os.Geteuid(), os.Getegid(),
 		self.Dev, self.Ino, self.Size, self.Mtim, self.Ctim,
 		link("/proc/self/ns/user"), link("/proc/self/ns/mnt"), link("/proc/self/ns/pid"), link("/proc/self/root"),
 		text("/proc/sys/user/max_user_namespaces"), text("/proc/sys/kernel/unprivileged_userns_clone"),
 		text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"), text("/proc/self/attr/current"),
-		p.Root, p.Write, p.Roots, p.Hidden, p.Homes, p.Places, p.Veiled, p.OwnSettings, files, filepath.Dir(p.Temp),
-	})
+	}, what...))
 	if err != nil { // none of these can fail to be encoded
 		return triedWalls{}
 	}
@@ -49,23 +65,34 @@ func heldIn(state string, p AgentPolicy, files []string) triedWalls {
 	return triedWalls{filepath.Join(state, "agent-walls"), hex.EncodeToString(sum[:])}
 }
 
-// has reports whether walls of this kind are recorded.
-func (h triedWalls) has() bool { return slices.Contains(h.kinds(), h.kind) }
-
-func (h triedWalls) kinds() []string {
-	data, _ := os.ReadFile(h.file)
-	return strings.Fields(string(data))
+// found returns the holes of walls of this kind, and whether they are recorded.
+func (h triedWalls) found() (holes []string, ok bool) {
+	for _, line := range h.lines() {
+		if kind, text, _ := strings.Cut(line, " "); kind == h.kind && h.kind != "" {
+			return holes, text == "" || json.Unmarshal([]byte(text), &holes) == nil
+		}
+	}
+	return nil, false
 }
 
-// remember records that the walls held. If that fails, the next start tries again.
-func (h triedWalls) remember() {
-	kinds := append(h.kinds(), h.kind)
-	kinds = kinds[max(0, len(kinds)-heldMost):]
+func (h triedWalls) lines() []string {
+	data, _ := os.ReadFile(h.file)
+	return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
+}
+
+// remember records that the walls held, but for these holes. If that fails, the next start tries again.
+func (h triedWalls) remember(holes []string) {
+	text, err := json.Marshal(holes)
+	if err != nil || h.kind == "" {
+		return
+	}
+	lines := append(h.lines(), h.kind+" "+string(text))
+	lines = lines[max(0, len(lines)-heldMost):]
 	f, err := os.CreateTemp(filepath.Dir(h.file), ".agent-walls-")
 	if err != nil {
 		return
 	}
-	_, err = f.WriteString(strings.Join(kinds, "\n") + "\n")
+	_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
 	if f.Close() != nil || err != nil || os.Rename(f.Name(), h.file) != nil {
 		_ = os.Remove(f.Name())
 	}

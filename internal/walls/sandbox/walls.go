@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -17,6 +18,9 @@ type Walls struct {
 	seen   Watcher  // nil: nobody wants to know what is written
 
 	refused func(path string) // see Options
+
+	building sync.Mutex  // held while they are built or released
+	planned  atomic.Bool // they are built before the first command, see Options.Later
 
 	mu     sync.Mutex
 	closed bool
@@ -67,24 +71,29 @@ func (w *Walls) Tier() Tier { return w.tier }
 
 // Told returns what these walls enforce. For a list of hosts the network is "hosts".
 func (w *Walls) Told() event.Walls {
-	return event.Walls{Name: w.tier.String(), Network: w.policy.Network.name(), Holes: w.holes}
+	return event.Walls{
+		Name: w.tier.String(), Network: w.policy.Network.name(), Holes: w.holes, Planned: w.planned.Load(),
+	}
 }
 
 // Plan returns the plan to run a program in the sandbox. It has to be started, because what was prepared for it is
 // released when it ends.
-func (w *Walls) Plan(p process.Plan) (process.Plan, error) { return w.planned(p, w.policy.Network) }
+func (w *Walls) Plan(p process.Plan) (process.Plan, error) { return w.start(p, w.policy.Network) }
 
 // PlanOpen is Plan with all of the network, which a person has opened for this program.
 func (w *Walls) PlanOpen(p process.Plan) (process.Plan, error) {
-	return w.planned(p, Network{Open: true})
+	return w.start(p, Network{Open: true})
 }
 
-func (w *Walls) planned(p process.Plan, network Network) (process.Plan, error) {
+func (w *Walls) start(p process.Plan, network Network) (process.Plan, error) {
 	w.mu.Lock()
 	closed := w.closed
 	w.mu.Unlock()
 	if closed {
 		return process.Plan{}, fault.New(fault.Interrupted, "the walls are closed: no command is started any more")
+	}
+	if err := w.stand(); err != nil {
+		return process.Plan{}, err
 	}
 	if w.tier == Seatbelt && w.seen != nil {
 		w.seen.Unseen(unseenReason)
@@ -101,5 +110,7 @@ func (w *Walls) Close() error {
 	if again {
 		return nil
 	}
+	w.building.Lock()
+	defer w.building.Unlock()
 	return w.release()
 }

@@ -40,3 +40,6 @@ func (w *Walls) plan(p process.Plan, network Network) (process.Plan, error) {
 }
 
 func (w *Walls) release() error { return nil }
+
+// stand does nothing: here walls are built by Open.
+func (w *Walls) stand() error { return nil }

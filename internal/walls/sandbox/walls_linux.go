@@ -23,6 +23,9 @@ type wallsOf struct {
 	homes *homes   // nil: home directories are not covered
 	lives bool     // an agent runs in them, and writes there
 	files []string // single files there that belong to it
+
+	state string // see Options
+	tried triedWalls
 }
 
 // Descriptors of the stage.
@@ -120,15 +123,62 @@ func (w *Walls) open(r Report, o Options) error {
 			w.policy.Hidden = append(slices.Clone(w.policy.Hidden), path)
 		}
 	}
-	if err := w.openHomes(o.State); err != nil {
-		return err
+	w.system.state = o.State
+	later := o.Later && w.tier == Namespaces // for the other tier this one was tried before, in vain
+	if later {
+		w.system.tried = heldAround(o.State, w.tier, w.policy)
+		if holes, ok := w.system.tried.found(); ok {
+			w.holes = holes
+			w.planned.Store(true)
+			return nil
+		}
+	}
+	holes, err := w.build()
+	if w.holes = holes; err == nil && later {
+		w.system.tried.remember(holes)
+	}
+	return err
+}
+
+// build builds the walls and tries them. It returns what they do not stop.
+func (w *Walls) build() ([]string, error) {
+	if err := w.openHomes(w.system.state); err != nil {
+		return nil, err
 	}
 	found, err := w.try()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w.holes = found.holes(w.policy, w.tier, os.Geteuid() == 0)
-	return nil
+	return found.holes(w.policy, w.tier, os.Geteuid() == 0), nil
+}
+
+// stand builds walls that are only planned. Until it succeeds, no command is started.
+func (w *Walls) stand() (err error) {
+	w.building.Lock()
+	defer w.building.Unlock()
+	w.mu.Lock()
+	closed := w.closed
+	w.mu.Unlock()
+	if !w.planned.Load() || closed {
+		return nil
+	}
+	policy := w.policy
+	for range 2 { // an editor or git may have moved a protected file meanwhile
+		var holes []string
+		if holes, err = w.build(); err == nil && !slices.Equal(holes, w.holes) {
+			err = fault.New(fault.Down, "the walls do not stop what they stopped before: %s", strings.Join(holes, "; "))
+		}
+		if err == nil {
+			w.planned.Store(false)
+			return nil
+		}
+		_ = w.release()
+		w.policy, w.system.homes = policy, nil
+	}
+	w.system.tried.forget()
+	failed := fault.Of(err)
+	return fault.New(failed.Code, "the command was not started: %s", failed.Message).Because(failed.Cause).
+		Hint("Begin a new conversation, which tries the walls first.")
 }
 
 // recordDir is where the record is kept: in the user's directory for state, or where that cannot be written in a

@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"omniagent/internal/sys/process"
+)
+
+// planned opens walls that may be built later.
+func (g ground) planned(t *testing.T, change ...func(*Policy)) *Walls {
+	t.Helper()
+	if tiers(t)[0] != Namespaces {
+		t.Skip("only walls of namespaces are built later")
+	}
+	p := g.policy()
+	for _, f := range change {
+		f(&p)
+	}
+	w, err := Open(p, Report{OS: "linux", Tier: Namespaces}, Options{State: g.state, Later: true})
+	must(t, err)
+	t.Cleanup(func() { must(t, w.Close()) })
+	return w
+}
+
+// TestPlannedWalls: walls that have held here are built before the first command, and hold it.
+func TestPlannedWalls(t *testing.T) {
+	g := newGround(t)
+	home := func(p *Policy) { p.Homes, p.Places = []string{g.outside}, nil }
+	first := g.planned(t, home)
+	if first.Told().Planned {
+		t.Fatal("walls that were never tried are only planned")
+	}
+	w := g.planned(t, home)
+	if told := w.Told(); !told.Planned || strings.Join(told.Holes, "\n") != strings.Join(first.Told().Holes, "\n") {
+		t.Fatalf("%+v, tried before: %+v", told, first.Told())
+	}
+	if w.system.homes != nil {
+		t.Error("home directories are prepared before a command needs them")
+	}
+	r := g.sh(t, w, "echo x > "+g.outside+"/file; cat "+g.secret+"/key; echo runs")
+	if !strings.Contains(r.out, "runs") || strings.Contains(r.out, "secret\n") || w.Told().Planned {
+		t.Errorf("%q, planned: %v", r.out, w.Told().Planned)
+	}
+	if text, err := os.ReadFile(g.outside + "/file"); err != nil || string(text) != "outside" {
+		t.Errorf("%q %v", text, err)
+	}
+	if other := g.planned(t, home, func(p *Policy) { p.Hidden = append(p.Hidden, g.outside) }); other.Told().Planned {
+		t.Error("walls of another kind are believed to have held")
+	}
+}
+
+// TestPlannedWallsThatDoNotStand: a command is refused, and the record goes, until walls can be built again.
+func TestPlannedWallsThatDoNotStand(t *testing.T) {
+	g := newGround(t)
+	g.planned(t)
+	w := g.planned(t)
+	must(t, os.Rename(g.root, g.root+"-away"))
+	must(t, os.Symlink(g.root+"-away", g.root))
+	path, err := exec.LookPath("true")
+	must(t, err)
+	plan := process.Plan{Argv: []string{"true"}, Path: path, Dir: "/", Env: []string{}}
+	for range 2 {
+		if _, err := w.Plan(plan); err == nil || !strings.Contains(err.Error(), "the command was not started") {
+			t.Fatalf("%v", err)
+		}
+		if _, err := w.PlanOpen(plan); err == nil {
+			t.Fatal("with the network open the command is started")
+		}
+	}
+	if _, held := w.system.tried.found(); held || !w.Told().Planned {
+		t.Errorf("recorded: %v, %+v", held, w.Told())
+	}
+	must(t, os.Remove(g.root))
+	must(t, os.Rename(g.root+"-away", g.root))
+	if r := g.sh(t, w, "echo runs"); r.out != "runs\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestPlannedWallsWithOtherHoles: walls that stop less than the first line of the conversation said are refused.
+func TestPlannedWallsWithOtherHoles(t *testing.T) {
+	g := newGround(t)
+	first := g.planned(t)
+	first.system.tried.forget()
+	first.system.tried.remember(nil)
+	w := g.planned(t)
+	_, err := w.Plan(process.Plan{Argv: []string{"true"}, Path: "/bin/true", Dir: "/", Env: []string{}})
+	if err == nil || !strings.Contains(err.Error(), "stopped before") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestPlannedWallsAreClosed: closing walls that were never built needs nothing, and no command is started after it.
+func TestPlannedWallsAreClosed(t *testing.T) {
+	g := newGround(t)
+	g.planned(t)
+	w := g.planned(t)
+	must(t, w.Close())
+	_, err := w.Plan(process.Plan{Argv: []string{"true"}, Path: "/bin/true", Dir: "/", Env: []string{}})
+	if err == nil {
+		t.Error("a command is started")
+	}
+	if w.system.homes != nil {
+		t.Error("walls were built after they were closed")
+	}
+}
