@@ -1,5 +1,6 @@
 // Command native prints what a headless turn of the native agent costs beside other agents, all of them on the same
-// instant model on this machine: the time to the first request, the whole time, and the peak of the memory.
+// instant model on this machine: the time to the first request, the whole time, the processor time with that of all
+// children, and the peak of the memory; and beside the same turn in a new home, and without walls.
 //
 //	go run ./bench/native [-n 10] [-path DIR:DIR] [-against FILE]
 //
@@ -57,6 +58,16 @@ type bench struct {
 	first time.Time
 }
 
+// contender is an agent, and its turns.
+type contender struct {
+	name    string
+	driver  agent.Driver
+	install agent.Install
+	sandbox setting.Sandbox
+	dir     string // of its turns; "": each has one of its own
+	turns   []turn
+}
+
 type turn struct {
 	first, whole, cpu time.Duration
 	memory            int64
@@ -81,25 +92,23 @@ func run(n int, path, against string) error {
 		return err
 	}
 	env := agent.Env{Lookup: func(name string) (string, bool) { return path, name == "PATH" }, Dir: dir}
-	type contender struct {
-		name    string
-		driver  agent.Driver
-		install agent.Install
-		turns   []turn
+	own := agent.Install{Path: program.File, RealPath: program.File}
+	again := filepath.Join(dir, "again")
+	contenders := []*contender{
+		{name: "native", driver: native.New("", provider.APIs()), install: own, dir: again},
+		{name: "in a new home", driver: native.New("", provider.APIs()), install: own},
 	}
-	contenders := []*contender{{
-		name:    "native",
-		driver:  native.New("", provider.APIs()),
-		install: agent.Install{Path: program.File, RealPath: program.File},
-	}}
 	if against != "" {
-		contenders = append(contenders, &contender{
+		contenders = slices.Insert(contenders, 1, &contender{
 			name: "the other", driver: native.New("", provider.APIs()), install: agent.Install{
 				Path:     against,
 				RealPath: against,
-			},
+			}, dir: filepath.Join(dir, "other"),
 		})
 	}
+	contenders = append(contenders, &contender{
+		name: "without walls", driver: native.New("", provider.APIs()), install: own, sandbox: setting.Off, dir: again,
+	})
 	for _, d := range []agent.Driver{codex.New(), claude.New()} {
 		install, err := d.Locate(env)
 		if err != nil {
@@ -109,9 +118,9 @@ func run(n int, path, against string) error {
 		contenders = append(contenders, &contender{name: d.Name(), driver: d, install: install})
 	}
 	for range n {
-		slices.Reverse(contenders[:min(len(contenders), 2)]) // neither build is always the first
+		slices.Reverse(contenders[:2]) // neither of two builds is always the first
 		for _, c := range contenders {
-			t, err := b.turn(c.driver, c.install)
+			t, err := b.turn(c)
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.driver.Name(), err)
 			}
@@ -120,32 +129,39 @@ func run(n int, path, against string) error {
 	}
 	i := slices.IndexFunc(contenders, func(c *contender) bool { return c.name == "native" })
 	contenders[0], contenders[i] = contenders[i], contenders[0]
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "agent\tfirst request\twhole\tmemory\twhole of native / first of it\t")
-	whole := median(contenders[0].turns, func(t turn) time.Duration { return t.whole })
-	for _, c := range contenders {
-		first := median(c.turns, func(t turn) time.Duration { return t.first })
-		fmt.Fprintf(out, "%s\t%v\t%v\t%d MiB\t%.2f\t\n", c.name, first.Round(time.Millisecond/10),
-			median(c.turns, func(t turn) time.Duration { return t.whole }).Round(time.Millisecond/10),
-			median(c.turns, func(t turn) int64 { return t.memory })>>20, float64(whole)/float64(first))
-	}
-	if err := out.Flush(); err != nil || against == "" {
-		return err
-	}
-	paired("whole time", contenders[0].turns, contenders[1].turns, func(t turn) time.Duration { return t.whole })
-	paired("processor time", contenders[0].turns, contenders[1].turns, func(t turn) time.Duration { return t.cpu })
-	return nil
+	return show(contenders, n, against != "")
 }
 
-// paired prints the median of the ratios of two turns, one right after the other.
-func paired(what string, own, other []turn, of func(turn) time.Duration) {
-	var ratios []float64
-	for i := range own {
-		ratios = append(ratios, float64(of(own[i]))/float64(of(other[i])))
+// show prints a row for each contender, and how far two builds are apart.
+func show(contenders []*contender, n int, compared bool) error {
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(out, "agent\tfirst request\twhole\tprocessor\tmemory\twhole of native / its\tprocessor of it / its\t")
+	whole, cpu := func(t turn) time.Duration { return t.whole }, func(t turn) time.Duration { return t.cpu }
+	own := contenders[0].turns
+	for _, c := range contenders {
+		first := median(c.turns, func(t turn) time.Duration { return t.first })
+		fmt.Fprintf(out, "%s\t%v\t%v\t%v\t%d MiB\t%.2f\t%.2f\t\n", c.name, first.Round(time.Millisecond/10),
+			median(c.turns, whole).Round(time.Millisecond/10), median(c.turns, cpu).Round(time.Millisecond/10),
+			median(c.turns, func(t turn) int64 { return t.memory })>>20,
+			ratios(own, c.turns, whole)[n/2], ratios(own, c.turns, cpu)[n/2])
 	}
-	slices.Sort(ratios)
-	fmt.Printf("%s of native / of the other: %.2f, half of the pairs from %.2f to %.2f\n", what,
-		ratios[len(ratios)/2], ratios[len(ratios)/4], ratios[len(ratios)*3/4])
+	if err := out.Flush(); err != nil || !compared {
+		return err
+	}
+	other := ratios(own, contenders[1].turns, cpu)
+	_, err := fmt.Printf("processor time of native / of the other: half of the pairs from %.2f to %.2f\n",
+		other[n/4], other[n*3/4])
+	return err
+}
+
+// ratios returns the sorted ratios of two turns, one right after the other.
+func ratios(own, other []turn, of func(turn) time.Duration) []float64 {
+	var all []float64
+	for i := range own {
+		all = append(all, float64(of(own[i]))/float64(of(other[i])))
+	}
+	slices.Sort(all)
+	return all
 }
 
 // Answer keeps when a turn asked for the first time.
@@ -158,19 +174,25 @@ func (b *bench) Answer(ctx context.Context, r *modelserver.Request, w modelserve
 	return b.script.Answer(ctx, r, w)
 }
 
-func (b *bench) turn(d agent.Driver, in agent.Install) (turn, error) {
-	dir, err := os.MkdirTemp(b.dir, d.Name())
-	if err != nil {
-		return turn{}, err
+func (b *bench) turn(c *contender) (turn, error) {
+	d, in, dir := c.driver, c.install, c.dir
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp(b.dir, d.Name()); err != nil {
+			return turn{}, err
+		}
 	}
 	home, work, temp := filepath.Join(dir, "home"), filepath.Join(dir, "work"), filepath.Join(dir, "temp")
 	for _, name := range []string{home, work, temp} {
-		if err := os.Mkdir(name, 0o700); err != nil {
+		if err := os.MkdirAll(name, 0o700); err != nil {
 			return turn{}, err
 		}
 	}
 	shared := setting.Defaults()
 	shared.Output = setting.Chosen[setting.Output]{Value: setting.StreamJSON, Origin: setting.Typed}
+	if c.sandbox != "" {
+		shared.Sandbox = setting.Chosen[setting.Sandbox]{Value: c.sandbox, Origin: setting.Typed}
+	}
 	var passed []string
 	if d.Name() == "codex" {
 		passed = []string{"--skip-git-repo-check"}
