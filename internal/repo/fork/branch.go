@@ -210,10 +210,8 @@ func (g staging) ignored(ctx context.Context, changes []Change) (map[string]bool
 // nested reports whether a path is in a nested repository.
 func (g staging) nested(name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(g.fork.Workspace, filepath.FromSlash(dir), ".git")); err == nil {
-			return true
-		}
-		if at := g.fork.at(path.Join(dir, ".git")); at != "" {
+		name := path.Join(dir, ".git")
+		for _, at := range []string{filepath.Join(g.fork.Workspace, filepath.FromSlash(name)), g.fork.at(name)} {
 			if _, err := os.Lstat(at); err == nil {
 				return true
 			}

@@ -15,7 +15,6 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
-	"omniagent/internal/repo/git"
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 	"omniagent/internal/walls/sandbox"
@@ -156,9 +155,7 @@ func (f *Fork) upper(path string) string {
 func (f *Fork) keepRefs() error {
 	files := map[string]int64{} // with the limits of their sizes
 	if f.Common != "" {
-		for _, path := range f.home().Files() {
-			files[path] = git.RefsLimit
-		}
+		files = f.home().Files()
 	}
 	for _, link := range f.data.links {
 		if f.upper(pathname.Real(link)) == "" {

@@ -132,10 +132,11 @@ func (r Refs) Names() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Files returns the paths of the files that have HEAD and the refs. The first ones may be missing.
-func (r Refs) Files() []string {
-	files := []string{filepath.Join(r.Dir, "HEAD"), filepath.Join(r.Common, PackedRefs)}
-	r.loose(func(file, _ string) { files = append(files, file) })
+// Files returns the paths of the files that have HEAD and the refs, with the limits of their sizes. A file may be
+// missing.
+func (r Refs) Files() map[string]int64 {
+	files := map[string]int64{filepath.Join(r.Dir, "HEAD"): SmallFile, filepath.Join(r.Common, PackedRefs): RefsLimit}
+	r.loose(func(file, _ string) { files[file] = SmallFile })
 	return files
 }
 
