@@ -51,11 +51,9 @@ func IsState(rel string) bool {
 
 // Transient reports whether a file of a git directory is one that git writes when it fetches, reads, or keeps a log.
 func Transient(rel string) bool {
-	switch path.Base(rel) {
-	case "FETCH_HEAD", "ORIG_HEAD", "AUTO_MERGE", "COMMIT_EDITMSG", "gc.log", "gc.pid":
-		return true
-	}
-	return strings.HasPrefix(rel, "refs/remotes/") || strings.HasPrefix(rel, "logs/") || strings.Contains(rel, "/logs/")
+	return strings.HasPrefix(rel, "refs/remotes/") || strings.Contains("/"+rel, "/logs/") || slices.Contains([]string{
+		"FETCH_HEAD", "ORIG_HEAD", "AUTO_MERGE", "COMMIT_EDITMSG", "gc.log", "gc.pid",
+	}, path.Base(rel))
 }
 
 // Momentary reports whether a file of a git directory exists only while git runs, also in the background. Restored, it
