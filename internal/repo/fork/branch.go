@@ -33,7 +33,7 @@ func (f *Fork) Branch(ctx context.Context, message string) (branch string, count
 		return "", 0, fault.New(fault.NotInstalled, "git, which makes the branch, is not installed").Hint("install git")
 	}
 	parent := stood.Commit
-	if forkHead, err := f.inside().head(); err == nil && forkHead.Commit != "" && !forkHead.at(stood) {
+	if forkHead, err := f.inside().Head(); err == nil && forkHead.Commit != "" && forkHead != stood.Head {
 		if err := f.bringObjects(); err != nil {
 			return "", 0, err
 		}
@@ -90,7 +90,7 @@ func (f *Fork) commitOn(ctx context.Context, parent, message string) (string, er
 	if was, err := g.git(ctx, nil, "rev-parse", parent+"^{tree}"); err == nil && was == root {
 		return parent, nil
 	}
-	if at, err := f.home().commit("refs/heads/" + f.BranchName()); err == nil && at != "" { // made by an earlier call
+	if at, err := f.home().Commit("refs/heads/" + f.BranchName()); err == nil && at != "" { // made by an earlier call
 		if is, err := g.git(ctx, nil, "rev-parse", at+"^{tree}", at+"^"); err == nil && is == root+"\n"+parent {
 			return at, nil
 		}
@@ -210,10 +210,8 @@ func (g staging) ignored(ctx context.Context, changes []Change) (map[string]bool
 // nested reports whether a path is in a nested repository.
 func (g staging) nested(name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(g.fork.Workspace, filepath.FromSlash(dir), ".git")); err == nil {
-			return true
-		}
-		if at := g.fork.at(path.Join(dir, ".git")); at != "" {
+		name := path.Join(dir, ".git")
+		for _, at := range []string{filepath.Join(g.fork.Workspace, filepath.FromSlash(name)), g.fork.at(name)} {
 			if _, err := os.Lstat(at); err == nil {
 				return true
 			}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,14 +21,10 @@ import (
 
 // head is the state of a repository's HEAD.
 type head struct {
-	Ref    string `json:"ref,omitempty"` // such as refs/heads/main; empty if no branch is checked out
-	Commit string `json:"commit,omitempty"`
-	Index  string `json:"index,omitempty"` // the file with a copy of the index
-	Turn   string `json:"turn,omitempty"`  // the turn that applied it; ignored if that was undone
+	git.Head
+	Index string `json:"index,omitempty"` // the file with a copy of the index
+	Turn  string `json:"turn,omitempty"`  // the turn that applied it; ignored if that was undone
 }
-
-// at reports whether two heads have the same branch and commit.
-func (h head) at(o head) bool { return h.Ref == o.Ref && h.Commit == o.Commit }
 
 // stood returns the workspace's head at the beginning, or after the last commits were applied.
 func (f *Fork) stood() (h head, known bool) {
@@ -43,7 +38,7 @@ func (f *Fork) stood() (h head, known bool) {
 
 // standsNow records the workspace's head after commits were applied.
 func (f *Fork) standsNow(m move, turn string) error {
-	h := head{Ref: m.ref, Commit: m.to, Turn: turn, Index: m.stood.Index}
+	h := head{Head: git.Head{Ref: m.ref, Commit: m.to}, Turn: turn, Index: m.stood.Index}
 	if m.index != nil { // not the index that the workspace has now: somebody may have staged since
 		h.Index = "index-" + turn
 		if err := workspace.WriteFile(filepath.Join(f.dir, h.Index), m.index, 0o600); err != nil {
@@ -54,85 +49,26 @@ func (f *Fork) standsNow(m move, turn string) error {
 	return f.write()
 }
 
-// refs reads branches. Paths are those of the workspace's repository.
-type refs struct {
-	gitDir, common string
-	at             func(path string) string
+// home reads the branches of the workspace, and inside those that programs of the fork see. Paths are those of the
+// workspace's repository.
+func (f *Fork) home() git.Refs { return git.RefsOf(f.GitDir, f.Common, pathname.Real) }
+
+func (f *Fork) inside() git.Refs {
+	return git.RefsOf(f.GitDir, f.Common, func(path string) string { return f.Real(pathname.Real(path)) })
 }
 
-// home reads the branches of the workspace, and inside those that programs of the fork see.
-func (f *Fork) home() refs { return refs{f.GitDir, f.Common, func(path string) string { return path }} }
-
-func (f *Fork) inside() refs {
-	return refs{f.GitDir, f.Common, func(path string) string { return f.Real(pathname.Real(path)) }}
-}
-
-const refLimit = 64 << 20
-
-func (r refs) read(dir, name string) (string, error) {
-	path := r.at(filepath.Join(dir, filepath.FromSlash(name)))
-	if path == "" {
-		return "", fs.ErrNotExist
-	}
-	data, err := workspace.ReadFile(path, refLimit)
-	return strings.TrimSpace(string(data)), err
-}
-
-// head reads HEAD.
-func (r refs) head() (h head, err error) {
-	text, err := r.read(r.gitDir, "HEAD")
-	if err != nil {
-		return h, err
-	}
-	ref, isRef := strings.CutPrefix(text, "ref:")
-	if !isRef {
-		return head{Commit: text}, checkCommit(text)
-	}
-	h.Ref = strings.TrimSpace(ref)
-	if h.Ref == "refs/heads/.invalid" {
-		return h, errors.New("its branches are kept as reftable")
-	}
-	h.Commit, err = r.commit(h.Ref)
-	return h, err
-}
-
-// commit returns the commit of a ref, or "" if the ref does not exist.
-func (r refs) commit(ref string) (string, error) {
-	if !strings.HasPrefix(ref, "refs/") || slices.Contains(strings.Split(ref, "/"), "..") {
-		return "", errors.New("HEAD names no branch")
-	}
-	if text, err := r.read(r.common, ref); err == nil {
-		return text, checkCommit(text)
-	}
-	packed, err := r.read(r.common, "packed-refs")
-	if err != nil {
-		return "", unlessMissing(err)
-	}
-	for line := range strings.Lines(packed) {
-		if name, ok := strings.CutSuffix(strings.TrimSpace(line), " "+ref); ok {
-			return name, checkCommit(name)
-		}
-	}
-	return "", nil
-}
-
-func checkCommit(name string) error {
-	if (len(name) == 40 || len(name) == 64) && strings.Trim(name, "0123456789abcdef") == "" {
-		return nil
-	}
-	return errors.New("a branch names no commit")
-}
+const indexLimit = 1 << 30
 
 // move describes how the commits of a fork are applied to the workspace.
 type move struct {
 	fork    *Fork
-	old     journal // of an Apply that was killed
-	stood   head    // the workspace's head at the beginning
-	from    head    // the workspace's head
-	there   head    // the fork's head
-	to      string  // the fork's commit; empty if it has none
-	ref     string  // the ref that gets the commit
-	branch  string  // its short name
+	old     journal  // of an Apply that was killed
+	stood   head     // the workspace's head at the beginning
+	from    git.Head // the workspace's head
+	there   git.Head // the fork's head
+	to      string   // the fork's commit; empty if it has none
+	ref     string   // the ref that gets the commit
+	branch  string   // its short name
 	count   int
 	inPlace bool
 	// the history of the fork's commits ends elsewhere, as after git fetch --depth, or is damaged
@@ -179,14 +115,14 @@ func (f *Fork) commits(ctx context.Context, old journal, stayPut func(from, to s
 	if f.GitDir == "" || !known {
 		return m, nil
 	}
-	forkHead, err := f.inside().head()
-	if err != nil || forkHead.Commit == "" || forkHead.at(stood) && !old.InPlace {
+	forkHead, err := f.inside().Head()
+	if err != nil || forkHead.Commit == "" || forkHead == stood.Head && !old.InPlace {
 		return m, nil // the fork has removed its repository
 	}
-	if m.from, err = f.home().head(); err != nil {
+	if m.from, err = f.home().Head(); err != nil {
 		return m, fault.New(fault.Unsafe, "the repository of %s cannot be read: %v", f.Workspace, err)
 	}
-	if m.from.at(forkHead) && !old.InPlace {
+	if m.from == forkHead && !old.InPlace {
 		return m, nil
 	}
 	if f.away().Find("git") == "" {
@@ -199,7 +135,7 @@ func (f *Fork) commits(ctx context.Context, old journal, stayPut func(from, to s
 	m.stood, m.there, m.to = stood, forkHead, forkHead.Commit
 	own := filepath.Join(f.GitDir, "index")
 	if is := f.Real(own); is != "" && is != own {
-		if m.index, err = workspace.ReadFile(is, refLimit*16); unlessMissing(err) != nil {
+		if m.index, err = workspace.ReadFile(is, indexLimit); unlessMissing(err) != nil {
 			return m, err
 		}
 	}
@@ -247,30 +183,25 @@ func (m move) target(ctx context.Context, stayPut func(from, to string) (bool, e
 }
 
 // arrived reports whether an Apply that was killed has given the workspace the fork's head.
-func (m move) arrived(here head) bool { return m.old.InPlace && here.at(m.there) }
+func (m move) arrived(here git.Head) bool { return m.old.InPlace && here == m.there }
 
 // unmoved reports whether the workspace's head is the same as at the beginning, and no merge or rebase is in progress,
 // so that it can take over the fork's head.
-func (m move) unmoved(here head) bool {
+func (m move) unmoved(here git.Head) bool {
 	f, arrived := m.fork, m.arrived(here)
-	if m.there.Ref == "" || !here.at(m.stood) && !arrived {
+	if m.there.Ref == "" || here != m.stood.Head && !arrived {
 		return false
 	}
 	if m.there.Ref != m.stood.Ref && !arrived {
-		if taken, err := f.home().commit(m.there.Ref); err != nil || taken != "" && taken != m.there.Commit {
-			return false
-		}
-		if fits, err := f.home().fits(m.there.Ref); err != nil || !fits {
+		if taken, err := f.home().Commit(m.there.Ref); err != nil ||
+			taken != "" && taken != m.there.Commit || !f.home().Fits(m.there.Ref) {
 			return false
 		}
 	}
-	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"} {
+	for _, name := range git.Unfinished() {
 		path := filepath.Join(f.GitDir, name)
-		if _, err := os.Lstat(path); err == nil {
-			return false
-		}
-		if inside := f.Real(path); inside != "" && inside != path {
-			if _, err := os.Lstat(inside); err == nil {
+		for _, path := range []string{path, f.Real(path)} {
+			if _, err := os.Lstat(path); err == nil {
 				return false
 			}
 		}
@@ -282,8 +213,8 @@ func (m move) unmoved(here head) bool {
 // nothing is lost if the fork's takes its place.
 func (m move) unstaged() bool {
 	size := len(m.there.Commit) / 2
-	was, errWas := workspace.ReadFile(filepath.Join(m.fork.dir, m.stood.Index), refLimit*16)
-	is, errIs := workspace.ReadFile(filepath.Join(m.fork.GitDir, "index"), refLimit*16)
+	was, errWas := workspace.ReadFile(filepath.Join(m.fork.dir, m.stood.Index), indexLimit)
+	is, errIs := workspace.ReadFile(filepath.Join(m.fork.GitDir, "index"), indexLimit)
 	if git.Split(was, size) || git.Split(is, size) || git.Split(m.index, size) {
 		return false // its other file would be missing
 	}
@@ -325,32 +256,9 @@ func (m move) isPlain(ctx context.Context) bool {
 	return err == nil && taken == names
 }
 
-// fits reports whether a ref can exist next to the existing ones: a name cannot be both a ref and a directory with
-// refs.
-func (r refs) fits(ref string) (bool, error) {
-	for above := path.Dir(ref); strings.HasPrefix(above, "refs/heads/"); above = path.Dir(above) {
-		if at, err := r.commit(above); err != nil || at != "" {
-			return false, err
-		}
-	}
-	packed, err := r.read(r.common, "packed-refs")
-	if unlessMissing(err) != nil {
-		return false, err
-	}
-	fits := !strings.Contains(packed, " "+ref+"/")
-	dir := r.at(filepath.Join(r.common, filepath.FromSlash(ref)))
-	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && path != dir {
-			fits = false
-		}
-		return err
-	})
-	return fits, unlessMissing(err)
-}
-
 // BranchName returns the name of the branch for the fork's commits. freeBranch adds a number if it is taken.
 func (f *Fork) BranchName() string {
-	if at, err := f.home().commit("refs/heads/fork"); err != nil || at != "" {
+	if at, err := f.home().Commit("refs/heads/fork"); err != nil || at != "" {
 		return "fork-" + f.Name // the directory cannot exist
 	}
 	return "fork/" + f.Name
@@ -363,14 +271,12 @@ func (f *Fork) freeBranch(ctx context.Context, commit string) (ref string, has b
 		if ref = first; n > 1 {
 			ref += "-" + strconv.Itoa(n)
 		}
-		at, err := f.home().commit(ref)
+		at, err := f.home().Commit(ref)
 		if err != nil || at == commit {
 			return ref, at == commit, err
 		}
-		switch fits, err := f.home().fits(ref); {
-		case err != nil:
-			return "", false, err
-		case !fits:
+		switch {
+		case !f.home().Fits(ref):
 		case at == "":
 			return ref, false, nil
 		default:

@@ -3,15 +3,12 @@ package fork
 import (
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/repo/git"
-	"omniagent/internal/sys/workspace"
 )
 
 // data lists where the files of repositories are, with all links resolved.
@@ -98,20 +95,5 @@ func (f *Fork) copied(top string) error {
 			return fmt.Errorf("%s leads to %s, which a copy would use too", link, to)
 		}
 	}
-	named := map[string]string{at: "gitdir: "}
-	for _, dir := range d.dirs {
-		named[filepath.Join(dir, "commondir")] = ""
-		named[filepath.Join(dir, "config")] = "worktree = "
-		named[filepath.Join(dir, "config.worktree")] = "worktree = "
-	}
-	for _, name := range slices.Sorted(maps.Keys(named)) {
-		text, _ := workspace.ReadFile(name, refLimit)
-		for line := range strings.Lines(string(text)) {
-			to, ok := strings.CutPrefix(strings.TrimSpace(line), named[name])
-			if ok && filepath.IsAbs(strings.Trim(to, `"`)) {
-				return fmt.Errorf("%s names %s, which a copy would use too", name, to)
-			}
-		}
-	}
-	return nil
+	return git.Movable(append(d.dirs, at)...)
 }

@@ -259,9 +259,8 @@ func (s Store) Make(ctx context.Context, w Wanted) (*Fork, error) {
 	if opened, err := git.Open(root); err == nil {
 		f.GitDir, f.Common = pathname.Real(opened.Dir()), pathname.Real(opened.Common())
 		opened.Close()
-		if h, err := f.home().head(); err == nil { // otherwise commits cannot be applied
-			h.Index = gitIndex(0)
-			f.Heads = append(f.Heads, h)
+		if h, err := f.home().Head(); err == nil { // otherwise commits cannot be applied
+			f.Heads = append(f.Heads, head{Head: h, Index: gitIndex(0)})
 		}
 	}
 	f.data = dataOf(root, nestedDepth)

@@ -90,9 +90,8 @@ func (l *later) isGitDir(dir string) bool {
 	yes, known := l.git[dir]
 	if !known {
 		yes = !slices.ContainsFunc([]string{"HEAD", "objects", "refs"}, func(name string) bool {
-			real := l.Real(filepath.Join(l.Workspace, filepath.FromSlash(dir), name))
-			_, err := os.Lstat(real)
-			return real == "" || err != nil
+			_, err := os.Lstat(l.Real(filepath.Join(l.Workspace, filepath.FromSlash(dir), name))) // without a path too
+			return err != nil
 		})
 		l.git[dir] = yes
 	}
@@ -112,7 +111,7 @@ func (f *Fork) RunsLater(ctx context.Context, policy autorun.Policy, changes []C
 		}
 	}
 	stood, known := f.stood()
-	forkHead, err := f.inside().head()
+	forkHead, err := f.inside().Head()
 	if f.GitDir == "" || !known || err != nil || forkHead.Commit == "" {
 		return names
 	}

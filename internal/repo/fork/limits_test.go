@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/repo/git"
 )
 
 // TestManyFilesWereBrought: what is recorded of them can be read again, however many there were.
@@ -58,7 +59,7 @@ func TestLongRecords(t *testing.T) {
 	f.GitDir = filepath.Join(dir, "git")
 	s := Store{Dir: dir}
 	for file, limit := range map[string]int64{
-		filepath.Join(f.GitDir, "HEAD"): refLimit, filepath.Join(s.at("x"), recordFile): jsonLimit,
+		filepath.Join(f.GitDir, "HEAD"): git.RefsLimit, filepath.Join(s.at("x"), recordFile): jsonLimit,
 		filepath.Join(f.dir, appliedFile): 1 << 30,
 	} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600),
@@ -66,7 +67,7 @@ func TestLongRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := f.home().head(); !errors.Is(err, fault.FieldTooLarge) {
+	if _, err := f.home().Head(); !errors.Is(err, fault.FieldTooLarge) {
 		t.Errorf("a HEAD of more than 64 MiB: %v", err)
 	}
 	if _, err := f.bases(t.Context()); !errors.Is(err, fault.FieldTooLarge) {

@@ -3,13 +3,13 @@ package fork
 import (
 	"context"
 	"io/fs"
-	"maps"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"omniagent/internal/kit/pathname"
+	"omniagent/internal/repo/git"
 	"omniagent/internal/walls/sandbox"
 )
 
@@ -38,9 +38,8 @@ func (f *Fork) Owns(ctx context.Context) ([]Own, error) {
 			if !in || dir == f.GitDir || dir == f.Common {
 				return nil
 			}
-			here := refs{dir, dir, func(path string) string { return path }}
-			there := refs{dir, dir, f.Real}
-			if _, err := there.head(); err == nil {
+			here, there := git.RefsOf(dir, dir, pathname.Real), git.RefsOf(dir, dir, f.Real)
+			if _, err := there.Head(); err == nil {
 				all = append(all, f.owns(ctx, top, here, there)...)
 			}
 			return nil
@@ -73,48 +72,27 @@ func repositoryAt(dir string) (top string, is bool) {
 }
 
 // owns returns what a repository has in the fork, and not in the workspace.
-func (f *Fork) owns(ctx context.Context, top string, here, there refs) (all []Own) {
-	for _, ref := range there.names() {
-		at, err := there.commit(ref)
-		if err == nil && at != "" && !f.has(ctx, here, ref, at) {
+func (f *Fork) owns(ctx context.Context, top string, here, there git.Refs) (all []Own) {
+	for _, ref := range there.Names() {
+		at, err := there.Commit(ref)
+		if !strings.HasPrefix(ref, "refs/remotes/") && err == nil && at != "" && !f.has(ctx, here, ref, at) {
 			all = append(all, Own{top, ref, at})
 		}
 	}
-	if h, err := there.head(); err == nil && h.Ref == "" && !f.has(ctx, here, "HEAD", h.Commit) {
+	if h, err := there.Head(); err == nil && h.Ref == "" && !f.has(ctx, here, "HEAD", h.Commit) {
 		all = append(all, Own{top, "HEAD", h.Commit})
 	}
 	return all
 }
 
 // has reports whether the workspace has an object of a ref: a tag under its name, a commit in the history of any ref.
-func (f *Fork) has(ctx context.Context, here refs, ref, object string) bool {
-	if is, err := here.commit(ref); err == nil && is == object {
+func (f *Fork) has(ctx context.Context, here git.Refs, ref, object string) bool {
+	if is, err := here.Commit(ref); err == nil && is == object {
 		return true
 	}
 	if strings.HasPrefix(ref, "refs/tags/") {
 		return false
 	}
-	left, err := f.git(ctx, "--git-dir="+here.gitDir, "rev-list", "--max-count=1", object, "--not", "--all")
+	left, err := f.git(ctx, "--git-dir="+here.Dir, "rev-list", "--max-count=1", object, "--not", "--all")
 	return err == nil && left == ""
-}
-
-// names returns the refs that were written in place, or packed.
-func (r refs) names() []string {
-	all := map[string]bool{}
-	top := r.at(filepath.Join(r.common, "refs"))
-	_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() && filepath.Ext(path) != ".lock" {
-			rel, _ := filepath.Rel(top, path)
-			all["refs/"+filepath.ToSlash(rel)] = true
-		}
-		return nil
-	})
-	packed, _ := r.read(r.common, "packed-refs")
-	for line := range strings.Lines(packed) {
-		if _, ref, ok := strings.Cut(strings.TrimSpace(line), " refs/"); ok {
-			all["refs/"+ref] = true
-		}
-	}
-	maps.DeleteFunc(all, func(ref string, _ bool) bool { return strings.HasPrefix(ref, "refs/remotes/") })
-	return slices.Sorted(maps.Keys(all))
 }

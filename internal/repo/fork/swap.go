@@ -38,7 +38,7 @@ func (m move) files() []string {
 // swap holds git's own locks of all files while it checks and replaces them, so that git can change none in between.
 func (m move) swap() error {
 	f, files := m.fork, m.files()
-	was, err := f.home().commit(m.ref)
+	was, err := f.home().Commit(m.ref)
 	if err != nil {
 		return err
 	}
@@ -81,14 +81,14 @@ func (m move) swap() error {
 
 // check returns an error if the branch, or what is staged, is not what it was when the move was planned.
 func (m move) check(was string) error {
-	if is, err := m.fork.home().commit(m.ref); err != nil || is != was {
+	if is, err := m.fork.home().Commit(m.ref); err != nil || is != was {
 		return cmp.Or(err, errMoved)
 	}
 	if !m.inPlace {
 		return nil
 	}
-	here, err := m.fork.home().head()
-	if err != nil || !here.at(m.from) || !m.unmoved(here) || !m.keepIndex && !m.unstaged() {
+	here, err := m.fork.home().Head()
+	if err != nil || here != m.from || !m.unmoved(here) || !m.keepIndex && !m.unstaged() {
 		return cmp.Or(err, errMoved)
 	}
 	return nil

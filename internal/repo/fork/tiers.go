@@ -153,25 +153,18 @@ func (f *Fork) upper(path string) string {
 // keepRefs copies the workspace's branches into the layers. Otherwise a later commit in the workspace would become the
 // parent of an unrelated commit in the fork. It also copies files of git behind links, which no layer covers.
 func (f *Fork) keepRefs() error {
-	var files []string
+	files := map[string]int64{} // with the limits of their sizes
 	if f.Common != "" {
-		files = []string{filepath.Join(f.GitDir, "HEAD"), filepath.Join(f.Common, "packed-refs")}
-		branches := pathname.Real(filepath.Join(f.Common, "refs"))
-		_ = filepath.WalkDir(branches, func(path string, e fs.DirEntry, err error) error {
-			if err == nil && e.Type().IsRegular() {
-				files = append(files, path)
-			}
-			return nil
-		})
+		files = f.home().Files()
 	}
 	for _, link := range f.data.links {
 		if f.upper(pathname.Real(link)) == "" {
-			files = append(files, link)
+			files[link] = indexLimit
 		}
 	}
-	for _, path := range files {
-		data, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
+	for path, limit := range files {
+		data, err := workspace.ReadFile(path, limit)
+		if workspace.Absent(err) {
 			continue
 		}
 		info, errStat := os.Stat(path)

@@ -54,9 +54,9 @@ func (f *Fork) stands(turn string) bool {
 		if h.Turn != turn {
 			continue
 		}
-		if is, err := f.home().head(); err == nil && is.at(h) {
+		if is, err := f.home().Head(); err == nil && is == h.Head {
 			here++
-		} else if err == nil && i > 0 && is.at(f.Heads[i-1]) {
+		} else if err == nil && i > 0 && is == f.Heads[i-1].Head {
 			gone++
 		} else if _, err := f.git(context.Background(), "merge-base", "--is-ancestor", h.Commit, "HEAD"); err == nil {
 			here++

@@ -125,7 +125,7 @@ func (c *Conversions) read(file string) (text []byte, ok bool) {
 	if !filepath.IsAbs(file) {
 		return nil, false
 	}
-	text, err := workspace.ReadFile(file, smallFile)
+	text, err := workspace.ReadFile(file, SmallFile)
 	if err == nil {
 		return text, true
 	}

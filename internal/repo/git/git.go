@@ -1,4 +1,5 @@
-// Package git reads the index and the blobs of a repository, without the program git.
+// Package git reads the index, the blobs and the refs of a repository, and knows its other files, without the program
+// git.
 //
 // A repository is data that somebody else chose. Package git starts nothing that it names: no hook, no filter, no
 // monitor, no transport. It opens regular files only, so it never blocks on a FIFO; it writes nothing; and what it
@@ -26,8 +27,8 @@ import (
 // ID is the name of an object, its hash. One of SHA-1 ends in zeros.
 type ID [sha256.Size]byte
 
-// smallFile is the limit, in bytes, of the files that name other places, such as commondir.
-const smallFile = 1 << 20
+// SmallFile is the limit, in bytes, of the files that name other places, such as commondir.
+const SmallFile = 1 << 20
 
 // Repository says where the files of a git repository are.
 type Repository struct {
@@ -46,12 +47,12 @@ func Open(top string) (*Repository, error) {
 	if err == nil && info.IsDir() {
 		return At(dir)
 	}
-	if text, err := workspace.ReadFile(dir, smallFile); err == nil {
-		to, ok := strings.CutPrefix(string(text), "gitdir: ")
+	if text, err := workspace.ReadFile(dir, SmallFile); err == nil {
+		to, ok := strings.CutPrefix(string(text), gitFile)
 		if !ok {
 			return nil, damaged(dir, "it does not name a directory")
 		}
-		dir = absolute(top, strings.TrimRight(to, "\r\n"))
+		dir = Named(top, to)
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
@@ -62,10 +63,10 @@ func Open(top string) (*Repository, error) {
 // At opens the repository whose own directory, usually called .git, is dir.
 func At(dir string) (*Repository, error) {
 	r := &Repository{dir: dir, common: dir, size: sha1.Size}
-	if text, err := workspace.ReadFile(filepath.Join(dir, "commondir"), smallFile); err == nil {
-		r.common = absolute(dir, strings.TrimRight(string(text), "\r\n"))
+	if text, err := workspace.ReadFile(filepath.Join(dir, "commondir"), SmallFile); err == nil {
+		r.common = Named(dir, string(text))
 	}
-	if _, err := workspace.ReadFile(filepath.Join(dir, "HEAD"), smallFile); err != nil {
+	if _, err := workspace.ReadFile(filepath.Join(dir, "HEAD"), SmallFile); err != nil {
 		return nil, damaged(dir, "it has no HEAD").Because(err)
 	}
 	if r.configured("objectformat", "sha256") {
@@ -77,7 +78,7 @@ func At(dir string) (*Repository, error) {
 // settings returns the lines of the configuration: keys in lower case, with the section before a dot, and values.
 func (r *Repository) settings() iter.Seq2[string, string] {
 	return func(yield func(key, value string) bool) {
-		text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), smallFile)
+		text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), SmallFile)
 		section := ""
 		for line := range strings.Lines(string(text)) {
 			line = strings.TrimSpace(line)
@@ -140,6 +141,36 @@ func (r *Repository) BlobName(content []byte) string {
 }
 
 func (r *Repository) name(id ID) string { return hex.EncodeToString(id[:r.size]) }
+
+// gitFile is the beginning of a file .git.
+const gitFile = "gitdir: "
+
+// Named returns the path that a file in a directory names, such as commondir.
+func Named(dir, content string) string { return absolute(dir, strings.TrimRight(content, "\r\n")) }
+
+// Movable returns an error if files .git or git directories name a place by an absolute path, which copies of them
+// would use too, or if that cannot be read.
+func Movable(gits ...string) error {
+	for _, at := range gits {
+		for _, name := range []string{"", "commondir", "config", "config.worktree"} {
+			file := filepath.Join(at, name)
+			text, err := workspace.ReadFile(file, SmallFile)
+			if name != "" && err != nil && !workspace.Absent(err) {
+				return err
+			}
+			for line := range strings.Lines(string(text)) {
+				to := strings.TrimPrefix(strings.TrimSpace(line), gitFile)
+				if key, value, _ := strings.Cut(to, "="); strings.EqualFold(strings.TrimSpace(key), "worktree") {
+					to = strings.Trim(value, " \t\"")
+				}
+				if filepath.IsAbs(to) {
+					return fmt.Errorf("%s names %s, which a copy would use too", file, to)
+				}
+			}
+		}
+	}
+	return nil
+}
 
 func absolute(base, path string) string {
 	if path = filepath.FromSlash(path); !filepath.IsAbs(path) {

@@ -145,7 +145,7 @@ func (r *Repository) open() {
 				}
 			}
 		}
-		text, _ := dir.ReadFile("info/alternates", smallFile)
+		text, _ := dir.ReadFile("info/alternates", SmallFile)
 		for line := range strings.Lines(string(text)) {
 			if line = strings.TrimRight(line, "\n"); line != "" && line[0] != '#' {
 				todo = append(todo, absolute(path, line))

@@ -234,13 +234,8 @@ func (w *walk) isState(f *workspace.Folder, name string, parent about) bool {
 		return parent&stateOfGit == 0 || name != "objects" ||
 			path.Base(dir) != ".git" && (dir != "" || !w.options.GitDir) && !f.Has("HEAD") && !f.Has("refs")
 	}
-	if parent&stateOfGit == 0 || dir != ".git" && !strings.HasSuffix(dir, "/.git") {
-		return true // .git itself, or a file below a directory that was chosen
-	}
-	return slices.Contains([]string{
-		"HEAD", "refs", "packed-refs", "config", "config.worktree", "hooks", "info",
-		"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply",
-	}, name)
+	// The first two are .git itself, and a file below a directory that was chosen.
+	return parent&stateOfGit == 0 || dir != ".git" && !strings.HasSuffix(dir, "/.git") || git.Essential(name)
 }
 
 // begin creates the folder of a directory, with the rules that apply there. The root's .gitignore applies even without

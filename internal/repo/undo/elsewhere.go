@@ -1,12 +1,14 @@
 package undo
 
 import (
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"omniagent/internal/kit/pathname"
+	"omniagent/internal/repo/git"
 	"omniagent/internal/repo/snapshot"
 )
 
@@ -59,12 +61,10 @@ func (c *comparison) elsewhereOf(dir string) []*elsewhere {
 // workedIn reports whether the working tree with this directory below worktrees is outside of the workspace and was
 // made since the turn began, or has another HEAD, index or branch since then. One that no longer exists is restored.
 func (c *comparison) workedIn(dir, own string) (e *elsewhere, is bool) {
-	link := strings.TrimRight(c.text(c.now, own+"/gitdir"), "\r\n")
-	if link != "" && !filepath.IsAbs(link) {
-		link = filepath.Join(c.root, filepath.FromSlash(own), link)
-	}
+	text, err := c.text(c.now, own+"/gitdir", git.SmallFile)
+	link := git.Named(filepath.Join(c.root, filepath.FromSlash(own)), string(text))
 	e = &elsewhere{dir: own, top: pathname.Real(filepath.Dir(link))}
-	if link == "" || pathname.Within(c.workspace, e.top) || !exists(link) {
+	if err != nil || pathname.Within(c.workspace, e.top) || !exists(link) {
 		return e, false
 	}
 	for _, name := range []string{"HEAD", "index", "gitdir", "reftable/tables.list"} {
@@ -72,10 +72,10 @@ func (c *comparison) workedIn(dir, own string) (e *elsewhere, is bool) {
 		was, now := c.before.Find(name), c.now.Find(name)
 		is = is || now != nil && (was == nil || !c.sameState(was, now, dir, name))
 	}
-	mine := []string{c.branch(c.before, path.Join(dir, "HEAD")), c.branch(c.now, path.Join(dir, "HEAD"))}
+	mine := []string{"", c.head(c.before, dir).Ref, c.head(c.now, dir).Ref}
 	for _, x := range []*snapshot.Index{c.before, c.now} {
-		ref := c.branch(x, own+"/HEAD")
-		if ref == "" || slices.Contains(mine, ref) {
+		ref := c.head(x, own).Ref
+		if slices.Contains(mine, ref) {
 			continue
 		}
 		e.refs = append(e.refs, path.Join(dir, ref), path.Join(dir, "logs", ref))
@@ -88,43 +88,39 @@ func (c *comparison) workedIn(dir, own string) (e *elsewhere, is bool) {
 	return e, is
 }
 
-// branch returns the name of the branch that a file HEAD names, or "".
-func (c *comparison) branch(x *snapshot.Index, head string) string {
-	ref, ok := strings.CutPrefix(c.text(x, head), "ref: ")
-	if ref = strings.TrimSpace(ref); !ok || !strings.HasPrefix(ref, "refs/") {
-		return ""
-	}
-	return ref
+// refs reads the refs of a directory .git, and the HEAD there.
+func (c *comparison) refs(x *snapshot.Index, dir string) git.Refs {
+	return git.Refs{Dir: dir, Common: dir, Read: func(name string, limit int64) ([]byte, error) {
+		return c.text(x, filepath.ToSlash(name), limit)
+	}}
+}
+
+// head returns what a HEAD names, or nothing.
+func (c *comparison) head(x *snapshot.Index, dir string) git.Head {
+	h, _ := c.refs(x, dir).Target()
+	return h
 }
 
 // value returns what a ref names, or "".
 func (c *comparison) value(x *snapshot.Index, dir, ref string) string {
-	if own := strings.TrimSpace(c.text(x, path.Join(dir, ref))); own != "" {
-		return own
-	}
-	for line := range strings.Lines(c.text(x, path.Join(dir, "packed-refs"))) {
-		if value, name, _ := strings.Cut(strings.TrimSpace(line), " "); name == ref {
-			return value
-		}
-	}
-	return ""
+	value, _ := c.refs(x, dir).Commit(ref)
+	return value
 }
 
-// text returns the content of a file of .git, or "".
-func (c *comparison) text(x *snapshot.Index, name string) string {
+// text returns the content of a file of .git. One that cannot be read, or is empty, is missing.
+func (c *comparison) text(x *snapshot.Index, name string, limit int64) (data []byte, err error) {
 	f := x.Find(name)
-	if f == nil || !f.Mode.IsRegular() {
-		return ""
+	switch {
+	case f == nil || !f.Mode.IsRegular() || f.Size > limit:
+	case x == c.now:
+		data, _ = c.read(f, name)
+	default:
+		data, _ = c.contents.Read(f)
 	}
-	read := c.contents.Read
-	if x == c.now {
-		read = func(f *snapshot.File) ([]byte, error) { return c.read(f, name) }
+	if len(data) == 0 {
+		err = fs.ErrNotExist
 	}
-	data, err := read(f)
-	if err != nil {
-		return ""
-	}
-	return string(data)
+	return data, err
 }
 
 // keepElsewhere adds to what is kept the state of another working tree that changed during the turn.
@@ -143,7 +139,7 @@ func (c *comparison) mixed(dir string, actions []action) error {
 	for _, e := range c.elsewhereOf(dir) {
 		for _, a := range actions {
 			rel := strings.TrimPrefix(strings.TrimPrefix(a.path, dir), "/")
-			if e.packed != "" && rel == "packed-refs" || strings.HasPrefix(rel, "reftable/") {
+			if e.packed != "" && rel == git.PackedRefs || strings.HasPrefix(rel, "reftable/") {
 				return shared.at(e.top)
 			}
 		}

@@ -22,17 +22,15 @@ func (c *comparison) otherCommit(dir string, actions []action) reason {
 	for _, a := range actions {
 		at := path.Dir(a.path)
 		common, _, _ := strings.Cut(at, "/worktrees/")
-		head := path.Join(at, "HEAD")
-		was, is := strings.TrimSpace(c.text(c.before, head)), strings.TrimSpace(c.text(c.now, head))
-		if path.Base(a.path) != "index" || was == "" || is == "" {
+		was, is := c.head(c.before, at), c.head(c.now, at)
+		if path.Base(a.path) != "index" || was == (git.Head{}) || is == (git.Head{}) {
 			continue
 		}
-		if was != is && !restored[head] {
+		if was != is && !restored[path.Join(at, "HEAD")] {
 			return c.elsewhereNow(dir, common, at, was, is)
 		}
-		ref, named := strings.CutPrefix(was, "ref: ")
-		if named && !restored[path.Join(common, ref)] && !restored[path.Join(common, "packed-refs")] &&
-			c.value(c.before, common, ref) != c.value(c.now, common, ref) {
+		if was.Ref != "" && !restored[path.Join(common, was.Ref)] && !restored[path.Join(common, git.PackedRefs)] &&
+			c.value(c.before, common, was.Ref) != c.value(c.now, common, was.Ref) {
 			return reason{
 				Lasting, "the branch has commits of others, and the index of before would remove their files",
 			}
@@ -42,8 +40,8 @@ func (c *comparison) otherCommit(dir string, actions []action) reason {
 }
 
 // elsewhereNow says what to do where another branch or commit is checked out than before the turn.
-func (c *comparison) elsewhereNow(dir, common, at, was, is string) reason {
-	for _, name := range []string{"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"} {
+func (c *comparison) elsewhereNow(dir, common, at string, was, is git.Head) reason {
+	for _, name := range git.Unfinished() {
 		if c.now.Find(path.Join(at, name)) != nil {
 			return reason{Passing, "git is in the middle of a rebase, a merge or the like"}
 		}
@@ -52,17 +50,16 @@ func (c *comparison) elsewhereNow(dir, common, at, was, is string) reason {
 	if where := path.Dir(dir); where != "." && where != "" {
 		in = append(in, "-C", c.name(where))
 	}
-	ref, branch := strings.CutPrefix(was, "ref: ")
-	name := strings.TrimPrefix(ref, "refs/heads/")
+	name := strings.TrimPrefix(was.Ref, "refs/heads/")
 	switch {
-	case branch && c.value(c.now, common, ref) == "":
+	case name != "" && c.value(c.now, common, was.Ref) == "":
 		return reason{Lasting, "the branch of before the turn, " + name + ", is not there any more"}
-	case branch:
+	case name != "":
 		in = append(in, "switch", name)
-	case !strings.HasPrefix(is, "ref: "): // a switch would leave what was committed here without a name
+	case is.Ref == "": // a switch would leave what was committed here without a name
 		return reason{Lasting, "HEAD is detached, and names another commit than before the turn"}
 	default:
-		in = append(in, "switch", "--detach", was)
+		in = append(in, "switch", "--detach", was.Commit)
 	}
 	return reason{Passing, "another branch is checked out than before the turn; first: " + text.Shell(in...)}
 }
@@ -71,13 +68,12 @@ func (c *comparison) elsewhereNow(dir, common, at, was, is string) reason {
 func (c *comparison) goBack(dir string, actions []action) (all []Moved) {
 	for _, a := range actions {
 		branch, ok := git.BranchOf("/" + a.path)
-		at := func(x *snapshot.Index) string { return strings.TrimSpace(c.text(x, a.path)) }
-		if ok {
-			at = func(x *snapshot.Index) string { return c.value(x, dir, "refs/heads/"+branch) }
-		} else if a.path != path.Join(dir, "HEAD") || strings.Contains(at(c.now)+at(c.before), "ref:") {
-			continue
-		} else {
-			branch = "HEAD"
+		at := func(x *snapshot.Index) string { return c.value(x, dir, "refs/heads/"+branch) }
+		if !ok {
+			if a.path != path.Join(dir, "HEAD") || c.head(c.now, dir).Ref+c.head(c.before, dir).Ref != "" {
+				continue
+			}
+			branch, at = "HEAD", func(x *snapshot.Index) string { return c.head(x, dir).Commit }
 		}
 		was, left, is := at(c.before), at(c.after), at(c.now)
 		if is != "" && is != left && is != was {

@@ -81,7 +81,7 @@ func compare(before, after, now *snapshot.Index, o restoreOptions, contents *sna
 		is := now.Find(path)
 		a := action{path, was, is, hidden}
 		if dir, ok := c.stateOf(path); ok {
-			if was != nil && was.Mode.IsRegular() && momentary(path) {
+			if was != nil && was.Mode.IsRegular() && git.Momentary(path) {
 				return
 			}
 			if e := c.elsewhereAt(dir, path); e != nil {
@@ -384,7 +384,7 @@ func (c *comparison) touched(dir string, left *snapshot.Index) (name string) {
 		if c.elsewhereAt(dir, path) != nil {
 			return
 		}
-		if !decides(rel) && (transient(rel) || snapshot.SameFile(was, c.after.Find(path))) {
+		if !git.IsState(rel) && (git.Transient(rel) || snapshot.SameFile(was, c.after.Find(path))) {
 			return
 		}
 		if !c.sameState(old, is, dir, path) && !c.sameState(was, is, dir, path) {
@@ -392,33 +392,6 @@ func (c *comparison) touched(dir string, left *snapshot.Index) (name string) {
 		}
 	})
 	return name
-}
-
-// decides reports whether a file of .git belongs to the state of the repository.
-func decides(rel string) bool {
-	first, _, _ := strings.Cut(rel, "/")
-	switch first {
-	case "HEAD", "index", "packed-refs", "refs", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge",
-		"rebase-apply", "sequencer", "reftable", "modules":
-		return !transient(rel)
-	}
-	return false
-}
-
-// transient reports whether a file of .git is one that git writes when it fetches, reads, or keeps a log.
-func transient(rel string) bool {
-	switch path.Base(rel) {
-	case "FETCH_HEAD", "ORIG_HEAD", "AUTO_MERGE", "COMMIT_EDITMSG", "gc.log", "gc.pid":
-		return true
-	}
-	return strings.HasPrefix(rel, "refs/remotes/") || strings.HasPrefix(rel, "logs/") || strings.Contains(rel, "/logs/")
-}
-
-// momentary reports whether a file of .git exists only while git runs, also in the background. Restored, it would lock
-// the repository for good.
-func momentary(name string) bool {
-	base := path.Base(name)
-	return base == "gc.pid" || strings.HasSuffix(base, ".lock") && !strings.Contains("/"+name, "/hooks/")
 }
 
 // sameState compares two files of .git, the second as it is now. Two versions of an index are the same if they list the

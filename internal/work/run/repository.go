@@ -124,13 +124,14 @@ func (h holding) lostObjects() (lost int) {
 
 // lostLogs counts the missing reflogs whose refs still exist.
 func (h holding) lostLogs() (lost int) {
-	packed, _ := workspace.ReadFile(filepath.Join(h.Common, "packed-refs"), holdingsLimit)
+	names := git.RefsOf(h.Dir, h.Common, pathname.Real).Names()
 	for _, ref := range h.Logs {
 		if _, err := os.Lstat(filepath.Join(h.Common, "logs", filepath.FromSlash(ref))); !workspace.Absent(err) {
 			continue
 		}
-		_, err := os.Lstat(filepath.Join(h.Common, filepath.FromSlash(ref)))
-		if err == nil || strings.Contains(string(packed), " "+ref+"\n") {
+		_, named := slices.BinarySearch(names, ref)
+		if info, err := os.Lstat(filepath.Join(h.Common, filepath.FromSlash(ref))); named ||
+			err == nil && !info.IsDir() { // HEAD, or a link
 			lost++
 		}
 	}
