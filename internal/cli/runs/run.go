@@ -351,7 +351,7 @@ func (p commands) inFork(ctx context.Context, c *contract.Call, signals <-chan o
 	if c.DryRun() || c.Bool("detach") || c.Given("batch") || c.Given("race") {
 		return 0, false, nil
 	}
-	return forks.AgainInNew(ctx, c, signals, c.String("network"), p.refusesRun)
+	return forks.RerunInNew(ctx, c, signals, c.String("network"), p.refusesRun)
 }
 
 // refusesRun returns what a call of run fails with before anything is done, as far as that is known without its

@@ -181,7 +181,7 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 	if err != nil {
 		return 0, false, err
 	}
-	status, err = forks.AgainIn(ctx, c, f, n, signals, r.Dir)
+	status, err = forks.RerunIn(ctx, c, f, n, signals, r.Dir)
 	return status, err == nil, err
 }
 

@@ -148,7 +148,7 @@ func (p commands) startParams() []contract.Param {
 // forked is Serve for a command that can work in a fork.
 func (p commands) forked(serve contract.Serve) contract.Serve {
 	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-		status, done, err := forks.AgainInNew(ctx, c, signals, networkOfFork(c), p.refusesTalk)
+		status, done, err := forks.RerunInNew(ctx, c, signals, networkOfFork(c), p.refusesTalk)
 		if done || err != nil {
 			return status, err
 		}
