@@ -22,9 +22,6 @@ import (
 	"omniagent/internal/walls/guard"
 )
 
-// Version is the program's version: the same in the manifest, AGENTS.md and the skills.
-const Version = "0.1.0"
-
 // Parts are the lists that the program is built from. A new agent, model API or tool is added to one of them.
 type Parts struct {
 	Agents []agent.Driver // by name
