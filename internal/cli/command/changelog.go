@@ -8,7 +8,7 @@ import (
 
 	"omniagent"
 	"omniagent/internal/cli/contract"
-	"omniagent/internal/cli/setup"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/kit/fault"
 )
 
@@ -74,7 +74,7 @@ func changelog() *contract.Command {
 			}
 			var rows []changelogEntry
 			for _, e := range entries {
-				if !c.Given("since") || setup.NewerVersion(e.Version, c.String("since")) {
+				if !c.Given("since") || parts.NewerVersion(e.Version, c.String("since")) {
 					rows = append(rows, e)
 				}
 			}
@@ -83,8 +83,8 @@ func changelog() *contract.Command {
 	}
 }
 
-// parseChangelog reads "## 1.2.3 - 2026-01-02" headings with "### Added" lists below. A list item may run over several
-// lines.
+// parseChangelog parses headings such as "## 1.2.3 - 2026-01-02" with lists such as "### Added" below. A list item may
+// have several lines.
 func parseChangelog(text string) ([]changelogEntry, error) {
 	heading := regexp.MustCompile(`^## \[?([0-9]+\.[0-9]+\.[0-9]+)\]?(?: - ([0-9]{4}-[0-9]{2}-[0-9]{2}))?`)
 	var entries []changelogEntry
@@ -113,7 +113,7 @@ func parseChangelog(text string) ([]changelogEntry, error) {
 	return entries, nil
 }
 
-// section returns the list of a heading, or nil.
+// section returns the list for a heading, or nil if the heading is not known.
 func (e *changelogEntry) section(name string) *[]string {
 	return map[string]*[]string{
 		"Breaking": &e.Breaking, "Added": &e.Added, "Changed": &e.Changed, "Removed": &e.Removed, "Fixed": &e.Fixed,

@@ -125,7 +125,7 @@ func runCleanup(ctx context.Context, c *contract.Call) (contract.Result, error) 
 	return result, nil
 }
 
-// cleanupTarget is what a cleanup is about.
+// cleanupTarget is what a cleanup ends or deletes, or would.
 type cleanupTarget struct {
 	paths, runs []string
 	pids        []int
@@ -144,7 +144,7 @@ func (t cleanupTarget) data() map[string]any {
 	return all
 }
 
-// endOrphans ends what outlived the process that started it, and then closes the runs without their owner.
+// endOrphans ends programs that outlived the process that started them, and then closes the runs whose owner died.
 func endOrphans(ctx context.Context, c *contract.Call, data *cleanupData, found *cleanupTarget) error {
 	if c.Paths.State == "" {
 		return nil
@@ -184,7 +184,7 @@ func endOrphans(ctx context.Context, c *contract.Call, data *cleanupData, found 
 	return nil
 }
 
-// forgetTurns deletes the snapshots of turns that are too old, or too many.
+// forgetTurns deletes the snapshots of turns that are older than undo.age or exceed undo.budget.
 func forgetTurns(ctx context.Context, c *contract.Call, data *cleanupData, found *cleanupTarget) error {
 	if c.Paths.State == "" {
 		return nil
@@ -202,7 +202,7 @@ func forgetTurns(ctx context.Context, c *contract.Call, data *cleanupData, found
 		ids[r.ID] = true
 	}
 	gone, freed := surplus, int64(0)
-	if !c.DryRun() && len(ids) > 0 { // another process may be faster
+	if !c.DryRun() && len(ids) > 0 { // another process may have deleted some
 		gone, freed, err = store.Delete(ctx, func(r undo.Record) bool { return ids[r.ID] })
 	}
 	for _, r := range gone {
@@ -212,14 +212,14 @@ func forgetTurns(ctx context.Context, c *contract.Call, data *cleanupData, found
 		data.Cleaned = append(data.Cleaned, cleanedFile{store.Dir, stepUndo, freed})
 		data.Total += freed
 	}
-	if errors.Is(err, fault.Conflicting) { // the others are deleted
+	if errors.Is(err, fault.Conflicting) { // all others are deleted
 		c.Warn("UNDO_INTERRUPTED", "%v", err)
 		return nil
 	}
 	return err
 }
 
-// removeLeftovers deletes the files that a step is about.
+// removeLeftovers deletes the files of a step.
 func removeLeftovers(ctx context.Context, c *contract.Call, step string, data *cleanupData,
 	found *cleanupTarget,
 ) error {
@@ -232,7 +232,7 @@ func removeLeftovers(ctx context.Context, c *contract.Call, step string, data *c
 			continue
 		}
 		removed, err := removeLeftover(c, step, old)
-		if errors.Is(err, fs.ErrNotExist) { // another process was faster
+		if errors.Is(err, fs.ErrNotExist) { // another process has deleted it
 			continue
 		}
 		found.paths = append(found.paths, old.path)
@@ -245,7 +245,8 @@ func removeLeftovers(ctx context.Context, c *contract.Call, step string, data *c
 	return nil
 }
 
-// removeLeftover returns how many bytes became free. The audit log records what it has lost.
+// removeLeftover deletes a file or directory and returns its size. A file of the audit log is removed by the log
+// itself, which records that.
 func removeLeftover(c *contract.Call, step string, found leftover) (bytes int64, err error) {
 	if step == "logs" {
 		info, err := os.Lstat(found.path)
@@ -260,7 +261,7 @@ func removeLeftover(c *contract.Call, step string, found leftover) (bytes int64,
 
 type leftover struct{ root, path string }
 
-// leftovers finds what a step would delete: only our own files, and none that changed recently.
+// leftovers returns what a step deletes: only files of this program, and none that changed recently.
 func leftovers(c *contract.Call, step string) []leftover {
 	young := time.Now().Add(-time.Duration(c.Int("min-age")) * time.Second)
 	switch step {
@@ -276,17 +277,17 @@ func leftovers(c *contract.Call, step string) []leftover {
 		}
 		list = append(list, oldIn(filepath.Join(c.Paths.State, "idempotency"), kept,
 			func(path string) bool { return strings.HasSuffix(path, ".json") })...)
-		// of a rehearsal that was killed
+		// the homes of rehearsals that were killed
 		list = append(list, oldIn(filepath.Join(c.Paths.State, "rehearsal"), young,
 			func(string) bool { return true })...)
-		return append(list, endedSessions(filepath.Join(c.Paths.State, stores.StartedDir), young)...)
+		return append(list, endedChildren(filepath.Join(c.Paths.State, stores.StartedDir), young)...)
 	case "cache":
 		return oldIn(c.Paths.Cache, young, func(string) bool { return true })
 	case "logs":
 		var list []leftover
 		for _, file := range c.AuditLog().Files() {
 			if file == c.AuditPath() || !olderThan(file, young) {
-				break // what follows is newer
+				break // the following files are newer
 			}
 			list = append(list, leftover{filepath.Dir(file), file})
 		}
@@ -295,7 +296,7 @@ func leftovers(c *contract.Call, step string) []leftover {
 	return nil
 }
 
-// oldIn lists our own old entries of a directory.
+// oldIn lists the entries of a directory for which ours returns true and that have not changed since before.
 func oldIn(dir string, before time.Time, ours func(path string) bool) (list []leftover) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -314,8 +315,8 @@ func olderThan(path string, before time.Time) bool {
 	return err == nil && !info.ModTime().After(before)
 }
 
-// endedSessions returns the records of children that have all ended.
-func endedSessions(dir string, before time.Time) []leftover {
+// endedChildren returns the records in which all children have ended.
+func endedChildren(dir string, before time.Time) []leftover {
 	alive := map[string]bool{}
 	children, err := process.Registers(dir)
 	if err != nil {
@@ -324,7 +325,7 @@ func endedSessions(dir string, before time.Time) []leftover {
 	for _, child := range children {
 		alive[child.File] = alive[child.File] || child.Alive
 	}
-	if orphans, err := process.Orphans(dir); err == nil { // they are found by this record
+	if orphans, err := process.Orphans(dir); err == nil { // process.Orphans needs their records
 		for _, o := range orphans {
 			alive[o.File] = true
 		}

@@ -18,8 +18,8 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// completions offers the values of a parameter that depend on this machine: the names of agents, models and settings,
-// the ids of what is kept.
+// completions returns the values of a parameter that depend on this machine: names of agents, models and settings, and
+// ids of sessions and runs.
 func (p Parts) completions(c *contract.Call, param contract.Param) []contract.Choice {
 	area, _, _ := strings.Cut(c.Command.Path, " ")
 	switch param.Name {
@@ -58,7 +58,7 @@ func (p Parts) completions(c *contract.Call, param contract.Param) []contract.Ch
 }
 
 func (p Parts) agentChoices(c *contract.Call) (list []contract.Choice) {
-	known, _ := parts.KnownAgents(c, p.Agents) // a file that cannot be read has no names
+	known, _ := parts.KnownAgents(c, p.Agents) // after an error, offer nothing
 	for _, k := range known {
 		about := k.Describe().Title
 		if row, _ := k.Row(c); !row.Installed {
@@ -76,7 +76,8 @@ func (p Parts) providerChoices() (list []contract.Choice) {
 	return list
 }
 
-// modelChoices returns the models of one provider, or of all. What has no price is the name of a whole family.
+// modelChoices returns the models of one provider, or of all. It leaves out prefixes without a price, which stand for a
+// whole family of models.
 func (p Parts) modelChoices(of string, prefixed bool) (list []contract.Choice) {
 	for _, api := range p.APIs {
 		if of != "" && api.Name != provider.AccountOf(p.APIs, of) || api.Account != "" {
@@ -154,7 +155,7 @@ func (p Parts) valueChoices(c *contract.Call) (list []contract.Choice) {
 	return list
 }
 
-// mostChoices bounds what completion shows of what grows: the newest are wanted.
+// mostChoices limits the sessions and runs that completion offers, the newest first.
 const mostChoices = 100
 
 func sessionChoices(c *contract.Call) (list []contract.Choice) {
@@ -178,7 +179,7 @@ func sessionChoices(c *contract.Call) (list []contract.Choice) {
 	return list
 }
 
-// runChoices returns the runs, or those that wait for an answer where one is given.
+// runChoices returns the runs. For the command answer these are the ones that wait for an answer.
 func runChoices(c *contract.Call) (list []contract.Choice) {
 	store, err := stores.Runs(c)
 	if err != nil {
@@ -197,7 +198,7 @@ func runChoices(c *contract.Call) (list []contract.Choice) {
 	return list
 }
 
-// helpChoices returns the next word of what help is about: the commands of a group, or commands, groups and topics.
+// helpChoices returns the next word after help: commands, groups and topics, or after a group its commands.
 func helpChoices(c *contract.Call) (list []contract.Choice) {
 	group := strings.Join(c.Strings("about"), " ")
 	for _, one := range c.Program.All() {

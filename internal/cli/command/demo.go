@@ -89,7 +89,7 @@ func (p Parts) demonstration() *contract.Command {
 				return contract.Result{}, err
 			}
 			path, _ := c.Host.Lookup("PATH")
-			stage := demo.Stage{Self: self, Dir: dir, Path: path, Run: inDemo(c)}
+			stage := demo.Stage{Self: self, Dir: dir, Path: path, Run: demoRunner(c)}
 			data := demoData{}
 			if data.Scenes, err = stage.Play(ctx); err != nil {
 				return contract.Result{}, err
@@ -117,22 +117,22 @@ func (p Parts) demonstration() *contract.Command {
 	}
 }
 
-// demoLeft is the age at which the remains of a killed demo are removed.
+// demoLeft is the age at which a later demo removes the directory of one that was killed.
 const demoLeft = time.Hour
 
-// inDemo runs the commands of a scene in its directory, with its variables.
-func inDemo(c *contract.Call) func(context.Context, string, []string, ...string) (process.Result, error) {
+// demoRunner returns the function that runs the commands of a scene.
+func demoRunner(c *contract.Call) func(context.Context, string, []string, ...string) (process.Result, error) {
 	return func(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
 		return c.SpawnWith(ctx, process.Away{Env: env}, process.Spec{Argv: argv, Dir: dir})
 	}
 }
 
-// demoPlace creates a private directory for the scenes next to our state, or else among temporary files, because
-// agents' tools cannot read or write our own directories. It is removed at the end of the call, with the directories
-// around it that did not exist before.
+// demoPlace creates a private directory for the scenes next to the state directory, or else among temporary files. It
+// cannot be inside our own directories, where tools of agents may not read or write. The directory is removed at the
+// end of the call, with parent directories that did not exist before.
 func demoPlace(c *contract.Call) (string, error) {
 	if base := demoBase(c); base != "" {
-		children := filepath.Join(c.Paths.State, "sessions") // the records of the call's children are kept there
+		children := filepath.Join(c.Paths.State, stores.StartedDir) // the call itself creates it for its children
 		missing, missingToo := firstMissing(base), firstMissing(children)
 		if err := os.MkdirAll(base, 0o700); err == nil {
 			for _, old := range oldIn(base, time.Now().Add(-demoLeft), func(string) bool { return true }) {
@@ -161,7 +161,7 @@ func demoPlace(c *contract.Call) (string, error) {
 	return dir, nil
 }
 
-// demoBase returns the parent directory of demos, or "" without state.
+// demoBase returns the parent directory of demos, or "" if there is no state directory.
 func demoBase(c *contract.Call) string {
 	for dir := c.Paths.State; dir != "" && filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
 		if filepath.Base(dir) == c.Program.Name {
@@ -171,7 +171,7 @@ func demoBase(c *contract.Call) string {
 	return ""
 }
 
-// firstMissing returns the outermost missing directory of a path, or "".
+// firstMissing returns the outermost directory in path that does not exist, or "".
 func firstMissing(path string) (missing string) {
 	for ; ; path = filepath.Dir(path) {
 		if _, err := os.Lstat(path); err == nil || filepath.Dir(path) == path {
@@ -181,14 +181,14 @@ func firstMissing(path string) (missing string) {
 	}
 }
 
-// removeEmpty removes empty directories, from the innermost up to outermost.
+// removeEmpty removes path and its parents up to outermost, as far as they are empty.
 func removeEmpty(path, outermost string) {
 	for outermost != "" && len(path) >= len(outermost) && os.Remove(path) == nil {
 		path = filepath.Dir(path)
 	}
 }
 
-// demoAgents returns the agents found, from files and variables alone, and which command to try.
+// demoAgents returns the agents that files and variables show, and the command to try next. It starts nothing.
 func (p Parts) demoAgents(c *contract.Call) ([]demoAgent, demoNext) {
 	var rows []demoAgent
 	env := agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir(), Printed: stores.Versions(c.Paths).Of}
@@ -249,8 +249,8 @@ func loginWord(l agent.Login) (word string, by *string) {
 	return "unknown", nil
 }
 
-// nativeLogin returns the call of the native agent with the model that would be asked, and what names that model. With
-// keys of several APIs, the call chooses one.
+// nativeLogin returns a command that asks the native agent, and what provides the key. If there are keys of several
+// APIs and none is configured, the command names one. Without a key it returns "".
 func nativeLogin(c *contract.Call, apis []model.API) (command, by string) {
 	const ask = ` -p 'What is in this directory?'`
 	options := provider.Options{
@@ -276,7 +276,7 @@ func nativeLogin(c *contract.Call, apis []model.API) (command, by string) {
 	return "omniagent start --output-format text --provider " + provider.Owner(apis, found[0]) + ask, found[0]
 }
 
-// PlainText returns the demo for people.
+// PlainText returns the scenes, the table of agents and the next command for people.
 func (d demoData) PlainText() string {
 	var b strings.Builder
 	b.WriteString(

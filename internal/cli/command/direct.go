@@ -13,7 +13,7 @@ import (
 	"omniagent/internal/sys/redact"
 )
 
-// directCalls describes calls without a command, from the lists that carry them out.
+// directCalls describes calls without a command, from the tables of the shim that carries them out.
 func directCalls(drivers []agent.Driver) *contract.Direct {
 	d := &contract.Direct{
 		Suggest: func(word string) string { return suggest(drivers, word) },
@@ -36,7 +36,7 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 	}
 	for _, f := range shim.Flags() {
 		if f.Name == "help" || f.Name == "version" {
-			continue // a question about the program
+			continue // the commands answer these
 		}
 		p := contract.Param{
 			Name: f.Name, Short: f.Short, Kind: contract.Bool, Help: f.Help, Default: f.Default, Value: f.Value,
@@ -63,7 +63,8 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 	return d
 }
 
-// suggest takes a single word for the name of an agent, and several for a prompt.
+// suggest returns the call that was probably meant by an unknown command: an agent's name, or a prompt of several
+// words.
 func suggest(drivers []agent.Driver, word string) string {
 	word = strings.Join(strings.Fields(redact.String(word)), " ")
 	for _, d := range drivers {
@@ -94,7 +95,7 @@ func matrixRows() [][2]string {
 		[2]string{agent.APIBase, ""})
 }
 
-// matrixHelp returns the page of the help about the differences between agents.
+// matrixHelp returns the text of omniagent help agents.
 func matrixHelp(drivers []agent.Driver) string {
 	return "A flag that an agent does not have is ignored with a warning, or is exit code 2 with --strict; deny, " +
 		"ask and plan are never ignored. What each one does, with a prompt / in a session where the two differ:\n\n" +
@@ -102,7 +103,7 @@ func matrixHelp(drivers []agent.Driver) string {
 		"\n+ it does, ~ something close to it, - it does not, and warns. omniagent agents show NAME tells what is sent."
 }
 
-// matrixText returns one line for each flag and value: what each agent does with it.
+// matrixText returns a line for each flag and value, with a mark for each agent.
 func matrixText(drivers []agent.Driver) string {
 	var b strings.Builder
 	line := func(title string, cell func(agent.Driver) string) {
@@ -126,6 +127,7 @@ func matrixText(drivers []agent.Driver) string {
 	return b.String()
 }
 
+// mark returns the sign for a level in matrixText.
 func mark(l agent.Level) string {
 	switch l {
 	case agent.Full:

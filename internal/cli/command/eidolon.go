@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// eidolonName is the name under which the program is seed 2's: a conversation in which the model calls tools in XNL.
+// eidolonName is a second name of the program. Started under it, the program opens a chat in which the model calls
+// tools in XNL.
 const eidolonName = "eidolon"
 
-// programName returns the name under which the program was started.
+// programName returns the name with which the program was started.
 func programName(argv []string) string {
 	if len(argv) == 0 {
 		return ""
@@ -17,8 +18,8 @@ func programName(argv []string) string {
 	return strings.TrimSuffix(filepath.Base(argv[0]), ".exe")
 }
 
-// asEidolon returns the arguments of a call, and whether it is one under the name eidolon: by a link, or by that word
-// in front of them, where a script stands between the link and the program.
+// asEidolon returns the arguments of a call, and whether the program was started as eidolon: by a link of that name, or
+// with that word as the first argument, which a script in place of the link passes.
 func asEidolon(argv []string) (args []string, is bool) {
 	if len(argv) > 1 && argv[1] == eidolonName {
 		return argv[2:], true
@@ -26,8 +27,8 @@ func asEidolon(argv []string) (args []string, is bool) {
 	return argv[1:], programName(argv) == eidolonName
 }
 
-// eidolonArgs returns the arguments of a call under the name eidolon: without a command it is chat, which goes line by
-// line where no terminal is.
+// eidolonArgs returns the arguments of a call as eidolon. The default command is chat, with --plain if there is no
+// terminal.
 func eidolonArgs(args []string, terminal bool) []string {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		args = append([]string{"chat"}, args...)

@@ -13,7 +13,7 @@ import (
 
 type execData struct{}
 
-// maxLine bounds a line of the batch, in bytes.
+// maxLine limits a line of the batch, in bytes.
 const maxLine = 16 << 20
 
 func exec() *contract.Command {
@@ -49,7 +49,7 @@ func exec() *contract.Command {
 		Examples: []contract.Example{
 			{
 				Description: "Two calls at the price of one start",
-				Command:     `printf '{"_cmd":"version"}\n{"_cmd":"config.get","key":"output"}\n' | omniagent exec`,
+				Command:     `printf '{"_cmd":"version"}\n{"_cmd":"config.path"}\n' | omniagent exec`,
 			},
 			{
 				Description: "From a file, going on after failures",

@@ -32,6 +32,7 @@ func outputDirParam() contract.Param {
 	}
 }
 
+// generateCommand adds the declarations shared by the commands that write pages.
 func generateCommand(c contract.Command) *contract.Command {
 	c.Class, c.Danger, c.Version, c.Scopes = contract.Envelope, contract.Mutating, "1.0.0", []string{}
 	c.DryRun, c.Reversible = true, true
@@ -94,7 +95,7 @@ func targetOf(files []generatedFile) map[string]any {
 	return map[string]any{"files": paths}
 }
 
-// writePages writes the pages that have changed.
+// writePages writes the pages whose files differ.
 func writePages(c *contract.Call, pages []contract.Page) (files []generatedFile, _ contract.Effect, _ error) {
 	dir, effect := c.Path("output-dir"), contract.Noop
 	if !c.DryRun() {

@@ -34,7 +34,7 @@ func help() *contract.Command {
 	}
 }
 
-// tasks orders the commands by what they are for, for the help.
+// tasks groups the commands by purpose, for the help of the program.
 func tasks() []contract.Task {
 	return []contract.Task{
 		{Title: "Get started:", Words: []string{"demo", "doctor", "agents", "login", "models"}},

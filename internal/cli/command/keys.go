@@ -13,7 +13,7 @@ import (
 //go:embed keys.txt
 var keyTable string
 
-// ownKeys returns the settings of the gate, of the native agent and of what is kept.
+// ownKeys returns the settings in keys.txt, which the framework and the shim do not declare.
 func (p Parts) ownKeys() []config.Key {
 	keys := config.ReadKeys(keyTable)
 	for _, list := range parts.RuleKeys() {
@@ -26,7 +26,7 @@ func (p Parts) ownKeys() []config.Key {
 	return keys
 }
 
-// agentKeys are the settings of each agent that is a program of its own. A project cannot set them.
+// agentKeys returns the settings of each agent that is not built in. A project cannot set them.
 func agentKeys(drivers []agent.Driver) []config.Key {
 	var keys []config.Key
 	for _, d := range drivers {

@@ -30,11 +30,11 @@ import (
 	"omniagent/internal/wire/claude"
 )
 
-// Main runs the process. The first argument decides whether it is a guard, a stage, a direct call of an agent, or a
-// command.
+// Main runs the process and returns its exit code. The arguments decide what the process is: a helper that this program
+// starts for itself (a guard, a stage of the sandbox, or the demo's stand-in), a direct call of an agent, or a command.
 func Main() int { return Ours().Main() }
 
-// Main runs the process over these parts.
+// Main runs the process with these parts.
 func (p Parts) Main() int {
 	if process.IsGuard(os.Args) {
 		return process.Guard()
@@ -43,7 +43,7 @@ func (p Parts) Main() int {
 		return sandbox.Stage()
 	}
 	saveMemory()
-	log.SetOutput(io.Discard) // net/http quotes what a server sends unasked, which may be the key of the request
+	log.SetOutput(io.Discard) // net/http logs unsolicited responses of a server, which may contain the key
 	if demo.IsStandIn(os.Args, os.LookupEnv) {
 		return demo.StandIn(os.Args, os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
 	}
@@ -52,7 +52,7 @@ func (p Parts) Main() int {
 		return 0
 	}
 	if host := contract.Process(); host.StdinTerminal {
-		// A conversation that was killed may have left it raw.
+		// a conversation that was killed may have left the terminal in raw mode
 		terminal.Recover(host.UserState("omniagent"), os.Stdin, os.Stdout)
 	}
 	process.Conceal(func(entry string) bool {
@@ -64,7 +64,7 @@ func (p Parts) Main() int {
 	}
 	program := p.Program()
 	if len(args) > 0 && args[0] == "start" && claude.Speaks(args) {
-		translated, code := nestedArgs(program, args)
+		translated, code := claudeArgs(program, args)
 		if translated == nil {
 			return code
 		}
@@ -83,9 +83,9 @@ func (p Parts) Main() int {
 	return p.newShim(program).Main(host)
 }
 
-// nestedArgs translates Claude Code's flags to ours. It warns of ignored flags; an unsupported one ends the call with
-// an error in the stream.
-func nestedArgs(program *contract.Program, args []string) (translated []string, code int) {
+// claudeArgs translates Claude Code's flags to those of start. It warns of ignored flags. For an unsupported flag it
+// returns nil and an exit code, after it has printed the error, which a stream of JSON gets too.
+func claudeArgs(program *contract.Program, args []string) (translated []string, code int) {
 	start, _ := program.Find("start")
 	translated, ignored, err := claude.Args(args[1:], func(flag string) (known, value bool) {
 		name := strings.TrimLeft(flag, "-")
@@ -99,7 +99,7 @@ func nestedArgs(program *contract.Program, args []string) (translated []string, 
 	if err != nil {
 		f := fault.New(fault.ArgError, "%v", err).Hint("leave it out; the flags that count here: omniagent help start")
 		fmt.Fprintln(os.Stderr, "omniagent: "+f.Sentence())
-		// the text form has no such line
+		// only the JSON forms of output have a line for an error
 		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasSuffix(arg, "json") }) {
 			encoder := claude.Encoder{UUID: ident.UUID}
 			for _, line := range encoder.Refuse(f) {
@@ -114,8 +114,8 @@ func nestedArgs(program *contract.Program, args []string) (translated []string, 
 	return append([]string{"start"}, translated...), 0
 }
 
-// direct reports whether a call starts an agent directly: it begins with a flag, or is empty. Questions about the
-// program as a whole are left to the commands.
+// direct reports whether a call starts an agent directly: it is empty or begins with a flag, and is not a question
+// about the program, such as --schema.
 func direct(program *contract.Program, args []string) bool {
 	if len(args) == 0 {
 		return true
@@ -129,8 +129,8 @@ func direct(program *contract.Program, args []string) bool {
 	if _, err := shim.Parse(args); err == nil {
 		return true
 	}
-	// Questions about the program, and options before a command, which the commands explain better if the flags are
-	// theirs.
+	// If all flags are those of commands, the call may be a question about the program or have its flags before the
+	// command. The commands explain that better.
 	for _, arg := range args {
 		if name, _, _ := strings.Cut(arg, "="); strings.HasPrefix(name, "-") &&
 			!program.Shares(strings.TrimLeft(name, "-")) {
@@ -146,7 +146,7 @@ func direct(program *contract.Program, args []string) bool {
 	return !about && !program.CommandBehind(args)
 }
 
-// ownAgents returns the agents that the user defined.
+// ownAgents returns the agents that the user's own file defines.
 func (p Parts) ownAgents(paths contract.Paths) ([]agent.Driver, error) {
 	file, err := parts.OwnFile(paths)
 	if err != nil || file == nil {
@@ -155,6 +155,7 @@ func (p Parts) ownAgents(paths contract.Paths) ([]agent.Driver, error) {
 	return custom.New(file, p.Agents)
 }
 
+// newShim returns the shim, which carries out direct calls, with the functions that it needs of the commands.
 func (p Parts) newShim(program *contract.Program) *shim.Shim {
 	host := contract.Process()
 	return &shim.Shim{
@@ -199,14 +200,14 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 	}
 }
 
-// around builds the walls that a person asked for.
+// around builds the walls around an agent of a direct call, which a person asked for. It fails if none can be built.
 func (p Parts) around(
 	program *contract.Program, host contract.Host, set *config.Set, paths contract.Paths, d agent.Driver, s agent.Spec,
 	touched *touch.Log,
 ) (shim.Walls, error) {
 	why := fault.New(fault.Down, "no walls can be built around %s here", d.Describe().Title).
 		Hint("Run: omniagent doctor")
-	s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{} // that of the agent itself
+	s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{} // the walls take the place of the agent's own sandbox
 	around, err := launch.Env{
 		Home: host.Home(), State: paths.State, Temp: paths.Temp, Lookup: host.Lookup,
 		Own:  launch.Own{Known: p.GuardedBeside(paths, host.Lookup), Read: set.List("native.read")},

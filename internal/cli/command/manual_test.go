@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/host/shim"
 )
 
-// TestManual: the pages that are written by hand leave nothing out.
+// TestManual checks that the pages written by hand mention every flag, exit code and setting.
 func TestManual(t *testing.T) {
 	page := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(root, "docs", name))

@@ -18,8 +18,7 @@ import (
 	"omniagent/internal/walls/shell"
 )
 
-// TestMatrixPages holds the pages about single agents, and the tables of all, against the tables that translate the
-// flags.
+// TestMatrixPages checks that the pages about agents match the tables that translate the flags.
 func TestMatrixPages(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the pages tell what holds on Linux; some rows differ by system")
@@ -44,7 +43,7 @@ func TestMatrixPages(t *testing.T) {
 	}
 }
 
-// TestMatrixPagesSayAll: a page has every row, and everything that is sent or said in it.
+// TestMatrixPagesSayAll checks that the page of an agent has every row, with all that the row sends and remarks.
 func TestMatrixPagesSayAll(t *testing.T) {
 	for _, d := range Ours().Agents {
 		page := agentPage(d)
@@ -64,7 +63,7 @@ func TestMatrixPagesSayAll(t *testing.T) {
 	}
 }
 
-// abilityRows returns the rows of the table in docs/agents.md that are no flags.
+// abilityRows returns the rows of the table in docs/agents.md that are not flags.
 func abilityRows() [][2]string {
 	return [][2]string{
 		{agent.Schema, "holds its answer to a schema"},
@@ -75,7 +74,7 @@ func abilityRows() [][2]string {
 	}
 }
 
-// generated returns a page with a text between the marks of that name.
+// generated returns a page with text put between the marks of that name.
 func generated(t *testing.T, path, name, text string) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(root, path))
@@ -91,7 +90,7 @@ func generated(t *testing.T, path, name, text string) string {
 	return before + begin + text + end + after
 }
 
-// exitTable has what commands share beside what a call without a command ends with.
+// exitTable returns the table of exit codes, for calls without a command and for commands.
 func exitTable(drivers []agent.Driver) string {
 	direct, numbers := map[int]string{}, []int{}
 	for _, e := range directCalls(drivers).Exits {
@@ -116,7 +115,7 @@ func exitTable(drivers []agent.Driver) string {
 	return b.String()
 }
 
-// agentTable has the flags and abilities of every agent.
+// agentTable returns the table of the flags and abilities of every agent.
 func agentTable(drivers []agent.Driver) string {
 	var b strings.Builder
 	b.WriteString("| |")
@@ -142,7 +141,7 @@ func agentTable(drivers []agent.Driver) string {
 	return b.String()
 }
 
-// levels returns those of the two modes, as one where they agree.
+// levels returns the levels of both modes, or one if they are the same.
 func levels(oneShot, interactive agent.Cell) string {
 	if oneShot.Level == interactive.Level {
 		return string(oneShot.Level)
@@ -201,7 +200,7 @@ func agentPage(d agent.Driver) string {
 	return b.String()
 }
 
-// nativePage returns what only the native agent's page has.
+// nativePage returns the section that only the page of the native agent has.
 func nativePage() string {
 	var b strings.Builder
 	b.WriteString("\n## What commands see\n\n" +
@@ -259,7 +258,7 @@ func limitText(l agent.Limit) string {
 	return strings.Join(parts, " and ") + "; " + l.Note
 }
 
-// rowText is one line, or one for each mode where they differ.
+// rowText writes one line, or one for each mode if they differ.
 func rowText(b *strings.Builder, m agent.Matrix, title, feature, value string) {
 	cell := func(mode string, c agent.Cell) {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", title, mode, c.Level, sentText(c), remarks(c))
@@ -313,5 +312,5 @@ func remarks(c agent.Cell) string {
 	return strings.Join(parts, "; ")
 }
 
-// cellText fits into a cell of a table.
+// cellText escapes a text for a cell of a table.
 func cellText(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -8,11 +8,11 @@ import (
 	"runtime/metrics"
 )
 
-// A process that passes hundreds of megabytes on has little live memory and much garbage. With the collector's defaults
-// its memory would grow far beyond what lives.
+// A process that passes on hundreds of megabytes has little live memory and much garbage. With the defaults of the
+// garbage collector, its memory would grow far beyond the live part.
 const (
 	memoryLimit = 36 << 20 // collect more often from here on
-	mostAlive   = 24 << 20 // unless so much lives: then the time is worth more
+	mostAlive   = 24 << 20 // stop that with more live memory, because it would cost too much time
 )
 
 // saveMemory makes the collector run earlier while the live memory is small, unless GOGC or GOMEMLIMIT is set.

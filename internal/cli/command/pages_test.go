@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the pages that follow from the de
 
 const root = "../../.."
 
-// TestPages holds the pages that follow from the declarations against the program.
+// TestPages checks that the generated pages match the declarations. With -update it writes them.
 func TestPages(t *testing.T) {
 	p := Program()
 	hold(t, "docs/errors.md", errorsPage())
@@ -98,7 +98,7 @@ func helpOf(t *testing.T, p *contract.Program, words ...string) string {
 	return page
 }
 
-// agentsPage returns AGENTS.md with the version and the table of commands as it is now.
+// agentsPage returns AGENTS.md with the current version and table of commands.
 func agentsPage(t *testing.T, p *contract.Program) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root, "AGENTS.md"))

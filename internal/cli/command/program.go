@@ -1,8 +1,9 @@
-// Package command is the command tree, and the commands of no group. The groups are packages of their own: forks, runs,
-// safety, sessions, setup and talk. What commands share is in parts, flags and stores.
+// Package command assembles the program: it lists all commands, and has Main and the few commands about the program
+// itself. The other commands are in the packages forks, runs, safety, sessions, setup and talk. What they share is in
+// parts, flags and stores.
 //
-// A command reaches children, network and standard input only through contract.Call, which opens what was declared.
-// Commands that run agents get what they need as values; nothing here is global.
+// A command reaches children, the network and standard input only through contract.Call, which opens only what the
+// command declares.
 package command
 
 import (
@@ -33,7 +34,7 @@ import (
 // Version is the program's version.
 const Version = parts.Version
 
-// Parts are the lists of which the program is made: to add an agent, a model API or a tool is to add it to one of them.
+// Parts are the lists that the program is built from. This type adds Main and Program to parts.Parts.
 type Parts struct{ parts.Parts }
 
 // Ours returns the parts of this program.
@@ -47,13 +48,13 @@ func Ours() Parts {
 	}}
 }
 
-// Program returns the whole command line.
+// Program returns the command line of this program.
 func Program() *contract.Program { return Ours().Program() }
 
-// Program returns the command line over these parts.
+// Program returns the command line with these parts.
 func (p Parts) Program() *contract.Program { return contract.Open(p.app()) }
 
-// app describes the program.
+// app declares the program.
 func (p Parts) app() contract.App {
 	return contract.App{
 		Name:    "omniagent",
@@ -95,7 +96,7 @@ func (p Parts) app() contract.App {
 	}
 }
 
-// commands lists the commands by their paths. One is made when it is looked at. Long because it is that list.
+// commands lists all commands, sorted by path. Each is built only when it is needed.
 func (p Parts) commands() []contract.Registered {
 	all := slices.Concat([]contract.Registered{
 		{Path: "changelog", Make: changelog},

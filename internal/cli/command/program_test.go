@@ -6,7 +6,7 @@ import (
 	"omniagent/internal/cli/contract"
 )
 
-// TestDeclarationsHold checks what a start does not: all commands together.
+// TestDeclarationsHold checks all declarations together, which the program does not do when it starts.
 func TestDeclarationsHold(t *testing.T) {
 	if _, err := contract.New(Ours().app()); err != nil {
 		t.Fatal(err)

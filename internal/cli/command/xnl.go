@@ -15,7 +15,7 @@ import (
 	"omniagent/internal/native/xnlcall"
 )
 
-// xnlParsed has nodes, or a node with --single and --unique.
+// xnlParsed has a list of nodes, or one node with --single or --unique.
 type xnlParsed struct {
 	Nodes    []any         `json:"nodes,omitempty" doc:"without --single and --unique"`
 	Node     any           `json:"node,omitempty" doc:"with --single or --unique"`
@@ -102,7 +102,7 @@ func xnlCheck() *contract.Command {
 	})
 }
 
-// xnlPrompted is what a model gets.
+// xnlPrompted is the result of xnl prompt: the documents for the model.
 type xnlPrompted struct {
 	Documents []xnlcall.Document `json:"documents"`
 }
@@ -133,7 +133,7 @@ func (p Parts) xnlPrompt() *contract.Command {
 	}
 }
 
-// xnlCommand completes a command that reads XNL on standard input.
+// xnlCommand adds the declarations shared by the commands that read XNL from standard input, and reads it.
 func xnlCommand(cmd contract.Command, run func(c *contract.Call, text string) (any, error)) *contract.Command {
 	cmd.Class, cmd.Danger, cmd.Version, cmd.Scopes = contract.Envelope, contract.Safe, "1.0.0", []string{}
 	cmd.Stdin = &contract.Stdin{Format: "text", Required: true, Empty: true}
@@ -166,7 +166,7 @@ func xnlCommand(cmd contract.Command, run func(c *contract.Call, text string) (a
 	return &cmd
 }
 
-// xnlFault adds the place of an error, for programs.
+// xnlFault adds the position of an error, for programs.
 func xnlFault(err error) error {
 	var e *xnl.Error
 	if !errors.As(err, &e) {
@@ -178,7 +178,7 @@ func xnlFault(err error) error {
 		})
 }
 
-// asData returns nodes as maps and lists, with all characters of their texts.
+// asData returns nodes as maps and lists, with texts that keep their carriage returns.
 func asData(v any) (data any, err error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -190,7 +190,7 @@ func asData(v any) (data any, err error) {
 	return exact(data), err
 }
 
-// exact has every text of a value told with its carriage returns.
+// exact makes every text of a value contract.Exact, so that JSON keeps its carriage returns.
 func exact(v any) any {
 	switch v := v.(type) {
 	case string:

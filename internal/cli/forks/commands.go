@@ -1,5 +1,5 @@
-// Package forks has the commands about private copies of a workspace, and what other commands need to work in one: how
-// one is made, which network it has, and how its changes come home.
+// Package forks has the "fork" commands. A fork is a private copy of a workspace. Other commands use this package to
+// make a fork, to run a call again inside it, and to merge its changes into the workspace.
 package forks
 
 import (
@@ -7,14 +7,10 @@ import (
 	"omniagent/internal/cli/parts"
 )
 
-// commands makes the commands of this package from the parts of the program.
-type commands struct{ parts.Parts }
-
-// Commands lists the commands by their paths. One is made when it is looked at.
+// Commands lists the commands of this package. Each is built only when it is needed.
 func Commands(p parts.Parts) []contract.Registered {
-	m := commands{p}
 	return []contract.Registered{
-		{Path: "fork apply", Make: m.forkApply},
+		{Path: "fork apply", Make: func() *contract.Command { return forkApply(p) }},
 		{Path: "fork delete", Make: forkDelete},
 		{Path: "fork diff", Make: forkDiff},
 		{Path: "fork list", Make: forkList},

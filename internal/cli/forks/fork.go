@@ -10,8 +10,6 @@ import (
 	"omniagent/internal/repo/fork"
 )
 
-// Shared by the commands of "fork", and by those that work in one.
-
 // New makes a fork of the workspace around a directory.
 func New(ctx context.Context, c *contract.Call, dir string) (*fork.Fork, error) {
 	store, err := stores.Forks(c)
@@ -30,7 +28,7 @@ func forkNamed(c *contract.Call) (*fork.Fork, error) {
 	return store.Open(c.String("id"))
 }
 
-// Command adds what the commands about forks share that answer with an envelope.
+// Command adds the declarations shared by the commands about forks whose result is an envelope.
 func Command(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.LooseConfig = contract.Envelope, "1.0.0", []string{}, true
 	c.LongRunning, c.Timeout = true, 10*time.Minute
@@ -47,7 +45,7 @@ func forkParam() contract.Param {
 	}
 }
 
-// Files declares the place of the forks.
+// Files declares the directory with the forks.
 func Files() contract.FileEffect {
 	return contract.FileEffect{
 		Path: "~/.local/state/omniagent/forks", Type: "state", ClearableWith: "omniagent fork delete",
@@ -130,7 +128,7 @@ func forkDelete() *contract.Command {
 	})
 }
 
-// deleteForks deletes nothing if one of the names is wrong, or programs run in one of the forks.
+// deleteForks checks all forks first, so that a wrong name or a fork in use keeps the others from being deleted.
 func deleteForks(ctx context.Context, c *contract.Call, store fork.Store) (_ contract.Result, err error) {
 	var all []*fork.Fork
 	for _, name := range c.Strings("id") {

@@ -18,7 +18,7 @@ import (
 	"omniagent/internal/walls/policy"
 )
 
-// Applied is what became of the changes of a fork.
+// Applied reports what happened to the changes of a fork.
 type Applied struct {
 	Name    string                        `json:"name"`
 	Turn    *string                       `json:"turn" doc:"omniagent undo takes it back; null: nothing was changed"`
@@ -29,10 +29,10 @@ type Applied struct {
 	Resumed bool                          `json:"resumed" doc:"an earlier call, whose process had died, was completed"`
 
 	dryRun bool
-	root   string // of the workspace
+	root   string // the directory of the workspace
 }
 
-// FileResult is what became of one path.
+// FileResult reports what happened to one path.
 type FileResult struct {
 	Path   string `json:"path"`
 	Later  bool   `json:"runs_later" doc:"some program runs or obeys it later by itself, such as a hook"`
@@ -40,7 +40,7 @@ type FileResult struct {
 	Reason string `json:"reason" doc:"why it is marked or kept"`
 }
 
-// AppliedOf tells what an attempt to bring a fork home has done, or would do.
+// AppliedOf returns the report of an attempt to merge a fork, or with dryRun what it would do.
 func AppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) Applied {
 	d := Applied{
 		Name: f.Name, Turn: contract.OrNil(out.Turn), Commits: out.Commits, Branch: contract.OrNil(out.Branch),
@@ -67,7 +67,7 @@ func AppliedOf(f *fork.Fork, out fork.Outcome, dryRun bool) Applied {
 	return d
 }
 
-// Effect says whether anything came home.
+// Effect returns Updated if anything was merged, and Noop otherwise.
 func (d Applied) Effect() contract.Effect {
 	came := func(f FileResult) bool { return f.Result != "kept" }
 	if d.Turn == nil && d.Branch == nil && !slices.ContainsFunc(d.Files, came) {
@@ -79,7 +79,7 @@ func (d Applied) Effect() contract.Effect {
 // ForPeople makes the lines fit the screen.
 func (Applied) ForPeople() {}
 
-// PlainText says what came of it.
+// PlainText returns the report for people.
 func (d Applied) PlainText() string {
 	verb := "Brought home"
 	if d.dryRun {
@@ -127,7 +127,7 @@ func (d Applied) PlainText() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-func (p commands) forkApply() *contract.Command {
+func forkApply(p parts.Parts) *contract.Command {
 	return Command(contract.Command{
 		Path: "fork apply", Summary: "merge what a fork has changed into the workspace", Danger: contract.Mutating,
 		Detail: "Changes of both are merged; where they meet, the file gets marks and is listed. Commits arrive " +
@@ -147,7 +147,7 @@ func (p commands) forkApply() *contract.Command {
 		},
 		Examples: []contract.Example{{Description: "All of it", Command: "omniagent fork apply try"}},
 		Run: contract.On(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
-			d, err := Apply(ctx, p.Parts, c, f)
+			d, err := Apply(ctx, p, c, f)
 			return contract.Result{
 				Data: d, Effect: d.Effect(), Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},
 			}, err
@@ -155,7 +155,7 @@ func (p commands) forkApply() *contract.Command {
 	})
 }
 
-// TakeFlag is --take: files to bring home although they are run later by themselves.
+// TakeFlag returns --take. It names files to merge although some program runs them later by itself, such as hooks.
 func TakeFlag() contract.Param {
 	return contract.Param{
 		Name: "take", Kind: contract.Text, Value: "PATH", Repeat: true,
@@ -163,7 +163,7 @@ func TakeFlag() contract.Param {
 	}
 }
 
-// Apply merges what a fork has changed into the workspace.
+// Apply merges the changes of a fork into the workspace. It refuses to do so inside a fork.
 func Apply(ctx context.Context, p parts.Parts, c *contract.Call, f *fork.Fork) (Applied, error) {
 	if in := stores.ForkAround(c); in != nil {
 		return AppliedOf(f, fork.Outcome{}, c.DryRun()), fault.New(fault.Conflicting,
@@ -197,13 +197,13 @@ func Apply(ctx context.Context, p parts.Parts, c *contract.Call, f *fork.Fork) (
 	return AppliedOf(f, out, c.DryRun()), err
 }
 
-// LaterPolicy returns the policy of a fork's workspace about what is run later by itself.
+// LaterPolicy returns the policy that says which files of a fork's workspace are run later by themselves.
 func LaterPolicy(p parts.Parts, c *contract.Call, f *fork.Fork) autorun.Policy {
 	home, _ := c.Host.Lookup("HOME")
 	return policy.Later(f.Workspace, p.Guarded(c), home, c.Host.Lookup)
 }
 
-// warnOwn says what only the repositories of a fork have, since it goes when the fork is deleted.
+// warnOwn warns of commits that only the repositories of a fork have: deleting the fork loses them.
 func warnOwn(ctx context.Context, c *contract.Call, f *fork.Fork) {
 	own, err := f.Owns(ctx)
 	if err != nil || len(own) == 0 {
@@ -220,7 +220,7 @@ func warnOwn(ctx context.Context, c *contract.Call, f *fork.Fork) {
 		f.Name)
 }
 
-// warnHeld says why commits have not moved the branch.
+// warnHeld warns that commits did not move the branch because they have files that are run later by themselves.
 func warnHeld(c *contract.Call, out fork.Outcome) {
 	var later []string
 	for _, k := range out.Conflicts {
@@ -239,7 +239,7 @@ func warnHeld(c *contract.Call, out fork.Outcome) {
 		"git diff HEAD...%s -- %s shows one, and --take %s takes it%s", out.Held, out.Held, path, path, more)
 }
 
-// orTake returns a hint at --take for the files that were kept because they are run later by themselves.
+// orTake returns the part of the hint about --take, if files were kept because they are run later by themselves.
 func orTake(out fork.Outcome) string {
 	if !slices.ContainsFunc(out.Conflicts, func(c fork.Conflict) bool { return c.Later }) {
 		return ""
@@ -247,7 +247,7 @@ func orTake(out fork.Outcome) string {
 	return ", bring home what is run later by itself with --take PATH"
 }
 
-// orUndo returns a hint at omniagent undo if a turn was recorded.
+// orUndo returns the part of the hint about omniagent undo, if a turn was recorded.
 func orUndo(turn string) string {
 	if turn == "" {
 		return ""

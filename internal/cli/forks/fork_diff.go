@@ -18,7 +18,7 @@ type forkDiffData struct {
 	Git   contract.Foreigns[forkOwn]       `json:"git" doc:"what only the repositories of the fork have"`
 	Patch contract.Foreign[contract.Exact] `json:"patch" doc:"empty: without --patch"`
 
-	root string // of the workspace
+	root string // the directory of the workspace
 }
 
 type forkFile struct {
@@ -36,7 +36,7 @@ type forkOwn struct {
 	Commit     string `json:"commit"`
 }
 
-// ownOf returns what only the repositories of a fork have.
+// ownOf returns the refs whose commits only the repositories of a fork have.
 func ownOf(ctx context.Context, f *fork.Fork) (all []forkOwn, err error) {
 	found, err := f.Owns(ctx)
 	for _, o := range found {
@@ -46,15 +46,15 @@ func ownOf(ctx context.Context, f *fork.Fork) (all []forkOwn, err error) {
 	return all, err
 }
 
-// shownIn is a file of a workspace as a person sees it.
+// shownIn returns a path relative to the workspace, for people.
 func shownIn(root, path string) string {
 	return text.Visible(strings.TrimPrefix(path, root+string(filepath.Separator)))
 }
 
-// Verbatim says that the patch is for git apply.
+// Verbatim reports whether the result is a patch, which git apply needs unchanged.
 func (d forkDiffData) Verbatim() bool { return d.Patch.Value != "" }
 
-// PlainText shows the patch, or the files.
+// PlainText returns the patch with --patch, and a list of the files without.
 func (d forkDiffData) PlainText() string {
 	if d.Patch.Value != "" {
 		return string(d.Patch.Value)

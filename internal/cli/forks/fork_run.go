@@ -25,9 +25,6 @@ import (
 	"omniagent/internal/work/run"
 )
 
-func tierWords() []string { return text.Words(fork.Tiers()) }
-
-// forkRun declares the command that runs any command in a fork.
 func forkRun() *contract.Command {
 	return &contract.Command{
 		Path: "fork run", Summary: "run a command in a private copy of the workspace",
@@ -43,7 +40,10 @@ func forkRun() *contract.Command {
 			},
 			{Name: "name", Kind: contract.ID, MaxLen: 64, Help: "its name; made if it does not exist"},
 			{Name: "network", Kind: contract.Name, Help: "what it reaches: off, internet, packages, hosts, or on"},
-			{Name: "tier", Kind: contract.Enum, Enum: tierWords(), Help: "this one, not the best that works"},
+			{
+				Name: "tier", Kind: contract.Enum, Enum: text.Words(fork.Tiers()),
+				Help: "this one, not the best that works",
+			},
 			{Name: "cwd", Kind: contract.File, Help: "in the workspace"},
 			flags.Timeout("time limit"),
 		},
@@ -87,7 +87,7 @@ func serveForkRun(ctx context.Context, c *contract.Call, signals <-chan os.Signa
 	return policy.Status(ending), err
 }
 
-// forkFor returns the fork of a name, or makes one if there is a program to run in it.
+// forkFor returns the fork of that name, or makes one. It makes none if the program to run does not exist.
 func forkFor(ctx context.Context, c *contract.Call, name string) (f *fork.Fork, fresh bool, err error) {
 	store, err := stores.Forks(c)
 	if err != nil {
@@ -110,7 +110,7 @@ func forkFor(ctx context.Context, c *contract.Call, name string) (f *fork.Fork, 
 	return f, true, err
 }
 
-// sameFork checks that a fork which is there is the one that is meant.
+// sameFork refuses an existing fork that does not fit the call: one of another workspace or tier, or the one around it.
 func sameFork(c *contract.Call, store fork.Store, f *fork.Fork, tier fork.Tier) error {
 	if in := store.Around(c.Dir()); in != nil {
 		return fault.New(fault.Conflicting, "this is the fork %s already", in.Name).
@@ -127,7 +127,7 @@ func sameFork(c *contract.Call, store fork.Store, f *fork.Fork, tier fork.Tier) 
 	return nil
 }
 
-// work is a program in a fork, with the streams of a call.
+// work runs a program in a fork, with the streams of the call.
 type work struct {
 	call    *contract.Call
 	fork    *fork.Fork
@@ -135,8 +135,8 @@ type work struct {
 	signals <-chan os.Signal
 	limit   time.Duration    // 0: none
 	standby *process.Standby // nil: none was prepared
-	fresh   bool             // the fork was just made, and its name is told
-	dir     string           // where the run of the call works; empty: where the call is
+	fresh   bool             // the fork was just made, so its name is printed
+	dir     string           // directory to start in; empty: that of the call
 }
 
 func (w work) carryOut(ctx context.Context, argv []string) (ending process.Ending, err error) {
@@ -182,14 +182,15 @@ func (w work) carryOut(ctx context.Context, argv []string) (ending process.Endin
 	return ending, stop()
 }
 
-// Flag is the flag of the commands that run an agent.
+// Flag returns --fork of the commands that run an agent.
 func Flag() contract.Param {
 	return contract.Param{Name: "fork", Kind: contract.Bool, Help: "work in a fork: docs/forks.md"}
 }
 
-// AgainInNew carries a call with --fork out in a fork that is made for it, by this program once more, unless it is in
-// one already. No fork is made for what refuses has an error for.
-func AgainInNew(
+// RerunInNew makes a fork for a call with --fork and runs the call again inside it, in a new process of this program.
+// done is false if there is nothing to do: without --fork, or inside a fork. It first calls refuses, and makes no fork
+// if that returns an error.
+func RerunInNew(
 	ctx context.Context, c *contract.Call, signals <-chan os.Signal, network string,
 	refuses func(context.Context, *contract.Call) error,
 ) (status int, done bool, err error) {
@@ -208,14 +209,14 @@ func AgainInNew(
 		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
 		return 0, false, err
 	}
-	status, err = work{call: c, fork: f, net: n, signals: signals, fresh: true}.again(ctx)
+	status, err = work{call: c, fork: f, net: n, signals: signals, fresh: true}.rerun(ctx)
 	if repeats := c.Command.Again != nil && c.Given("idempotency-key"); status != 0 || err != nil || repeats {
 		deleteUnused(context.WithoutCancel(ctx), c, f)
 	}
 	return status, err == nil, err
 }
 
-// deleteUnused deletes the fork of a call that failed, if nothing was changed in it and no run names it.
+// deleteUnused deletes a fork if nothing was changed in it and no run refers to it.
 func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
 	store, err := stores.Runs(c)
 	if err != nil {
@@ -238,23 +239,22 @@ func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
 	}
 }
 
-// AgainIn runs a call in a fork, in a new process of this program that starts in dir. If a signal ends that process,
-// this one answers.
-func AgainIn(
+// RerunIn runs a call again in a fork, in a new process of this program that starts in dir. If a signal ends that
+// process, the returned fault says so.
+func RerunIn(
 	ctx context.Context, c *contract.Call, f *fork.Fork, n fork.Net, signals <-chan os.Signal, dir string,
 ) (int, error) {
-	return work{call: c, fork: f, net: n, signals: signals, dir: dir}.again(ctx)
+	return work{call: c, fork: f, net: n, signals: signals, dir: dir}.rerun(ctx)
 }
 
-// again runs the call itself once more, in a new process of this program. If a signal ends that process, this one
-// answers.
-func (w work) again(ctx context.Context) (int, error) {
-	self, err := os.Executable()
+// rerun runs the call again in the fork, in a new process of this program.
+func (w work) rerun(ctx context.Context) (int, error) {
+	self, err := parts.Executable()
 	if err != nil {
-		return 0, fault.New(fault.Internal, "this program cannot be found").Because(err)
+		return 0, err
 	}
-	ending, err := w.carryOut(ctx, append([]string{self}, placed(w.call.Host.Args)...))
-	// Later it answers by itself.
+	ending, err := w.carryOut(ctx, append([]string{self}, withCwd(w.call.Host.Args)...))
+	// A signal that comes before the new process handles signals ends it without an answer.
 	if slices.Contains([]string{"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"}, ending.Signal) {
 		return 0, fault.New(fault.Interrupted, "%s was ended by %s", w.call.Command.Path, ending.Signal).
 			With("signal", ending.Signal)
@@ -262,8 +262,9 @@ func (w work) again(ctx context.Context) (int, error) {
 	return policy.Status(ending), err
 }
 
-// placed returns the arguments of a call for a process that starts in the directory of the call.
-func placed(args []string) []string {
+// withCwd adds --cwd=. to the flags, because the new process starts in the right directory and the arguments may name
+// another one.
+func withCwd(args []string) []string {
 	end := slices.Index(args, "--")
 	if end < 0 {
 		end = len(args)
@@ -319,7 +320,7 @@ func serveForkOpen(_ context.Context, c *contract.Call, signals <-chan os.Signal
 		<-signals
 		_ = l.Close()
 	}()
-	var mu sync.Mutex // of the dialer
+	var mu sync.Mutex // guards dialer
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -334,13 +335,13 @@ func serveForkOpen(_ context.Context, c *contract.Call, signals <-chan os.Signal
 				_ = conn.Close()
 				return
 			}
-			pass(conn, inside)
+			relay(conn, inside)
 		}()
 	}
 }
 
-// pass relays between two connections until both are done.
-func pass(a, b net.Conn) {
+// relay copies between two connections, both ways, until both have ended.
+func relay(a, b net.Conn) {
 	var group sync.WaitGroup
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
 		group.Go(func() {

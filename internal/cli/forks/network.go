@@ -19,8 +19,8 @@ import (
 	"omniagent/internal/walls/sandbox"
 )
 
-// NetworkIn returns the network of a fork, in the words of --network. Where the tier has no network of its own, or the
-// internet is behind a proxy already, internet is that of the machine.
+// NetworkIn returns the network of a fork for a value of --network. The value internet means the network of the machine
+// if the tier has no network of its own, the environment names a proxy, or a model's host name is in a private network.
 func NetworkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 	own := f.Tier == fork.Overlay
 	switch {
@@ -60,7 +60,7 @@ func NetworkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 	}}, nil
 }
 
-// chosenNetwork is the network that a person chose for a fork.
+// chosenNetwork returns the network for a value of --network, or a fault for an invalid one.
 func chosenNetwork(c *contract.Call, word string) (fork.Net, error) {
 	w := policy.Wanted{
 		Home: c.Host.Home(), Network: word, Lookup: c.Host.Lookup, Via: parts.ForkProxy(c), Refused: parts.KeptFrom(c),
@@ -75,18 +75,18 @@ func namesProxy(entry string) bool {
 	return value != "" && slices.Contains([]string{"http_proxy", "https_proxy", "all_proxy"}, name)
 }
 
-// modelPlaces are the addresses at which a flag, the configuration or the environment says that models are.
-func modelPlaces(c *contract.Call) (all []*url.URL) {
-	said := []string{c.String("api-base"), c.Config.String("native.api_base")}
+// modelURLs returns the addresses of models that a flag, the configuration and the environment name.
+func modelURLs(c *contract.Call) (all []*url.URL) {
+	named := []string{c.String("api-base"), c.Config.String("native.api_base")}
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		for _, part := range []string{"BASE_URL", "API_BASE", "ENDPOINT"} {
 			if strings.Contains(name, part) && !strings.HasPrefix(name, "OTEL_") {
-				said = append(said, value)
+				named = append(named, value)
 			}
 		}
 	}
-	for _, text := range said {
+	for _, text := range named {
 		if at, err := url.Parse(text); err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" {
 			all = append(all, at)
 		}
@@ -94,7 +94,7 @@ func modelPlaces(c *contract.Call) (all []*url.URL) {
 	return all
 }
 
-// addressOf returns the address of a place that is named by one; ok is false if it is named by a name.
+// addressOf returns the IP address and port of a URL; ok is false if its host is a name other than localhost.
 func addressOf(at *url.URL) (to netip.AddrPort, ok bool) {
 	host, port := at.Hostname(), at.Port()
 	if host == "localhost" {
@@ -107,9 +107,9 @@ func addressOf(at *url.URL) (to netip.AddrPort, ok bool) {
 	return to, err == nil
 }
 
-// modelsHere are the addresses of models on this machine.
-func modelsHere(c *contract.Call) (all []string) {
-	for _, at := range modelPlaces(c) {
+// localModels returns the addresses of models on this machine.
+func localModels(c *contract.Call) (all []string) {
+	for _, at := range modelURLs(c) {
 		if to, ok := addressOf(at); ok && to.Addr().IsLoopback() && !slices.Contains(all, to.String()) {
 			all = append(all, to.String())
 		}
@@ -117,14 +117,14 @@ func modelsHere(c *contract.Call) (all []string) {
 	return all
 }
 
-// lookupTime is how long the name of a model may take to be looked up.
+// lookupTime limits the lookup of a model's host name.
 const lookupTime = 2 * time.Second
 
-// privateModels are the addresses of models that no proxy to the internet leads to. named is the first host of such a
-// model that has a name, which only the network of this machine leads to; empty: there is none.
+// privateModels returns the addresses of models that are not on the internet, for the proxy to allow. named is the
+// first host name of such a model, or "": such a name can be reached only through the network of the machine.
 func privateModels(c *contract.Call) (all []string, named string) {
-	all = modelsHere(c)
-	for _, at := range modelPlaces(c) {
+	all = localModels(c)
+	for _, at := range modelURLs(c) {
 		to, ok := addressOf(at)
 		if ok && egressproxy.NotPublic(to.Addr()) != "" && !slices.Contains(all, to.String()) {
 			all = append(all, to.String())
@@ -142,15 +142,15 @@ func privateModels(c *contract.Call) (all []string, named string) {
 	return all, named
 }
 
-// RelayLoopback lets programs of a fork reach the models of this machine at their own addresses, as the many do that
-// use no proxy for a loopback.
+// RelayLoopback makes the models of this machine reachable in a fork at their usual loopback addresses, because many
+// programs do not use a proxy for them. Outside of a fork it does nothing.
 func RelayLoopback(ctx context.Context, c *contract.Call) (stop func()) {
 	proxy := parts.ForkProxy(c)
 	if !proxy.IsValid() {
 		return func() {}
 	}
 	var all []net.Listener
-	for _, at := range modelsHere(c) {
+	for _, at := range localModels(c) {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at)
 		if err != nil {
 			continue // another program of the fork does this already
@@ -168,7 +168,7 @@ func RelayLoopback(ctx context.Context, c *contract.Call) (stop func()) {
 						_ = conn.Close()
 						return
 					}
-					pass(conn, inside)
+					relay(conn, inside)
 				}()
 			}
 		}()

@@ -5,12 +5,14 @@
 package parts
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/host/shim"
+	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/launch"
 	"omniagent/internal/llm/model"
@@ -19,9 +21,6 @@ import (
 	"omniagent/internal/native/xnlcall"
 	"omniagent/internal/walls/guard"
 )
-
-// Version is the program's version: the same in the manifest, AGENTS.md and the skills.
-const Version = "0.1.0"
 
 // Parts are the lists that the program is built from. A new agent, model API or tool is added to one of them.
 type Parts struct {
@@ -32,6 +31,15 @@ type Parts struct {
 	Eidolon bool // the program was started under the name eidolon
 
 	Plain *shim.Plain // how a call without a command starts installed agents; nil: as in any conversation
+}
+
+// Executable returns the path of this program.
+func Executable() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fault.New(fault.Internal, "this program cannot be found").Because(err)
+	}
+	return path, nil
 }
 
 // AgentPrograms declares the programs of the agents, for Command.Children.

@@ -1,5 +1,5 @@
-// Package runs has the commands that hand tasks to agents, alone or several at once, and those about the runs that come
-// of it.
+// Package runs has the commands that hand tasks to agents: run, answer and review. It also has the "runs" commands,
+// which list, show, repeat and end these runs.
 package runs
 
 import (
@@ -7,10 +7,10 @@ import (
 	"omniagent/internal/cli/parts"
 )
 
-// commands makes the commands of this package from the parts of the program.
+// commands builds the commands of this package from the parts of the program.
 type commands struct{ parts.Parts }
 
-// Commands lists the commands by their paths. One is made when it is looked at.
+// Commands lists the commands of this package. Each is built only when it is needed.
 func Commands(p parts.Parts) []contract.Registered {
 	m := commands{p}
 	return []contract.Registered{

@@ -20,7 +20,7 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// The exit codes of a review: the worst finding that counts, or that the answer is not all there.
+// The exit codes of a review: the severity of the worst finding, or an incomplete answer.
 const (
 	foundNote    contract.Code = "FOUND_NOTE"
 	foundWarning contract.Code = "FOUND_WARNING"
@@ -77,7 +77,7 @@ func (d reviewData) PlainText() string {
 	return b.String()
 }
 
-// neverFails is the value of --fail-on for callers that look at the data only.
+// neverFails is the value of --fail-on for callers that read the data instead of the exit code.
 const neverFails = "never"
 
 func (p commands) review() *contract.Command {
@@ -148,7 +148,7 @@ func (p commands) runReview(ctx context.Context, c *contract.Call, store run.Sto
 		return contract.Result{}, err
 	}
 	data.Agent = strings.Join(task.Agents, ",")
-	if len(diff.Files) == 0 { // nothing changed, so nobody is asked
+	if len(diff.Files) == 0 {
 		c.Warn("NO_CHANGE", "%s", nothingToReview(c))
 		return reviewed(c, diff, data, nil)
 	}
@@ -170,7 +170,7 @@ func (p commands) runReview(ctx context.Context, c *contract.Call, store run.Sto
 	if r.Result != nil {
 		data.Usage = r.Result.Usage
 	}
-	// An agent that was denied something may have said everything all the same.
+	// An agent that was denied a tool may still have given a complete answer.
 	if err != nil && (r.Result == nil || r.Result.State != run.Blocked || r.Result.Text == "") {
 		data.Whole = false
 		return contract.Result{Data: data, Effect: contract.Updated}, err
@@ -190,7 +190,7 @@ func nothingToReview(c *contract.Call) string {
 	return "there is no change to review"
 }
 
-// reviewTask returns the run of a review: the same as any other, which may only read unless a flag says more.
+// reviewTask returns the task of a review. The agent may only read, unless a flag allows more.
 func (p commands) reviewTask(c *contract.Call, diff review.Diff) (run.Task, error) {
 	task, err := p.baseTask(c)
 	if err != nil {
@@ -239,7 +239,7 @@ func reviewed(c *contract.Call, diff review.Diff, data reviewData, findings []re
 	return result, nil
 }
 
-// diffOf returns the diff to review.
+// diffOf returns the diff to review: standard input or --input-file, or without them what differs from --base.
 func diffOf(ctx context.Context, c *contract.Call) (string, error) {
 	if c.Given("base") || !c.Host.StdinPiped && !c.Given("input-file") {
 		return workingDiff(ctx, c, c.String("base"))

@@ -20,23 +20,23 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// plainSettings are the settings of a repository that a diff of its working tree needs: how its files look on this file
-// system. None of them names a program.
+// plainSettings matches the settings of a repository that a diff of its working tree needs: how its files appear on
+// this file system. None of them names a program.
 const plainSettings = `^core\.(filemode|symlinks|ignorecase|precomposeunicode|autocrlf|eol|sparsecheckout(cone)?)$`
 
 // workingTree calls git for a review.
 //
-// A repository can name programs that git starts: filters, hooks, drivers for diffs, monitors, transports. None of them
-// is started. The repository itself is only asked where its parts are, what its commits are called, and for
-// plainSettings. The diff is made in an imitation of it, which has its objects and its index and no other
-// configuration. What the user has configured for all repositories holds, such as the filters of git-lfs.
+// A repository can name programs that git starts: filters, hooks, diff drivers, monitors and transports. None of them
+// must be started. In the repository itself, git only looks up the merge base, the paths of its parts and
+// plainSettings. The diff is made in a substitute git directory, which shares the objects and the index but has no
+// configuration. The user's own configuration still applies, such as the filters of git-lfs.
 type workingTree struct {
 	call *contract.Call
 	env  map[string]string
 	args []string // before the command
 }
 
-// workingDiff returns what differs between the working tree and where it left the base, or the last commit.
+// workingDiff returns the diff between the merge base of HEAD and base, or HEAD if base is empty, and the working tree.
 func workingDiff(ctx context.Context, c *contract.Call, base string) (string, error) {
 	w := workingTree{call: c, env: map[string]string{
 		"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0",
@@ -45,7 +45,7 @@ func workingDiff(ctx context.Context, c *contract.Call, base string) (string, er
 	answer, err := w.git(ctx, "merge-base", "HEAD", against)
 	if err == nil {
 		against = strings.TrimSpace(answer)
-		err = w.imitate(ctx)
+		err = w.substitute(ctx)
 	}
 	if err == nil {
 		err = w.addNew(ctx)
@@ -57,8 +57,8 @@ func workingDiff(ctx context.Context, c *contract.Call, base string) (string, er
 	return answer, err
 }
 
-// imitate makes w the imitation of the repository that it was.
-func (w *workingTree) imitate(ctx context.Context) error {
+// substitute makes the substitute git directory. From then on w calls git with it.
+func (w *workingTree) substitute(ctx context.Context) error {
 	answer, err := w.git(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-path", "objects",
 		"--git-path", "index", "--git-path", "info/exclude", "--show-object-format")
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *workingTree) imitate(ctx context.Context) error {
 	}
 	settings, err := w.git(ctx, "config", "--null", "--get-regexp", plainSettings)
 	if err != nil {
-		settings = "" // there is none
+		settings = "" // git config fails if nothing matches
 	}
 	dir, err := w.call.Temp()
 	if err != nil {
@@ -85,7 +85,7 @@ func (w *workingTree) imitate(ctx context.Context) error {
 		workspace.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), 0o600),
 		workspace.WriteFile(filepath.Join(dir, "config"), []byte(format), 0o600),
 	)
-	shared, _ := filepath.Glob(filepath.Join(filepath.Dir(parts[2]), "sharedindex.*")) // of an index in two files
+	shared, _ := filepath.Glob(filepath.Join(filepath.Dir(parts[2]), "sharedindex.*")) // a split index needs it
 	for _, file := range shared {
 		err = cmp.Or(err, os.Symlink(file, filepath.Join(dir, filepath.Base(file))))
 	}
@@ -101,8 +101,8 @@ func (w *workingTree) imitate(ctx context.Context) error {
 	return err
 }
 
-// addNew puts the files that git does not know yet, without the ignored ones, into a copy of the index, as git add -N
-// does. Nothing is written into the repository: the empty object that this needs goes into the imitation.
+// addNew adds the untracked files that are not ignored to a copy of the index, with git add -N. It writes nothing into
+// the repository: the empty object that this needs goes into the substitute directory.
 func (w *workingTree) addNew(ctx context.Context) error {
 	answer, err := w.git(ctx, "ls-files", "-z", "--others", "--exclude-standard", "--", ":/")
 	if err != nil || answer == "" {
@@ -124,7 +124,7 @@ func (w *workingTree) addNew(ctx context.Context) error {
 		return nil
 	}
 	dir := w.env["GIT_DIR"]
-	at, err := os.Stat(w.env["GIT_INDEX_FILE"]) // before it is read: an older time only makes git look at more
+	at, err := os.Stat(w.env["GIT_INDEX_FILE"]) // before reading: with too old a time, git only compares more files
 	var index []byte
 	if err == nil {
 		index, err = os.ReadFile(w.env["GIT_INDEX_FILE"])
@@ -135,7 +135,7 @@ func (w *workingTree) addNew(ctx context.Context) error {
 	list, own, objects := filepath.Join(dir, "new"), filepath.Join(dir, "index"), filepath.Join(dir, "objects")
 	err = cmp.Or(workspace.MkdirAll(objects), workspace.WriteFile(list, []byte(strings.Join(names, "\x00")), 0o600))
 	if len(index) > 0 {
-		// Git looks into a file that may have changed after the index was written, which it knows by the index's time.
+		// Git compares the content of files that are as new as the index, so the copy needs the time of the index.
 		err = cmp.Or(err, workspace.WriteFile(own, index, 0o600), os.Chtimes(own, time.Time{}, at.ModTime()))
 	}
 	if err != nil {
@@ -147,7 +147,7 @@ func (w *workingTree) addNew(ctx context.Context) error {
 	return err
 }
 
-// git returns what a command of git writes.
+// git returns the output of a git command.
 func (w *workingTree) git(ctx context.Context, command ...string) (string, error) {
 	out, err := w.call.SpawnWith(ctx, w.call.Away(), process.Spec{
 		Argv: append(append([]string{"git", "-C", w.call.Dir()}, w.args...), command...),

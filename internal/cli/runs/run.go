@@ -28,7 +28,6 @@ import (
 
 const maxTask = 8 << 20
 
-// run declares the command that hands a task to an agent.
 func (p commands) run() *contract.Command {
 	return p.runCommand(contract.Command{
 		Path: "run", Summary: "hand a task to an agent, and get a reliable result", Here: true,
@@ -100,7 +99,7 @@ func (p commands) run() *contract.Command {
 	})
 }
 
-// runForks returns the flags for work in forks, for several runs at once, and for the check of what they did.
+// runForks returns the flags for forks, for several runs at once, and for the check of their results.
 func runForks() []contract.Param {
 	return []contract.Param{
 		forks.Flag(),
@@ -113,12 +112,12 @@ func runForks() []contract.Param {
 	}
 }
 
-// runStart returns the flags that say how the agent is started.
+// runStart returns the flags that every command has that starts or continues the agent of a run.
 func runStart() []contract.Param {
 	return append(modelParams(), flags.Sandbox(), flags.Undo())
 }
 
-// modelParams returns the flags that say where the native agent's model is.
+// modelParams returns the flags for the native agent's model API.
 func modelParams() []contract.Param {
 	return []contract.Param{
 		{Name: "provider", Short: "P", Kind: contract.Name, Help: "model API of the native agent"},
@@ -126,7 +125,7 @@ func modelParams() []contract.Param {
 	}
 }
 
-// runCommand adds what all commands have that carry out a run.
+// runCommand adds the declarations shared by the commands that carry out a run.
 func (p commands) runCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.Danger = contract.Envelope, "1.0.0", []string{}, contract.Mutating
 	c.LongRunning, c.Streaming, c.Emits, c.DryRun = true, true, true, true
@@ -140,7 +139,7 @@ func (p commands) runCommand(c contract.Command) *contract.Command {
 	c.Volatile = []string{"run_id", "duration_ms", "waited_ms", "session_id", "fingerprint"}
 	c.Children = append(c.Children, p.AgentPrograms()...)
 	c.Files = stores.ConversationFiles(stores.RunFiles(), stores.AllowlistFile())
-	c.Background = &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour}
+	c.Background = background()
 	c.Job = &contract.Job{Descriptor: contract.TypeOf[runData]()}
 	some := contract.Some
 	c.Exits = append(c.Exits,
@@ -158,6 +157,11 @@ func (p commands) runCommand(c contract.Command) *contract.Command {
 		contract.Exit{Code: contract.RateLimited, When: "the service asks for fewer calls", Changed: some},
 	)
 	return &c
+}
+
+// background declares the process of a detached run.
+func background() *contract.Background {
+	return &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour}
 }
 
 func validateRun(c *contract.Call) []fault.Problem {
@@ -197,7 +201,7 @@ func validateRun(c *contract.Call) []fault.Problem {
 	return problems
 }
 
-// taskOf returns what a call asks for.
+// taskOf returns the task of a call of run, whose text may come from standard input.
 func (p commands) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 	t, err := p.baseTask(c)
 	if err != nil {
@@ -235,7 +239,7 @@ func checkTask(text string) error {
 	return fault.New(fault.ArgError, "there is no task").Hint("omniagent run --agent claude -p 'What to do'")
 }
 
-// baseTask returns a task without its text: who does it, where, and within which limits.
+// baseTask returns the task of a call without its text: agents, directory and limits.
 func (p commands) baseTask(c *contract.Call) (run.Task, error) {
 	t := run.Task{
 		Model: c.String("model"), Dir: c.Dir(),
@@ -245,7 +249,7 @@ func (p commands) baseTask(c *contract.Call) (run.Task, error) {
 		CheckOutside: c.Bool(checkOutside),
 		Rehearse:     c.Bool("rehearse"), Script: c.Path("script"),
 	}
-	startedWith(c, &t)
+	keepFlags(c, &t)
 	for _, dir := range flags.AddedDirs(c) {
 		t.Dirs = append(t.Dirs, pathname.Real(dir))
 	}
@@ -268,9 +272,10 @@ func (p commands) baseTask(c *contract.Call) (run.Task, error) {
 	return t, nil
 }
 
-// startedWith notes in a task the flags of runStart that a call gives, and gives the call the others that the task has:
-// a run keeps what it was started with. The address of another provider is not kept.
-func startedWith(c *contract.Call, t *run.Task) {
+// keepFlags copies the flags of runStart from the call into the task, and those that the call does not give from the
+// task into the call, so that a continued run keeps the flags that it was started with. If the call names another
+// provider, the address of the earlier one is dropped.
+func keepFlags(c *contract.Call, t *run.Task) {
 	if c.Given("provider") && c.String("provider") != t.Provider {
 		t.Base = ""
 	}
@@ -282,7 +287,7 @@ func startedWith(c *contract.Call, t *run.Task) {
 	}
 }
 
-// agentWords returns the agents that a call names, one after the other.
+// agentWords returns the names of agents in --race or --agent, or else of the configured agent.
 func agentWords(c *contract.Call) (names []string, err error) {
 	if c.Given("race") {
 		return contestants(c.String("race"))
@@ -298,17 +303,17 @@ func agentWords(c *contract.Call) (names []string, err error) {
 	return names, nil
 }
 
-// idleParam is --idle-timeout.
+// idleParam returns --idle-timeout.
 func idleParam(help string) contract.Param {
 	return contract.Param{Name: "idle-timeout", Kind: contract.Duration, Help: help}
 }
 
-// timeOf returns how long a run may take.
+// timeOf returns the time limit of a run.
 func timeOf(c *contract.Call) time.Duration {
 	return flags.ClockOf(c, "timeout", "run.timeout", "timeout")
 }
 
-// answersOf returns what --answer and --answer-from say, by key.
+// answersOf returns the answers of --answer and --answer-from, by key.
 func answersOf(c *contract.Call) (known map[string]string, err error) {
 	known = map[string]string{}
 	for _, pair := range c.Strings("answer") {
@@ -326,8 +331,9 @@ func answersOf(c *contract.Call) (known map[string]string, err error) {
 	return known, nil
 }
 
-// requirements records the questions of --require in a run, and their answers as far as they are known.
-func requirements(c *contract.Call, r *run.Run, known map[string]string) error {
+// addQuestions adds the questions of --require to a run, and the answers in known. An answer without a question gets
+// one.
+func addQuestions(c *contract.Call, r *run.Run, known map[string]string) error {
 	for _, pair := range c.Strings("require") {
 		key, words, _ := strings.Cut(pair, "=")
 		r.Ask(key, words)
@@ -343,19 +349,19 @@ func requirements(c *contract.Call, r *run.Run, known map[string]string) error {
 	return nil
 }
 
-// InFork carries a call of run out in a fork that is made for it. What is left behind enters its fork by itself, and
-// each of several runs has one of its own.
+// inFork runs a call of run again in a new fork. It leaves out detached runs, whose process enters the fork by itself,
+// and races and batches, in which each run gets its own fork.
 func (p commands) inFork(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (
 	status int, done bool, err error,
 ) {
 	if c.DryRun() || c.Bool("detach") || c.Given("batch") || c.Given("race") {
 		return 0, false, nil
 	}
-	return forks.AgainInNew(ctx, c, signals, c.String("network"), p.refusesRun)
+	return forks.RerunInNew(ctx, c, signals, c.String("network"), p.refusesRun)
 }
 
-// refusesRun returns what a call of run fails with before anything is done, as far as that is known without its
-// standard input.
+// refusesRun returns the error with which a call of run would fail, as far as that is known before standard input is
+// read. It changes nothing.
 func (p commands) refusesRun(ctx context.Context, c *contract.Call) error {
 	task, err := p.baseTask(c)
 	if err == nil && c.Given("task") {
@@ -370,11 +376,11 @@ func (p commands) refusesRun(ctx context.Context, c *contract.Call) error {
 	if err != nil {
 		return err
 	}
-	if task.Rehearse { // in which no agent needs a login or leave to start
+	if task.Rehearse { // a rehearsal needs neither a login nor omniagent agents allow
 		return nil
 	}
 	var first error
-	for _, name := range task.Agents { // each is there for when those before it cannot start
+	for _, name := range task.Agents { // one that can start is enough: the others are its replacements
 		err := p.Refuses(ctx, c, launch.Request{
 			Agent: name, Provider: c.String("provider"), Base: c.String("api-base"),
 			Spec: agent.Spec{
@@ -391,7 +397,7 @@ func (p commands) refusesRun(ctx context.Context, c *contract.Call) error {
 	return first
 }
 
-// inItsFork opens a conversation for a run, and refuses outside of the run's fork: its agent must not work elsewhere.
+// inItsFork returns an opener for the conversations of a run. It refuses if the run has a fork and this is not it.
 func inItsFork(o parts.Opener, r *run.Run) conversation.Opener {
 	return func(ctx context.Context, name string, s agent.Spec, sv agent.Services) (*conversation.Conversation, error) {
 		if id, _ := stores.OwnFork(o.Call); r.ForkID != "" && id != r.ForkID {

@@ -22,32 +22,32 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// longestThought is how long a person at the terminal may think about a question. After that it waits for omniagent
-// answer, as if nobody were there.
-const longestThought = 10 * time.Minute
+// maxAnswerTime limits how long a question waits at the terminal. After that it waits for omniagent answer, as if
+// nobody were at the terminal.
+const maxAnswerTime = 10 * time.Minute
 
-// hangUpTakes is how long the signal of a closed terminal may come after the end of what can be read there.
-const hangUpTakes = 300 * time.Millisecond
+// hangUpDelay is how much later than the end of input the signal of a closed terminal may arrive.
+const hangUpDelay = 300 * time.Millisecond
 
-// inPlace makes an owner ask its questions at this terminal.
-func inPlace(c *contract.Call, r *run.Run, o *run.Owner) func(context.Context) error {
+// workAttended returns the work of an owner that asks its questions at this terminal.
+func workAttended(c *contract.Call, r *run.Run, o *run.Owner) func(context.Context) error {
 	one := asker{c: c}
-	o.Patience = longestThought
+	o.Patience = maxAnswerTime
 	if r.Timeout > 0 {
 		o.Patience = min(o.Patience, r.Timeout/2)
 	}
 	o.Person = run.PersonOf(one.ask)
 	tell := o.Tell
 	o.Tell = func(now run.Progress) {
-		one.hears(now.Event)
-		if now.Event == nil && now.State == run.Running && one.left.Load() {
-			return // the turn only ends, without the answer
+		one.collect(now.Event)
+		if now.Event == nil && now.State == run.Running && one.postponed.Load() {
+			return // the turn only ends because its question stays open
 		}
 		tell(now)
 	}
 	return func(ctx context.Context) error {
 		for {
-			if err := o.Work(ctx); err != nil || r.State != run.NeedsInput || !one.goesOn(ctx, r) {
+			if err := o.Work(ctx); err != nil || r.State != run.NeedsInput || !one.askOpen(ctx, r) {
 				return err
 			}
 		}
@@ -56,55 +56,55 @@ func inPlace(c *contract.Call, r *run.Run, o *run.Owner) func(context.Context) e
 
 // asker asks the person at the terminal, one question at a time.
 type asker struct {
-	c    *contract.Call
-	mu   sync.Mutex
-	left atomic.Bool // the person left a question open: no further one is asked
+	c         *contract.Call
+	mu        sync.Mutex  // held while a question is asked
+	postponed atomic.Bool // the person left a question open, so no further one is asked
 
-	words sync.Mutex
-	said  []string // by the agent, since the last question
-	piece []byte   // of what it says now
+	textMu  sync.Mutex
+	texts   []string // complete texts of the agent since the last question
+	partial []byte   // the beginning of its next text
 }
 
-// What is shown before a question, at most. The answer at the end has all of it.
+// Limits of what is shown before a question. The result has the whole answer.
 const (
-	mostSaid    = 20
-	longestSaid = 64 << 10
+	maxTexts   = 20
+	maxTextLen = 64 << 10
 )
 
-// hears keeps what the agent says, which a person has to read before a question.
-func (a *asker) hears(e *event.Event) {
+// collect keeps the agent's texts, because a question may refer to them.
+func (a *asker) collect(e *event.Event) {
 	if e == nil || e.Kind != event.Text || e.Parent != "" {
 		return
 	}
-	a.words.Lock()
-	defer a.words.Unlock()
+	a.textMu.Lock()
+	defer a.textMu.Unlock()
 	if e.Delta {
-		if a.piece = append(a.piece, e.Text...); len(a.piece) > 2*longestSaid {
-			a.piece = slices.Delete(a.piece, 0, len(a.piece)-longestSaid)
+		if a.partial = append(a.partial, e.Text...); len(a.partial) > 2*maxTextLen {
+			a.partial = slices.Delete(a.partial, 0, len(a.partial)-maxTextLen)
 		}
 		return
 	}
-	if len(a.said) == mostSaid {
-		a.said = slices.Delete(a.said, 0, 1)
+	if len(a.texts) == maxTexts {
+		a.texts = slices.Delete(a.texts, 0, 1)
 	}
-	a.said, a.piece = append(a.said, text.Cut(e.Text, longestSaid)), a.piece[:0]
+	a.texts, a.partial = append(a.texts, text.Cut(e.Text, maxTextLen)), a.partial[:0]
 }
 
-// repeats shows what the agent has said since the last question, but for the next question itself.
-func (a *asker) repeats(q run.Question) {
-	a.words.Lock()
-	said := append(a.said, strings.ToValidUTF8(string(a.piece), ""))
-	a.said, a.piece = nil, nil
-	a.words.Unlock()
-	for _, words := range said {
+// showTexts shows the agent's texts since the last question. It leaves out one that begins with the question itself.
+func (a *asker) showTexts(q run.Question) {
+	a.textMu.Lock()
+	texts := append(a.texts, strings.ToValidUTF8(string(a.partial), ""))
+	a.texts, a.partial = nil, nil
+	a.textMu.Unlock()
+	for _, words := range texts {
 		if words = strings.TrimSpace(words); words != "" && !strings.HasPrefix(words, strings.TrimSpace(q.Text)) {
 			a.c.Say(text.Visible(words))
 		}
 	}
 }
 
-// goesOn asks the questions at which a run stopped, and reports whether the run can go on.
-func (a *asker) goesOn(ctx context.Context, r *run.Run) bool {
+// askOpen asks the open questions of a run, and reports whether all are answered.
+func (a *asker) askOpen(ctx context.Context, r *run.Run) bool {
 	for _, q := range r.Open() {
 		answer, ok := a.ask(ctx, q)
 		if !ok || r.Answer(q.ID, answer) != nil {
@@ -114,14 +114,14 @@ func (a *asker) goesOn(ctx context.Context, r *run.Run) bool {
 	return ctx.Err() == nil
 }
 
-// ask asks a question. ok is false where the person leaves it open.
+// ask asks a question. ok is false if the person leaves it open.
 func (a *asker) ask(ctx context.Context, q run.Question) (answer run.Answer, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.left.Load() {
+	if a.postponed.Load() {
 		return answer, false
 	}
-	a.repeats(q)
+	a.showTexts(q)
 	if q.Tool == "" {
 		answers := map[string]string{}
 		for _, part := range q.Parts() {
@@ -131,8 +131,8 @@ func (a *asker) ask(ctx context.Context, q run.Question) (answer run.Answer, ok 
 		}
 		return q.Filled(answers), true
 	}
-	terminal.Forget(a.c.Host.Stdin) // what was typed before answers nothing
-	tellCall(a.c, q)
+	terminal.Forget(a.c.Host.Stdin) // earlier key presses are not an answer
+	showCall(a.c, q)
 	for {
 		line, ok := a.line(ctx)
 		if !ok {
@@ -152,7 +152,7 @@ func (a *asker) ask(ctx context.Context, q run.Question) (answer run.Answer, ok 
 	}
 }
 
-// answer asks for an answer in words. What the agent wrote can move nothing on the screen.
+// answer asks for an answer in words. It shows the agent's text without control characters.
 func (a *asker) answer(ctx context.Context, q event.FormQuestion) (answer string, ok bool) {
 	terminal.Forget(a.c.Host.Stdin)
 	a.c.Say("? " + text.Visible(strings.TrimSpace(q.Question)))
@@ -177,44 +177,44 @@ func (a *asker) answer(ctx context.Context, q event.FormQuestion) (answer string
 	}
 }
 
-// line reads what the person types. ok is false where the question is left open.
+// line reads what the person types. ok is false if that leaves the question open.
 func (a *asker) line(ctx context.Context) (line string, ok bool) {
 	line, err := a.c.Line(ctx, "> ")
 	if settled := run.Settled(""); errors.As(err, &settled) {
 		a.c.Say(settled.Error())
-		a.left.Store(settled == run.Unanswered)
+		a.postponed.Store(settled == run.Unanswered)
 		return "", false
 	}
-	if err != nil { // Ctrl-D, or the terminal is closed, which a signal says too
+	if err != nil { // Ctrl-D, or the terminal was closed, for which a signal comes too
 		select {
 		case <-ctx.Done():
-		case <-time.After(hangUpTakes):
+		case <-time.After(hangUpDelay):
 		}
 	}
 	line = strings.TrimSpace(line)
 	if err != nil || line == "" {
-		a.left.Store(true)
+		a.postponed.Store(true)
 		return "", false
 	}
 	return line, true
 }
 
-// tellCall asks whether a tool may run. The words of the question stand last above the keys, so that no long input can
-// hide them, and what the agent wrote can move nothing on the screen.
-func tellCall(c *contract.Call, q run.Question) {
-	tellInput(c, q, q.Text)
+// showCall shows the question whether a tool may run. The question comes after the tool's input, so that a long input
+// cannot push it off the screen. Control characters are not shown as such.
+func showCall(c *contract.Call, q run.Question) {
+	showInput(c, q, q.Text)
 	c.Say("? " + text.Visible(strings.TrimSpace(q.Text)))
 	c.Say("y yes   n no   Enter alone: later, with omniagent answer")
 }
 
-// tellInput prints what a tool gets, unless that is in what is shown already.
-func tellInput(c *contract.Call, q run.Question, shown string) {
+// showInput shows the input of a tool, unless shown contains it already.
+func showInput(c *contract.Call, q run.Question, shown string) {
 	if q.Tool != "" && !strings.Contains(shown, q.Input) {
 		c.Say("  " + q.Tool + " " + strings.ReplaceAll(text.Visible(q.Input), "\n", "\n  "))
 	}
 }
 
-// offerVariables asks whether the variables that an agent lacked are passed on from now on.
+// offerVariables asks whether to pass on the variables that an agent lacked, and if so, adds them to the configuration.
 func offerVariables(ctx context.Context, c *contract.Call, r run.Record) {
 	if r.Result == nil || r.Result.Fault == nil || r.Result.Fault.Detail[launch.WithheldDetail] == nil {
 		return
@@ -232,29 +232,29 @@ func offerVariables(ctx context.Context, c *contract.Call, r run.Record) {
 	}
 }
 
-// answered returns the run that omniagent answer names, or "", and the text of the answer. A word alone that cannot be
-// an id of a run is the text.
-func answered(c *contract.Call) (id, said string) {
-	id, said = c.String("id"), c.String("text")
-	if id != "" && said == "" && !run.IsID(id) {
+// answerArgs returns the run that omniagent answer names, or "", and the text of the answer. A single word that cannot
+// be the id of a run is the text.
+func answerArgs(c *contract.Call) (id, answer string) {
+	id, answer = c.String("id"), c.String("text")
+	if id != "" && answer == "" && !run.IsID(id) {
 		return "", id
 	}
-	return id, said
+	return id, answer
 }
 
-// runMeant returns the id of the run that a call is about. Only answer may leave it out, where one run waits.
-func runMeant(ctx context.Context, c *contract.Call, store run.Store) (id string, err error) {
+// targetRun returns the id of the run that a call is about. A call of answer need not name it if only one run waits.
+func targetRun(ctx context.Context, c *contract.Call, store run.Store) (id string, err error) {
 	if c.Command.Path != "answer" {
 		return c.String("id"), nil
 	}
-	if id, _ = answered(c); id == "" {
-		return onlyQuestion(ctx, c, store)
+	if id, _ = answerArgs(c); id == "" {
+		return onlyWaiting(ctx, c, store)
 	}
 	return id, nil
 }
 
-// onlyQuestion returns the run that waits for an answer, if it is the only one, or the only one in this directory.
-func onlyQuestion(ctx context.Context, c *contract.Call, store run.Store) (id string, err error) {
+// onlyWaiting returns the run that waits for an answer, if it is the only one, or the only one in this directory.
+func onlyWaiting(ctx context.Context, c *contract.Call, store run.Store) (id string, err error) {
 	all, _, err := store.List(ctx)
 	if err != nil {
 		return "", err
@@ -281,22 +281,23 @@ func onlyQuestion(ctx context.Context, c *contract.Call, store run.Store) (id st
 	return "", f.With("runs", ids)
 }
 
-// tellMeant tells which run an answer is for that names none. It asks a person before one of another directory goes on.
-func tellMeant(ctx context.Context, c *contract.Call, r run.Record) error {
-	if id, _ := answered(c); id != "" {
+// confirmRun logs which run an answer is for, if the call names none. If it is a run of another directory, it asks a
+// person for confirmation.
+func confirmRun(ctx context.Context, c *contract.Call, r run.Record) error {
+	if id, _ := answerArgs(c); id != "" {
 		return nil
 	}
 	where := ""
 	if r.Dir != c.Dir() {
 		where = " in " + text.Name(r.Dir)
 	}
-	said := text.OneLine(asks(r), 200)
-	c.Log("%s%s asks: %s", r.ID, where, said)
+	question := text.OneLine(asks(r), 200)
+	c.Log("%s%s asks: %s", r.ID, where, question)
 	if where == "" || !c.Attended() || c.DryRun() {
 		return nil
 	}
 	for _, q := range r.Open() {
-		tellInput(c, q, said)
+		showInput(c, q, question)
 	}
 	yes, err := c.Agree(ctx, "Answer it")
 	if err == nil && !yes {

@@ -17,6 +17,7 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/forks"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
@@ -26,15 +27,15 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// item is a task of a list.
+// item is a task in a Markdown list.
 type item struct {
 	text   string
 	ticked bool
-	line   int // of the file, where it begins; 0 is the first
+	line   int // number of its first line in the file, from 0
 }
 
-// left are the tasks that are not ticked, with their names in the ledger. Among equal ones the ticked count too, so
-// that a task keeps its name when another is ticked.
+// left returns the tasks that are not ticked, with their keys in the ledger. Equal tasks are numbered, and ticked ones
+// count, so that the key of a task stays the same when another one is ticked.
 func left(items []item) (tasks, keys []string) {
 	seen := map[string]int{}
 	for _, i := range items {
@@ -46,12 +47,12 @@ func left(items []item) (tasks, keys []string) {
 	return tasks, keys
 }
 
-// listed are the tasks of a Markdown list, and which of them are ticked. What is indented below an item belongs to
+// listed returns the tasks of a Markdown list, and which of them are ticked. Indented lines below an item are part of
 // it.
 func listed(text string) (tasks []item) {
 	begin := regexp.MustCompile(`^ ?(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+(?:\[([ xX])\](?:[ \t]+|$))?(.*))?$`)
 	rule := regexp.MustCompile(`^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$`)
-	var now []string // lines of the item
+	var now []string // the lines of the current item
 	open, done, fence, comment, at, number := false, false, false, false, 0, -1
 	end := func() {
 		if task := strings.TrimSpace(strings.Join(now, "\n")); task != "" {
@@ -87,7 +88,7 @@ func listed(text string) (tasks []item) {
 			now = append(now, line[2:])
 		case line == "":
 			now = append(now, "")
-		case now[len(now)-1] == "" || strings.HasPrefix(line, "#"): // a paragraph of its own
+		case now[len(now)-1] == "" || strings.HasPrefix(line, "#"): // not part of the item
 			end()
 		default:
 			now = append(now, line)
@@ -97,11 +98,11 @@ func listed(text string) (tasks []item) {
 	return tasks
 }
 
-// ledger is what is known of the tasks of a file, so that another call goes on where this one ends.
+// ledger records the runs of the tasks in a file, so that a later call continues where this one ended.
 type ledger struct {
 	File  string            `json:"file"`
 	Dir   string            `json:"dir"`
-	Tasks map[string]booked `json:"tasks"` // by what they say
+	Tasks map[string]booked `json:"tasks"` // by keyOf
 
 	path string
 	mu   sync.Mutex
@@ -110,10 +111,10 @@ type ledger struct {
 // booked is the last run of a task.
 type booked struct {
 	Run  string      `json:"run_id"`
-	Done *severalRow `json:"done,omitempty"` // it has succeeded
+	Done *severalRow `json:"done,omitempty"` // nil unless it has succeeded
 }
 
-// ledgerOf returns the ledger of a file of tasks in a directory, whichever links lead to them. It is not read yet.
+// ledgerOf returns the ledger for a file of tasks and a directory. It resolves links, and does not read the ledger yet.
 func ledgerOf(store run.Store, file, dir string) *ledger {
 	file, dir = pathname.Real(file), pathname.Real(dir)
 	sum := sha256.Sum256([]byte(file + "\x00" + dir))
@@ -123,7 +124,7 @@ func ledgerOf(store run.Store, file, dir string) *ledger {
 	}
 }
 
-// open reads the ledger and keeps it for this call: one at a time has it.
+// open locks and reads the ledger. It fails if another call has it.
 func (l *ledger) open(ctx context.Context) (release func(), err error) {
 	if err := workspace.MkdirAll(filepath.Dir(l.path)); err != nil {
 		return nil, err
@@ -143,7 +144,7 @@ func (l *ledger) open(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// read reads the ledger, if there is one.
+// read reads the ledger. A missing one has no tasks.
 func (l *ledger) read() error {
 	data, err := os.ReadFile(l.path)
 	if err != nil {
@@ -159,7 +160,7 @@ func (l *ledger) read() error {
 	return nil
 }
 
-// book records what is known of a task.
+// book records the run of a task.
 func (l *ledger) book(key string, b booked) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +172,8 @@ func (l *ledger) book(key string, b booked) error {
 	return workspace.WriteFile(l.path, append(data, '\n'), 0o600)
 }
 
-// known returns what came of a task before, if it is not to be done again: it has succeeded, or waits for an answer.
+// known returns the result of a task's earlier run if the task must not be done again: the run has succeeded, is under
+// way, or waits for an answer. It cancels a queued run whose process was killed.
 func (l *ledger) known(ctx context.Context, store run.Store, key string) (severalRow, bool) {
 	b := l.Tasks[key]
 	if b.Done != nil {
@@ -192,7 +194,7 @@ func (l *ledger) known(ctx context.Context, store run.Store, key string) (severa
 	return row, true
 }
 
-// last returns the last run of a task, and whether the task is to be done, again or for the first time.
+// last returns the last run of a task. open reports whether the task is still to be done.
 func (l *ledger) last(ctx context.Context, store run.Store, key string) (r run.Record, open bool) {
 	b, begun := l.Tasks[key]
 	if !begun || b.Done != nil {
@@ -201,10 +203,10 @@ func (l *ledger) last(ctx context.Context, store run.Store, key string) (r run.R
 	r, err := store.Load(ctx, b.Run)
 	_, alive := store.Owner(b.Run)
 	return r, err != nil || r.State.Terminal() && r.State != run.Succeeded ||
-		r.State == run.Queued && !alive // its process was killed while it waited
+		r.State == run.Queued && !alive // its process was killed before it began
 }
 
-// keyOf names a task by what it says, and where the file says it twice by the number.
+// keyOf returns the key of a task: a hash of its text, and of how many equal tasks stand before it.
 func keyOf(task string, seen map[string]int) string {
 	seen[task]++
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", seen[task], task))
@@ -245,7 +247,7 @@ func (p commands) batch(ctx context.Context, c *contract.Call) (contract.Result,
 		return contract.Result{}, err
 	}
 	defer release()
-	rows, err := l.workOff(ctx, c, store, tasks, keys)
+	rows, err := l.runTasks(ctx, c, store, tasks, keys)
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -259,7 +261,7 @@ func (p commands) batch(ctx context.Context, c *contract.Call) (contract.Result,
 	return batched(run.Record{Task: task, State: run.Succeeded, Created: began}, rows)
 }
 
-// plan says which tasks would be done.
+// plan returns the result of a dry run: the tasks that would be done.
 func (l *ledger) plan(
 	ctx context.Context, store run.Store, task run.Task, tasks, keys []string,
 ) (contract.Result, error) {
@@ -272,7 +274,7 @@ func (l *ledger) plan(
 			open = append(open, one)
 		}
 	}
-	out := untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created)
+	out := dryRunResult(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created)
 	out.Target["tasks"] = open
 	d := out.Data.(runData)
 	d.would += text.Plural(len(open), "task")
@@ -287,13 +289,13 @@ func (l *ledger) plan(
 	return out, nil
 }
 
-// workOff does the tasks that are left.
-func (l *ledger) workOff(
+// runTasks does the tasks that are left, and returns a row for each task.
+func (l *ledger) runTasks(
 	ctx context.Context, c *contract.Call, store run.Store, tasks, keys []string,
 ) ([]severalRow, error) {
-	self, err := os.Executable()
+	self, err := parts.Executable()
 	if err != nil {
-		return nil, fault.New(fault.Internal, "this program cannot be found").Because(err)
+		return nil, err
 	}
 	rows := make([]severalRow, len(tasks))
 	var entries []oneRun
@@ -333,7 +335,7 @@ func (l *ledger) workOff(
 	return rows, nil
 }
 
-// nothingLeft returns the answer of a batch whose tasks are all ticked.
+// nothingLeft returns the result of a batch whose tasks are all ticked.
 func nothingLeft(whole run.Record, file string, n int) contract.Result {
 	d := handedOver{runData: runDataOf(whole)}
 	d.would = fmt.Sprintf("Nothing is left to do: of %s in %s, all are ticked.\n", text.Plural(n, "task"),
@@ -341,8 +343,8 @@ func nothingLeft(whole run.Record, file string, n int) contract.Result {
 	return contract.Result{Data: d, Effect: contract.Noop}
 }
 
-// tick ticks the tasks of a file that are done, by their keys. It looks at the file again, since a person may have
-// edited it meanwhile: a task that is worded otherwise now is another one.
+// tick ticks the tasks of a file whose keys are in done. It reads the file again, because a person may have edited it
+// meanwhile. A task with another text is another task, so it is not ticked.
 func tick(file string, done map[string]bool) error {
 	list, err := workspace.ReadFile(file, maxTask)
 	if err != nil {
@@ -363,7 +365,7 @@ func tick(file string, done map[string]bool) error {
 	return workspace.WriteFile(file, []byte(strings.Join(lines, "")), 0o644)
 }
 
-// batched is the answer of a batch.
+// batched returns the result of a batch.
 func batched(whole run.Record, rows []severalRow) (contract.Result, error) {
 	d := handedOver{runData: runDataOf(whole), Runs: rows}
 	var left []severalRow
@@ -381,7 +383,7 @@ func batched(whole run.Record, rows []severalRow) (contract.Result, error) {
 	f := fault.New(fault.PartialFailure, "not done: %d of %s", len(left), text.Plural(len(rows), "task")).
 		Hint("the same call again does those that are left")
 	if len(left) == len(rows) {
-		f = lost(rows, "task")
+		f = nonePassed(rows, "task")
 	}
 	d.Status = statusOf(left, f)
 	out.Data = d

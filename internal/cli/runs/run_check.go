@@ -24,7 +24,8 @@ import (
 
 const checkOutside = "check-outside"
 
-// checkUnwalled returns why the check of a run cannot run behind walls here, or nil. Call it before the run begins.
+// checkUnwalled returns the error with which --check would fail because no walls can be built here. It is called before
+// the run begins, so that the agent does not work in vain.
 func (p commands) checkUnwalled(c *contract.Call) error {
 	if !c.Given("check") || c.Bool(checkOutside) || stores.ForkAround(c) != nil {
 		return nil
@@ -35,19 +36,19 @@ func (p commands) checkUnwalled(c *contract.Call) error {
 	}
 	walls, err := checkWalls(p.QuietOpener(c), c.Dir(), "", filepath.Join(temp, "walls"))
 	if walls != nil {
-		_ = walls.Close() // what it could not remove is removed by the next one
+		_ = walls.Close() // the next walls remove what this could not
 	}
 	return err
 }
 
-// checkWalls builds the walls of the native agent's commands around a check.
+// checkWalls builds walls around a check, as around commands of the native agent. It refuses walls that are incomplete.
 func checkWalls(o parts.Opener, dir, network, temp string) (*policy.Walls, error) {
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return nil, fault.New(fault.PermissionDenied, "no temporary directory can be made").Because(err)
 	}
 	e, hide := o.Env(), []string(nil)
 	if private := filepath.Dir(temp); pathname.Within(pathname.Real(dir), pathname.Real(private)) {
-		hide = []string{pathname.Real(private)} // we write there without walls
+		hide = []string{pathname.Real(private)} // this process writes there without walls
 	}
 	walls, err := policy.Open(policy.Wanted{
 		Root: dir, Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory, Read: e.Own.Read,
@@ -72,7 +73,7 @@ func checkWalls(o parts.Opener, dir, network, temp string) (*policy.Walls, error
 	return walls, nil
 }
 
-// runCheck runs the check of a run: behind walls, or as the person would.
+// runCheck runs the check of a run: behind walls, or with --check-outside without.
 func runCheck(ctx context.Context, o parts.Opener, t run.Task, grace time.Duration) (shell.Outcome, error) {
 	private, err := os.MkdirTemp(o.Call.Paths.Temp, "omniagent-check-")
 	if err != nil {
@@ -88,7 +89,7 @@ func runCheck(ctx context.Context, o parts.Opener, t run.Task, grace time.Durati
 		if err != nil {
 			return shell.Outcome{}, err
 		}
-		defer func() { _ = walls.Close() }() // what it could not remove is removed by the next one
+		defer func() { _ = walls.Close() }() // the next walls remove what this could not
 		with.Starter = walls.Starter()
 		within := parts.WorkspaceOf(o.Call)
 		within.Roots, within.More = append(within.Roots, t.Dir), o.Call.Config.List("native.env")
@@ -104,8 +105,8 @@ func runCheck(ctx context.Context, o parts.Opener, t run.Task, grace time.Durati
 	return out, err
 }
 
-// checkNetwork returns the network of a check: what the run has opened for its fork, which has a network of its own.
-// Empty is that of the native agent's commands.
+// checkNetwork returns the network of a check, or "" for that of the native agent's commands. In a fork with a network
+// it is on, because the network of the fork is the limit there.
 func checkNetwork(t run.Task) string {
 	if t.Fork == "" || t.Network == "" || strings.EqualFold(t.Network, "off") {
 		return t.Network

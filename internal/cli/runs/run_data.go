@@ -18,7 +18,7 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// runData is what every command says of a run that it carries out.
+// runData is the result of every command that carries out a run.
 type runData struct {
 	ID          string                         `json:"run_id" doc:"empty: a dry run of what would begin one"`
 	Status      string                         `json:"status" enum:"queued,starting,running,needs_input,succeeded,failed,blocked,stalled,timed_out,cancelled,unknown_outcome"`
@@ -51,10 +51,10 @@ type runData struct {
 	Timeout  *int64  `json:"timeout_ms,omitempty" doc:"0: none"`
 	PID      *int    `json:"background_pid,omitempty" doc:"the process that carries it out"`
 
-	undo    string   // what takes the changes back; empty: nothing does
-	where   string   // the directory, where it is not that of the call; empty: it is, or not known
-	would   string   // what a dry run says
-	hints   []string // next steps that an error says too
+	undo    string   // the command that takes the changes back, or ""
+	where   string   // the directory of the run if it is not that of the call, or ""
+	would   string   // the text of a dry run
+	hints   []string // next steps that the error shows already
 	skipped []string // see run.Record
 	doubts  []run.Doubt
 }
@@ -136,7 +136,7 @@ func runDataOf(r run.Record) runData {
 	return d
 }
 
-// add adds what a run in a directory came to. The diff has the paths relative to it, the data absolute.
+// add adds the outcome of a run in a directory. It makes the paths absolute, which the record has relative to dir.
 func (d *runData) add(out run.Result, dir string) {
 	d.Reason, d.Usage, d.Text.Value = string(out.Reason), out.Usage, out.Text
 	d.Asks, d.Evidence = out.Asks, out.Evidence
@@ -176,7 +176,7 @@ func questionsOf(r run.Record) (all []runQuestion) {
 // ForPeople makes the lines fit the screen.
 func (runData) ForPeople() {}
 
-// PlainText is the summary that a person reads.
+// PlainText returns the summary for people.
 func (d runData) PlainText() string {
 	if d.would != "" {
 		return d.would
@@ -260,8 +260,8 @@ func (d runData) changes(b *strings.Builder) {
 	if d.Changed == nil {
 		return
 	}
-	d.own(b)
-	d.perhaps(b)
+	d.files(b)
+	d.doubtful(b)
 	for i, place := range d.Changed.Partial {
 		if i == mostFilesShown {
 			fmt.Fprintf(b, "  and %d more places\n", len(d.Changed.Partial)-i)
@@ -274,11 +274,11 @@ func (d runData) changes(b *strings.Builder) {
 	}
 }
 
-// own lists what the run has changed.
-func (d runData) own(b *strings.Builder) {
+// files lists the files that the run has changed.
+func (d runData) files(b *strings.Builder) {
 	if d.Changed.Count == 0 {
 		if len(d.doubts) == 0 && len(d.Changed.Partial) == 0 {
-			b.WriteString("No file has changed" + but(d.Changed.Ignored) + ".\n")
+			b.WriteString("No file has changed" + exceptIgnored(d.Changed.Ignored) + ".\n")
 		}
 		d.repository(b)
 		return
@@ -302,15 +302,15 @@ func (d runData) own(b *strings.Builder) {
 	d.repository(b)
 }
 
-// but excepts files that git ignores.
-func but(ignored int) string {
+// exceptIgnored returns the part of a sentence that mentions changed files that git ignores.
+func exceptIgnored(ignored int) string {
 	if ignored == 0 {
 		return ""
 	}
 	return ", but for " + text.Plural(ignored, "file") + " that git ignores"
 }
 
-// repository lists what the run has changed of the repository itself, and says what takes the run back.
+// repository lists the changes in the git directory, and names the command that takes the run back.
 func (d runData) repository(b *strings.Builder) {
 	var moved []string
 	for _, name := range d.Changed.Git {
@@ -338,11 +338,11 @@ func (d runData) repository(b *strings.Builder) {
 	}
 }
 
-// mostOfGit is how many changed paths of a repository itself are named.
+// mostOfGit limits how many paths of a git directory, or how many doubtful paths, one line names.
 const mostOfGit = 5
 
-// perhaps lists what others may have changed.
-func (d runData) perhaps(b *strings.Builder) {
+// doubtful lists changes that others may have made.
+func (d runData) doubtful(b *strings.Builder) {
 	if len(d.doubts) == 0 {
 		return
 	}
@@ -356,7 +356,7 @@ func (d runData) perhaps(b *strings.Builder) {
 	}
 }
 
-// statusWords are the words of a status for people.
+// statusWords returns a status in words for people.
 func statusWords(status string) string {
 	return cmp.Or(map[string]string{
 		"succeeded": "done", "needs_input": "waits for an answer", "timed_out": "ended by the time limit",
@@ -364,7 +364,7 @@ func statusWords(status string) string {
 	}[status], status)
 }
 
-// endWords are the words of a status and its reason for people.
+// endWords returns a status and its reason in words for people.
 func endWords(status, reason string) string {
 	switch run.Reason(reason) {
 	case "", run.Done, run.Reason(status):
@@ -375,7 +375,7 @@ func endWords(status, reason string) string {
 	return statusWords(status) + " (" + strings.ReplaceAll(reason, "_", " ") + ")"
 }
 
-// About tells of a run in one line.
+// About describes a run in one line.
 func About(r run.Record) string {
 	d := runDataOf(r)
 	return d.Status + ", " + d.Agent + ", " + text.Age(time.Since(r.Created)) + ": " + d.Summary.Why.Value

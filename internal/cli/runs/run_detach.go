@@ -3,7 +3,6 @@ package runs
 import (
 	"cmp"
 	"context"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -16,11 +15,11 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// ownedWithin is how long the process that is left behind may take to own its run.
+// ownedWithin limits how long the detached process may take to become the owner of its run.
 const ownedWithin = 20 * time.Second
 
-// leave hands a run to a process that stays, and returns what is known of it.
-func (p commands) leave(ctx context.Context, c *contract.Call, store run.Store, r *run.Run) (contract.Result, error) {
+// leave hands a run over to a detached process, and describes the job.
+func leave(ctx context.Context, c *contract.Call, store run.Store, r *run.Run) (contract.Result, error) {
 	record := r.Record
 	if err := c.Begun(r.ID); err != nil {
 		_ = r.Release()
@@ -29,7 +28,7 @@ func (p commands) leave(ctx context.Context, c *contract.Call, store run.Store, 
 	if err := r.Release(); err != nil {
 		return contract.Result{}, err
 	}
-	if err := p.detach(ctx, c, store, record); err != nil {
+	if err := detach(ctx, c, store, record); err != nil {
 		return contract.Result{Data: runDataOf(record), Effect: contract.Created}, err
 	}
 	record, err := store.Load(ctx, record.ID)
@@ -39,7 +38,7 @@ func (p commands) leave(ctx context.Context, c *contract.Call, store run.Store, 
 	return contract.Result{Data: jobOf(store, record), Effect: contract.Created}, nil
 }
 
-// forkAhead makes the fork of a run that is left to another process.
+// forkAhead makes the fork of a run before a detached process begins it.
 func forkAhead(ctx context.Context, c *contract.Call, task run.Task) (run.Task, error) {
 	f, err := forks.New(ctx, c, task.Dir)
 	if err != nil {
@@ -53,16 +52,16 @@ func forkAhead(ctx context.Context, c *contract.Call, task run.Task) (run.Task, 
 	return task, nil
 }
 
-// detach starts a process that carries out a run that nobody owns, and waits until it does.
-// In a fork that is a process of the process.
-func (p commands) detach(ctx context.Context, c *contract.Call, store run.Store, record run.Record) error {
+// detach starts a process that carries out a run without an owner, and waits until the run has one. If the run has a
+// fork, the owner is a child of that process, which runs inside the fork.
+func detach(ctx context.Context, c *contract.Call, store run.Store, record run.Record) error {
 	id := record.ID
-	self, err := os.Executable()
+	self, err := parts.Executable()
 	if err != nil {
-		return fault.New(fault.Internal, "this program cannot be found").Because(err)
+		return err
 	}
 	args := []string{"runs", "continue", id, "--quiet", "--output", "json"}
-	for _, name := range []string{"config", "timeout"} { // the record has the others
+	for _, name := range []string{"config", "timeout"} { // the record has the other flags
 		if c.Given(name) {
 			args = append(args, "--"+name+"="+c.String(name))
 		}
@@ -79,7 +78,7 @@ func (p commands) detach(ctx context.Context, c *contract.Call, store run.Store,
 		if by, alive := store.Owner(id); alive && (by.PID == left.PID || record.Fork != "") && begun(store, id) {
 			return nil
 		}
-		if r, err := store.Peek(id); err == nil && r.State.Terminal() { // it was quick
+		if r, err := store.Peek(id); err == nil && r.State.Terminal() { // it has ended already
 			return nil
 		}
 		select {
@@ -104,7 +103,7 @@ func begun(store run.Store, id string) bool {
 	return err == nil && (r.State != run.NeedsInput || len(r.Open()) > 0)
 }
 
-// jobOf describes a run that goes on behind the call.
+// jobOf describes a run that another process carries out.
 func jobOf(store run.Store, r run.Record) runData {
 	d := runDataOf(r)
 	over, poll, limit := r.State.Terminal(), int64(1000), r.Timeout.Milliseconds()
@@ -116,8 +115,8 @@ func jobOf(store run.Store, r run.Record) runData {
 	return d
 }
 
-// presentResult returns what has become of a run: its end, or its question. It waits for that, unless the call returns
-// at once by itself.
+// presentResult returns the result of a run that an earlier call with the same idempotency key began: its end or its
+// question. It waits for that, unless the run is detached.
 func presentResult(ctx context.Context, c *contract.Call, id string) (contract.Result, error) {
 	store, err := stores.Runs(c)
 	if err != nil {

@@ -12,26 +12,26 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// runRow is a line of run --stream: a state, or what happened in the conversation.
+// runRow is a line of run --stream about a state. The other lines are events of the conversation.
 type runRow struct {
 	Run     string `json:"run_id"`
 	Attempt int    `json:"attempt"`
 	State   string `json:"state,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Session string `json:"session_id,omitempty"`
-	// the end of a limit of the service that it waits for
+	// when the service lifts the limit that the run waits for
 	Until time.Time `json:"until,omitzero"`
 }
 
-// progressTeller returns a func that shows what happens in a run: each state on a terminal, that a model is asked
-// again, and everything to a program that wants it.
+// progressTeller returns a function that shows the progress of a run: states and repeated requests to people, and with
+// --stream everything to programs.
 func progressTeller(c *contract.Call, r *run.Run) func(run.Progress) {
-	retried := "" // an agent without a network may retry for ever
+	retried := "" // an agent without a network may retry for ever: print each sentence once
 	return func(now run.Progress) {
 		if e := now.Event; e != nil && e.Kind == event.Retry && !c.Bool("quiet") {
-			if said := e.Retry.Sentence(); said != retried {
-				parts.LogLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), said)
-				retried = said
+			if sentence := e.Retry.Sentence(); sentence != retried {
+				parts.LogLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), sentence)
+				retried = sentence
 			}
 		}
 		tellProgress(c, r, now)
@@ -54,16 +54,16 @@ func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
 		row.Agent, row.Session = r.Attempts[n-1].Agent, r.Attempts[n-1].Session
 	}
 	asked := now.State == run.NeedsInput && c.Attended() && !r.Detached // the question itself is on the screen
-	limited := now.State == run.Queued && !r.Until.IsZero()             // for a time that looks like a hang
+	limited := now.State == run.Queued && !r.Until.IsZero()             // silence would look like a hang
 	if (c.Host.StderrTerminal || limited) && !c.Bool("quiet") && !asked {
 		parts.LogLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
 	}
 	if line, err := text.Line(row); err == nil {
-		c.Emit(append(line, '\n')) // last: from here on, r may be used meanwhile
+		c.Emit(append(line, '\n')) // last, because its reader may change the run
 	}
 }
 
-// stateLine says in words what a run does now.
+// stateLine describes the state of a run for people.
 func stateLine(r *run.Run, state run.State) string {
 	agent := ""
 	if n := len(r.Attempts); n > 0 {

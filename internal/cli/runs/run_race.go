@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,11 +10,12 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/forks"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/work/run"
 )
 
-// contestants reads a list such as claude,codex*2.
+// contestants parses a list such as claude,codex*2 into names, with repetitions.
 func contestants(list string) (names []string, err error) {
 	for word := range strings.SplitSeq(list, ",") {
 		name, times, counted := strings.Cut(strings.TrimSpace(word), "*")
@@ -35,11 +35,11 @@ func contestants(list string) (names []string, err error) {
 	return names, nil
 }
 
-// race lets agents do one task, each in a fork of its own, and says who did it best.
+// race lets several agents do one task, each in its own fork, and picks the winner.
 func (p commands) race(ctx context.Context, c *contract.Call, store run.Store, task run.Task) (contract.Result, error) {
-	self, err := os.Executable()
+	self, err := parts.Executable()
 	if err != nil {
-		return contract.Result{}, fault.New(fault.Internal, "this program cannot be found").Because(err)
+		return contract.Result{}, err
 	}
 	began := time.Now()
 	var entries []oneRun
@@ -47,7 +47,7 @@ func (p commands) race(ctx context.Context, c *contract.Call, store run.Store, t
 		f, err := forks.New(ctx, c, c.Dir())
 		if err != nil {
 			for _, e := range entries {
-				_, _ = e.fork.Delete(context.WithoutCancel(ctx)) // nobody worked in it
+				_, _ = e.fork.Delete(context.WithoutCancel(ctx)) // nothing ran in it
 			}
 			return contract.Result{}, err
 		}
@@ -59,8 +59,8 @@ func (p commands) race(ctx context.Context, c *contract.Call, store run.Store, t
 	d := handedOver{runData: runDataOf(run.Record{Task: task, State: run.Failed, Created: began}), Runs: rows}
 	best := winner(rows)
 	if best < 0 {
-		d.Summary.Next = append([]string{"omniagent runs list"}, leftTo(rows, -1)...)
-		f := lost(rows, "contestant")
+		d.Summary.Next = append([]string{"omniagent runs list"}, nextForLosers(rows, -1)...)
+		f := nonePassed(rows, "contestant")
 		d.Status = statusOf(rows, f)
 		return contract.Result{Data: d, Effect: contract.Created}, f
 	}
@@ -69,13 +69,13 @@ func (p commands) race(ctx context.Context, c *contract.Call, store run.Store, t
 	}
 	d.Winner = &rows[best].ID
 	d.Summary.Next = []string{"omniagent runs diff " + d.ID, "omniagent runs apply " + d.ID}
-	d.Summary.Next = append(d.Summary.Next, leftTo(rows, best)...)
+	d.Summary.Next = append(d.Summary.Next, nextForLosers(rows, best)...)
 	return contract.Result{Data: d, Effect: contract.Created}, nil
 }
 
-// leftTo returns the commands about those that have not won: that answers a question, and that deletes the forks of the
-// others. Who waits for an answer goes on in its fork.
-func leftTo(rows []severalRow, best int) (commands []string) {
+// nextForLosers returns commands for the runs that did not win: those that answer a question, and one that deletes the
+// forks of the others. It keeps the fork of a run that waits for an answer, which needs it.
+func nextForLosers(rows []severalRow, best int) (commands []string) {
 	words := ""
 	for i, r := range rows {
 		switch {
@@ -92,8 +92,7 @@ func leftTo(rows []severalRow, best int) (commands []string) {
 	return commands
 }
 
-// winner returns the contestant that passed with the fewest changed lines; -1: none has. One that has changed nothing
-// is behind all that have changed something. With as many lines it is the one with fewer files, or else the faster one.
+// winner returns the index of the best contestant that passed, or -1; see merit.
 func winner(rows []severalRow) int {
 	best := -1
 	for i, r := range rows {
@@ -104,7 +103,8 @@ func winner(rows []severalRow) int {
 	return best
 }
 
-// merit orders those that passed, the best first.
+// merit returns the key by which those that passed are compared; less is better. Those that changed something come
+// first, then those with fewer changed lines, fewer files and less time.
 func (r severalRow) merit() []int64 {
 	idle, files := int64(0), int64(0)
 	if r.Files != nil {

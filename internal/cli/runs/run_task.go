@@ -25,7 +25,7 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// runTask begins a run and carries it out, or leaves that to a process that stays.
+// runTask begins a run and carries it out, or hands it over to a detached process.
 func (p commands) runTask(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	if !c.DryRun() {
 		if err := p.checkUnwalled(c); err != nil {
@@ -44,7 +44,7 @@ func (p commands) runTask(ctx context.Context, c *contract.Call) (contract.Resul
 		return contract.Result{}, err
 	}
 	if c.DryRun() {
-		return untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created), nil
+		return dryRunResult(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created), nil
 	}
 	if c.Given("race") {
 		return p.race(ctx, c, store, task)
@@ -53,7 +53,7 @@ func (p commands) runTask(ctx context.Context, c *contract.Call) (contract.Resul
 	if err != nil {
 		return contract.Result{}, err
 	}
-	if c.Bool("fork") && task.Fork == "" { // and it is left behind
+	if c.Bool("fork") && task.Fork == "" { // a detached run: others are in their fork already
 		if err := p.refusesRun(ctx, c); err != nil {
 			return contract.Result{}, err
 		}
@@ -66,18 +66,18 @@ func (p commands) runTask(ctx context.Context, c *contract.Call) (contract.Resul
 	if err != nil {
 		return contract.Result{}, err
 	}
-	if err := requirements(c, r, known); err != nil {
+	if err := addQuestions(c, r, known); err != nil {
 		r.Abandon()
 		return contract.Result{}, err
 	}
 	if task.Detached && len(r.Open()) == 0 {
-		return p.leave(ctx, c, store, r)
+		return leave(ctx, c, store, r)
 	}
 	return p.carryOut(ctx, c, r)
 }
 
-// untried is the answer of a dry run: what would be carried out.
-func untried(r run.Record, effect contract.Effect) contract.Result {
+// dryRunResult returns the result of a dry run: what would be carried out.
+func dryRunResult(r run.Record, effect contract.Effect) contract.Result {
 	target := map[string]any{"agents": r.Agents, "cwd": r.Dir, "approval": r.Approval}
 	d := runDataOf(r)
 	if r.ID != "" {
@@ -90,7 +90,7 @@ func untried(r run.Record, effect contract.Effect) contract.Result {
 	return contract.Result{Data: d, Effect: effect, Target: target}
 }
 
-// carryOut works on a run in this process until it is over, or waits for a person.
+// carryOut carries out a run in this process until it is over or waits for a person.
 func (p commands) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (contract.Result, error) {
 	defer func() { _ = r.Release() }()
 	if c.Given("timeout") {
@@ -118,7 +118,7 @@ func (p commands) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (c
 	}
 	work := o.Work
 	if c.Attended() && !r.Detached {
-		work = inPlace(c, r, &o)
+		work = workAttended(c, r, &o)
 	}
 	if err := work(ctx); err != nil {
 		return contract.Result{Data: runDataOf(r.Record), Effect: contract.Updated}, err
@@ -132,14 +132,15 @@ func (p commands) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (c
 		result.Data = d
 	}
 	if d, is := result.Data.(runData); is {
-		d.undo = takesBack(c, r.Record)
+		d.undo = undoCommand(c, r.Record)
 		result.Data = d
 	}
 	return result, err
 }
 
-// takesBack returns what takes back the changes of a run whose turn is over, or "".
-func takesBack(c *contract.Call, r run.Record) string {
+// undoCommand returns the command that takes back the changes of a run, or "" if there is none: in a fork, before the
+// turn is over, and without snapshots.
+func undoCommand(c *contract.Call, r run.Record) string {
 	if r.Fork != "" || !r.State.Terminal() && r.State != run.NeedsInput || stores.SnapshotsToKeep(c) == nil {
 		return ""
 	}
@@ -157,13 +158,13 @@ func takesBack(c *contract.Call, r run.Record) string {
 	return line
 }
 
-// NamespaceKey says whether agents of runs get a PID namespace of their own; with NamespaceOff they do not.
+// NamespaceKey is the setting for a PID namespace around agents of runs, and NamespaceOff the value that turns it off.
 const (
 	NamespaceKey = "run.namespace"
 	NamespaceOff = "off"
 )
 
-// OwnerOf returns what carries a run out in this process, with the person's own settings.
+// OwnerOf returns the owner that carries out a run in this process, with the settings of the user's configuration.
 func OwnerOf(o parts.Opener, r *run.Run) run.Owner {
 	c := o.Call
 	o.Of = r.ID
@@ -191,7 +192,7 @@ func OwnerOf(o parts.Opener, r *run.Run) run.Owner {
 	}
 }
 
-// answerOf returns the outcome of a run as that of a call.
+// answerOf returns the result of a call from the outcome of a run.
 func answerOf(r run.Record) (contract.Result, error) {
 	out := contract.Result{Data: runDataOf(r), Effect: contract.Updated}
 	if r.Result == nil || r.Result.Fault == nil {
@@ -212,8 +213,8 @@ func answerOf(r run.Record) (contract.Result, error) {
 	return out, &f
 }
 
-// rehearsedRun lets a script answer in the conversations of a run that is a rehearsal. What an agent keeps is left
-// until the run is over, since it may go on after an answer. Any agent may rehearse, allowed for runs or not.
+// rehearsedRun starts the scripted model for a run that is a rehearsal. stop removes the agent's home only if the run
+// is over, because a run that waits for an answer needs it later. Any agent may rehearse, allowed for runs or not.
 func rehearsedRun(c *contract.Call, o *parts.Opener, r *run.Run) (stop func(), err error) {
 	if !r.Rehearse {
 		return func() {}, nil
@@ -237,12 +238,12 @@ func rehearsedRun(c *contract.Call, o *parts.Opener, r *run.Run) (stop func(), e
 	}, nil
 }
 
-// runScript is what happens in a run without a model: a file is written, a question is asked.
+// runScript is what the scripted model does in a run if no script is given.
 const runScript = `[
 	{"write": {"path": "greeting.txt", "content": "Hello!\n"}},
 	{"ask": "Shall the greeting stay?"},
 	{"say": "This was a rehearsal: a script answered, not a model."}
 ]`
 
-// reviewScript is a review without a model, which finds nothing.
+// reviewScript is what the scripted model does in a review if no script is given: it finds nothing.
 const reviewScript = `[{"say": "{\"findings\": 0}"}]`

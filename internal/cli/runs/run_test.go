@@ -8,7 +8,8 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// TestNextStepOfARunOnce: the error says it, and what cannot begin is not to be called again as it is.
+// TestNextStepOfARunOnce checks that the next step is printed once, with the error, and that a run that could not begin
+// is not retryable unless the service was unreachable.
 func TestNextStepOfARunOnce(t *testing.T) {
 	for reason, again := range map[run.Reason]bool{run.NotInstalled: false, run.Idle: false, run.Unreachable: true} {
 		r := run.Record{ID: "run-1", State: run.Failed, Result: &run.Result{
@@ -30,7 +31,7 @@ func TestNextStepOfARunOnce(t *testing.T) {
 	}
 }
 
-// TestBranchesAreNamed: a report says which branches an agent made or moved, such as by a commit.
+// TestBranchesAreNamed checks that a report names the branches that an agent made or moved.
 func TestBranchesAreNamed(t *testing.T) {
 	var d runData
 	var b strings.Builder

@@ -17,15 +17,13 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// Shared by the commands of "runs".
-
 func runParam() contract.Param {
 	return contract.Param{
 		Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Stdin: true, Help: "the run",
 	}
 }
 
-// runsCommand adds the declarations that all of them share.
+// runsCommand adds the declarations shared by the "runs" commands.
 func runsCommand(c contract.Command) *contract.Command {
 	return contract.StoreCommand(c, "no home", "no such run")
 }
@@ -152,7 +150,7 @@ func cancelRuns(ctx context.Context, c *contract.Call, store run.Store) (contrac
 		if under {
 			out.Effect = contract.Updated
 		}
-		if err != nil { // the others are ended all the same
+		if err != nil { // still end the others
 			first = cmp.Or(first, err)
 			continue
 		}
@@ -195,7 +193,8 @@ func runsDelete() *contract.Command {
 	})
 }
 
-// runsContinue declares the command that takes up a run without an owner: it is what --detach leaves behind.
+// runsContinue declares the command that a detached process runs. A person can use it for a queued or answered run
+// without an owner.
 func (p commands) runsContinue() *contract.Command {
 	return p.runCommand(contract.Command{
 		Path: "runs continue", Summary: "carry out a run that was left: queued, or answered",
@@ -214,13 +213,13 @@ func (p commands) runsContinue() *contract.Command {
 		) (contract.Result, error) {
 			if c.DryRun() {
 				r, err := store.Free(ctx, c.String("id"))
-				return untried(r, contract.Updated), err
+				return dryRunResult(r, contract.Updated), err
 			}
 			r, err := store.Own(ctx, c.String("id"))
 			if err != nil {
 				return contract.Result{}, err
 			}
-			startedWith(c, &r.Task)
+			keepFlags(c, &r.Task)
 			return p.carryOut(ctx, c, r)
 		}),
 	})
@@ -237,7 +236,6 @@ func validateAnswer(c *contract.Call) []fault.Problem {
 	}
 }
 
-// answer declares the command that answers the question of a run, which then goes on.
 func (p commands) answer() *contract.Command {
 	return p.runCommand(contract.Command{
 		Path: "answer", Summary: "answer the question of a run, which then goes on",
@@ -272,10 +270,10 @@ func (p commands) answer() *contract.Command {
 	})
 }
 
-// answerGiven returns the answer of a call.
+// answerGiven returns the answer that a call of answer gives.
 func answerGiven(c *contract.Call) (a run.Answer, err error) {
-	_, said := answered(c)
-	a = run.Answer{Text: said, At: time.Now().UTC(), By: os.Getpid()}
+	_, words := answerArgs(c)
+	a = run.Answer{Text: words, At: time.Now().UTC(), By: os.Getpid()}
 	if a.Secret = givesSecret(c); a.Secret {
 		if a.Text, err = c.Secret("secret"); err != nil {
 			return a, err
@@ -301,13 +299,13 @@ func (p commands) runAnswer(ctx context.Context, c *contract.Call, store run.Sto
 	if err != nil {
 		return contract.Result{}, err
 	}
-	id, err := runMeant(ctx, c, store)
+	id, err := targetRun(ctx, c, store)
 	if err != nil {
 		return contract.Result{}, err
 	}
 	record, err := store.Load(ctx, id)
 	if err == nil {
-		err = tellMeant(ctx, c, record)
+		err = confirmRun(ctx, c, record)
 	}
 	if err != nil {
 		return contract.Result{}, err
@@ -317,15 +315,16 @@ func (p commands) runAnswer(ctx context.Context, c *contract.Call, store run.Sto
 		return contract.Result{}, err
 	}
 	if a.Secret {
-		defer func() { p.tellKeeper(ctx, c, store, record.ID) }()
+		defer func() { p.warnKeeper(ctx, c, store, record.ID) }()
 	}
 	_, alive := store.Owner(record.ID)
-	alive = alive && record.State == run.NeedsInput && record.Socket != "" // without it, an earlier answer is under way
+	// without a socket, the owner works on an earlier answer
+	alive = alive && record.State == run.NeedsInput && record.Socket != ""
 	if c.DryRun() {
 		if _, err = record.Takes(asked, a); err == nil && !alive {
 			_, err = store.Free(ctx, record.ID)
 		}
-		return untried(record, contract.Updated), err
+		return dryRunResult(record, contract.Updated), err
 	}
 	late := func(err error) error { // another answer may have come meanwhile
 		if now, look := store.Load(ctx, record.ID); look == nil {
@@ -350,13 +349,13 @@ func (p commands) runAnswer(ctx context.Context, c *contract.Call, store run.Sto
 	if err != nil {
 		return contract.Result{}, late(err)
 	}
-	startedWith(c, &r.Task)
+	keepFlags(c, &r.Task)
 	if err := r.Answer(asked, a); err != nil {
 		_ = r.Release()
 		return contract.Result{}, err
 	}
-	if (r.Detached || c.Bool("detach")) && !a.Secret { // a secret does not leave this process
-		result, err := p.leave(ctx, c, store, r)
+	if (r.Detached || c.Bool("detach")) && !a.Secret { // a secret stays in this process
+		result, err := leave(ctx, c, store, r)
 		if err != nil || c.Bool("detach") {
 			return result, err
 		}
@@ -365,8 +364,8 @@ func (p commands) runAnswer(ctx context.Context, c *contract.Call, store run.Sto
 	return p.carryOut(ctx, c, r)
 }
 
-// tellKeeper tells the person where an agent that got a secret keeps its own record.
-func (p commands) tellKeeper(ctx context.Context, c *contract.Call, store run.Store, id string) {
+// warnKeeper warns that the agent that got a secret may have it in its own record, and says where that is.
+func (p commands) warnKeeper(ctx context.Context, c *contract.Call, store run.Store, id string) {
 	r, err := store.Load(ctx, id)
 	if err != nil || len(r.Attempts) == 0 || c.DryRun() {
 		return
@@ -375,7 +374,7 @@ func (p commands) tellKeeper(ctx context.Context, c *contract.Call, store run.St
 	places := last.Records
 	if d, known := agent.Find(p.Agents, last.Agent); known {
 		if d.Describe().BuiltIn {
-			return // its record is ours
+			return // the native agent has no other record than ours
 		}
 		if keeps := d.Describe().Keeps; len(places) == 0 && keeps != nil {
 			places = keeps(os.Environ()).Dirs
@@ -389,21 +388,21 @@ func (p commands) tellKeeper(ctx context.Context, c *contract.Call, store run.St
 		last.Agent, where)
 }
 
-// follow waits until a run that another process carries out is over, or waits for a person, who is asked at once on a
-// terminal. told are questions that were just answered.
-func follow(ctx context.Context, c *contract.Call, store run.Store, id string, told ...string) (contract.Result,
+// follow waits for a run that another process carries out. It returns when the run is over or waits for a person. On a
+// terminal it asks the person instead. answered has the ids of questions that were just answered.
+func follow(ctx context.Context, c *contract.Call, store run.Store, id string, answered ...string) (contract.Result,
 	error,
 ) {
 	one := asker{c: c}
 	for {
-		r, err := store.Await(ctx, id, func(r run.Record) bool { return len(openBut(r, told)) > 0 })
+		r, err := store.Await(ctx, id, func(r run.Record) bool { return len(openExcept(r, answered)) > 0 })
 		if err != nil {
 			return contract.Result{Data: runDataOf(r), Effect: contract.Updated}, err
 		}
 		if r.State.Terminal() || r.Rests() {
 			return answerOf(r)
 		}
-		q := openBut(r, told)[0]
+		q := openExcept(r, answered)[0]
 		waits := fault.New(fault.NeedsInput, "the agent asks: %s", q.Text).HintAny(r.Answers())
 		waits.Phase = fault.Execution
 		if !c.Attended() {
@@ -416,14 +415,14 @@ func follow(ctx context.Context, c *contract.Call, store run.Store, id string, t
 		if err := store.Tell(ctx, r, q.ID, a); err != nil {
 			return contract.Result{Data: runDataOf(r), Effect: contract.Updated}, err
 		}
-		told = append(told, q.ID)
+		answered = append(answered, q.ID)
 	}
 }
 
-// openBut returns the open questions of a run whose owner waits for an answer, without those that were answered here.
-func openBut(r run.Record, told []string) []run.Question {
+// openExcept returns the open questions of a run whose owner waits for an answer, except those that were just answered.
+func openExcept(r run.Record, answered []string) []run.Question {
 	if r.State != run.NeedsInput || r.Socket == "" {
 		return nil
 	}
-	return slices.DeleteFunc(r.Open(), func(q run.Question) bool { return slices.Contains(told, q.ID) })
+	return slices.DeleteFunc(r.Open(), func(q run.Question) bool { return slices.Contains(answered, q.ID) })
 }

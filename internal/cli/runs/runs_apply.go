@@ -18,7 +18,7 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// The ways in which the work of a run comes home.
+// The values of --as: how to apply the changes of a run.
 const (
 	asInPlace = "in-place"
 	asBranch  = "branch"
@@ -30,16 +30,16 @@ type runApplied struct {
 	ID    string                           `json:"run_id"`
 	Patch contract.Foreign[contract.Exact] `json:"patch" doc:"empty: without --as patch"`
 
-	branch string // that a dry run would make
+	branch string // the branch that a dry run would make
 }
 
-// PlainText says what came of it, or is the patch.
+// PlainText returns the patch, or the report for people.
 func (d runApplied) PlainText() string {
 	switch {
 	case d.Patch.Value != "":
 		return string(d.Patch.Value)
 	case d.branch != "":
-		return fmt.Sprintf("Would make the branch %s, or one with a number behind that, with %s.\n", d.branch,
+		return fmt.Sprintf("Would make the branch %s, or one with a number after that, with %s.\n", d.branch,
 			text.Plural(len(d.Files), "path"))
 	case d.Branch != nil && !d.InPlace && d.Turn == nil && len(d.Files) == 0:
 		return fmt.Sprintf("The branch %s has it, with %s that was not there before.\n", *d.Branch,
@@ -48,7 +48,7 @@ func (d runApplied) PlainText() string {
 	return d.Applied.PlainText()
 }
 
-// Verbatim says that the patch is for git apply.
+// Verbatim reports whether the result is a patch, which git apply needs unchanged.
 func (d runApplied) Verbatim() bool { return d.Patch.Value != "" }
 
 func (p commands) runsApply() *contract.Command {
@@ -128,7 +128,7 @@ func (p commands) applyRun(ctx context.Context, c *contract.Call, runs run.Store
 	}, err
 }
 
-// foresee lists what a branch would have, beside the commits of the fork.
+// foresee lists the uncommitted changes that a branch would get, besides the commits of the fork.
 func (d *runApplied) foresee(ctx context.Context, c *contract.Call, f *fork.Fork) error {
 	changes, err := f.Changes(ctx)
 	left := f.LeftOut(changes)
@@ -144,7 +144,7 @@ func (d *runApplied) foresee(ctx context.Context, c *contract.Call, f *fork.Fork
 	return err
 }
 
-// warnLeftOut names paths that a branch does not have.
+// warnLeftOut warns of changed paths that a branch does not get.
 func warnLeftOut(c *contract.Call, names []string) {
 	if len(names) > 0 {
 		c.Warn("FORK_NESTED", "the branch does not have %s of nested repositories, such as %s",
@@ -164,7 +164,7 @@ func forkOf(c *contract.Call, r run.Record) (*fork.Fork, error) {
 	}
 	f, err := store.Open(r.Fork)
 	if err == nil {
-		err = worked(f, r)
+		err = checkForkOf(f, r)
 	} else if fault.Of(err).Code == fault.NotFoundCode {
 		err = fault.New(fault.NotFoundCode, "the fork %s of %s was deleted", r.Fork, r.ID).
 			With("run_id", r.ID).Hint("omniagent runs diff %s", r.ID)
@@ -172,9 +172,9 @@ func forkOf(c *contract.Call, r run.Record) (*fork.Fork, error) {
 	return f, err
 }
 
-// worked returns a fault unless a run worked in a fork: another one may have got its name. A record of an earlier
-// version has no ID.
-func worked(f *fork.Fork, r run.Record) error {
+// checkForkOf returns a fault unless the run worked in this fork, because a later fork may have its name. A record of
+// an earlier version has no id of the fork, so its directory and time decide.
+func checkForkOf(f *fork.Fork, r run.Record) error {
 	if r.ForkID == f.ID || r.ForkID == "" && f.Covers(r.Dir) && !f.Made.After(r.Created) {
 		return nil
 	}
@@ -182,7 +182,8 @@ func worked(f *fork.Fork, r run.Record) error {
 		f.Workspace).With("run_id", r.ID).Hint("omniagent runs diff %s", r.ID)
 }
 
-// chainOf returns a run after the runs that it repeats in the same fork, and those alone whose records are there.
+// chainOf returns the runs in one fork that r continues, the oldest first and r last. If the record of one is gone, it
+// returns the later ones and an error.
 func chainOf(runs run.Store, r run.Record) (chain []run.Record, err error) {
 	for chain = []run.Record{r}; r.Of != ""; {
 		before, errPeek := runs.Peek(r.Of)
@@ -200,7 +201,7 @@ func chainOf(runs run.Store, r run.Record) (chain []run.Record, err error) {
 	return chain, err
 }
 
-// setAside leaves out of a fork what the checks of runs in a directory have changed.
+// setAside makes a fork ignore what the checks of the runs have changed. dir is the directory of the runs.
 func setAside(f *fork.Fork, dir string, runs run.Store, chain []run.Record) error {
 	all, err := runs.Aside(chain)
 	rel, within := pathname.In(f.Place(f.Workspace), dir)
@@ -215,7 +216,7 @@ func setAside(f *fork.Fork, dir string, runs run.Store, chain []run.Record) erro
 	return nil
 }
 
-// patchOf is what runs have changed, one after the other.
+// patchOf returns the patches of runs, one after the other.
 func patchOf(ctx context.Context, runs run.Store, chain []run.Record) (string, error) {
 	var patch strings.Builder
 	for _, each := range chain {

@@ -51,7 +51,7 @@ func runsDiff() *contract.Command {
 			if c.Given("other") {
 				return 0, printBetween(ctx, c, store, out)
 			}
-			tellDoubts(c, store)
+			logDoubtful(c, store)
 			if !c.Bool("json") {
 				return 0, store.Diff(ctx, c.String("id"), out)
 			}
@@ -66,7 +66,7 @@ func runsDiff() *contract.Command {
 	}
 }
 
-// counter counts what is written.
+// counter is a writer that counts bytes.
 type counter struct {
 	to io.Writer
 	n  int
@@ -78,8 +78,8 @@ func (w *counter) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// tellDoubts names beside the output what a run has perhaps changed, which is not in it.
-func tellDoubts(c *contract.Call, store run.Store) {
+// logDoubtful logs the paths that others may have changed, which the output leaves out.
+func logDoubtful(c *contract.Call, store run.Store) {
 	r, err := store.Peek(c.String("id"))
 	if err != nil || r.Result == nil || r.Result.Changed == nil || r.Result.Changed.Doubtful == 0 {
 		return
@@ -97,7 +97,7 @@ func tellDoubts(c *contract.Call, store run.Store) {
 		more)
 }
 
-// printBetween prints in what the forks of two runs differ.
+// printBetween prints the differences between the forks of two runs.
 func printBetween(ctx context.Context, c *contract.Call, store run.Store, out io.Writer) error {
 	var forks []*fork.Fork
 	for _, name := range []string{"id", "other"} {
@@ -109,7 +109,7 @@ func printBetween(ctx context.Context, c *contract.Call, store run.Store, out io
 		if err != nil {
 			return err
 		}
-		chain, _ := chainOf(store, r) // what is known of it
+		chain, _ := chainOf(store, r) // as far as there are records
 		if err := setAside(f, r.Dir, store, chain); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func printBetween(ctx context.Context, c *contract.Call, store run.Store, out io
 	return err
 }
 
-// printChange prints a change of a file in a directory.
+// printChange prints a change as a line of JSON, with an absolute path.
 func printChange(out io.Writer, dir string, f snapshot.Change) error {
 	f.Path = strings.TrimSuffix(dir, "/") + "/" + f.Path
 	line, err := text.Line(f)

@@ -8,7 +8,7 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// LiveRun is a run that is not over.
+// LiveRun describes a run that is not over.
 type LiveRun struct {
 	ID     string `json:"run_id"`
 	Status string `json:"status"`
@@ -19,7 +19,8 @@ type LiveRun struct {
 	PID    *int   `json:"pid" doc:"the process that carries it out; null: none, it waits"`
 }
 
-// Live lists the runs that are not over. Looking settles those whose owner died.
+// Live lists the runs that are not over. It also records the end of each run whose owner died while an
+// agent worked.
 func Live(ctx context.Context, c *contract.Call) (live []LiveRun) {
 	store, err := stores.Runs(c)
 	if err != nil {

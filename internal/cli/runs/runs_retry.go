@@ -21,7 +21,6 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// runsRetry declares the command that begins the task of a run again, or sends comments on what the run has changed.
 func (p commands) runsRetry() *contract.Command {
 	return p.runCommand(contract.Command{
 		Path: "runs retry", Summary: "do a run's task again, or send comments on its changes",
@@ -66,8 +65,8 @@ func (p commands) retry(ctx context.Context, c *contract.Call, store run.Store) 
 	}
 	task := old.Task
 	task.Of, task.Detached, task.Comments, task.Session = old.ID, c.Bool("detach"), "", ""
-	task.First = c.Config.Duration("run.first_output") // as it is set now: no flag has it
-	startedWith(c, &task)
+	task.First = c.Config.Duration("run.first_output") // there is no flag, so the current setting applies
+	keepFlags(c, &task)
 	if c.Given("timeout") {
 		task.Timeout = c.Duration("timeout")
 	}
@@ -80,7 +79,7 @@ func (p commands) retry(ctx context.Context, c *contract.Call, store run.Store) 
 		}
 	}
 	if c.DryRun() {
-		return untried(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created), nil
+		return dryRunResult(run.Record{Task: task, State: run.Queued, Created: time.Now()}, contract.Created), nil
 	}
 	r, err := store.Create(ctx, task)
 	if err != nil {
@@ -91,12 +90,12 @@ func (p commands) retry(ctx context.Context, c *contract.Call, store run.Store) 
 		return contract.Result{}, err
 	}
 	if task.Detached {
-		return p.leave(ctx, c, store, r)
+		return leave(ctx, c, store, r)
 	}
 	return p.carryOut(ctx, c, r)
 }
 
-// comment is what a person says to a line of a diff.
+// comment is a person's comment on a line of a diff.
 type comment struct {
 	file string
 	line int
@@ -112,7 +111,7 @@ func commentOf(text string) (c comment, ok bool) {
 	return comment{m[1], line, strings.TrimSpace(m[3])}, err == nil
 }
 
-// commented makes a task of comments on what a run has changed: the next message to its agent, in the same session.
+// commented changes a task to the next message to the run's agent, in the same session: comments on its changes.
 func commented(ctx context.Context, c *contract.Call, store run.Store, old run.Record, task *run.Task) error {
 	var text strings.Builder
 	if err := store.Diff(ctx, old.ID, &text); err != nil {
@@ -121,9 +120,9 @@ func commented(ctx context.Context, c *contract.Call, store run.Store, old run.R
 	diff := review.ParseDiff(text.String())
 	var b strings.Builder
 	b.WriteString("Please do what these comments on your changes say.\n")
-	for _, said := range c.Strings("comment") {
-		k, _ := commentOf(said)
-		k.file = strings.TrimPrefix(k.file, strings.TrimSuffix(old.Dir, "/")+"/") // as data.changed has it
+	for _, written := range c.Strings("comment") {
+		k, _ := commentOf(written)
+		k.file = strings.TrimPrefix(k.file, strings.TrimSuffix(old.Dir, "/")+"/") // data.changed has absolute paths
 		line, shown := diff.Line(k.file, k.line)
 		if !shown {
 			return fault.New(fault.ArgError, "line %d of %s is not in the diff of %s", k.line, k.file, old.ID).
@@ -133,7 +132,7 @@ func commented(ctx context.Context, c *contract.Call, store run.Store, old run.R
 	}
 	task.Comments = b.String()
 	if len(old.Attempts) == 0 {
-		return nil // the task is begun for the first time
+		return nil // there is no session to continue
 	}
 	last := old.Attempts[len(old.Attempts)-1]
 	task.Agents = []string{last.Agent}
@@ -143,19 +142,19 @@ func commented(ctx context.Context, c *contract.Call, store run.Store, old run.R
 	return nil
 }
 
-// inForkOfRun carries a call out that takes up a run, in the fork in which that works.
+// inForkOfRun runs a call that continues a run again in the fork of that run. done is false if there is nothing to do.
 func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (status int, done bool, err error) {
 	runs, err := stores.Runs(c)
 	if err != nil || c.DryRun() {
 		return 0, false, err
 	}
-	id, err := runMeant(ctx, c, runs)
+	id, err := targetRun(ctx, c, runs)
 	if err != nil {
-		return 0, false, nil // the command says it
+		return 0, false, nil // the command reports the error
 	}
 	r, err := runs.Peek(id)
 	if err != nil || r.Fork == "" {
-		return 0, false, nil // else the command says what is wrong
+		return 0, false, nil // the command reports an error
 	}
 	if _, alive := runs.Owner(r.ID); alive {
 		return 0, false, nil
@@ -165,33 +164,33 @@ func inForkOfRun(ctx context.Context, c *contract.Call, signals <-chan os.Signal
 		return 0, false, err
 	}
 	if in := store.Around(r.Dir); in != nil {
-		return 0, false, worked(in, r)
+		return 0, false, checkForkOf(in, r)
 	}
 	f, err := forkOf(c, r)
-	if err != nil || leaves(c, r) {
+	if err != nil || detaches(c, r) {
 		return 0, false, err
 	}
-	if c.Command.Path == "answer" && r.Dir != c.Dir() { // in the fork it is at home
-		if err := tellMeant(ctx, c, r); err != nil {
+	if c.Command.Path == "answer" && r.Dir != c.Dir() { // ask here: inside the fork the directories are the same
+		if err := confirmRun(ctx, c, r); err != nil {
 			return 0, false, err
 		}
 	}
-	startedWith(c, &r.Task) // the fork reaches its model
+	keepFlags(c, &r.Task) // NetworkIn needs the address of the model
 	n, err := forks.NetworkIn(c, f, cmp.Or(r.Network, parts.Internet))
 	if err != nil {
 		return 0, false, err
 	}
-	status, err = forks.AgainIn(ctx, c, f, n, signals, r.Dir)
+	status, err = forks.RerunIn(ctx, c, f, n, signals, r.Dir)
 	return status, err == nil, err
 }
 
-// givesSecret reports whether a call hands over an answer that is kept nowhere.
+// givesSecret reports whether the answer of a call is a secret, which is not recorded.
 func givesSecret(c *contract.Call) bool {
 	return c.Given("secret-from-env") || c.Given("secret-from-file")
 }
 
-// leaves reports whether a call leaves a run to a process that stays, and that enters the fork by itself. A secret does
-// not leave the call.
-func leaves(c *contract.Call, r run.Record) bool {
+// detaches reports whether a call hands a run over to a detached process, which enters the fork by itself. A call with
+// a secret never does, because the secret stays in its process.
+func detaches(c *contract.Call, r run.Record) bool {
 	return !givesSecret(c) && (c.Bool("detach") || c.Command.Path == "answer" && r.Detached)
 }

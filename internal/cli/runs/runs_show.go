@@ -91,16 +91,16 @@ type runError struct {
 	RetryAfter int64  `json:"retry_after_ms"`
 }
 
-// PlainText has the task, what was asked and answered, and the directory too.
+// PlainText returns the summary for people, preceded by the task and its answered questions.
 func (d runShown) PlainText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Task: %s\n", text.OneLine(d.Task, 300))
 	for _, q := range d.Answered {
-		said := q.Answer
-		if said == "" {
-			said = "(secret)"
+		answer := q.Answer
+		if answer == "" {
+			answer = "(secret)"
 		}
-		fmt.Fprintf(&b, "Asked: %s Answered: %s\n", text.OneLine(q.Question, 200), text.OneLine(said, 200))
+		fmt.Fprintf(&b, "Asked: %s Answered: %s\n", text.OneLine(q.Question, 200), text.OneLine(answer, 200))
 	}
 	d.where = d.Cwd
 	return b.String() + "\n" + d.runData.PlainText()
@@ -112,7 +112,7 @@ func runsShow() *contract.Command {
 		Output: contract.TypeOf[runShown](), Volatile: []string{"duration_ms", "waited_ms"},
 		Params:     []contract.Param{runParam()},
 		Job:        &contract.Job{Descriptor: contract.TypeOf[runData]()},
-		Background: &contract.Background{CleanupCommand: "omniagent runs cancel RUN", MaxLifetime: 30 * 24 * time.Hour},
+		Background: background(),
 		Exits:      []contract.Exit{{Code: contract.Success, When: "it is shown, whatever came of it"}},
 		Examples:   []contract.Example{{Description: "One of them", Command: "omniagent runs show run-1a2b3c4d"}},
 		Run: contract.On(stores.Runs, func(
@@ -168,7 +168,7 @@ func runShownOf(store run.Store, r run.Record) runShown {
 	return d
 }
 
-// last adds what is known of the last attempt, and of the end.
+// last adds the fields of the last attempt and of the result.
 func (d *runShown) last(r run.Record) {
 	if n := len(r.Attempts); n > 0 {
 		d.Started = &r.Attempts[0].Began

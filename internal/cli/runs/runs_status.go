@@ -10,7 +10,7 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// runStatus is what a program asks for again and again.
+// runStatus is a small result, for programs that poll.
 type runStatus struct {
 	ID       string `json:"run_id"`
 	Status   string `json:"status"`
@@ -24,7 +24,7 @@ func (d runStatus) PlainText() string {
 
 func runsStatus() *contract.Command {
 	return runsCommand(contract.Command{
-		Path: "runs status", Summary: "say by the exit code how a run is", Danger: contract.Safe,
+		Path: "runs status", Summary: "report the state of a run by its exit code", Danger: contract.Safe,
 		Output: contract.TypeOf[runStatus](),
 		Params: []contract.Param{runParam()},
 		Exits: []contract.Exit{

@@ -19,7 +19,7 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// printedRun is the run whose lines are printed: nothing is read from standard input.
+// printedRun returns the parameter for the run, which cannot come from standard input.
 func printedRun() contract.Param {
 	p := runParam()
 	p.Stdin = false
@@ -89,7 +89,8 @@ func serveWatch(ctx context.Context, c *contract.Call, signals <-chan os.Signal)
 	return cmp.Or(code, unread(err)), err
 }
 
-// unread is the exit code where nobody read the end of a run: 0 would say that it succeeded.
+// unread returns the exit code for an error of reading or writing. It is not 0, which would mean that the run
+// succeeded.
 func unread(err error) int {
 	if err == nil {
 		return 0
@@ -97,13 +98,13 @@ func unread(err error) int {
 	return 1
 }
 
-// readable reports whether it is known where the records of an attempt begin.
+// readable reports whether it is known where the records of an attempt begin in its session.
 func readable(a run.Attempt) bool {
 	return !a.Ended.IsZero() || a.Session != "" && (!a.Resumed || a.First > 0)
 }
 
-// watch prints the records of a run's conversations, until it is over or waits for a person. They are counted through:
-// those of the first attempt, of the second, and so on.
+// watch prints the records of a run's conversations until it is over or waits for a person. seq numbers the records of
+// all attempts in one sequence.
 func watch(ctx context.Context, store run.Store, id string, from int64, out io.Writer) (run.Record, error) {
 	var seq int64
 	since := time.Now()
@@ -131,7 +132,7 @@ func watch(ctx context.Context, store run.Store, id string, from int64, out io.W
 	}
 }
 
-// asking reports whether a run waits for a person, also while its agent does.
+// asking reports whether a run has an open question, whether or not its agent waits for the answer.
 func asking(r run.Record) bool { return r.State == run.NeedsInput && len(r.Open()) > 0 }
 
 const watchGap = 20 * time.Millisecond
@@ -145,8 +146,8 @@ func pause(ctx context.Context) error {
 	}
 }
 
-// watchAttempt prints the records of one attempt, until it ends or asks a person. It returns the last number, and the
-// run as it was then.
+// watchAttempt prints the records of one attempt until it ends or asks a person. It returns the number of the last
+// record and the run's state at that time.
 func watchAttempt(ctx context.Context, store run.Store, id string, n int, seq, from int64, out io.Writer) (int64,
 	run.Record, error,
 ) {
@@ -197,7 +198,7 @@ func watchAttempt(ctx context.Context, store run.Store, id string, n int, seq, f
 	}
 }
 
-// renumbered gives a row the run's own number, and the attempt that it is of.
+// renumbered replaces a row's number in its session by that in the run, and adds the attempt.
 func renumbered(dst, row []byte, seq int64, attempt int) []byte {
 	_, rest, _ := bytes.Cut(row, []byte(","))
 	dst = strconv.AppendInt(append(dst, `{"seq":`...), seq, 10)

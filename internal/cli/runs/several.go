@@ -24,20 +24,20 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// notBegun is the error of one of several runs that has no record, and nothing else to say.
+// notBegun is the error of a run without a record, if nothing else is known.
 const notBegun = "it was not begun"
 
-// mostEntries is how many contestants or tasks at once there may be.
+// mostEntries limits the contestants of a race, and the tasks that run at once.
 const mostEntries = 64
 
-// handedOver is what omniagent run says: of one run; or of the winner of a race, or of a batch, and of all their runs.
+// handedOver is the result of omniagent run: one run, or a race or a batch with all its runs.
 type handedOver struct {
 	runData
 	Winner *string                       `json:"winner,omitempty" doc:"of a race; omniagent runs apply takes it"`
 	Runs   contract.Foreigns[severalRow] `json:"runs,omitempty" doc:"of a race or a batch, in their order"`
 }
 
-// severalRow is what came of one of several runs.
+// severalRow describes one run of a race or a batch.
 type severalRow struct {
 	ID       string   `json:"run_id" doc:"empty: none was begun"`
 	Fork     *string  `json:"fork"`
@@ -59,7 +59,7 @@ type severalRow struct {
 	answers []string // the commands that answer its question
 }
 
-// PlainText is the table, or the summary of the only run.
+// PlainText returns the table of several runs, or the summary of the only one.
 func (d handedOver) PlainText() string {
 	if d.Runs == nil {
 		return d.runData.PlainText()
@@ -113,17 +113,17 @@ func (d handedOver) PlainText() string {
 	return b.String()
 }
 
-// oneRun is one of several runs: a task for an agent, in a process of its own.
+// oneRun is one of several runs: a task for an agent, in its own process.
 type oneRun struct {
 	name  string // for people
-	agent string // empty: the flags say who
+	agent string // empty: that of the flags
 	task  string
-	fork  *fork.Fork // nil: it works in the workspace itself, or make makes one
-	make  func() (*fork.Fork, error)
-	begun func(run string) // the run has a record; nil: nobody wants to know
+	fork  *fork.Fork                 // nil: without make, it works in the workspace itself
+	make  func() (*fork.Fork, error) // makes the fork when the run begins; may be nil
+	begun func(run string)           // called when the run has a record; may be nil
 }
 
-// several carries out entries, each by this program once more.
+// several carries out runs, each in a new process of this program.
 type several struct {
 	call     *contract.Call
 	store    run.Store
@@ -131,8 +131,8 @@ type several struct {
 	parallel int
 }
 
-// spoken is a line that a run prints: a state, an event, or at last the envelope.
-type spoken struct {
+// outputLine is a line that a run prints: a state, an event, or at the end the envelope.
+type outputLine struct {
 	Run   string    `json:"run_id"`
 	Agent string    `json:"agent"`
 	State run.State `json:"state"`
@@ -143,8 +143,8 @@ type spoken struct {
 	} `json:"error"`
 }
 
-// passedOn are the flags of a call that each of its runs gets: those of the command, but for what makes several runs of
-// it and what is passed in another form, and some of those that all commands have.
+// passedOn returns the flags of a call for the processes of its runs: those of the command, and some of those that all
+// commands have. It leaves out flags about several runs, and those that are passed in another form.
 func passedOn(c *contract.Call) (args []string) {
 	names := []string{
 		"timeout", "config", "no-config", "context", "instance-id", "proxy", "no-proxy", "retries", "retry-delay",
@@ -171,7 +171,7 @@ func passedOn(c *contract.Call) (args []string) {
 	return args
 }
 
-// carryOut returns when all are over. The others go on whatever becomes of one.
+// carryOut returns when all runs are over. A run that fails does not end the others.
 func (s several) carryOut(ctx context.Context, entries []oneRun) []severalRow {
 	rows := make([]severalRow, len(entries))
 	free := make(chan struct{}, s.parallel)
@@ -198,7 +198,7 @@ func (s several) carryOut(ctx context.Context, entries []oneRun) []severalRow {
 	return rows
 }
 
-// one carries out an entry.
+// one carries out one run.
 func (s several) one(ctx context.Context, e oneRun) severalRow {
 	if e.make != nil {
 		var err error
@@ -206,16 +206,16 @@ func (s several) one(ctx context.Context, e oneRun) severalRow {
 			return severalRow{Status: string(run.Failed), Error: fault.Of(err).Message, code: fault.Of(err).Code}
 		}
 	}
-	c, last := s.call, spoken{}
+	c, last := s.call, outputLine{}
 	args := append([]string{s.self, "run", "--stream", "--output=json", "--quiet"}, passedOn(c)...)
 	if e.agent != "" {
 		args = append(args, "--agent="+e.agent)
 	}
 	if e.fork != nil && c.Given("network") {
-		args = append(args, "--network="+c.String("network")) // it is recorded for what is done in the fork later
+		args = append(args, "--network="+c.String("network")) // the record keeps it for later calls in the fork
 	}
-	out := &rows{to: func(line []byte) {
-		var now spoken
+	out := &lineWriter{to: func(line []byte) {
+		var now outputLine
 		if json.Unmarshal(line, &now) != nil {
 			return
 		}
@@ -223,7 +223,7 @@ func (s several) one(ctx context.Context, e oneRun) severalRow {
 			last.Error = now.Error
 			return
 		}
-		if last.Run != "" && now.Run == "" { // an event does not say of which run it is
+		if last.Run != "" && now.Run == "" { // an event has no id of its run
 			line = fmt.Appendf(nil, `{"run_id":%q,%s`, last.Run, line[1:])
 		}
 		c.Emit(append(bytes.Clone(line), '\n'))
@@ -249,7 +249,7 @@ func (s several) one(ctx context.Context, e oneRun) severalRow {
 	return row
 }
 
-// start starts the program and waits for its end. When the call ends, so does the program.
+// start starts the program and waits until it ends. If the call is cancelled, it ends the program.
 func (s several) start(ctx context.Context, e oneRun, plan process.Plan) error {
 	var child *process.Child
 	var wait func()
@@ -264,7 +264,7 @@ func (s several) start(ctx context.Context, e oneRun, plan process.Plan) error {
 		if err != nil {
 			return err
 		}
-		// What the workspace was is also wanted of a contestant that is cancelled.
+		// A cancelled contestant needs the state of the workspace too, to be merged.
 		work, err := e.fork.Start(context.WithoutCancel(ctx), plan, n)
 		if err != nil {
 			return err
@@ -289,8 +289,8 @@ func (s several) start(ctx context.Context, e oneRun, plan process.Plan) error {
 	return nil
 }
 
-// row is what came of an entry, as its record says.
-func (s several) row(ctx context.Context, e oneRun, last spoken) severalRow {
+// row returns the row of a run, from its record if there is one.
+func (s several) row(ctx context.Context, e oneRun, last outputLine) severalRow {
 	row := severalRow{Agent: cmp.Or(e.agent, last.Agent), Status: string(run.Failed)}
 	if e.fork != nil {
 		row.Fork = &e.fork.Name
@@ -332,8 +332,9 @@ func severalRowOf(r run.Record) severalRow {
 	return row
 }
 
-// lost is the fault where nothing passed: the one that all have, or else a general one.
-func lost(rows []severalRow, noun string) *fault.Fault {
+// nonePassed returns the fault of a race or a batch in which no run passed. Its code is that of all runs if they have
+// the same.
+func nonePassed(rows []severalRow, noun string) *fault.Fault {
 	code := rows[0].code
 	for _, r := range rows {
 		if r.Status == string(run.NeedsInput) {
@@ -348,7 +349,8 @@ func lost(rows []severalRow, noun string) *fault.Fault {
 		Hint("omniagent runs show %s", cmp.Or(rows[0].ID, "RUN"))
 }
 
-// statusOf is the status of several runs that ended with a fault: what all have that were begun, or else failed.
+// statusOf returns the status of several runs that ended with a fault: the one that all begun runs have, or else
+// failed.
 func statusOf(rows []severalRow, f *fault.Fault) string {
 	if f.Code == fault.NeedsInput {
 		return string(run.NeedsInput)
@@ -365,13 +367,13 @@ func statusOf(rows []severalRow, f *fault.Fault) string {
 	return cmp.Or(status, string(run.Failed))
 }
 
-// rows hands on whole lines.
-type rows struct {
+// lineWriter calls to with each complete line, without the newline.
+type lineWriter struct {
 	to   func(line []byte)
 	rest []byte
 }
 
-func (w *rows) Write(b []byte) (int, error) {
+func (w *lineWriter) Write(b []byte) (int, error) {
 	w.rest = append(w.rest, b...)
 	for {
 		line, rest, whole := bytes.Cut(w.rest, []byte("\n"))

@@ -36,7 +36,7 @@ func TestListed(t *testing.T) {
 	}
 }
 
-// TestQueuedTasksAreDoneAgain: a task whose process was killed while it waited for its turn was never begun.
+// TestQueuedTasksAreDoneAgain checks that a task is done again if its process was killed while the run was queued.
 func TestQueuedTasksAreDoneAgain(t *testing.T) {
 	t.Parallel()
 	store := run.Store{Dir: filepath.Join(t.TempDir(), "runs")}
@@ -90,7 +90,8 @@ func TestWinner(t *testing.T) {
 	}
 }
 
-// TestReadable: the records of an attempt that resumes a session are read only once it is known where they begin.
+// TestReadable checks that the records of an attempt that resumes a session are read only once it is known where they
+// begin.
 func TestReadable(t *testing.T) {
 	t.Parallel()
 	for want, list := range map[bool][]run.Attempt{

@@ -65,7 +65,7 @@ func auditLog() *contract.Command {
 					}
 				}
 				if skipped > 0 {
-					c.Warn("AUDIT_LINES_SKIPPED", "%d lines of the log are no entries", skipped)
+					c.Warn("AUDIT_LINES_SKIPPED", "%d lines of the log are not entries", skipped)
 				}
 			}
 			if n := c.Int("last"); n > 0 {
@@ -76,12 +76,12 @@ func auditLog() *contract.Command {
 	}
 }
 
-// newest keeps the last n of a sequence, in their order.
+// newest returns the last n values of a sequence, in their order.
 func newest[T any](seq iter.Seq[T], n int) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		last := []T{}
 		for v := range seq {
-			if last = append(last, v); len(last) > 2*n { // rarely, so that it costs little
+			if last = append(last, v); len(last) > 2*n { // copy only every n values, so that it costs little
 				last = append(last[:0:0], last[len(last)-n:]...)
 			}
 		}

@@ -1,5 +1,5 @@
-// Package safety has the commands about what agents may do and what they did: walls, trust in the files of a project,
-// permissions, the audit log, and the way back with undo.
+// Package safety has the commands about what agents may do and what they did: sandbox, trust, check-permissions,
+// audit-log, undo, redo and snapshots.
 package safety
 
 import (
@@ -7,10 +7,10 @@ import (
 	"omniagent/internal/cli/parts"
 )
 
-// commands makes the commands of this package from the parts of the program.
+// commands builds the commands of this package from the parts of the program.
 type commands struct{ parts.Parts }
 
-// Commands lists the commands by their paths. One is made when it is looked at.
+// Commands lists the commands of this package. Each is built only when it is needed.
 func Commands(p parts.Parts) []contract.Registered {
 	m := commands{p}
 	return []contract.Registered{

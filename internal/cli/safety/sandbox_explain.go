@@ -96,7 +96,7 @@ func (p commands) sandboxExplain() *contract.Command {
 			{Name: "agent", Kind: contract.Name, Help: "an installed agent, behind the walls around it"},
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}},
-		// the trial creates mount points, which other processes must know of
+		// the trial creates mount points, which are recorded for other processes
 		Files: []contract.FileEffect{stores.WallsFile(), stores.HeldWallsFile()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is explained"},
@@ -168,7 +168,7 @@ func (p commands) runSandboxExplain(_ context.Context, c *contract.Call) (contra
 		}
 		data.judge(judge, strength, "Read", tool.Action{Kind: event.Read, Paths: []string{path}})
 		data.judge(judge, strength, "Edit", tool.Action{Kind: event.Write, Changes: true, Paths: []string{path}})
-		if err := beyond(limits.Root, path); err != nil {
+		if err := fileToolError(limits.Root, path); err != nil {
 			for i := range data.Calls {
 				data.Calls[i].refuse(err)
 			}
@@ -183,7 +183,8 @@ func (p commands) runSandboxExplain(_ context.Context, c *contract.Call) (contra
 	return contract.Result{Data: data, Meta: parts.SandboxMeta(data.Walls)}, nil
 }
 
-// explainAgent explains a path to an installed agent.
+// explainAgent explains what an installed agent can do with a path. It refuses a command, because the walls around an
+// agent treat all commands alike.
 func (p commands) explainAgent(c *contract.Call, name string, w policy.Wanted) (contract.Result, error) {
 	words := c.Strings("subject")
 	if len(words) > 1 || c.String("as") == "command" {
@@ -221,7 +222,7 @@ func (p commands) explainAgent(c *contract.Call, name string, w policy.Wanted) (
 	return contract.Result{Data: data, Meta: parts.SandboxMeta(data.Walls)}, nil
 }
 
-// coverOf returns what a snapshot of a turn would have if nothing were too large for it.
+// coverOf returns the directories that undo covers. It ignores the size limits of a snapshot.
 func coverOf(c *contract.Call, root string) (cover guard.Cover) {
 	if c.Config.String(stores.UndoKey) == "off" {
 		return cover
@@ -236,7 +237,7 @@ func coverOf(c *contract.Call, root string) (cover guard.Cover) {
 	return cover
 }
 
-// placesOf returns the places that exist, and those that commands have anyway.
+// placesOf returns rows for the places that exist, and for those that the walls provide.
 func placesOf(places []sandbox.Place) (rows []placeRow) {
 	for _, place := range places {
 		same := func(row placeRow) bool { return row.Path == place.Path && row.How == place.Sight.String() }
@@ -250,7 +251,7 @@ func placesOf(places []sandbox.Place) (rows []placeRow) {
 	return rows
 }
 
-// kindOf guesses the kind of call.
+// kindOf guesses whether the subject is a path or a command.
 func kindOf(c *contract.Call, words []string) string {
 	if len(words) == 1 && !strings.ContainsAny(words[0], " \t\n|;&<>$") {
 		if _, err := os.Lstat(c.Abs(words[0])); err == nil || strings.ContainsAny(words[0], `/\`) ||
@@ -268,8 +269,8 @@ func expandHome(path, home string) string {
 	return path
 }
 
-// beyond returns why the tools for files refuse a path, whatever rules and modes say.
-func beyond(root, path string) error {
+// fileToolError returns the error with which the file tools refuse a path regardless of rules and modes, or nil.
+func fileToolError(root, path string) error {
 	files, err := workspace.OpenDir(root)
 	if err != nil {
 		return err
@@ -279,7 +280,7 @@ func beyond(root, path string) error {
 	return err
 }
 
-// refuse makes a call one that never runs.
+// refuse marks a call as denied in every mode.
 func (r *callRow) refuse(why error) {
 	word := guard.Deny.String()
 	if r.Word != word {
@@ -291,10 +292,10 @@ func (r *callRow) refuse(why error) {
 	}
 }
 
-// judge fills in what the rules and the modes decide about a call.
+// judge adds a row with what the rules decide about a call, and what happens in each mode.
 func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a tool.Action) {
 	v := judge.Call(engine.Described(name, a))
-	if v.Decision == guard.Allow { // the modes that ask about what is held say why
+	if v.Decision == guard.Allow { // without undo as a reason to allow, the reasons say why some modes ask
 		careful := judge
 		careful.Place.Ground.Cover = guard.Cover{}
 		v = careful.Call(engine.Described(name, a))

@@ -21,7 +21,6 @@ import (
 	"omniagent/internal/walls/shell"
 )
 
-// sandboxRun declares the command that runs any command in the native agent's sandbox.
 func (p commands) sandboxRun() *contract.Command {
 	return &contract.Command{
 		Path: "sandbox run", Summary: "run a command behind the walls of the native agent",
@@ -68,7 +67,7 @@ func (p commands) sandboxRun() *contract.Command {
 	}
 }
 
-// wallParams returns the flags of a sandbox.
+// wallParams returns the flags of both sandbox commands.
 func wallParams() []contract.Param {
 	return []contract.Param{
 		{Name: "network", Kind: contract.Name, Help: "what it reaches: off, on, packages, or hosts"},
@@ -140,12 +139,12 @@ func (p commands) serveSandboxRun(_ context.Context, c *contract.Call, signals <
 		program.Terminal = os.Stdin
 	}
 	exit, err := walls.Run(program)
-	tellLost(c, w, walls)
+	logLost(c, w, walls)
 	return exit, err
 }
 
-// tellLost says which files end with the walls.
-func tellLost(c *contract.Call, w policy.Wanted, walls *policy.Walls) {
+// logLost logs which files are deleted because the walls kept them in temporary places.
+func logLost(c *contract.Call, w policy.Wanted, walls *policy.Walls) {
 	places := []string{pathname.Real(w.Root)}
 	for _, path := range slices.Concat(w.Roots, w.Hide) {
 		places = append(places, pathname.Real(path))

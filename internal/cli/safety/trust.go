@@ -40,7 +40,7 @@ type trustData struct {
 // ForPeople makes the lines fit the screen.
 func (trustData) ForPeople() {}
 
-// PlainText names each file, and below it what the content changes.
+// PlainText returns a line for each file, and below it what its content changes.
 func (d trustData) PlainText() string {
 	var b strings.Builder
 	if d.dryRun {
@@ -120,7 +120,7 @@ func (p commands) runTrust(_ context.Context, c *contract.Call) (contract.Result
 			result.Error = all.Add(result.Change, err)
 			if result.OK = err == nil; err != nil {
 				result.Change = "failed"
-				if whole := joined(c, paths, i); whole != "" {
+				if whole := unsplitPath(c, paths, i); whole != "" {
 					fault.Of(err).Hint("there is %q: give it as one argument", whole).With("did_you_mean", whole)
 				}
 			}
@@ -134,9 +134,10 @@ func (p commands) runTrust(_ context.Context, c *contract.Call) (contract.Result
 	return all.Result(data, map[string]any{"files": files})
 }
 
-// joined returns the existing path that a shell has split at its spaces into the argument at i and its neighbours.
-func joined(c *contract.Call, paths []string, i int) string {
-	const most = 5 // pieces
+// unsplitPath returns an existing path with spaces that the shell has split into the argument at i and its neighbours,
+// or "".
+func unsplitPath(c *contract.Call, paths []string, i int) string {
+	const most = 5 // arguments
 	for from := i; from >= max(0, i-most+1); from-- {
 		for to := max(from+2, i+1); to <= min(len(paths), from+most); to++ {
 			if whole := strings.Join(paths[from:to], " "); parts.FileExists(c.Abs(whole)) {
@@ -147,17 +148,18 @@ func joined(c *contract.Call, paths []string, i int) string {
 	return ""
 }
 
-// filesAt returns the files that a path stands for: itself, or what can count of the repository around a directory.
+// filesAt returns the files that a path stands for. For a directory these are the trustable files of its repository, or
+// with --remove the trusted ones.
 func (p commands) filesAt(c *contract.Call, record *config.Trust, path string) []string {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return []string{path}
 	}
-	files := p.countable(c, path)
+	files := p.trustable(c, path)
 	if c.Bool("remove") {
 		files = recordedBeneath(record, path)
 	}
 	if len(files) == 0 {
-		return []string{path} // trustOne says that there is nothing
+		return []string{path} // trustOne reports that there is nothing to trust
 	}
 	return files
 }
@@ -247,7 +249,7 @@ func trustList() *contract.Command {
 	}
 }
 
-// TrustedNow reports whether the file has the content that was trusted.
+// TrustedNow reports whether a file still has the content that was trusted.
 func TrustedNow(c *contract.Call, file string) bool { return trustState(c, file) == "current" }
 
 // trustState returns the state of a trusted file: missing, current, refused or changed.

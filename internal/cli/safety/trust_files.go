@@ -16,12 +16,12 @@ import (
 	"omniagent/internal/sys/config"
 )
 
-// mostTrusted is how many files of a repository are trusted at once. More than that nobody looks at.
+// mostTrusted limits the files of a repository that one call trusts: nobody would review more.
 const mostTrusted = 500
 
-// countable returns the files of a repository that can count, below each directory from the one that is named up to
-// the root, and the records of trust there whose files are gone. It does not follow links.
-func (p commands) countable(c *contract.Call, dir string) []string {
+// trustable returns the files of a repository that have an effect once they are trusted: those below each directory
+// from dir up to the root. It does not follow links.
+func (p commands) trustable(c *contract.Call, dir string) []string {
 	root, _ := config.ProjectRoot(dir)
 	files := []string{}
 	add := func(path string) {
@@ -33,8 +33,8 @@ func (p commands) countable(c *contract.Call, dir string) []string {
 	if place.Exists {
 		add(place.File)
 	}
-	for at := filepath.Clean(dir); !place.Home; at = filepath.Dir(at) { // what is in the home directory is the user's
-		for _, name := range p.brought() {
+	for at := filepath.Clean(dir); !place.Home; at = filepath.Dir(at) { // files of the home directory are the user's
+		for _, name := range p.trustableNames() {
 			p.walk(filepath.Join(at, filepath.FromSlash(name)), add)
 		}
 		if at == root || at == filepath.Dir(at) {
@@ -47,7 +47,7 @@ func (p commands) countable(c *contract.Call, dir string) []string {
 	return files
 }
 
-// walk calls add with the files below a path, or the path itself, that can count.
+// walk calls add with each trustable file below top, or with top itself.
 func (p commands) walk(top string, add func(path string)) {
 	_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -61,8 +61,8 @@ func (p commands) walk(top string, add func(path string)) {
 	})
 }
 
-// brought are the names in a repository, of files and of directories, below which something can count.
-func (p commands) brought() []string {
+// trustableNames returns the names of files and directories in a repository that can have or be trustable files.
+func (p commands) trustableNames() []string {
 	names := []string{
 		".omniagent", ".eidolon", ".eidolon.json", "AGENTS.md", "CLAUDE.md", "claude.md", ".claude/CLAUDE.md", "skills",
 	}
@@ -77,7 +77,7 @@ func (p commands) brought() []string {
 
 const maxTrusted = 1 << 20
 
-// recordedBeneath returns what is trusted of a repository.
+// recordedBeneath returns the trusted files of the repository around dir.
 func recordedBeneath(record *config.Trust, dir string) (files []string) {
 	root, _ := config.ProjectRoot(dir)
 	if real, err := filepath.EvalSymlinks(root); err == nil {
@@ -91,7 +91,7 @@ func recordedBeneath(record *config.Trust, dir string) (files []string) {
 	return files
 }
 
-// partOf describes a file of a project's own agents, commands and skills, by its place, or returns "".
+// partOf describes a file that defines an agent, a command or a skill of a project, or returns "" for any other file.
 func partOf(file string) string {
 	slashed := filepath.ToSlash(file)
 	if filepath.Base(file) == "SKILL.md" {
@@ -114,14 +114,14 @@ func partOf(file string) string {
 	return ""
 }
 
-// isProfiles reports whether a file is one of profiles of models.
+// isProfiles reports whether a file has profiles of models.
 func isProfiles(file string) bool {
 	dir := filepath.Dir(file)
 	return slices.Contains(provider.EidolonFiles(dir), file) ||
 		slices.Contains(provider.EidolonFiles(filepath.Dir(dir)), file)
 }
 
-// profilesIn returns the profiles of a file, and the active one. A key is not shown.
+// profilesIn describes the profiles in a file, and names the active one. It does not show keys.
 func profilesIn(content []byte) []string {
 	tree, err := literal.ParseJSON5(content)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"omniagent/internal/sys/config"
 )
 
-// maxSummaryLines is the most lines of a summary.
+// maxSummaryLines limits the lines of a summary.
 const maxSummaryLines = 40
 
-// whatCounts summarises what the content of a file changes once it is trusted, so that the decision is not about a name
+// whatCounts summarises what a file changes once its content is trusted, so that a person does not decide by the name
 // alone.
 func (p commands) whatCounts(keys []config.Key, file string, content []byte) []string {
 	lines := p.effects(keys, file, content)
@@ -55,7 +55,7 @@ func (p commands) effects(keys []config.Key, file string, content []byte) (lines
 	return lines
 }
 
-// wholeText returns the purpose of a content, and the content itself.
+// wholeText returns the purpose of a file in one line, followed by its lines.
 func wholeText(what string, content []byte) []string {
 	lines, n := []string{""}, 0
 	for line := range strings.Lines(string(content)) {
@@ -68,7 +68,7 @@ func wholeText(what string, content []byte) []string {
 	return lines
 }
 
-// settingsOf returns the settings of a file.
+// settingsOf describes the settings in a configuration file.
 func settingsOf(keys []config.Key, content []byte) []string {
 	tree, err := literal.ParseTOML(content)
 	if err != nil {
@@ -123,7 +123,7 @@ func literalText(v literal.Value) string {
 	return v.Num + v.Str
 }
 
-// agentsOf returns the agents that a file defines, and their commands.
+// agentsOf describes the agents that a file defines, with the commands that they start.
 func agentsOf(file string, content []byte) []string {
 	f, err := agentsfile.Parse(file, content)
 	if err != nil || f == nil {

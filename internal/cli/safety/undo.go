@@ -15,10 +15,9 @@ import (
 	"omniagent/internal/repo/undo"
 )
 
-// Shared by undo, redo and the commands of "snapshots".
-
-// UndoFor returns what takes back the last turn of a directory, or of one session in it, for a host; nil if it takes
-// no snapshots.
+// UndoFor returns the undo function for a host, or nil if the call takes no snapshots. The function takes back the last
+// turn in a directory, or that of one session if session is not empty. With redo it takes back the last undo. It
+// returns a text for people.
 func UndoFor(c *contract.Call) func(ctx context.Context, dir, session string, redo bool) (string, error) {
 	if stores.SnapshotsToKeep(c) == nil {
 		return nil
@@ -40,11 +39,11 @@ func UndoFor(c *contract.Call) func(ctx context.Context, dir, session string, re
 	}
 }
 
-// keptHint says what to do about what an undo has kept, or why where only the reasons help.
+// keptHint returns the hint about paths that an undo kept: the command that restores them too, or why if there is none.
 func keptHint(out undo.Outcome, takeOld, takeAll bool, why string) string {
 	way, again := why, "omniagent undo "+out.Turn.ID
 	old, all := again+" --take-old", again+" --take-all"
-	if takeAll { // what was given counts again
+	if takeAll { // repeat the flags of this call
 		old += " --take-all"
 	}
 	if takeOld {
@@ -70,7 +69,7 @@ func keptHint(out undo.Outcome, takeOld, takeAll bool, why string) string {
 	return way + "; omniagent redo takes this undo back"
 }
 
-// undoCommand adds what undo and redo share.
+// undoCommand adds the declarations shared by undo and redo.
 func undoCommand(c contract.Command) *contract.Command {
 	c.Class, c.Version, c.Scopes, c.Danger = contract.Envelope, "1.0.0", []string{}, contract.Mutating
 	c.DryRun, c.Reversible, c.LooseConfig = true, true, true
@@ -142,8 +141,9 @@ func redoLast() *contract.Command {
 	})
 }
 
-// nothingOf says why nothing of a run can be taken back in a directory; nil: it worked elsewhere, or is not known.
-func nothingOf(c *contract.Call, undos undo.Store, q undo.Request) error {
+// whyNothing returns a fault that says why nothing of a run can be taken back in a directory. It returns nil if the run
+// is not known or worked elsewhere.
+func whyNothing(c *contract.Call, undos undo.Store, q undo.Request) error {
 	store, err := stores.Runs(c)
 	if err != nil {
 		return nil
@@ -174,7 +174,7 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 		return contract.Result{}, err
 	}
 	q.Dir, q.TakeOld, q.TakeAll, q.DryRun = c.Dir(), c.Bool("take-old"), c.Bool("take-all"), c.DryRun()
-	gone := q.Dir == "" // it was removed, perhaps by the turn: the shell still knows its name
+	gone := q.Dir == "" // the directory was removed, perhaps by the turn, but PWD still has its path
 	if gone {
 		if q.Dir, _ = c.Host.Lookup("PWD"); q.Dir == "" {
 			return contract.Result{}, contract.Gone().
@@ -194,7 +194,7 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	case gone && errors.Is(err, fault.NotFoundCode):
 		err = contract.Gone()
 	case q.Run != "" && errors.Is(err, fault.NotFoundCode):
-		if why := nothingOf(c, store, q); why != nil {
+		if why := whyNothing(c, store, q); why != nil {
 			err = why
 		}
 	}
@@ -221,11 +221,12 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	return result, nil
 }
 
-// warnOfEarlier says that a run has changed files in an earlier turn too, as one that waited for an answer may have.
-func warnOfEarlier(c *contract.Call, store undo.Store, q undo.Request, taken string) {
+// warnOfEarlier warns if the run also changed files in an earlier turn, for example before it waited for an answer.
+// undone is the turn that was taken back.
+func warnOfEarlier(c *contract.Call, store undo.Store, q undo.Request, undone string) {
 	all, err := store.List(q.Dir)
 	earlier := slices.ContainsFunc(all, func(r undo.Record) bool {
-		return r.Run == q.Run && r.ID != taken && r.Kind == undo.OfTurn && r.UndoneBy == "" && r.Files > 0
+		return r.Run == q.Run && r.ID != undone && r.Kind == undo.OfTurn && r.UndoneBy == "" && r.Files > 0
 	})
 	if err == nil && earlier {
 		c.Warn("EARLIER_TURN",
@@ -233,13 +234,13 @@ func warnOfEarlier(c *contract.Call, store undo.Store, q undo.Request, taken str
 	}
 }
 
-// askAbout asks a person about each path that was changed after the turn, or perhaps not by it, and returns those to
-// restore.
+// askAbout asks a person about each path that was changed after the turn, or that something else may have changed
+// during it. It returns the paths to restore.
 func askAbout(ctx context.Context, c *contract.Call, store undo.Store, q undo.Request) (chosen []string, err error) {
 	q.DryRun = true
 	out, err := store.Undo(ctx, q)
 	if err != nil || out.Resumed {
-		return nil, nil // Undo says it, or completes what was decided before
+		return nil, nil // Undo reports the error, or completes an earlier undo without questions
 	}
 	for _, k := range out.Kept {
 		if k.Cause != undo.ByHand && k.Cause != undo.Doubted {
@@ -260,7 +261,7 @@ func askAbout(ctx context.Context, c *contract.Call, store undo.Store, q undo.Re
 	return chosen, nil
 }
 
-// undoList lists the turns that a request names.
+// undoList lists the turns that a request selects.
 func undoList(store undo.Store, q undo.Request) (contract.Result, error) {
 	records, err := store.List(q.Dir)
 	d := undoData{list: true}

@@ -70,8 +70,8 @@ type undoData struct {
 	Resumed  bool                          `json:"resumed" doc:"an interrupted undo was completed; nothing else was done"`
 	Turns    []undoTurn                    `json:"turns" doc:"with --list: the newest first"`
 
-	list  bool   // it is a list
-	words string // otherwise: what a person reads
+	list  bool   // the result of --list
+	words string // otherwise the text for people
 }
 
 func undoDataOf(out undo.Outcome, dryRun bool) undoData {
@@ -88,7 +88,7 @@ func undoDataOf(out undo.Outcome, dryRun bool) undoData {
 // ForPeople makes the lines fit the screen.
 func (undoData) ForPeople() {}
 
-// PlainText says what came of it, or shows the list.
+// PlainText returns the report for people, or the list.
 func (d undoData) PlainText() string {
 	if d.list {
 		return undoTable(d.Turns)
@@ -96,7 +96,7 @@ func (d undoData) PlainText() string {
 	return d.words + "\n"
 }
 
-// undoWords say to a person what came of an undo, or what would come of it.
+// undoWords returns a report for people of what an undo did, or would do.
 func undoWords(out undo.Outcome, dryRun bool) string {
 	took, restored, kept := "Took back ", "Restored ", "Kept unchanged:"
 	if out.Resumed {
@@ -133,7 +133,7 @@ func undoWords(out undo.Outcome, dryRun bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// movedWords say which branches went back from where the turn had not left them.
+// movedWords returns a line for each branch that was moved back although it was no longer where the turn had left it.
 func movedWords(out undo.Outcome, dryRun bool) (lines []string) {
 	short := func(hash string) string { return text.Cut(text.Visible(hash), 12) }
 	for _, m := range out.Moved {
@@ -150,7 +150,7 @@ func movedWords(out undo.Outcome, dryRun bool) (lines []string) {
 	return lines
 }
 
-// inGit is 1 for what git keeps for itself, which says less to a person than the files.
+// inGit returns 1 for a path in a git directory and 0 for any other, so that people see their files first.
 func inGit(path string) int {
 	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), ".git") {
 		return 1
@@ -158,7 +158,7 @@ func inGit(path string) int {
 	return 0
 }
 
-// turnWords name a turn to a person.
+// turnWords describes a turn for people.
 func turnWords(r undo.Record) string {
 	words := map[undo.Kind]string{undo.OfTurn: "the turn", undo.OfUndo: "the undo", undo.OfRedo: "the redo"}[r.Kind]
 	if r.Agent != "" {
@@ -169,7 +169,7 @@ func turnWords(r undo.Record) string {
 
 const undoTime = "2006-01-02 15:04"
 
-// mostPathLines is how many paths undoWords names of each kind.
+// mostPathLines limits the paths that undoWords names in each of its lists.
 const mostPathLines = 10
 
 func andMore(n int) []string {
@@ -179,7 +179,7 @@ func andMore(n int) []string {
 	return []string{fmt.Sprintf("  and %d more", n-mostPathLines)}
 }
 
-// undoTable shows turns to a person, the newest first.
+// undoTable returns a table of turns for people, in the given order.
 func undoTable(turns []undoTurn) string {
 	if len(turns) == 0 {
 		return "There is no turn to take back.\n"
@@ -198,7 +198,7 @@ func undoTable(turns []undoTurn) string {
 	return b.String()
 }
 
-// undoNote is what a person should know of a turn: what became of it, and its first files.
+// undoNote returns the last column of undoTable: the state of a turn, and its first files.
 func undoNote(t undoTurn) string {
 	var parts []string
 	add := func(is bool, part string) {

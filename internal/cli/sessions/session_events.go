@@ -19,7 +19,7 @@ func sessionEvents() *contract.Command {
 		Class: contract.Stream, Prints: true, Danger: contract.Safe,
 		Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
 		Detail: "Each line has seq, time, turn and kind; seq counts from 1 without gaps, and a line of one record is " +
-			"always the same bytes. A place of the file that\n" +
+			"always the same bytes. A place of the file that " +
 			"is damaged is a line of the kind damaged, with its offset and size. docs/sessions.md has the kinds.",
 		Params: []contract.Param{
 			{Name: "id", Kind: contract.ID, Position: 1, Required: true, MaxLen: 128, Help: "the session"},
@@ -43,7 +43,7 @@ func sessionEvents() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "All of them", Command: "omniagent session events sess-1a2b3c4d"},
 			{
-				Description: "What comes behind record 41",
+				Description: "The records after 41",
 				Command:     "omniagent session events sess-1a2b3c4d --from 42 --follow",
 			},
 		},

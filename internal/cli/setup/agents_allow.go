@@ -47,7 +47,7 @@ func (d allowData) PlainText() string {
 }
 
 func (p commands) agentsAllow() *contract.Command {
-	cmd := p.decision("agents allow", "let runs start these agents as they are now")
+	cmd := decision("agents allow", "let runs start these agents as they are now")
 	cmd.Detail = "Records the real path of the program and of its interpreter, and the content of its files. If " +
 		"any of them is another\n" +
 		"at a start, the agent is refused until it is allowed again. It lifts `agents deny`."
@@ -69,14 +69,15 @@ func (p commands) agentsAllow() *contract.Command {
 }
 
 func (p commands) agentsDeny() *contract.Command {
-	cmd := p.decision("agents deny", "forbid these agents, except in direct calls (omniagent --agent NAME)")
+	cmd := decision("agents deny", "forbid these agents, except in direct calls (omniagent --agent NAME)")
 	cmd.Detail = "Every host and every run refuses a denied agent. `agents allow` lifts it."
 	cmd.Examples = []contract.Example{{Description: "Deny gemini", Command: "omniagent agents deny gemini"}}
 	cmd.Run = func(_ context.Context, c *contract.Call) (contract.Result, error) { return p.decide(c, denyAgent) }
 	return cmd
 }
 
-func (p commands) decision(path, summary string) *contract.Command {
+// decision returns the declarations shared by agents allow and agents deny.
+func decision(path, summary string) *contract.Command {
 	return &contract.Command{
 		Path: path, Summary: summary, Class: contract.Envelope, Danger: contract.Mutating, Version: "1.0.0",
 		DryRun: true, Reversible: true, Batch: true, Scopes: []string{}, Output: contract.TypeOf[allowData](),
@@ -94,7 +95,7 @@ func (p commands) decision(path, summary string) *contract.Command {
 	}
 }
 
-// decide carries out a decision about each agent that was named.
+// decide calls one for each agent that the call names.
 func (p commands) decide(
 	c *contract.Call,
 	one func(*contract.Call, allow.List, parts.KnownAgent, *allowResult) error,
@@ -122,7 +123,7 @@ func (p commands) decide(
 	return all.Result(data, map[string]any{"agents": names})
 }
 
-// pick returns the agent of a name that a list can hold.
+// pick returns the agent of that name. It refuses an agent that is built in, which needs no permission.
 func pick(known []parts.KnownAgent, name string) (parts.KnownAgent, error) {
 	k, err := parts.Named(known, name)
 	if err == nil && k.Describe().BuiltIn {
@@ -155,14 +156,15 @@ func denyAgent(c *contract.Call, list allow.List, k parts.KnownAgent, r *allowRe
 	return putAgent(c, list, e, r, func(old allow.Entry) bool { return old.Denied })
 }
 
-// putAgent records a decision, unless an earlier one says the same, which another process may make at this moment.
+// putAgent records a decision, unless same reports that the recorded one is the same. It compares again under the lock
+// of the list, because another process may have changed it.
 func putAgent(
-	c *contract.Call, list allow.List, e allow.Entry, r *allowResult, says func(allow.Entry) bool,
+	c *contract.Call, list allow.List, e allow.Entry, r *allowResult, same func(allow.Entry) bool,
 ) error {
 	first := r.Change
-	said := func(old allow.Entry, had bool) bool {
+	unchanged := func(old allow.Entry, had bool) bool {
 		switch r.Change = first; {
-		case had && says(old):
+		case had && same(old):
 			r.Change = "unchanged"
 		case had:
 			r.Change = "changed"
@@ -170,10 +172,10 @@ func putAgent(
 		return r.Change == "unchanged"
 	}
 	old, had, err := list.Find(e.Name)
-	if err != nil || said(old, had) {
+	if err != nil || unchanged(old, had) {
 		return err
 	}
-	return keepDecision(c, func() error { return list.Put(e, said) })
+	return keepDecision(c, func() error { return list.Put(e, unchanged) })
 }
 
 func removeAgent(c *contract.Call, list allow.List, k parts.KnownAgent, r *allowResult) error {
@@ -190,7 +192,8 @@ func removeAgent(c *contract.Call, list allow.List, k parts.KnownAgent, r *allow
 	return err
 }
 
-// keepDecision writes unless this is a dry run. It refuses a list in the repository, which could allow itself.
+// keepDecision calls write unless this is a dry run. It refuses if the list would be a file of the repository, which
+// could then allow agents itself.
 func keepDecision(c *contract.Call, write func() error) error {
 	if config.OpenTrust(c.TrustFile()).Refuses(filepath.Join(c.Dir(), "any")) {
 		return fault.New(fault.Unsafe, "the list of agents would be in the repository itself, in %s",

@@ -35,7 +35,7 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 				Command:     "omniagent agents list --installed --output id",
 			},
 		},
-		Children: askedForVersion(drivers), Files: []contract.FileEffect{versionsFile(), stores.AllowlistFile()},
+		Children: versionCalls(drivers), Files: []contract.FileEffect{versionsFile(), stores.AllowlistFile()},
 		Run: func(ctx context.Context, c *contract.Call) (contract.Result, error) {
 			known, err := parts.KnownAgents(c, drivers)
 			if err != nil {
@@ -53,7 +53,7 @@ func agentsList(drivers []agent.Driver) *contract.Command {
 	}
 }
 
-// askAgent asks the program if its version is not known otherwise.
+// askAgent returns the row of an agent. It runs the program with --version only if no file tells the version.
 func askAgent(ctx context.Context, c *contract.Call, d parts.KnownAgent) parts.AgentRow {
 	row, install := d.Row(c)
 	if row.Installed && row.Version == nil && d.From == nil {

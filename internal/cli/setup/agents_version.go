@@ -12,15 +12,15 @@ import (
 	"omniagent/internal/walls/shell"
 )
 
-// versionTakes limits how long an agent may take to print its version. The slowest of the five takes two seconds.
-const versionTakes = 10 * time.Second
+// versionTimeout limits how long an agent may take to print its version. The slowest of the five takes two seconds.
+const versionTimeout = 10 * time.Second
 
 func versionsFile() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/versions.json", Type: "state"}
 }
 
-// askedForVersion declares the agents as children.
-func askedForVersion(drivers []agent.Driver) []contract.Subprocess {
+// versionCalls declares the calls of agents with --version.
+func versionCalls(drivers []agent.Driver) []contract.Subprocess {
 	var all []contract.Subprocess
 	for _, d := range drivers {
 		all = append(all, contract.Subprocess{Binary: d.Describe().Binary, FixedArgs: []string{"--version"}})
@@ -28,7 +28,7 @@ func askedForVersion(drivers []agent.Driver) []contract.Subprocess {
 	return all
 }
 
-// installedIn reports whether a program belongs to the workspace.
+// installedIn reports whether a program is a file of the workspace.
 func installedIn(workspace shell.Inheritance, in agent.Install) bool {
 	return workspace.FromWorkspace(in.Path, os.Environ()) || workspace.FromWorkspace(in.RealPath, os.Environ())
 }
@@ -40,7 +40,7 @@ func askVersion(ctx context.Context, c *contract.Call, in agent.Install) string 
 		c.Warn("PROGRAM_OF_THE_WORKSPACE", "%s comes with the workspace, so it was not asked for its version", in.Path)
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, versionTakes)
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	result, err := c.Spawn(ctx, in.Path, "--version")
 	if err != nil || result.ExitCode != 0 {

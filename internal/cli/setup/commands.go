@@ -1,5 +1,5 @@
-// Package setup has the commands that prepare the program and tell how it stands: agents, models and keys, the
-// configuration, entries in the configuration of other programs, status and doctor.
+// Package setup has the commands that set the program up: agents, models, login, config, and the install commands that
+// write to the configuration of other programs. It also has status and doctor.
 package setup
 
 import (
@@ -7,10 +7,10 @@ import (
 	"omniagent/internal/cli/parts"
 )
 
-// commands makes the commands of this package from the parts of the program.
+// commands builds the commands of this package from the parts of the program.
 type commands struct{ parts.Parts }
 
-// Commands lists the commands by their paths. One is made when it is looked at.
+// Commands lists the commands of this package. Each is built only when it is needed.
 func Commands(p parts.Parts) []contract.Registered {
 	m := commands{p}
 	return []contract.Registered{

@@ -15,8 +15,6 @@ import (
 	"omniagent/internal/sys/redact"
 )
 
-// Shared by the commands of "config": keys, files and scopes.
-
 func keyParam() contract.Param {
 	return contract.Param{
 		Name: "key", Kind: contract.ID, Position: 1, Required: true, Stdin: true,
@@ -28,10 +26,10 @@ func globalParam() contract.Param {
 	return contract.Param{Name: "global", Kind: contract.Bool, Help: "your own configuration instead of the project's"}
 }
 
-// checkEdit reports what is wrong with a key and its value.
+// checkEdit reports what is wrong with a key, and with the value if value is true.
 func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	key := c.String("key")
-	// nope.key is a slip, and its value is looked at below; api_key is meant as it is.
+	// a name such as api_key shows the intention; one such as nope.key may be a typing error of any setting
 	if redact.Name(key) && !strings.HasSuffix(key, ".key") {
 		return []fault.Problem{contract.Wrong("key", fault.SecretOnCommandLine, key,
 			"secrets are not kept in the configuration: set an environment variable instead")}
@@ -51,12 +49,12 @@ func checkEdit(c *contract.Call, value bool) []fault.Problem {
 	return contract.ProblemsOf("key", key, config.Check(edit, value))
 }
 
-// isContext reports whether a key is the setting of this name in a context.
+// isContext reports whether a key is the setting of that name in a context.
 func isContext(key, name string) bool {
 	return strings.HasPrefix(key, "context.") && strings.HasSuffix(key, "."+name)
 }
 
-// checkNamed checks the name of an agent or of a model API that is set.
+// checkNamed checks that the value names an existing agent or model API, if the key is one of these settings.
 func (p commands) checkNamed(c *contract.Call) []fault.Problem {
 	value := c.String("value")
 	var err error
@@ -69,7 +67,7 @@ func (p commands) checkNamed(c *contract.Call) []fault.Problem {
 	return contract.ProblemsOf("value", value, err)
 }
 
-// target returns the file that is written, its scope, and its trust.
+// target returns the edit with the file to write, and the scope of that file.
 func target(c *contract.Call) (config.Edit, string, error) {
 	edit := config.Edit{Key: c.String("key"), Keys: c.Program.ConfigKeys(), Wait: c.LockWait(), LockDir: c.LockDir()}
 	switch {
@@ -90,8 +88,8 @@ func target(c *contract.Call) (config.Edit, string, error) {
 	return edit, "local", nil
 }
 
-// shown returns a value as it was configured, not as it is kept in memory.
-func shown(v config.Value) any {
+// rawValue returns a value as it was configured: durations and sizes as text.
+func rawValue(v config.Value) any {
 	switch raw := v.Raw.(type) {
 	case nil:
 		return nil
@@ -109,8 +107,8 @@ type changeData struct {
 	File  string  `json:"file"`
 }
 
-// tellScope warns if the change reaches further than this directory, or has no effect.
-func tellScope(c *contract.Call, edit config.Edit, scope, value string) {
+// warnScope warns if the change affects other projects, or has no effect. value is "" if the key was removed.
+func warnScope(c *contract.Call, edit config.Edit, scope, value string) {
 	if scope == "global" {
 		c.Warn("GLOBAL_CONFIG_MODIFIED", "%s holds for every project", edit.File)
 	}
@@ -127,7 +125,7 @@ func tellScope(c *contract.Call, edit config.Edit, scope, value string) {
 	}
 }
 
-// higher reports whether a source wins over the file of a scope.
+// higher reports whether a source takes precedence over the file of a scope.
 func higher(source, scope string) bool {
 	return strings.HasPrefix(source, "env:") || strings.HasPrefix(source, "flag:") ||
 		scope == "global" && source != "default"
@@ -138,7 +136,7 @@ func configCommand(c contract.Command) *contract.Command {
 	return &c
 }
 
-// configEdit adds what the commands that change a file have in common.
+// configEdit adds the declarations shared by config set and config unset.
 func configEdit(c contract.Command) *contract.Command {
 	c.Danger, c.DryRun, c.Reversible, c.LooseConfig, c.ConfigScope = contract.Mutating, true, true, true, "local"
 	c.Files = []contract.FileEffect{
@@ -196,7 +194,7 @@ func runConfigSet(ctx context.Context, c *contract.Call) (contract.Result, error
 	if err != nil {
 		return contract.Result{}, err
 	}
-	tellScope(c, edit, scope, edit.Value)
+	warnScope(c, edit, scope, edit.Value)
 	effect := effectOf(old, edit.Value)
 	if !changed {
 		effect = contract.Noop
@@ -231,7 +229,7 @@ func configUnset() *contract.Command {
 			changed := old != ""
 			if !c.DryRun() {
 				old, changed, err = config.Remove(ctx, edit)
-				tellScope(c, edit, scope, "")
+				warnScope(c, edit, scope, "")
 			}
 			if err != nil {
 				return contract.Result{}, err
@@ -284,7 +282,7 @@ func configGet() *contract.Command {
 }
 
 func settingOf(key string, v config.Value) settingData {
-	return settingData{Key: key, Value: shown(v), Source: v.Source, Shadowed: v.Shadowed}
+	return settingData{Key: key, Value: rawValue(v), Source: v.Source, Shadowed: v.Shadowed}
 }
 
 type settingRow struct {
@@ -344,7 +342,7 @@ func configPath() *contract.Command {
 	})
 }
 
-// configFiles returns the files that count, or would if they existed.
+// configFiles returns the files that are read, whether or not they exist.
 func configFiles(c *contract.Call) (rows []pathRow) {
 	add := func(layer, path string, trusted bool) {
 		if path != "" {

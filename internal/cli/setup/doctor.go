@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -66,7 +65,7 @@ type doctorData struct {
 	Rehearsals []rehearsalData `json:"rehearsals" doc:"of each installed agent"`
 }
 
-// doctor declares the command. Long because it is one declaration.
+// doctor is long because it is one declaration.
 func (p commands) doctor() *contract.Command {
 	drivers := p.Agents
 	return &contract.Command{
@@ -83,7 +82,7 @@ func (p commands) doctor() *contract.Command {
 		Timeout: 10 * time.Minute, Params: rehearseParams(), Validate: rehearseRules(drivers),
 		LooseConfig: true, LongRunning: true, Scopes: []string{}, Output: contract.TypeOf[doctorData](),
 		Volatile: []string{"checks.detail"},
-		Children: slices.Concat(rehearsed(drivers), askedForVersion(drivers),
+		Children: slices.Concat(rehearsalCalls(drivers), versionCalls(drivers),
 			[]contract.Subprocess{{Binary: "git", FixedArgs: []string{"--version"}}}),
 		Tools: map[string]string{"git": gitMinimum},
 		Files: append(rehearsalFiles(), stores.StartedFile(), versionsFile()),
@@ -112,9 +111,9 @@ func (p commands) doctor() *contract.Command {
 			rows, tried := checkRehearsals(ctx, c, drivers)
 			data.Rehearsals, data.Checks = rows, append(data.Checks, tried...)
 			data.Checks = append(data.Checks, p.checkKeys(c), checkProxy(c), checkShell(c), checkRuns(ctx, c),
-				checkApart(c))
-			report := sandbox.Probe(ctx, sandbox.Options{Self: self(), Stage: true})
-			if ctx.Err() != nil { // an incomplete result supports no claim
+				checkNamespace(c))
+			report := sandbox.Probe(ctx, sandbox.Options{Self: idleCommand(), Stage: true})
+			if ctx.Err() != nil { // do not report an incomplete result
 				return contract.Result{}, context.Cause(ctx)
 			}
 			data.Sandbox = sandboxData{report.Tier.String(), report.Privileged, report.Holes}
@@ -159,7 +158,7 @@ func (d doctorData) PlainText() string {
 		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-4s  %-24s  %s", mark, k.Name, strings.Join(about, "  ")),
 			" "))
 		if k.Fix != nil {
-			fmt.Fprintf(&b, "%6sfix: %s\n", "", *k.Fix) // further left, where a command has room
+			fmt.Fprintf(&b, "%6sfix: %s\n", "", *k.Fix) // indented less than the details, so that a long command fits
 		}
 	}
 	for _, r := range d.Rehearsals {
@@ -172,7 +171,7 @@ func (d doctorData) PlainText() string {
 		b.WriteString(" (tried as root; other users may be allowed less)")
 	}
 	b.WriteString(".\n")
-	if n := len(d.Sandbox.Holes); n > 1 { // the list would push what is above off the screen
+	if n := len(d.Sandbox.Holes); n > 1 { // a long list would push the checks off the screen
 		fmt.Fprintf(&b, "They leave %d things open, which omniagent sandbox explain . lists.\n", n)
 	} else if n == 1 {
 		fmt.Fprintf(&b, "  They do not stop: %s\n", d.Sandbox.Holes[0])
@@ -182,7 +181,7 @@ func (d doctorData) PlainText() string {
 	return b.String()
 }
 
-// summary says in a sentence how the machine stands, and the one thing to do next.
+// summary returns a sentence about the checks, and the one thing to do next.
 func (d doctorData) summary() (sentence, next string) {
 	var failed, missing, agents []string
 	keys := false
@@ -219,8 +218,8 @@ func (d doctorData) summary() (sentence, next string) {
 	return sentence, next
 }
 
-// self returns the command line of a call of this program that does nothing.
-func self() []string {
+// idleCommand returns the command line of a harmless call of this program, for a trial of the walls.
+func idleCommand() []string {
 	path, err := os.Executable()
 	if err != nil {
 		return nil
@@ -228,8 +227,9 @@ func self() []string {
 	return []string{path, "--version"}
 }
 
-// checkApart checks what ends an agent if all of our processes are killed at once.
-func checkApart(c *contract.Call) check {
+// checkNamespace checks whether agents run in a PID namespace, which ends them if all of our processes are killed at
+// once.
+func checkNamespace(c *contract.Call) check {
 	k := check{Name: "agents end with us", OK: true}
 	gap := "an agent goes on if all of our processes are killed at the same moment"
 	if c.Config.String(runs.NamespaceKey) == runs.NamespaceOff {
@@ -266,7 +266,7 @@ func checkConfig(c *contract.Call) check {
 	return k
 }
 
-// checkPlaces checks whether state can be kept.
+// checkPlaces checks whether the audit log, state and temporary files can be written.
 func checkPlaces(c *contract.Call) []check {
 	log := check{Name: "audit-log", OK: true, Required: true}
 	if c.Paths.Data == "" {
@@ -288,7 +288,7 @@ func checkPlaces(c *contract.Call) []check {
 	return []check{log, state, temp}
 }
 
-// tryWriting writes a file into a directory, and removes it: nothing else shows that a disk is full.
+// tryWriting writes a file into a directory and removes it. Only that shows whether the disk is full.
 func tryWriting(dir string) error {
 	if err := workspace.MkdirAll(dir); err != nil {
 		return err
@@ -301,7 +301,7 @@ func tryWriting(dir string) error {
 	return cmp.Or(err, file.Close(), os.Remove(file.Name()))
 }
 
-// placeFix says how a directory that could not be written can be, or the variable that names another one.
+// placeFix returns the fix for a directory that cannot be written, or the variable that names another one.
 func placeFix(dir, variable string, err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
@@ -317,7 +317,7 @@ func placeFix(dir, variable string, err error) string {
 
 const gitMinimum = "2.20"
 
-// checkGit runs git: it is needed for work trees and for what changed.
+// checkGit checks whether git is installed and recent enough.
 func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
 	d := dependency{
 		Name: "git", CheckCommand: "git --version", VersionRegex: `git version ([0-9.]+)`,
@@ -332,7 +332,7 @@ func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
 	if errors.Is(err, fault.NotInstalled) {
 		return d, failed(k, err, d.FixCommand)
 	}
-	if err != nil { // it is there, but could not be asked: the disk may be full
+	if err != nil { // it is installed, but something else failed: the disk may be full
 		return d, failed(k, err, "")
 	}
 	m := regexp.MustCompile(d.VersionRegex).FindStringSubmatch(string(result.Stdout))
@@ -341,14 +341,14 @@ func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
 	}
 	version := strings.Trim(m[1], ".")
 	d.Version, k.Version = &version, &version
-	d.OK = !NewerVersion(gitMinimum, version)
+	d.OK = !parts.NewerVersion(gitMinimum, version)
 	if k.OK = d.OK; !d.OK {
 		k = failed(k, fault.New(fault.PreflightFailed, "git %s is older than %s", version, gitMinimum), d.FixCommand)
 	}
 	return d, k
 }
 
-// ownGit returns git, ignoring one that the workspace has put into PATH.
+// ownGit returns the path of git, or the name alone if there is none. It refuses a git that is a file of the workspace.
 func ownGit(c *contract.Call) (string, error) {
 	theirs, env, brought := parts.WorkspaceOf(c), os.Environ(), ""
 	for name := range process.Candidates("git", c.Host.Lookup) {
@@ -391,8 +391,8 @@ func checkAgents(ctx context.Context, c *contract.Call, drivers []agent.Driver) 
 	return list
 }
 
-// loginOf says whether an agent is logged in, as far as its own files and variables tell; nothing is started. A login
-// can also be in a keyring, so a check does not fail without one.
+// loginOf describes the login of an agent, as far as its files and variables show. It starts nothing. The login may be
+// in a keyring, so its absence is not a failure.
 func loginOf(c *contract.Call, about agent.About) string {
 	for _, name := range about.LoginKeys {
 		if v, _ := c.Host.Lookup(name); v != "" {
@@ -410,14 +410,14 @@ func loginOf(c *contract.Call, about agent.About) string {
 	return "no login is recorded, unless a keyring has one: " + about.Login
 }
 
-// checkShell reports the caller's shell, which matters only for completion.
+// checkShell reports the caller's shell.
 func checkShell(c *contract.Call) check {
 	shell, _ := c.Host.Lookup("SHELL")
 	shell = cmp.Or(shell, "none is named by SHELL")
 	return check{Name: "shell", OK: true, Detail: &shell}
 }
 
-// checkProxy reports which proxy connections would use.
+// checkProxy reports the proxies of the environment.
 func checkProxy(c *contract.Call) check {
 	var found []string
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"} {
@@ -429,7 +429,7 @@ func checkProxy(c *contract.Call) check {
 	return check{Name: "proxy", OK: true, Detail: &detail}
 }
 
-// checkRuns tells what runs, and what waits for an answer.
+// checkRuns reports how many runs are under way, and which wait for an answer.
 func checkRuns(ctx context.Context, c *contract.Call) check {
 	k := check{Name: "runs", OK: true}
 	waiting, working := []string{}, 0
@@ -449,15 +449,4 @@ func checkRuns(ctx context.Context, c *contract.Call) check {
 	}
 	k.Detail = contract.OrNil(strings.Join(parts, ", "))
 	return k
-}
-
-// NewerVersion compares versions number by number.
-func NewerVersion(a, b string) bool { return slices.Compare(numbersOf(a), numbersOf(b)) > 0 }
-
-func numbersOf(version string) (numbers []int) {
-	for part := range strings.SplitSeq(version, ".") {
-		n, _ := strconv.Atoi(part)
-		numbers = append(numbers, n)
-	}
-	return numbers
 }

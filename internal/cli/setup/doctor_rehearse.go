@@ -44,8 +44,8 @@ func rehearsalFiles() []contract.FileEffect {
 	}
 }
 
-// rehearsed declares the agents as children that we call with our own arguments.
-func rehearsed(drivers []agent.Driver) []contract.Subprocess {
+// rehearsalCalls declares the calls of agents in a rehearsal.
+func rehearsalCalls(drivers []agent.Driver) []contract.Subprocess {
 	var all []contract.Subprocess
 	for _, d := range drivers {
 		all = append(all, contract.Subprocess{Binary: d.Describe().Binary})
@@ -66,7 +66,7 @@ func rehearseParams() []contract.Param {
 	}
 }
 
-// rehearseRules reports invalid names.
+// rehearseRules returns the validation of the names of agents, which need --rehearse.
 func rehearseRules(drivers []agent.Driver) func(*contract.Call) []fault.Problem {
 	return func(c *contract.Call) []fault.Problem {
 		var problems []fault.Problem
@@ -106,7 +106,7 @@ func checkRehearsals(ctx context.Context, c *contract.Call, drivers []agent.Driv
 		case err != nil && len(named) > 0:
 			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: true},
 				fault.New(fault.NotInstalled, "%s is not installed", d.Describe().Title), d.Describe().InstallCommand))
-		case err != nil: // another check reports this
+		case err != nil: // checkAgents reports this
 		case installedIn(theirs, install):
 			checks = append(checks, failed(check{Name: "rehearsal:" + d.Name(), Required: len(named) > 0},
 				fault.New(fault.Unsafe, "%s comes with the workspace, so it was not tried", install.Path),
@@ -160,7 +160,7 @@ func rehearseAll(
 	return nil
 }
 
-// printRehearsal prints the progress: a line for each agent, with --verbose a line for each run.
+// printRehearsal prints the progress: a line for each agent, and with --verbose a line for each run.
 func printRehearsal(c *contract.Call, p rehearsal.Progress) {
 	took := p.Took.Round(100 * time.Millisecond)
 	switch {
@@ -195,7 +195,7 @@ func verdictCounts(n map[rehearsal.Verdict]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// describeRehearsal returns the row and the line of one agent. Only differences in a rehearsal of this call fail it.
+// describeRehearsal returns the row and the check of one agent. The check is required only if this call rehearses.
 func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, check) {
 	name := s.Driver.Name()
 	record, state := rehearsals(c).Load(name, s.Install)
@@ -213,13 +213,13 @@ func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, ch
 		n[rehearsal.Unknown]
 	k.Detail = contract.OrNil(date[:10] + ": " + verdictCounts(n))
 	if state != rehearsal.Fresh {
-		k = failed(k, fault.New(fault.PreflightFailed, "%s", stale(state)), again)
+		k = failed(k, fault.New(fault.PreflightFailed, "%s", staleReason(state)), again)
 	}
 	if bad := record.Failed(); len(bad) > 0 {
 		why, fix := failureSummary(bad, len(record.Findings)), again
 		switch {
 		case n[rehearsal.Differs] == 0:
-			fix = "omniagent --agent " + name + " --rehearse -p hello" // shows its output
+			fix = "omniagent --agent " + name + " --rehearse -p hello" // shows why nothing is known
 		case s.Driver.Matrix(record.Version).Measured != record.Version:
 			fix = s.Driver.Describe().InstallCommand
 		}
@@ -232,7 +232,7 @@ func describeRehearsal(c *contract.Call, s rehearsal.Subject) (rehearsalData, ch
 	return row, k
 }
 
-// failureSummary describes which claims failed, and which are unknown and why.
+// failureSummary names the claims that failed, and those that are unknown, with the first reason.
 func failureSummary(bad []rehearsal.Finding, all int) string {
 	var differs, unknown []string
 	why := ""
@@ -259,7 +259,8 @@ func failureSummary(bad []rehearsal.Finding, all int) string {
 	return strings.Join(parts, "; ")
 }
 
-func stale(f rehearsal.Freshness) string {
+// staleReason says why a record is no longer valid.
+func staleReason(f rehearsal.Freshness) string {
 	switch f {
 	case rehearsal.OtherVersion:
 		return "another version was tried"
@@ -271,7 +272,7 @@ func stale(f rehearsal.Freshness) string {
 	return "it was tried under another kernel, or by another user"
 }
 
-// table prints the rehearsal for people: a line for each claim, and the effect of a difference below it.
+// table prints the rehearsal for people: a line for each claim, and below a difference what it means.
 func (d rehearsalData) table(b *strings.Builder) {
 	version := ""
 	if d.Version != nil {

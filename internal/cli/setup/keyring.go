@@ -11,10 +11,11 @@ import (
 	"omniagent/internal/sys/keyring"
 )
 
-// PlaceholderKeys answers what a key would say, without asking the system's keyring.
+// PlaceholderKeys is a store that says which keys there are, but returns a placeholder for each key. It does not open
+// the system's keyring, which might ask a person to unlock it.
 type PlaceholderKeys struct{ keyring.Store }
 
-// Get returns a placeholder in place of the key.
+// Get returns a placeholder for a stored key, and the place of the key.
 func (m PlaceholderKeys) Get(name string) (key, from string, err error) {
 	all, err := m.List()
 	for _, e := range all {
@@ -25,7 +26,7 @@ func (m PlaceholderKeys) Get(name string) (key, from string, err error) {
 	return "", "", err
 }
 
-// placeOf names a place for people.
+// placeOf describes a place for people.
 func placeOf(s keyring.Store, p keyring.Place) string {
 	if p == keyring.File {
 		return s.Path()
@@ -33,7 +34,7 @@ func placeOf(s keyring.Store, p keyring.Place) string {
 	return "the system's keyring"
 }
 
-// keyHelpers are the programs of the systems' keyrings.
+// keyHelpers declares the programs that reach the keyring of the system.
 func keyHelpers() []contract.Subprocess {
 	return []contract.Subprocess{
 		{Binary: "secret-tool", FixedArgs: []string{"store", "lookup", "clear"}},
@@ -41,14 +42,14 @@ func keyHelpers() []contract.Subprocess {
 	}
 }
 
-// keyFile is the file that login and logout change.
+// keyFile declares the file that login and logout change.
 func keyFile() []contract.FileEffect {
 	return []contract.FileEffect{{
 		Path: "~/.config/omniagent/keys.json", Type: "credential", ClearableWith: "omniagent logout",
 	}}
 }
 
-// keysHere lists the keys of the environment and the stored ones, without their texts.
+// keysHere lists the keys in the environment and the stored ones, without their values.
 func (p commands) keysHere(c *contract.Call) ([]storedKey, error) {
 	var all []storedKey
 	for _, one := range provider.Present(provider.Options{APIs: p.APIs, Lookup: parts.OwnPrograms(c)}) {
@@ -62,7 +63,7 @@ func (p commands) keysHere(c *contract.Call) ([]storedKey, error) {
 	return all, err
 }
 
-// keysCheck is the name of the check for the keys of model APIs. noKeys is its detail if no key is stored.
+// keysCheck is the name of the check for the keys of model APIs. noKeys is its detail if there is no key.
 const (
 	keysCheck = "model keys"
 	noKeys    = "none; omniagent login stores one"
@@ -87,7 +88,7 @@ func (p commands) checkKeys(c *contract.Call) check {
 	return k
 }
 
-// storedKey is a key as doctor and status tell of it.
+// storedKey describes a key in the results of doctor and status.
 type storedKey struct {
 	Account string `json:"account"`
 	Source  string `json:"source" doc:"a variable, a file, or the system's keyring"`

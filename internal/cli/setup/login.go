@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/cli/parts"
@@ -78,10 +79,11 @@ func (p commands) logout() *contract.Command {
 	}
 }
 
-// loginTime includes that a keyring may ask to be unlocked, and that a key has to be found and pasted.
-const loginTime = 10 * 60 * 1e9
+// loginTime is long because a person may have to unlock a keyring, or to find a key and paste it.
+const loginTime = 10 * time.Minute
 
-// accountOf returns the account whose key is meant.
+// accountOf returns the account whose key the call is about. The default is that of the active profile or the
+// configured provider.
 func (p commands) accountOf(c *contract.Call) (string, error) {
 	if stores.Keys(c).Path() == "" {
 		return "", fault.New(fault.NoHome, "there is no place for keys: no home directory is known").Hint("set HOME")
@@ -91,7 +93,7 @@ func (p commands) accountOf(c *contract.Call) (string, error) {
 	for _, one := range profiles.All {
 		vendors = append(vendors, strings.ToLower(one.Vendor))
 	}
-	stored, _ := stores.Keys(c).List() // what is wrong with the file is reported when it is used
+	stored, _ := stores.Keys(c).List() // using the store later reports the error
 	for _, one := range stored {
 		vendors = append(vendors, one.Name)
 	}
@@ -134,7 +136,7 @@ func (p commands) accountOf(c *contract.Call) (string, error) {
 }
 
 func (p commands) validateAccount(c *contract.Call) []fault.Problem {
-	if c.Command.Path == "logout" && c.Given("provider") { // whose keys are stored is known when one is removed
+	if c.Command.Path == "logout" && c.Given("provider") { // the account may be one that only the store knows
 		return nil
 	}
 	_, err := p.accountOf(c)
@@ -183,7 +185,7 @@ func (p commands) runLogin(ctx context.Context, c *contract.Call) (contract.Resu
 	return contract.Result{Data: data, Effect: effect, Target: target}, nil
 }
 
-// keyOf returns the key, and where it is from, for people.
+// keyOf returns the key, and a phrase for people that says where it comes from.
 func (p commands) keyOf(ctx context.Context, c *contract.Call, account string) (key, from string, err error) {
 	if name := c.String("token-env-var"); name != "" {
 		if key, ok := c.Host.Lookup(name); ok && key != "" {
@@ -201,7 +203,7 @@ func (p commands) keyOf(ctx context.Context, c *contract.Call, account string) (
 	return "", "", p.noKey(account)
 }
 
-// noKey says how a key can be given where nobody can be asked.
+// noKey returns the fault that there is no key, with the ways to give one.
 func (p commands) noKey(account string) *fault.Fault {
 	name := strings.ToUpper(strings.ReplaceAll(account, "-", "_")) + "_API_KEY"
 	for _, api := range p.APIs {
@@ -215,7 +217,7 @@ func (p commands) noKey(account string) *fault.Fault {
 			{"file", "key-from-file", "omniagent login " + account + " --key-from-file FILE"},
 			{"prompt", "terminal", "omniagent login " + account + ", on a terminal"},
 		}).Hint("put the key into %s; then: omniagent login %s --token-env-var %s", name, account, name)
-	f.Sort = fault.Precondition // decision 0026: only here the code does not exit with 8
+	f.Sort = fault.Precondition // decision 0026: AUTH_REQUIRED exits with 8 everywhere else
 	return f
 }
 

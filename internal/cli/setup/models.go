@@ -102,7 +102,7 @@ func (p commands) runModelsList(ctx context.Context, c *contract.Call) (contract
 	return contract.Result{Data: data}, nil
 }
 
-// modelRowOf returns the row of what is chosen with these options.
+// modelRowOf returns the row of the model that the options choose, or would choose if there were a key.
 func modelRowOf(name, from string, o provider.Options) modelRow {
 	row := modelRow{Name: name, From: from}
 	choice, err := provider.Choose(o)
@@ -112,7 +112,6 @@ func modelRowOf(name, from string, o provider.Options) modelRow {
 		return row
 	}
 	row.Problem = contract.OrNil(fault.Of(err).Message)
-	// what it would be with a key
 	row.Provider, row.Base = o.Provider, ""
 	if len(o.Wishes) > 0 {
 		row.Provider, row.Base, row.Model = o.Wishes[0].Provider, o.Wishes[0].Base, contract.OrNil(o.Wishes[0].Model)
@@ -164,7 +163,7 @@ func (p commands) modelsUse() *contract.Command {
 			{Description: "A model API and a model", Command: "omniagent models use anthropic/claude-sonnet-4-5"},
 		},
 		Validate: func(c *contract.Call) []fault.Problem {
-			_, _, _, err := p.modelMeant(c.String("name"), parts.ProfilesOf(c)(c.Dir()))
+			_, _, _, err := p.parseModel(c.String("name"), parts.ProfilesOf(c)(c.Dir()))
 			return contract.ProblemOf("name", c.String("name"), err)
 		},
 		Run: p.runModelsUse,
@@ -178,8 +177,8 @@ func (p commands) runModelsUse(ctx context.Context, c *contract.Call) (contract.
 		return contract.Result{}, fault.New(fault.NoHome, "no home directory is known").Hint("set HOME")
 	}
 	profiles := parts.ProfilesOf(c)(c.Dir())
-	u := user{c: c, data: modelUsed{Name: name}}
-	one, word, model, err := p.modelMeant(name, profiles)
+	u := modelChange{c: c, data: modelUsed{Name: name}}
+	one, word, model, err := p.parseModel(name, profiles)
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -199,8 +198,8 @@ func (p commands) runModelsUse(ctx context.Context, c *contract.Call) (contract.
 	return contract.Result{Data: u.data, Effect: effect, Target: map[string]any{"changed": u.data.Changed}}, nil
 }
 
-// modelMeant returns the profile of a name, or nil, and the provider and the model, or "".
-func (p commands) modelMeant(name string, profiles provider.Profiles) (
+// parseModel returns what a name means: a profile, or else nil, and the provider and the model, which may be "".
+func (p commands) parseModel(name string, profiles provider.Profiles) (
 	one *provider.Profile, word, model string, err error,
 ) {
 	name = strings.TrimSpace(name)
@@ -211,16 +210,16 @@ func (p commands) modelMeant(name string, profiles provider.Profiles) (
 	word = strings.ToLower(word)
 	switch {
 	case !slices.Contains(provider.Names(p.APIs), word):
-		err = p.noModel(name, profiles)
+		err = p.unknownModel(name, profiles)
 	case slash && (model == "" || strings.ContainsFunc(model, unicode.IsSpace)):
-		err = fault.New(fault.ArgError, "%q names no model behind the slash", name).
+		err = fault.New(fault.ArgError, "%q names no model after the slash", name).
 			Hint("omniagent models list lists what can be asked here")
 	}
 	return nil, word, model, err
 }
 
-// noModel says what there is in place of a name that nothing has.
-func (p commands) noModel(name string, profiles provider.Profiles) error {
+// unknownModel returns the fault for a name of no profile or provider, with the names that exist.
+func (p commands) unknownModel(name string, profiles provider.Profiles) error {
 	var names []string
 	for _, one := range profiles.All {
 		if one.Name != "" {
@@ -235,14 +234,14 @@ func (p commands) noModel(name string, profiles provider.Profiles) error {
 	return f.Hint("Choose one of %s, or PROVIDER/MODEL.", strings.Join(names, ", "))
 }
 
-// user is a change of the user's files.
-type user struct {
+// modelChange is a change of the user's files by models use.
+type modelChange struct {
 	c    *contract.Call
 	data modelUsed
 }
 
 // profile makes a profile the active one.
-func (u *user) profile(ctx context.Context, home string, one provider.Profile) error {
+func (u *modelChange) profile(ctx context.Context, home string, one provider.Profile) error {
 	file, was, err := provider.Activate(ctx, home, one, u.c.DryRun())
 	if err != nil {
 		return err
@@ -258,9 +257,9 @@ func (u *user) profile(ctx context.Context, home string, one provider.Profile) e
 	return nil
 }
 
-// provider writes the provider and the model into the user's configuration. The address was that of another one, if
-// the provider is another one.
-func (u *user) provider(ctx context.Context) error {
+// provider writes the provider and the model into the user's configuration. If the provider changes, it removes the
+// address, which is that of the earlier one.
+func (u *modelChange) provider(ctx context.Context) error {
 	was, err := config.Peek(u.edit(parts.ProviderKey))
 	if err != nil {
 		return err
@@ -281,15 +280,15 @@ func (u *user) provider(ctx context.Context) error {
 	return u.set(ctx, parts.ProviderKey, u.data.Provider)
 }
 
-func (u *user) edit(key string) config.Edit {
+func (u *modelChange) edit(key string) config.Edit {
 	return config.Edit{
 		File: u.c.Paths.UserConfig(), Key: key, Keys: u.c.Program.ConfigKeys(), Wait: u.c.LockWait(),
 		LockDir: u.c.LockDir(),
 	}
 }
 
-// set writes a setting; an empty value removes it.
-func (u *user) set(ctx context.Context, key, value string) error {
+// set writes a setting. An empty value removes it.
+func (u *modelChange) set(ctx context.Context, key, value string) error {
 	e := u.edit(key)
 	was, err := config.Peek(e)
 	if err != nil || was == value {
@@ -307,8 +306,8 @@ func (u *user) set(ctx context.Context, key, value string) error {
 	return err
 }
 
-// shadows warns of what is stronger than the user's own files.
-func (u *user) shadows(profiles provider.Profiles) {
+// shadows warns of settings that take precedence over the user's own files.
+func (u *modelChange) shadows(profiles provider.Profiles) {
 	for _, key := range []string{parts.ProviderKey, parts.ModelKey, parts.BaseKey} {
 		v, ok := u.c.Config.Lookup(key)
 		if layer := parts.LayerOf(u.c, v); ok && (layer == provider.Environment || layer == provider.Project) {

@@ -94,7 +94,7 @@ func (p commands) status() *contract.Command {
 	}
 }
 
-// stateFiles returns the places where state is kept, and their sizes.
+// stateFiles returns the directories and files that hold state, with their sizes.
 func stateFiles(c *contract.Call) (files []stateFile) {
 	for _, place := range []struct{ path, kind string }{
 		{c.Paths.State, "state"}, {c.Paths.Data, "log"}, {c.Paths.Cache, "cache"}, {c.TrustFile(), "state"},
@@ -114,7 +114,7 @@ func stateFiles(c *contract.Call) (files []stateFile) {
 	return files
 }
 
-// sideEffects collects what the commands declare, as absolute paths.
+// sideEffects returns the files that commands declare to leave, as absolute paths.
 func sideEffects(c *contract.Call) (list []sideEffect) {
 	for _, command := range c.Program.All() {
 		for _, f := range command.Files {
@@ -124,7 +124,7 @@ func sideEffects(c *contract.Call) (list []sideEffect) {
 	return append(list, sideEffect{"every command", c.AuditPath(), "log", "omniagent cleanup --scope logs"})
 }
 
-// expandPath expands a declared path for this call.
+// expandPath returns the absolute path in this call for a declared path such as ~/.config/omniagent/keys.json.
 func expandPath(c *contract.Call, path string) string {
 	for _, known := range []struct{ written, place string }{
 		{"~/.config/omniagent", c.Paths.Config},

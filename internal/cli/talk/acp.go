@@ -26,7 +26,6 @@ import (
 	wire "omniagent/internal/wire/acp"
 )
 
-// acpCommand declares the command that serves any agent to an editor.
 func (p commands) acpCommand() *contract.Command {
 	return &contract.Command{
 		Path: "acp", Summary: "act as an agent for an editor, over the Agent Client Protocol", Class: contract.Stream,
@@ -92,7 +91,7 @@ func (p commands) serveACP(ctx context.Context, c *contract.Call, signals <-chan
 	}
 	mode = cmp.Or(mode, setting.Prompt)
 	models := modelsOf(c.String("model"))
-	first := "" // the agent's own
+	first := "" // the agent's default
 	if len(models) > 0 {
 		first = models[0].ID
 	}
@@ -124,7 +123,7 @@ func (p commands) serveACP(ctx context.Context, c *contract.Call, signals <-chan
 	return host.Run(ctx), nil
 }
 
-// modelsOf returns the models of a list.
+// modelsOf parses a list of models such as a,b.
 func modelsOf(list string) []wire.Choice {
 	var models []wire.Choice
 	for name := range strings.SplitSeq(list, ",") {
@@ -135,7 +134,7 @@ func modelsOf(list string) []wire.Choice {
 	return models
 }
 
-// hostNative sets what the host knows of the native agent.
+// hostNative sets the fields of a host that serves the native agent.
 func hostNative(h *acp.Host, o parts.Opener) error {
 	h.NewID = session.NewID
 	for _, m := range setting.Approvals() {
@@ -155,13 +154,13 @@ func hostNative(h *acp.Host, o parts.Opener) error {
 	return nil
 }
 
-// choiceOf returns a mode as a client shows it.
+// choiceOf returns a mode as a choice for the editor's list.
 func choiceOf(m setting.Approval) wire.Choice {
 	name, about := m.Words()
 	return wire.Choice{ID: string(m), Name: name, About: about}
 }
 
-// hostInstalled sets what the host knows of an installed agent.
+// hostInstalled sets the fields of a host that serves an installed agent.
 func hostInstalled(h *acp.Host, o parts.Opener) error {
 	all, err := parts.KnownAgents(o.Call, o.Parts.Agents)
 	if err != nil {
@@ -184,7 +183,7 @@ func hostInstalled(h *acp.Host, o parts.Opener) error {
 			continue
 		}
 		choice := choiceOf(m)
-		if !about.Lasting { // the note is about runs without a person
+		if !about.Lasting { // it cannot ask, so the note about one-shot calls applies
 			choice.About = cmp.Or(text.Sentence(cell.Note), choice.About)
 		}
 		h.Modes = append(h.Modes, choice)

@@ -25,7 +25,6 @@ import (
 	"omniagent/internal/walls/sandbox"
 )
 
-// chat declares the command with which a person talks to an agent.
 func (p commands) chat() *contract.Command {
 	params := []contract.Param{
 		{Name: "plain", Kind: contract.Bool, Help: "line by line, in a pipe too"},
@@ -35,8 +34,8 @@ func (p commands) chat() *contract.Command {
 			Help: "conversation to go on with; alone, choose from a list",
 		},
 	}
-	like := p.start()
-	for _, one := range like.Params {
+	start := p.start()
+	for _, one := range start.Params {
 		if one.Name == "agent" {
 			one.Default, one.Help = "", "the agent; else the one of config set agent, or native"
 		}
@@ -66,7 +65,7 @@ func (p commands) chat() *contract.Command {
 			},
 			contract.FileEffect{Path: "~/.local/state/omniagent/chat-history", Type: "state"},
 		),
-		Scopes: []string{}, Params: params, Children: like.Children, Network: like.Network, Auth: like.Auth,
+		Scopes: []string{}, Params: params, Children: start.Children, Network: start.Network, Auth: start.Auth,
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "the conversation was ended"},
 			{
@@ -95,8 +94,8 @@ func (p commands) serveChat(ctx context.Context, c *contract.Call, signals <-cha
 	if err != nil {
 		return 0, err
 	}
-	r.Spec.Terms.Transport = agent.ByChoice // a person answers what is asked
-	r.Spec.Terms.Bypass = true              // and changes the mode
+	r.Spec.Terms.Transport = agent.ByChoice // one over which the agent can ask the person
+	r.Spec.Terms.Bypass = true              // the person may change to any mode
 	picks := false
 	if r.Request, picks, err = chatSession(ctx, c, r.Request); err != nil {
 		return 0, err
@@ -122,12 +121,13 @@ func (p commands) serveChat(ctx context.Context, c *contract.Call, signals <-cha
 			return nil, p.firstStart(c, err)
 		}
 		first := greeting(conv, c.Bool("rehearse"))
-		one.Greet = strings.Join(append([]string{first}, p.sees(conv.Facts(), conv.Dirs(), c.Host.Home())...), "\n")
+		sees := p.visibleDirs(conv.Facts(), conv.Dirs(), c.Host.Home())
+		one.Greet = strings.Join(append([]string{first}, sees...), "\n")
 		return conv, nil
 	})
 }
 
-// needsTerminal returns a fault unless a person can talk here.
+// needsTerminal returns a fault unless there is a terminal or --plain.
 func needsTerminal(c *contract.Call) error {
 	if c.Host.StdinTerminal || c.Bool("plain") {
 		return nil
@@ -136,7 +136,7 @@ func needsTerminal(c *contract.Call) error {
 		"omniagent --agent native -p TEXT answers one message; chat --plain works in a pipe")
 }
 
-// greeting is the first line of a chat.
+// greeting returns the first line of a chat.
 func greeting(conv *conversation.Conversation, rehearsed bool) string {
 	facts := conv.Facts()
 	if rehearsed {
@@ -148,9 +148,9 @@ func greeting(conv *conversation.Conversation, rehearsed bool) string {
 	return facts.Agent + ". /help lists the commands."
 }
 
-// sees names the further directories in which the agent works, and says what it has of the home directory, where walls
-// keep the rest from it.
-func (p commands) sees(f event.Facts, dirs []string, home string) (lines []string) {
+// visibleDirs returns lines about the further directories in which the agent works, and, if there are walls, about what
+// it can see of the home directory.
+func (p commands) visibleDirs(f event.Facts, dirs []string, home string) (lines []string) {
 	walled := f.Walls != nil && f.Walls.Name == sandbox.Namespaces.String() && home != ""
 	var inHome, others []string
 	for i, dir := range append([]string{f.Dir}, dirs...) {
@@ -178,16 +178,16 @@ func (p commands) sees(f event.Facts, dirs []string, home string) (lines []strin
 	return append(lines, line+".")
 }
 
-// chatSession finds the conversation that --resume or --continue means, and the agent that it is with. picks reports
-// that the person has to choose one.
+// chatSession sets the conversation that --resume or --continue means, and its agent. picks reports whether the person
+// has to choose one from a list.
 func chatSession(
 	ctx context.Context, c *contract.Call, r launch.Request,
 ) (_ launch.Request, picks bool, err error) {
-	wanted := r.Spec.Resume
+	id := r.Spec.Resume
 	if !c.Given("resume") && !c.Bool("continue") {
 		return r, false, nil
 	}
-	if c.Given("resume") && wanted == "" {
+	if c.Given("resume") && id == "" {
 		return r, true, nil
 	}
 	store, err := stores.Sessions(c)
@@ -195,7 +195,7 @@ func chatSession(
 		return r, false, err
 	}
 	filter := session.Filter{}
-	if wanted == "" {
+	if id == "" {
 		filter.Dir = cmp.Or(r.Spec.Dir, c.Dir())
 	}
 	all, _, err := store.List(ctx, filter)
@@ -205,28 +205,28 @@ func chatSession(
 	var found []session.Info
 	for _, s := range all {
 		named := c.Given("agent") && s.Begin.AgentName() != r.Agent
-		switch { // what a script has answered cannot go on
-		case wanted == "" && s.Begin.Cwd == filter.Dir && !named && !s.Begin.Rehearsed:
+		switch { // a rehearsal cannot be continued
+		case id == "" && s.Begin.Cwd == filter.Dir && !named && !s.Begin.Rehearsed:
 			found = append(found, s)
-		case wanted == "":
-		case s.Begin.ID == wanted:
+		case id == "":
+		case s.Begin.ID == id:
 			found = []session.Info{s}
-		case strings.HasPrefix(s.Begin.ID, wanted):
+		case strings.HasPrefix(s.Begin.ID, id):
 			found = append(found, s)
 		}
 	}
 	switch {
-	case len(found) == 0 && wanted == "":
+	case len(found) == 0 && id == "":
 		return r, false, fault.New(fault.NotFoundCode, "there is no conversation about this directory yet").
 			Hint("omniagent chat begins one")
-	case len(found) == 0: // the agent itself may know it
+	case len(found) == 0: // the agent may have it in its own records
 		return r, false, nil
-	case len(found) > 1 && wanted != "" && found[0].Begin.ID != wanted:
+	case len(found) > 1 && id != "" && found[0].Begin.ID != id:
 		var ids []string
 		for _, s := range found {
 			ids = append(ids, s.Begin.ID)
 		}
-		return r, false, fault.New(fault.ArgError, "%s is the beginning of %s", wanted, text.Either(ids)).
+		return r, false, fault.New(fault.ArgError, "%s is the beginning of %s", id, text.Either(ids)).
 			Hint("name one of them")
 	}
 	r.Spec.Resume, r.Spec.Terms.Continue = found[0].Begin.ID, false

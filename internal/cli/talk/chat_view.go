@@ -19,7 +19,7 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// chatView returns what a person sees of a chat, and the signals with those that its keys send.
+// chatView returns the view of a chat, and the signals to handle, which include those that its keys send.
 func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat.View, <-chan os.Signal, error) {
 	lookup := c.Host.Lookup
 	if c.Bool("plain") || !c.Host.StdinTerminal || !c.Host.StdoutTerminal {
@@ -29,7 +29,7 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 	paging, stop := context.WithCancel(context.Background())
 	go func() {
 		for s := range signals {
-			if s != os.Interrupt { // which the pager gets too
+			if s != os.Interrupt { // the pager handles it itself
 				stop()
 			}
 			all <- s
@@ -56,15 +56,15 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 		},
 		Notify: func(what string) {
 			if len(hooks.Notify) > 0 {
-				go tell(c, with, hooks, what)
+				go notify(c, with, hooks, what)
 				return
 			}
-			_, _ = io.WriteString(device, screen.Notify("omniagent: "+what, lookup)) // nothing depends on it
+			_, _ = io.WriteString(device, screen.Notify("omniagent: "+what, lookup)) // a lost notification does no harm
 		},
 	}), all, nil
 }
 
-// chatLog writes lines without the secrets of the environment: into a window, where there is one.
+// chatLog returns a function that writes lines without the secrets of the environment, into the window if there is one.
 func chatLog(c *contract.Call, view chat.View) func(format string, args ...any) {
 	window, ok := view.(*chat.Window)
 	if !ok {
@@ -76,8 +76,8 @@ func chatLog(c *contract.Call, view chat.View) func(format string, args ...any) 
 	}
 }
 
-// tell runs the person's own program for notifications.
-func tell(c *contract.Call, with *chat.Chat, hooks run.Hooks, what string) {
+// notify runs the user's program for notifications.
+func notify(c *contract.Call, with *chat.Chat, hooks run.Hooks, what string) {
 	conv := with.Conversation()
 	facts := conv.Facts()
 	if err := hooks.Tell(context.Background(), conv.ID(), facts.Agent, facts.Dir, what); err != nil {

@@ -34,7 +34,7 @@ import (
 	"omniagent/internal/walls/policy"
 )
 
-// chatWorld is what a chat reaches on this machine.
+// chatWorld connects a chat to this machine: files, commands, sessions, agents and undo.
 func (p commands) chatWorld(c *contract.Call, env launch.Env, first launch.Request) chat.World {
 	home := c.Host.Home()
 	dir := cmp.Or(first.Spec.Dir, c.Dir())
@@ -52,7 +52,7 @@ func (p commands) chatWorld(c *contract.Call, env launch.Env, first launch.Reque
 		Agents:   func() []chat.Agent { return p.chatAgents(c, dir) },
 		Sessions: func(ctx context.Context) ([]chat.Session, error) { return chatSessions(ctx, c, dir) },
 		Prompts: func(ctx context.Context) eidolon.Prompts {
-			// What was trusted since counts too.
+			// open it each time, because more may be trusted by now
 			return eidolon.ReadPrompts(ctx, home, root, config.OpenTrust(c.TrustFile()).Trusted)
 		},
 		Shell: func(ctx context.Context, command string) (string, int, error) {
@@ -75,7 +75,7 @@ func (p commands) chatWorld(c *contract.Call, env launch.Env, first launch.Reque
 			real := pathname.Real(path)
 			info, err := os.Stat(real)
 			if err == nil && info.Mode().Perm()&0o004 == 0 && !pathname.Within(pathname.Real(dir), real) {
-				return true // outside the workspace, and not for everybody
+				return true // outside the workspace, and not readable by everybody
 			}
 			return slices.ContainsFunc(private, func(place string) bool {
 				return pathname.Within(place, path) || pathname.Within(pathname.Real(place), real)
@@ -99,9 +99,9 @@ func (p commands) chatWorld(c *contract.Call, env launch.Env, first launch.Reque
 	w.Closed = func(ctx context.Context, id string) { forgetEmpty(ctx, c, id) }
 	w.Command = func(id string) string {
 		if store, err := stores.Sessions(c); err != nil || !store.Has(id) {
-			return "" // it could not be kept
+			return "" // there is no journal to continue from
 		}
-		return chatAgain(c, id)
+		return resumeCommand(c, id)
 	}
 	if home != "" {
 		w.Joined = func(ctx context.Context, with *conversation.Conversation) func() {
@@ -111,15 +111,16 @@ func (p commands) chatWorld(c *contract.Call, env launch.Env, first launch.Reque
 	return w
 }
 
-// undoInChat takes turns back in a chat about a directory, and says how a person does it, and which paths it has; nil
-// and "": that is not possible. In a fork it says why not, and what drops all changes.
+// undoInChat returns the undo function of a chat in a directory, a text that tells a person how to undo, and a function
+// that reports whether undo covers a path. All are zero if undo is not possible. In a fork the undo function returns an
+// error, and the text says that only the fork has the changes.
 func undoInChat(c *contract.Call, dir string) (
 	undo func(ctx context.Context, id string, redo bool) (string, error), how string, has func(path string) bool,
 ) {
 	if back := safety.UndoFor(c); back != nil {
 		root := ""
 		if store, err := stores.Snapshots(c); err == nil {
-			root, _ = store.Root(dir) // "": nothing is covered
+			root, _ = store.Root(dir) // "" if nothing is covered
 		}
 		return func(ctx context.Context, id string, redo bool) (string, error) { return back(ctx, dir, id, redo) },
 			"/undo takes it back",
@@ -135,9 +136,8 @@ func undoInChat(c *contract.Call, dir string) (
 	}, "only the fork has it: omniagent fork apply " + in.Name + " brings it home", in.Covers
 }
 
-// chatAgain is the command that continues a conversation where it was: one that was in a fork would otherwise go on in
-// the workspace.
-func chatAgain(c *contract.Call, id string) string {
+// resumeCommand returns the command that continues a conversation. For one in a fork, it continues inside the fork.
+func resumeCommand(c *contract.Call, id string) string {
 	resume := "omniagent chat --resume " + text.Shell(id)
 	in := stores.ForkAround(c)
 	if in == nil {
@@ -157,7 +157,7 @@ func forgetEmpty(ctx context.Context, c *contract.Call, id string) {
 	}
 }
 
-// listNames reads a directory in pieces.
+// listNames calls take with the names in a directory, in batches. Names of directories end with a slash.
 func listNames(ctx context.Context, dir string, take func([]string)) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -180,11 +180,11 @@ func listNames(ctx context.Context, dir string, take func([]string)) {
 	}
 }
 
-// mostPreloaded is how much of a file travels with a message.
+// mostPreloaded limits the size of a file that is sent with a message.
 const mostPreloaded = 8 << 20
 
-// nextRequest is the request for another conversation of the same chat. What was chosen for an agent holds for it
-// alone; how much may run unasked holds for all.
+// nextRequest returns the request for another conversation of the same chat. Provider, address and model of the first
+// request apply only to its agent. The mode applies to all agents.
 func nextRequest(ctx context.Context, c *contract.Call, first launch.Request, n chat.Next) (launch.Request, error) {
 	r := first
 	r.First, r.History, r.Rejoin = nil, "", false
@@ -216,7 +216,7 @@ func nextRequest(ctx context.Context, c *contract.Call, first launch.Request, n 
 		r.Provider, r.Base = "", ""
 		r.Spec.Shared.Model.Value, r.Spec.Shared.Model.Origin = "", 0
 	}
-	// Of the mode only what makes it stricter goes along, and only a person loosens it.
+	// a stricter mode is kept, but only a person may choose a looser one
 	began := cli.ModeOf(first.Spec)
 	if mode := setting.Strictest(began, n.Mode); n.Session == "" && mode != began {
 		r.Mode, r.Spec.Terms.Mode = true, mode
@@ -231,7 +231,8 @@ func nextRequest(ctx context.Context, c *contract.Call, first launch.Request, n 
 	return r, ctx.Err()
 }
 
-// keepRecord writes the record of a conversation below ~/.eidolon while it goes on.
+// keepRecord writes the record of a conversation below ~/.eidolon until its events end. wait waits for that, for a
+// limited time.
 func keepRecord(
 	ctx context.Context, home string, with *conversation.Conversation, log func(string, ...any),
 ) (wait func()) {
@@ -270,14 +271,14 @@ func keepRecord(
 	return func() {
 		select {
 		case <-done:
-		case <-time.After(5 * time.Second): // the journal has it all
+		case <-time.After(5 * time.Second): // nothing is lost: the journal is complete
 		}
 	}
 }
 
 func (p commands) chatAgents(c *contract.Call, dir string) []chat.Agent {
 	var all []chat.Agent
-	known, _ := parts.KnownAgents(c, p.Agents) // what cannot be read cannot be chosen
+	known, _ := parts.KnownAgents(c, p.Agents) // after an error, the list is empty
 	for _, k := range known {
 		_, err := k.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: dir})
 		all = append(all, chat.Agent{Name: k.Name(), Title: k.Describe().Title, Installed: err == nil})
@@ -306,7 +307,7 @@ func chatSessions(ctx context.Context, c *contract.Call, dir string) ([]chat.Ses
 	return all, nil
 }
 
-// chatShell runs a command that the person typed, behind the walls of the native agent.
+// chatShell runs a command that the person typed, behind walls as a command of the native agent.
 func chatShell(ctx context.Context, env launch.Env, s agent.Spec, line string) (string, int, error) {
 	bench, leave, err := env.Bench(s)
 	if err != nil {

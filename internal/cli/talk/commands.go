@@ -1,5 +1,5 @@
-// Package talk has the commands that hold conversations: in a terminal, for a program over its standard input, for an
-// editor, and for other agents.
+// Package talk has the commands that hold conversations: chat with a person in a terminal, start for a program, acp for
+// an editor, and mcp for other agents.
 package talk
 
 import (
@@ -7,10 +7,10 @@ import (
 	"omniagent/internal/cli/parts"
 )
 
-// commands makes the commands of this package from the parts of the program.
+// commands builds the commands of this package from the parts of the program.
 type commands struct{ parts.Parts }
 
-// Commands lists the commands by their paths. One is made when it is looked at.
+// Commands lists the commands of this package. Each is built only when it is needed.
 func Commands(p parts.Parts) []contract.Registered {
 	m := commands{p}
 	return []contract.Registered{

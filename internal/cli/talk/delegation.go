@@ -17,7 +17,8 @@ import (
 	"omniagent/internal/work/run"
 )
 
-// delegated returns what carries out the work that the native agent delegates; nil: nothing may.
+// delegated returns the runner for work that the native agent delegates, or nil if it may not delegate: without a place
+// for runs, or too many agents deep.
 func delegated(o parts.Opener) tool.Agents {
 	c, depth := o.Call, parts.DepthOf(o.Call)
 	store, err := stores.Runs(c)
@@ -34,7 +35,7 @@ func delegated(o parts.Opener) tool.Agents {
 			owner := runs.OwnerOf(own, r)
 			env := mcp.Deeper(os.Environ(), depth)
 			owner.Spec = func(string) agent.Spec { return agent.Spec{Env: env} }
-			if depth > 0 { // whatever waits for this run may hold the last place
+			if depth > 0 { // the run that waits for this one counts as one of run.parallel: a limit could block both
 				owner.Parallel = 0
 			}
 			return owner
@@ -52,7 +53,7 @@ func delegable(o parts.Opener) (names []string) {
 	list, order := stores.Allowlist(o.Call), o.Call.Config.List("agents.allow")
 	for _, k := range known {
 		if _, decided, err := list.Find(k.Name()); err != nil || !decided {
-			continue // nothing has to be looked for
+			continue // not on the list: save the search for its program
 		}
 		row, _ := k.Row(o.Call)
 		if row.Allowed == "yes" && (len(order) == 0 || slices.Contains(order, k.Name())) {
@@ -65,7 +66,7 @@ func delegable(o parts.Opener) (names []string) {
 	return names
 }
 
-// limitsOf returns the limits of a run, as the configuration has them.
+// limitsOf returns a task with the limits of the configuration.
 func limitsOf(c *contract.Call) run.Task {
 	return run.Task{
 		Timeout: c.Config.Limit("run.timeout", "timeout"), Idle: c.Config.Duration("run.idle_timeout"),

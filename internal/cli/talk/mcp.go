@@ -18,7 +18,6 @@ import (
 	"omniagent/internal/kit/text"
 )
 
-// mcpServer declares the command through which one agent asks another.
 func (p commands) mcpServer() *contract.Command {
 	modes := text.Words(mcp.Modes())
 	return &contract.Command{
@@ -108,8 +107,8 @@ func (p commands) serveMCP(ctx context.Context, c *contract.Call, signals <-chan
 	return 0, nil
 }
 
-// ceilingOf returns the most that an asked agent may do, and what the mode read means: prompt, or a stricter approval
-// that a flag sets.
+// ceilingOf returns the mode that an asked agent may have at most, and the approval for the mode read: prompt, or a
+// stricter one that a flag sets.
 func ceilingOf(c *contract.Call) (most mcp.Mode, reads setting.Approval, err error) {
 	most, reads = mcp.Mode(c.String("allow-mode")), setting.Prompt
 	approval, flag, err := flags.ApprovalOf(c)
@@ -180,7 +179,7 @@ func askable(c *contract.Call, drivers []agent.Driver, reads setting.Approval) (
 				a.Modes = append(a.Modes, m)
 			}
 		}
-		if len(a.Modes) == 0 && reads == setting.Prompt { // no mode is known to be enforced
+		if len(a.Modes) == 0 && reads == setting.Prompt { // it enforces no mode, so only yolo is honest
 			a.Modes = []mcp.Mode{mcp.Yolo}
 		}
 		all = append(all, a)

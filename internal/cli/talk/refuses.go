@@ -11,7 +11,8 @@ import (
 	"omniagent/internal/native"
 )
 
-// refusesTalk is refusesRun for start and chat.
+// refusesTalk returns the error with which a call of start or chat would fail, as far as that is known before standard
+// input is read. It changes nothing.
 func (p commands) refusesTalk(ctx context.Context, c *contract.Call) error {
 	if c.Command.Path == "chat" {
 		if err := needsTerminal(c); err != nil {
@@ -19,31 +20,31 @@ func (p commands) refusesTalk(ctx context.Context, c *contract.Call) error {
 		}
 	}
 	r := openRequest{Request: launch.Request{Agent: c.String("agent")}}
-	if !p.passes(c) {
+	if !p.canRelay(c) {
 		var err error
 		if r, err = p.requestOf(c, true); err != nil {
 			return err
 		}
 	}
-	if c.Bool("rehearse") || c.Given("resume") || c.Bool("continue") { // a session knows its agent
+	if c.Bool("rehearse") || c.Given("resume") || c.Bool("continue") { // the session decides which agent is started
 		return nil
 	}
 	return p.firstStart(c, p.Refuses(ctx, c, r.Request, false))
 }
 
-// firstStart adds next steps to the fault of a person who has no model yet: ways to one, and installed agents.
+// firstStart adds next steps to the fault that no model is configured: ways to get one, and the installed agents.
 func (p commands) firstStart(c *contract.Call, err error) error {
 	f := fault.Of(err)
 	if err == nil || f.Code != fault.AuthRequired || f.Detail["choices"] == nil {
 		return err
 	}
-	told, talk, message := *f, "chat", ""
-	told.Suggestion = "Choose one of these:"
+	more, talk, message := *f, "chat", ""
+	more.Suggestion = "Choose one of these:"
 	if c.Command.Path == "start" { // a program reads the suggestion alone
 		talk, message = "start", " -p hi"
-		told.Suggestion = "store a key with omniagent login, choose an installed agent with --agent, or try --rehearse"
+		more.Suggestion = "store a key with omniagent login, choose an installed agent with --agent, or try --rehearse"
 	}
-	told.Ways = []string{
+	more.Ways = []string{
 		fmt.Sprintf("%-27s try it now: a script answers, no key, no network", "omniagent "+talk+" --rehearse"+message),
 		"omniagent login anthropic   store a key, typed unseen; also openai, gemini",
 		"ANTHROPIC_API_KEY           or OPENAI_API_KEY, GEMINI_API_KEY, as variables",
@@ -54,8 +55,8 @@ func (p commands) firstStart(c *contract.Call, err error) error {
 	}
 	for _, d := range p.Agents {
 		if _, err := d.Locate(agent.Env{Lookup: c.Host.Lookup, Dir: c.Dir()}); err == nil && d.Name() != native.Name {
-			told.Ways = append(told.Ways, fmt.Sprintf("omniagent %s --agent %-8s is installed", talk, d.Name()+message))
+			more.Ways = append(more.Ways, fmt.Sprintf("omniagent %s --agent %-8s is installed", talk, d.Name()+message))
 		}
 	}
-	return &told
+	return &more
 }

@@ -17,7 +17,6 @@ import (
 	"omniagent/internal/native/xnlcall"
 )
 
-// start declares the command that runs an agent for programs: one turn, or a conversation over lines.
 func (p commands) start() *contract.Command {
 	return &contract.Command{
 		Path: "start", Summary: "run an agent for a program, in lines of JSON",
@@ -29,7 +28,7 @@ func (p commands) start() *contract.Command {
 			"The native agent's sub-agents are general-purpose and, where agents allow has recorded an agent, " +
 			"cli-runner: docs/run.md.",
 		Scopes: []string{}, Auth: p.ModelKey(),
-		Params: p.startFlags(),
+		Params: slices.Concat(p.startParams(), flags.Host(flags.DontAsk), []contract.Param{forks.Flag()}),
 		Rules:  flags.RehearsalRules(),
 		Exits: []contract.Exit{
 			{
@@ -68,12 +67,7 @@ func (p commands) start() *contract.Command {
 	}
 }
 
-// startFlags returns all flags of the command.
-func (p commands) startFlags() []contract.Param {
-	return slices.Concat(p.startParams(), flags.Host(flags.DontAsk), []contract.Param{forks.Flag()})
-}
-
-// startParams returns the flags, after those of Claude Code are translated to them.
+// startParams returns the flags that only start has. Flags of Claude Code were translated to these before.
 func (p commands) startParams() []contract.Param {
 	return slices.Concat(flags.Rehearsal(), []contract.Param{
 		{Name: "provider", Short: "P", Kind: contract.Name, Help: "model API: " + p.APIWords()},
@@ -145,10 +139,10 @@ func (p commands) startParams() []contract.Param {
 	})
 }
 
-// forked is Serve for a command that can work in a fork.
+// forked returns serve for a command with --fork: in a new fork if the flag is given.
 func (p commands) forked(serve contract.Serve) contract.Serve {
 	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-		status, done, err := forks.AgainInNew(ctx, c, signals, networkOfFork(c), p.refusesTalk)
+		status, done, err := forks.RerunInNew(ctx, c, signals, networkOfFork(c), p.refusesTalk)
 		if done || err != nil {
 			return status, err
 		}
@@ -158,8 +152,8 @@ func (p commands) forked(serve contract.Serve) contract.Serve {
 	}
 }
 
-// networkOfFork returns what a fork around an agent reaches. --network says what commands reach there; on opens the
-// fork too, and all else leaves the agent its model.
+// networkOfFork returns the network of a fork around an agent. The agent needs its model, so the fork has the internet
+// unless --network is on. Other values of --network limit only the agent's commands.
 func networkOfFork(c *contract.Call) string {
 	if c.String("network") == "on" {
 		return "on"
@@ -167,7 +161,7 @@ func networkOfFork(c *contract.Call) string {
 	return parts.Internet
 }
 
-// rehearsalScript is what a person hears who tries chat without a model.
+// rehearsalScript is what the scripted model does in a chat if no script is given.
 const rehearsalScript = `[
 	{"say": "This is a rehearsal: a script answers, not a model. I run one command, as a model would."},
 	{"shell": "ls"},

@@ -16,14 +16,14 @@ import (
 	"omniagent/internal/kit/lines"
 )
 
-// input is the input of the other side.
+// input is what the host sends: one message, or frames.
 type input struct {
 	prompt []event.Block       // a message for one turn
-	stays  bool                // messages come as frames until they end
+	stays  bool                // the messages are frames, until the input ends
 	frames <-chan stream.Input // closed at the end of the input
 }
 
-// readInput determines the form of the input.
+// readInput determines the form of the input, and reads it if it is a single message.
 func readInput(c *contract.Call, d stream.Dialect, quit <-chan struct{}) (input, error) {
 	in, open := c.Host.Stdin, c.Host.Stdin != nil
 	if c.Given("prompt") {
@@ -66,7 +66,7 @@ func noMessage(c *contract.Call) error {
 		"there is no message: give --prompt, or a message or frames on standard input"))
 }
 
-// withPrompt hints at a call like this one that has a message.
+// withPrompt adds a hint: an example of a call with a message.
 func withPrompt(c *contract.Call, f *fault.Fault) error {
 	if c.Bool("rehearse") {
 		return f.Hint("omniagent start --rehearse -p hi")
@@ -74,14 +74,14 @@ func withPrompt(c *contract.Call, f *fault.Fault) error {
 	return f.Hint("omniagent start -p 'What is in this directory?'")
 }
 
-// noFrames returns an empty input.
+// noFrames returns a channel without frames.
 func noFrames() <-chan stream.Input {
 	frames := make(chan stream.Input)
 	close(frames)
 	return frames
 }
 
-// readFrames reads frames from now on.
+// readFrames returns a channel of the frames of in, which are read in a goroutine.
 func readFrames(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{}) <-chan stream.Input {
 	if !open {
 		return noFrames()
@@ -91,9 +91,9 @@ func readFrames(in io.Reader, d stream.Dialect, open bool, quit <-chan struct{})
 	return frames
 }
 
-// firstLine reads up to the end of the first line that is not blank. If it is not a frame, rest is the whole input. The
-// limit counts while it is read, so that an endless line does not fill the memory. It cannot use lines.Reader, because
-// another reader continues after the line.
+// firstLine reads the first line that is not blank. If that is a frame, it returns the line, and the frames after it
+// are still in in. Otherwise line is nil, and rest is the whole input. It checks the limit while it reads, so that an
+// endless line does not fill the memory. It cannot use lines.Reader, which would read beyond the line.
 func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 	for {
 		from := len(rest)
@@ -123,8 +123,8 @@ func firstLine(in *bufio.Reader) (line, rest []byte, err error) {
 	return nil, rest, nil
 }
 
-// stdinBlocks adds standard input to a message that was given as an argument, as Claude Code does. It waits three
-// seconds at most for the input to begin.
+// stdinBlocks returns standard input as a further block of a message that was given as an argument, as Claude Code
+// does. It waits at most three seconds for the input to begin.
 func stdinBlocks(c *contract.Call) ([]event.Block, error) {
 	if c.Host.StdinTerminal || c.Host.Stdin == nil {
 		return nil, nil

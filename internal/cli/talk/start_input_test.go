@@ -11,7 +11,7 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// endless repeats a text and counts what was read of it.
+// endless is a reader that repeats a text and counts the bytes read.
 type endless struct {
 	text string
 	read int64
@@ -26,8 +26,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestEndlessInput is refused when the limit is reached, not when it has been read: in one line, in lines, in blank
-// lines, in what begins like a frame.
+// TestEndlessInput checks that input without an end is refused as soon as the limit is reached: one line, many lines,
+// blank lines, and what begins like a frame.
 func TestEndlessInput(t *testing.T) {
 	for _, text := range []string{"a", "line\n", "\n", " \t", `{"type":"user"`} {
 		in := &endless{text: strings.Repeat(text, 64<<10)}
@@ -41,7 +41,7 @@ func TestEndlessInput(t *testing.T) {
 	}
 }
 
-// TestInput is read whole up to the limit, and a frame leaves the rest to its reader.
+// TestInput checks that text is read up to the limit, and that nothing after a frame is read.
 func TestInput(t *testing.T) {
 	longest := strings.Repeat("a", flags.LongestMessage)
 	for _, text := range []string{longest, "\n\nb\nc", "{ no frame }\nd", "", "e"} {

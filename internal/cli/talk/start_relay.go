@@ -15,9 +15,10 @@ import (
 	"omniagent/internal/wire/claude"
 )
 
-// passes reports whether lines can be relayed unchanged between host and agent: both use the same dialect, and no flag
-// needs us to translate. Those of a rehearsal are ours: the agent itself would count a price for the scripted model.
-func (p commands) passes(c *contract.Call) bool {
+// canRelay reports whether lines can be relayed unchanged between host and agent: both use Claude Code's dialect, and
+// no flag needs a change of the lines. A rehearsal is never relayed, because the agent would report a price for the
+// scripted model.
+func (p commands) canRelay(c *contract.Call) bool {
 	if c.String("dialect") != claudeDialect || c.String("output-format") != string(stream.Lines) ||
 		c.Bool("replay-user-messages") || c.Bool("rehearse") {
 		return false
@@ -27,7 +28,7 @@ func (p commands) passes(c *contract.Call) bool {
 		return false
 	}
 	_, speaks := p.Agents[i].(relay.Speaker)
-	// these are read and enforced by us
+	// this program enforces these flags, not the agent
 	speaks = speaks && flags.TurnOf(c) == 0
 	for _, flag := range []string{"settings", "setting-sources", "agents", "connect-timeout"} {
 		speaks = speaks && !c.Given(flag)
@@ -63,7 +64,7 @@ func (p commands) serveRelay(
 		CanAsk: r.Services.CanAsk, Denied: r.host.Unasked, Forget: r.Forget, Pieces: c.Bool("include-partial-messages"),
 	}
 	return p.openerOf(c, log, detail, r.notes).Relay(ctx, r.Request, w, relay.Relay{
-		// as Claude Code, which has no exit code for a denial
+		// Claude Code has no exit code for a denial, so Quiet
 		In: in, Out: c.Host.Stdout, Signals: signals, Stays: stays, Quiet: true,
 	})
 }

@@ -29,7 +29,8 @@ type openRequest struct {
 	tools guard.Known
 }
 
-// agentOf returns the agent of a conversation. A program that calls start without one means native on every machine.
+// agentOf returns the agent of a conversation. For start the default is native, whatever the user has configured, so
+// that programs get the same agent on every machine.
 func (p commands) agentOf(c *contract.Call) string {
 	if c.Command.Path != "chat" || p.Eidolon {
 		return cmp.Or(c.String("agent"), native.Name)
@@ -37,7 +38,7 @@ func (p commands) agentOf(c *contract.Call) string {
 	return cmp.Or(c.String("agent"), c.Config.String("agent"), native.Name)
 }
 
-// requestOf reads the flags. stays reports whether the other side can send more than one message.
+// requestOf returns the request that the flags describe. stays reports whether the host can send more than one message.
 func (p commands) requestOf(c *contract.Call, stays bool) (r openRequest, err error) {
 	mode, chosen, err := flags.ApprovalOf(c)
 	switch {
@@ -94,7 +95,7 @@ func (p commands) requestOf(c *contract.Call, stays bool) (r openRequest, err er
 	if err != nil {
 		return r, err
 	}
-	if r, err = r.with(deltas); err != nil {
+	if r, err = r.withDeltas(deltas); err != nil {
 		return r, err
 	}
 	asks := stays || mode == setting.AskAll
@@ -104,15 +105,15 @@ func (p commands) requestOf(c *contract.Call, stays bool) (r openRequest, err er
 	case "none":
 		asks = false
 	}
-	if c.String("dialect") != claudeDialect { // there the mode may change, and with it whether the host is asked
+	if c.String("dialect") != claudeDialect { // in Claude Code's dialect, the host may change the mode to one that asks
 		asks = asks && !r.host.Unasked
 	}
 	r.Services.CanAsk = asks
-	return r.named()
+	return r.checkIDs()
 }
 
-// with returns the request with the changes of a Claude Code host's sources.
-func (r openRequest) with(deltas []claude.Delta) (openRequest, error) {
+// withDeltas returns the request with the changes that Claude Code's flags and files make.
+func (r openRequest) withDeltas(deltas []claude.Delta) (openRequest, error) {
 	notes := slices.Clone(r.notes)
 	for _, d := range deltas {
 		notes = append(notes, d.Notes()...)
@@ -127,8 +128,8 @@ func (r openRequest) with(deltas []claude.Delta) (openRequest, error) {
 	return r, err
 }
 
-// named checks that the names of sessions are consistent.
-func (r openRequest) named() (openRequest, error) {
+// checkIDs checks that --resume and --session-id can be combined.
+func (r openRequest) checkIDs() (openRequest, error) {
 	s := &r.Spec
 	if s.Resume != "" && s.Fresh == s.Resume { // a host may pass the id in both flags
 		s.Fresh = ""
@@ -141,12 +142,13 @@ func (r openRequest) named() (openRequest, error) {
 		Hint("omniagent session fork makes a session of another")
 }
 
-// termsOf returns the flags that not all agents share.
+// termsOf returns the settings of a conversation that not every agent supports.
 func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error) {
 	t = agent.Terms{
 		Mode: mode, Bypass: c.Bool("allow-bypass") || mode == setting.Yolo, MaxTurns: int(c.Int("max-turns")),
 		Network: c.String("network"), Continue: c.Bool("continue"), Fork: c.Bool("fork-session"),
-		OnlyThese: c.Bool("strict-mcp-config"), Allow: list(c, "allowed-tools"), Deny: list(c, "disallowed-tools"),
+		OnlyThese: c.Bool("strict-mcp-config"),
+		Allow:     nonBlank(c, "allowed-tools"), Deny: nonBlank(c, "disallowed-tools"),
 	}
 	if text := c.String("max-budget-usd"); text != "" {
 		t.MaxUSD, _ = strconv.ParseFloat(text, 64) // its form was checked
@@ -165,7 +167,7 @@ func termsOf(c *contract.Call, mode setting.Approval) (t agent.Terms, err error)
 	return t, err
 }
 
-// deltasOf reads the flags in Claude Code's words.
+// deltasOf reads the flags and files in Claude Code's own formats.
 func deltasOf(c *contract.Call) (deltas []claude.Delta, err error) {
 	type source struct {
 		flag, value string
@@ -203,7 +205,7 @@ func deltasOf(c *contract.Call) (deltas []claude.Delta, err error) {
 	return deltas, nil
 }
 
-// filesOf locates Claude Code's files.
+// filesOf returns where Claude Code's files are, and how to read them.
 func filesOf(c *contract.Call) stream.Files {
 	own, _ := c.Host.Lookup("CLAUDE_CONFIG_DIR")
 	return stream.Files{
@@ -212,8 +214,8 @@ func filesOf(c *contract.Call) stream.Files {
 	}
 }
 
-// list returns the values of a flag that holds something; nil: none.
-func list(c *contract.Call, name string) (values []string) {
+// nonBlank returns the values of a flag that are not blank.
+func nonBlank(c *contract.Call, name string) (values []string) {
 	for _, v := range c.Strings(name) {
 		if strings.TrimSpace(v) != "" {
 			values = append(values, v)
@@ -222,7 +224,7 @@ func list(c *contract.Call, name string) (values []string) {
 	return values
 }
 
-// textOr returns a text that is given directly or in a file.
+// textOr returns a text that one flag gives directly, or another one as a file.
 func textOr(c *contract.Call, name string) (string, error) {
 	path := c.Path(name + "-file")
 	switch {

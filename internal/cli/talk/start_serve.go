@@ -19,7 +19,8 @@ import (
 	"omniagent/internal/wire/yume"
 )
 
-const claudeDialect = "claude" // the name of that dialect
+// claudeDialect is the value of --dialect for Claude Code's lines.
+const claudeDialect = "claude"
 
 // dialectOf returns the dialect of the call.
 func dialectOf(c *contract.Call) stream.Dialect {
@@ -34,12 +35,13 @@ func dialectOf(c *contract.Call) stream.Dialect {
 	return d
 }
 
-// modeWord returns the conversation's mode in the words of the flat dialect: as the host wrote it, or as it would.
+// modeWord returns the mode of the conversation for yume's lines: --permission-mode as the host wrote it, or the word
+// for the mode of other flags.
 func modeWord(c *contract.Call) string {
 	if word := c.String("permission-mode"); word != "" {
 		return word
 	}
-	mode, _, _ := flags.ApprovalOf(c) // wrong flags are reported later
+	mode, _, _ := flags.ApprovalOf(c) // requestOf reports wrong flags
 	return yume.ModeWord(cmp.Or(mode, setting.Default))
 }
 
@@ -62,7 +64,7 @@ func (p commands) serveStart(ctx context.Context, c *contract.Call, signals <-ch
 	quit := make(chan struct{})
 	defer close(quit)
 	dialect := dialectOf(c)
-	if p.passes(c) {
+	if p.canRelay(c) {
 		return p.serveRelay(ctx, c, dialect, log, detail, signals, quit)
 	}
 	host := stream.New(c.Host.Stdout, dialect, stream.Form(c.String("output-format")))
@@ -104,7 +106,7 @@ func (p commands) serveStart(ctx context.Context, c *contract.Call, signals <-ch
 	return host.Run(ctx), nil
 }
 
-// openerOf returns an opener, after logging the notes on the request.
+// openerOf logs the notes on a request, and returns an opener for it.
 func (p commands) openerOf(c *contract.Call, log, detail func(string, ...any), notes []string) parts.Opener {
 	for _, note := range notes {
 		detail("%s", note)
@@ -112,8 +114,8 @@ func (p commands) openerOf(c *contract.Call, log, detail func(string, ...any), n
 	return parts.Opener{Call: c, Log: log, Detail: detail, Parts: p.Parts, Others: delegated}
 }
 
-// greet reads what a host of Claude Code sends before the conversation, and lets the agent ask it. It returns false if
-// the host wants nothing at all.
+// greet waits for the first frame of a Claude Code host, and if that is an initialize request, applies it to r. open is
+// false if the input ends without a frame.
 func greet(
 	ctx context.Context, c *contract.Call, host *stream.Host, d *stream.Claude, r openRequest, signals <-chan os.Signal,
 ) (_ openRequest, open bool, err error) {
@@ -127,7 +129,7 @@ func greet(
 		if err != nil || !g.Open {
 			return r, false, err
 		}
-		host.Frames = ahead(g.Further, host.Frames)
+		host.Frames = prepend(g.Further, host.Frames)
 		if g.Init != nil {
 			r.Services.Serve = d.Serve
 			if len(g.Init.Hooks) > 0 {
@@ -135,7 +137,7 @@ func greet(
 			}
 			deltas, err := stream.Initialize(*g.Init, filesOf(c))
 			if err == nil {
-				r, err = r.with(deltas)
+				r, err = r.withDeltas(deltas)
 			}
 			if err != nil {
 				d.Deny(fault.Of(err).Sentence())
@@ -150,8 +152,8 @@ func greet(
 	return r, true, nil
 }
 
-// ahead returns frames that were read before, and those to come.
-func ahead(first []stream.Input, rest <-chan stream.Input) <-chan stream.Input {
+// prepend returns a channel with the frames of first, followed by those of rest.
+func prepend(first []stream.Input, rest <-chan stream.Input) <-chan stream.Input {
 	if len(first) == 0 {
 		return rest
 	}
@@ -168,10 +170,10 @@ func ahead(first []stream.Input, rest <-chan stream.Input) <-chan stream.Input {
 	return all
 }
 
-// unopened reports that there is no conversation. A host of Claude Code recognises one reason by its words and exit
-// code.
+// unopened reports to the host that no conversation was opened. Hosts of Claude Code recognise an unknown session by
+// the text and the exit code, so these are the same as Claude Code's.
 func unopened(host *stream.Host, d stream.Dialect, id string, err error) (int, error) {
-	nest, ok := d.(*stream.Claude)
+	dialect, ok := d.(*stream.Claude)
 	if !ok {
 		host.Finish()
 		return 0, err
@@ -179,11 +181,11 @@ func unopened(host *stream.Host, d stream.Dialect, id string, err error) (int, e
 	f := fault.Of(err)
 	if id != "" && f.Code == fault.NotFoundCode && f.Detail["session_id"] == id {
 		host.Log("%s", claude.NoConversation(id))
-		host.Tell(nest.Encoder.NoConversation(id))
+		host.Tell(dialect.Encoder.NoConversation(id))
 		host.Finish()
 		return 1, nil
 	}
-	nest.Deny(f.Sentence())
+	dialect.Deny(f.Sentence())
 	host.Finish()
 	return 0, err
 }

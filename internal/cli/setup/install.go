@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"omniagent/internal/cli/contract"
+	"omniagent/internal/cli/parts"
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/host/acp"
 	"omniagent/internal/host/mcp"
@@ -18,9 +19,7 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// The commands that write omniagent into the configuration of another program: mcp install and acp install.
-
-type hookupData struct {
+type installData struct {
 	Program string   `json:"program"`
 	File    string   `json:"file"`
 	Entry   string   `json:"entry" doc:"as the file has it"`
@@ -29,13 +28,14 @@ type hookupData struct {
 	Status  string   `json:"status" enum:"installed,removed,unchanged"`
 }
 
-// hookupCommand adds the shared declarations.
-func hookupCommand(
+// installCommand adds the declarations shared by mcp install and acp install. place returns the entry to write, and the
+// command line that it starts, from the path of this program.
+func installCommand(
 	c contract.Command, programs []string,
 	place func(*contract.Call, []string) (foreignconfig.Place, []string),
 ) *contract.Command {
 	c.Class, c.Danger, c.Version, c.Scopes = contract.Envelope, contract.Mutating, "1.0.0", []string{}
-	c.DryRun, c.Reversible, c.LooseConfig, c.Output = true, true, true, contract.TypeOf[hookupData]()
+	c.DryRun, c.Reversible, c.LooseConfig, c.Output = true, true, true, contract.TypeOf[installData]()
 	c.Params = append([]contract.Param{
 		{
 			Name: "program", Kind: contract.Enum, Enum: programs, Position: 1, Required: true,
@@ -56,18 +56,18 @@ func hookupCommand(
 		if _, known := stores.Home(call); !known {
 			return contract.Result{}, fault.New(fault.NoHome, "no home directory is known").Hint("set HOME")
 		}
-		argv, err := ownWords(call)
+		self, err := selfForOthers(call)
 		if err != nil {
 			return contract.Result{}, err
 		}
-		at, argv := place(call, argv)
-		return hookUp(ctx, call, at, argv)
+		at, argv := place(call, []string{self})
+		return install(ctx, call, at, argv)
 	}
 	return &c
 }
 
-// hookUp carries out the change of one file, which only one of us edits at a time.
-func hookUp(ctx context.Context, c *contract.Call, place foreignconfig.Place, argv []string) (contract.Result, error) {
+// install writes or removes one entry. A lock keeps other processes of this program from editing the file meanwhile.
+func install(ctx context.Context, c *contract.Call, place foreignconfig.Place, argv []string) (contract.Result, error) {
 	if !c.DryRun() {
 		if err := workspace.MkdirAll(c.LockDir()); err != nil {
 			return contract.Result{}, err
@@ -82,7 +82,7 @@ func hookUp(ctx context.Context, c *contract.Call, place foreignconfig.Place, ar
 	if err != nil {
 		return contract.Result{}, err
 	}
-	data := hookupData{Program: c.String("program"), Entry: lines, Starts: argv, Status: "installed"}
+	data := installData{Program: c.String("program"), Entry: lines, Starts: argv, Status: "installed"}
 	effect, edit := contract.Updated, place.Install
 	if c.Bool("remove") {
 		data.Status, effect, edit = "removed", contract.Deleted, place.Remove
@@ -103,17 +103,17 @@ func hookUp(ctx context.Context, c *contract.Call, place foreignconfig.Place, ar
 	}, err
 }
 
-// ownWords returns the program by which others start this one: as it is found in PATH, so that an update holds, or else
-// where it is.
-func ownWords(c *contract.Call) ([]string, error) {
-	own, err := os.Executable()
+// selfForOthers returns the path with which other programs start this one. It prefers the path in PATH, because the
+// path of the resolved file may change with an update.
+func selfForOthers(c *contract.Call) (string, error) {
+	own, err := parts.Executable()
 	if err != nil {
-		return nil, fault.New(fault.Internal, "where this program is cannot be told").Because(err)
+		return "", err
 	}
 	if found := process.Find(c.Program.Name, c.Host.Lookup); found != "" && pathname.Same(found, own) {
 		own = found
 	}
-	return []string{own}, nil
+	return own, nil
 }
 
 func (p commands) mcpInstall() *contract.Command {
@@ -128,7 +128,7 @@ func (p commands) mcpInstall() *contract.Command {
 			})
 		}
 	}
-	return hookupCommand(contract.Command{
+	return installCommand(contract.Command{
 		Path: "mcp install", Summary: "write omniagent into an agent's MCP servers",
 		Detail: "Writes one entry into the agent's own file for its user, and leaves every other byte as it is. The " +
 			"agent sees it when it is started again.",
@@ -156,7 +156,7 @@ func (p commands) mcpInstall() *contract.Command {
 	})
 }
 
-// entryName returns the name that was asked for, or that of this program, and of the agent if it is not ours.
+// entryName returns the value of --name. The default is the name of this program, with the agent unless that is native.
 func entryName(c *contract.Call, agent string) string {
 	switch {
 	case c.Given("name"):
@@ -178,7 +178,7 @@ func (p commands) acpInstall() *contract.Command {
 			Path: at.Files[0], Type: "config", ClearableWith: "omniagent acp install " + e.Name + " --remove",
 		})
 	}
-	cmd := hookupCommand(contract.Command{
+	cmd := installCommand(contract.Command{
 		Path: "acp install", Summary: "write omniagent into an editor's agents",
 		Detail: "Writes one entry into the editor's own file, and leaves every other byte as it is. For Neovim it is " +
 			"a file of its own,\n" +
