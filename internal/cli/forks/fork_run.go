@@ -3,14 +3,9 @@ package forks
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
-	"net"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"omniagent/internal/cli/contract"
@@ -22,7 +17,6 @@ import (
 	"omniagent/internal/repo/fork"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/walls/policy"
-	"omniagent/internal/work/run"
 )
 
 func forkRun() *contract.Command {
@@ -180,177 +174,4 @@ func (w work) carryOut(ctx context.Context, argv []string) (ending process.Endin
 		parts.LogLine(c, "what the workspace was is not known, so less can be merged: %v", missing)
 	}
 	return ending, stop()
-}
-
-// Flag returns --fork of the commands that run an agent.
-func Flag() contract.Param {
-	return contract.Param{Name: "fork", Kind: contract.Bool, Help: "work in a fork: docs/forks.md"}
-}
-
-// RerunInNew makes a fork for a call with --fork and runs the call again inside it, in a new process of this program.
-// done is false if there is nothing to do: without --fork, or inside a fork. It first calls refuses, and makes no fork
-// if that returns an error.
-func RerunInNew(
-	ctx context.Context, c *contract.Call, signals <-chan os.Signal, network string,
-	refuses func(context.Context, *contract.Call) error,
-) (status int, done bool, err error) {
-	if !c.Bool("fork") || stores.ForkAround(c) != nil {
-		return 0, false, nil
-	}
-	if err := refuses(ctx, c); err != nil {
-		return 0, false, err
-	}
-	f, err := New(ctx, c, c.Dir())
-	if err != nil {
-		return 0, false, err
-	}
-	n, err := NetworkIn(c, f, cmp.Or(network, parts.Internet))
-	if err != nil {
-		_, _ = f.Delete(context.WithoutCancel(ctx)) // nothing ran in it
-		return 0, false, err
-	}
-	status, err = work{call: c, fork: f, net: n, signals: signals, fresh: true}.rerun(ctx)
-	if repeats := c.Command.Again != nil && c.Given("idempotency-key"); status != 0 || err != nil || repeats {
-		deleteUnused(context.WithoutCancel(ctx), c, f)
-	}
-	return status, err == nil, err
-}
-
-// deleteUnused deletes a fork if nothing was changed in it and no run refers to it.
-func deleteUnused(ctx context.Context, c *contract.Call, f *fork.Fork) {
-	store, err := stores.Runs(c)
-	if err != nil {
-		return
-	}
-	runs, skipped, err := store.List(ctx)
-	named := slices.ContainsFunc(runs, func(r run.Record) bool { return r.ForkID == f.ID })
-	if err != nil || len(skipped) > 0 || named {
-		return
-	}
-	changes, err := f.Changes(ctx)
-	if err != nil || len(changes) > 0 {
-		return
-	}
-	if own, err := f.Owns(ctx); err != nil || len(own) > 0 {
-		return
-	}
-	if _, err := f.Delete(ctx); err == nil {
-		parts.LogLine(c, "the fork %s is deleted again: nothing was changed in it", f.Name)
-	}
-}
-
-// RerunIn runs a call again in a fork, in a new process of this program that starts in dir. If a signal ends that
-// process, the returned fault says so.
-func RerunIn(
-	ctx context.Context, c *contract.Call, f *fork.Fork, n fork.Net, signals <-chan os.Signal, dir string,
-) (int, error) {
-	return work{call: c, fork: f, net: n, signals: signals, dir: dir}.rerun(ctx)
-}
-
-// rerun runs the call again in the fork, in a new process of this program.
-func (w work) rerun(ctx context.Context) (int, error) {
-	self, err := parts.Executable()
-	if err != nil {
-		return 0, err
-	}
-	ending, err := w.carryOut(ctx, append([]string{self}, withCwd(w.call.Host.Args)...))
-	// A signal that comes before the new process handles signals ends it without an answer.
-	if slices.Contains([]string{"SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"}, ending.Signal) {
-		return 0, fault.New(fault.Interrupted, "%s was ended by %s", w.call.Command.Path, ending.Signal).
-			With("signal", ending.Signal)
-	}
-	return policy.Status(ending), err
-}
-
-// withCwd adds --cwd=. to the flags, because the new process starts in the right directory and the arguments may name
-// another one.
-func withCwd(args []string) []string {
-	end := slices.Index(args, "--")
-	if end < 0 {
-		end = len(args)
-	}
-	return slices.Insert(slices.Clone(args), end, "--cwd=.") // the last one counts
-}
-
-func forkOpen() *contract.Command {
-	return &contract.Command{
-		Path: "fork open", Summary: "reach a port of a fork from outside, until interrupted", Class: contract.Stream,
-		Prints: true, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
-		Params: []contract.Param{
-			forkParam(),
-			{
-				Name: "port", Kind: contract.Text, Position: 2, Required: true, Pattern: `^:?[0-9]{1,5}$`, Like: "8080",
-				Help: "such as :3000",
-			},
-			{Name: "cwd", Kind: contract.File, Help: "current directory of the call"},
-		},
-		Exits: []contract.Exit{
-			{Code: contract.Success, When: "it was interrupted"},
-			{Code: contract.PreconditionFailed, When: "no home"},
-			noFork(),
-			{Code: contract.Conflict, When: "nothing runs in it, or it has the network of this machine"},
-			{Code: contract.PermissionDenied, When: "no access"},
-		},
-		Examples: []contract.Example{{Description: "A server", Command: "omniagent fork open try :3000"}},
-		Serve:    serveForkOpen,
-	}
-}
-
-func serveForkOpen(_ context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
-	f, err := forkNamed(c)
-	if err != nil {
-		return 0, err
-	}
-	port, err := strconv.ParseUint(strings.TrimPrefix(c.String("port"), ":"), 10, 16)
-	if err != nil || port == 0 {
-		return 0, fault.New(fault.ArgError, "%s is not a port; ports are 1 to 65535", c.String("port")).
-			Hint("omniagent fork open %s :3000", f.Name)
-	}
-	dialer, err := f.Dial(fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		return 0, err
-	}
-	defer dialer.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fault.New(fault.PermissionDenied, "no port can be listened at").Because(err)
-	}
-	fmt.Fprintf(c.Host.Stdout, "http://%s\n", l.Addr())
-	go func() {
-		<-signals
-		_ = l.Close()
-	}()
-	var mu sync.Mutex // guards dialer
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return 0, nil
-		}
-		go func() {
-			mu.Lock()
-			inside, err := dialer.Connect()
-			mu.Unlock()
-			if err != nil {
-				parts.LogLine(c, "the fork does not answer at :%d: %v", port, err)
-				_ = conn.Close()
-				return
-			}
-			relay(conn, inside)
-		}()
-	}
-}
-
-// relay copies between two connections, both ways, until both have ended.
-func relay(a, b net.Conn) {
-	var group sync.WaitGroup
-	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
-		group.Go(func() {
-			_, _ = io.Copy(way[0], way[1])
-			if half, ok := way[0].(interface{ CloseWrite() error }); ok {
-				_ = half.CloseWrite()
-			}
-		})
-	}
-	group.Wait()
-	_, _ = a.Close(), b.Close()
 }

@@ -15,7 +15,6 @@ import (
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/core/event"
-	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/launch"
 	"omniagent/internal/term/terminal"
@@ -230,87 +229,4 @@ func offerVariables(ctx context.Context, c *contract.Call, r run.Record) {
 	if c.Program.Run(ctx, host, nil) == 0 {
 		c.Say("It is passed on now. Once more: omniagent runs retry " + r.ID)
 	}
-}
-
-// answerArgs returns the run that omniagent answer names, or "", and the text of the answer. A single word that cannot
-// be the id of a run is the text.
-func answerArgs(c *contract.Call) (id, answer string) {
-	id, answer = c.String("id"), c.String("text")
-	if id != "" && answer == "" && !run.IsID(id) {
-		return "", id
-	}
-	return id, answer
-}
-
-// targetRun returns the id of the run that a call is about. A call of answer need not name it if only one run waits.
-func targetRun(ctx context.Context, c *contract.Call, store run.Store) (id string, err error) {
-	if c.Command.Path != "answer" {
-		return c.String("id"), nil
-	}
-	if id, _ = answerArgs(c); id == "" {
-		return onlyWaiting(ctx, c, store)
-	}
-	return id, nil
-}
-
-// onlyWaiting returns the run that waits for an answer, if it is the only one, or the only one in this directory.
-func onlyWaiting(ctx context.Context, c *contract.Call, store run.Store) (id string, err error) {
-	all, _, err := store.List(ctx)
-	if err != nil {
-		return "", err
-	}
-	waiting := slices.DeleteFunc(all, func(r run.Record) bool { return r.State != run.NeedsInput })
-	here := func(r run.Record) bool { return r.Dir == c.Dir() }
-	if i := slices.IndexFunc(waiting, here); i >= 0 && !slices.ContainsFunc(waiting[i+1:], here) {
-		waiting = waiting[i : i+1]
-	}
-	switch len(waiting) {
-	case 0:
-		return "", fault.New(fault.NotFoundCode, "no run waits for an answer").Hint("omniagent runs list")
-	case 1:
-		return waiting[0].ID, nil
-	}
-	f := fault.New(fault.ArgError, "%d runs wait for an answer", len(waiting)).
-		Hint("omniagent runs list --status needs_input")
-	ids := make([]string, 0, len(waiting))
-	for _, r := range waiting {
-		ids = append(ids, r.ID)
-		f.Ways = append(append(f.Ways, r.Answers()...),
-			fmt.Sprintf("    %s: %s", text.Name(r.Dir), text.OneLine(asks(r), 100)))
-	}
-	return "", f.With("runs", ids)
-}
-
-// confirmRun logs which run an answer is for, if the call names none. If it is a run of another directory, it asks a
-// person for confirmation.
-func confirmRun(ctx context.Context, c *contract.Call, r run.Record) error {
-	if id, _ := answerArgs(c); id != "" {
-		return nil
-	}
-	where := ""
-	if r.Dir != c.Dir() {
-		where = " in " + text.Name(r.Dir)
-	}
-	question := text.OneLine(asks(r), 200)
-	c.Log("%s%s asks: %s", r.ID, where, question)
-	if where == "" || !c.Attended() || c.DryRun() {
-		return nil
-	}
-	for _, q := range r.Open() {
-		showInput(c, q, question)
-	}
-	yes, err := c.Agree(ctx, "Answer it")
-	if err == nil && !yes {
-		err = fault.New(fault.ConfirmationRequired, "nothing was answered").
-			Hint("omniagent answer %s", r.ID+" 'TEXT'")
-	}
-	return err
-}
-
-// asks returns the text of the open question of a run, or "".
-func asks(r run.Record) string {
-	if open := r.Open(); r.State == run.NeedsInput && len(open) > 0 {
-		return open[0].Text
-	}
-	return ""
 }
