@@ -206,12 +206,12 @@ func TestClaudeHost(t *testing.T) {
 		func(s *agent.Spec, sv *agent.Services) {
 			s.Terms.Servers = []byte(`{"srv":{"type":"sdk","name":"srv"}}`)
 			s.Terms.Helpers = []agent.Helper{{Name: "helper", Description: "d", Prompt: "p"}}
-			sv.Hook = func(_ context.Context, m agent.Moment) agent.Word {
+			sv.Hook = func(_ context.Context, m agent.Moment) agent.HookAnswer {
 				moments = append(moments, string(m.Name))
 				if m.Name == agent.BeforeTool && m.Call.Kind == event.Shell {
-					return agent.Word{Decision: "allow", Input: json.RawMessage(`{"command":"touch hooked"}`)}
+					return agent.HookAnswer{Decision: "allow", Input: json.RawMessage(`{"command":"touch hooked"}`)}
 				}
-				return agent.Word{}
+				return agent.HookAnswer{}
 			}
 			sv.Serve = func(_ context.Context, server string, message []byte) ([]byte, error) {
 				var q struct {
