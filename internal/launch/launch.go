@@ -53,7 +53,7 @@ type Env struct {
 	Trusted  func(path string, content []byte) bool
 	Copy     func(path string) ([]byte, bool) // see agent.Spec.Copy
 	Gate     func(a Agent, dir string) allow.Gate
-	Own      Own
+	Native   NativeSettings
 	Grace    time.Duration
 	Register func() *process.Register // lists the agents that are started; nil: none
 	Keep     bool                     // keep sessions on disk
@@ -80,8 +80,8 @@ type Agent struct {
 	Custom bool // defined by a person's own file
 }
 
-// Own holds the person's settings for the native agent.
-type Own struct {
+// NativeSettings holds the person's settings for the native agent.
+type NativeSettings struct {
 	Rules            guard.Rules
 	Tools            tool.List
 	Known            guard.Agents // besides the native one

@@ -100,7 +100,7 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) policy.AgentWanted {
 	about := d.Describe()
 	w := policy.AgentWanted{
 		Wanted: policy.Wanted{
-			Root: s.Dir, Roots: s.Terms.Dirs, Home: e.Home, Agents: e.Own.Known, State: e.State, Read: e.Own.Read,
+			Root: s.Dir, Roots: s.Terms.Dirs, Home: e.Home, Agents: e.Native.Known, State: e.State, Read: e.Native.Read,
 			Lookup: e.Lookup,
 		},
 		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns), Programs: []string{s.Install.Path, s.Install.Program},

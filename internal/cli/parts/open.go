@@ -67,7 +67,7 @@ func (o Opener) Env() launch.Env {
 				return process.Find(program, host.Lookup) != ""
 			},
 		},
-		Own: launch.Own{
+		Native: launch.NativeSettings{
 			Rules: rules, Tools: o.Parts.Tools, Known: o.Parts.Guarded(c), Variables: c.Config.List("native.env"),
 			Memory: c.Config.Int("native.memory"), Read: c.Config.List("native.read"),
 			Sandbox: c.Config.String("native.sandbox"),
@@ -83,10 +83,10 @@ func (o Opener) Env() launch.Env {
 		e.Plain = &o.Parts.Plain.Shared
 	}
 	if o.Others != nil {
-		e.Own.Others = o.Others(o)
+		e.Native.Others = o.Others(o)
 	}
 	if len(problems) > 0 {
-		e.Own.Problem = problems[0]
+		e.Native.Problem = problems[0]
 	}
 	e.Agents = func() ([]launch.Agent, error) {
 		known, err := KnownAgents(c, o.Parts.Agents)
