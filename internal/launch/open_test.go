@@ -197,8 +197,8 @@ func TestOwnIDs(t *testing.T) {
 	past(t, e, session.Begin{ID: "ours", Agent: "gemini", Cwd: e.Dir}, "their-own")
 	for resume, want := range map[string]string{"ours": "ours", "their-own": "ours", "unheard-of": "unheard-of"} {
 		c := begin(t, e, Request{Agent: "gemini", Spec: agent.Spec{Resume: resume, Shared: setting.Defaults()}})
-		if c.ID() != want || resume == "unheard-of" && c.Own() != resume {
-			t.Errorf("%s is %s, and %s for the agent", resume, c.ID(), c.Own())
+		if c.ID() != want || resume == "unheard-of" && c.AgentSessionID() != resume {
+			t.Errorf("%s is %s, and %s for the agent", resume, c.ID(), c.AgentSessionID())
 		}
 		if _, err := c.Close(context.Background()); err != nil {
 			t.Error(err)
