@@ -216,7 +216,7 @@ func (p commands) runsContinue() *contract.Command {
 				r, err := store.Free(ctx, c.String("id"))
 				return untried(r, contract.Updated), err
 			}
-			r, err := store.Own(ctx, c.String("id"))
+			r, err := store.Acquire(ctx, c.String("id"))
 			if err != nil {
 				return contract.Result{}, err
 			}
@@ -346,7 +346,7 @@ func (p commands) runAnswer(ctx context.Context, c *contract.Call, store run.Sto
 		}
 		return follow(ctx, c, store, record.ID, q.ID)
 	}
-	r, err := store.Own(ctx, record.ID)
+	r, err := store.Acquire(ctx, record.ID)
 	if err != nil {
 		return contract.Result{}, late(err)
 	}
