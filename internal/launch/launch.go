@@ -98,8 +98,8 @@ type NativeSettings struct {
 	First, Idle   time.Duration
 	Proxy         model.Proxy                      // to the model API; nil: the one in the environment
 	Again         *model.RetryOptions              // of requests to the model API; nil: the API's own
-	Away          process.Away                     // starts programs that provide a login
-	Programs      func(name string) (string, bool) // the environment for finding programs that provide a login
+	Programs      process.Programs                 // starts programs that provide a login
+	LookupEnv     func(name string) (string, bool) // the environment for finding programs that provide a login
 	APIs          []model.API                      // to choose from; nil: provider.APIs
 	Agents        []string                         // that --provider may name
 	Wishes        []provider.Wish                  // what the configuration says about the model

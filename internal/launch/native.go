@@ -18,9 +18,9 @@ import (
 func (e Env) Provider(ctx context.Context, r Request) (provider.Choice, error) {
 	o := provider.Options{
 		APIs: e.Native.APIs, Agents: e.Native.Agents, Keys: e.Native.Keys,
-		Provider: r.Provider, Model: r.Spec.Shared.Model.Value, Base: r.Base, Lookup: e.Native.Programs, Home: e.Home,
-		Away:  e.Native.Away.Also(r.Spec.Dir),
-		First: e.Native.First, Idle: e.Native.Idle, Proxy: e.Native.Proxy, Again: e.Native.Again,
+		Provider: r.Provider, Model: r.Spec.Shared.Model.Value, Base: r.Base, Lookup: e.Native.LookupEnv, Home: e.Home,
+		Programs: e.Native.Programs.Also(r.Spec.Dir),
+		First:    e.Native.First, Idle: e.Native.Idle, Proxy: e.Native.Proxy, Again: e.Native.Again,
 	}
 	profiles := provider.Profiles{Chosen: -1}
 	if e.Native.Profiles != nil {

@@ -74,7 +74,7 @@ func (o Opener) Env() launch.Env {
 			Network: c.Config.String("native.network"), Via: ForkProxy(c), First: flags.FirstByte(c),
 			Idle:         c.Config.Duration("native.idle"),
 			ToolProtocol: c.Config.String("native.tool_protocol"), UsualProtocol: o.Parts.toolProtocol(),
-			Away: c.Away(), Programs: OwnPrograms(c), APIs: o.Parts.APIs, Agents: o.Parts.Providing(),
+			Programs: c.Programs(), LookupEnv: OwnPrograms(c), APIs: o.Parts.APIs, Agents: o.Parts.Providing(),
 			Proxy: flags.ProxyOf(c), Again: flags.RetriesOf(c), Wishes: ConfiguredModel(c), Profiles: ProfilesOf(c),
 			Keys: stores.Keys(c),
 		},

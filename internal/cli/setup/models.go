@@ -61,7 +61,8 @@ func (p commands) runModelsList(ctx context.Context, c *contract.Call) (contract
 	env.Native.Keys = PlaceholderKeys{Store: stores.Keys(c)}
 	active, problem := env.Provider(ctx, launch.Request{Spec: agent.Spec{Dir: c.Dir()}})
 	options := provider.Options{
-		APIs: p.APIs, Lookup: env.Native.Programs, Away: env.Native.Away, Home: env.Home, Keys: env.Native.Keys,
+		APIs: p.APIs, Lookup: env.Native.LookupEnv, Programs: env.Native.Programs, Home: env.Home,
+		Keys: env.Native.Keys,
 	}
 	var data modelsData
 	var rows []modelRow
