@@ -28,7 +28,7 @@ type Transcripts struct {
 	Dir     string // the agent's own directory, or empty if it has none
 	Pattern string // of the files below it, with slashes
 	// Open returns a function that reads the lines of a file. It fills in p, and returns the message of a line, if any.
-	Open func(path string, p *agent.Past) func(line []byte) (agent.Said, bool)
+	Open func(path string, p *agent.Past) func(line []byte) (agent.ArchivedMessage, bool)
 }
 
 // List implements agent.Archive. Of several files of one conversation, it lists only the newest.
@@ -73,7 +73,7 @@ func (t Transcripts) List(ctx context.Context, most int) ([]agent.Past, error) {
 // with <.
 func (t Transcripts) glance(ctx context.Context, p *agent.Past) {
 	first, count := "", 0
-	_ = t.read(ctx, p, countedSize, func(s agent.Said) bool {
+	_ = t.read(ctx, p, countedSize, func(s agent.ArchivedMessage) bool {
 		count++
 		line := text.OneLine(s.Text, longestTitle)
 		if s.User && first == "" {
@@ -91,11 +91,11 @@ func (t Transcripts) glance(ctx context.Context, p *agent.Past) {
 }
 
 // Read implements agent.Archive.
-func (t Transcripts) Read(ctx context.Context, p agent.Past, hear func(agent.Said) bool) error {
+func (t Transcripts) Read(ctx context.Context, p agent.Past, hear func(agent.ArchivedMessage) bool) error {
 	return t.read(ctx, &p, searchedSize, hear)
 }
 
-func (t Transcripts) read(ctx context.Context, p *agent.Past, most int64, hear func(agent.Said) bool) error {
+func (t Transcripts) read(ctx context.Context, p *agent.Past, most int64, hear func(agent.ArchivedMessage) bool) error {
 	f, err := os.Open(p.File)
 	if err != nil {
 		return err

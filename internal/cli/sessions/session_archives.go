@@ -109,7 +109,7 @@ func (p commands) searchArchived(
 	}
 	for _, one := range all {
 		hit, number := sessionHit{sessionRow: one.row(c)}, int64(0)
-		err := one.archive.Read(ctx, one.Past, func(s agent.Said) bool {
+		err := one.archive.Read(ctx, one.Past, func(s agent.ArchivedMessage) bool {
 			number++
 			at := strings.Index(strings.ToLower(s.Text), wanted)
 			if at < 0 {

@@ -17,8 +17,8 @@ type Past struct {
 	File     string
 }
 
-// Said is one message of a conversation.
-type Said struct {
+// ArchivedMessage is one message of a conversation.
+type ArchivedMessage struct {
 	User bool // otherwise it is the agent's
 	Text string
 }
@@ -29,5 +29,5 @@ type Archive interface {
 	// List returns up to most conversations, the newest first.
 	List(ctx context.Context, most int) ([]Past, error)
 	// Read calls hear with each message, in order, until it returns false.
-	Read(ctx context.Context, p Past, hear func(Said) bool) error
+	Read(ctx context.Context, p Past, hear func(ArchivedMessage) bool) error
 }
