@@ -16,7 +16,7 @@ import (
 func archive(env []string) agent.Archive {
 	return cli.Transcripts{
 		Dir: configHome(env), Pattern: "projects/*/*.jsonl",
-		Open: func(path string, p *agent.Past) func([]byte) (agent.ArchivedMessage, bool) {
+		Open: func(path string, p *agent.ArchivedConversation) func([]byte) (agent.ArchivedMessage, bool) {
 			if id := strings.TrimSuffix(filepath.Base(path), ".jsonl"); cli.IsUUID(id) {
 				p.ID = id
 			}
@@ -26,7 +26,7 @@ func archive(env []string) agent.Archive {
 }
 
 // said returns the message in a line of a transcript.
-func said(line []byte, p *agent.Past) (agent.ArchivedMessage, bool) {
+func said(line []byte, p *agent.ArchivedConversation) (agent.ArchivedMessage, bool) {
 	if !bytes.Contains(line, []byte(`"type":"user"`)) && !bytes.Contains(line, []byte(`"type":"assistant"`)) {
 		return agent.ArchivedMessage{}, false
 	}

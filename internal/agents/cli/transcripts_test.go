@@ -18,7 +18,7 @@ func TestLongTranscripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	archive := Transcripts{Dir: dir, Pattern: "*.jsonl"}
-	archive.Open = func(_ string, p *agent.Past) func([]byte) (agent.ArchivedMessage, bool) {
+	archive.Open = func(_ string, p *agent.ArchivedConversation) func([]byte) (agent.ArchivedMessage, bool) {
 		p.ID = "one"
 		return func(line []byte) (agent.ArchivedMessage, bool) {
 			return agent.ArchivedMessage{User: true, Text: string(line)}, true

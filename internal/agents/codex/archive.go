@@ -12,7 +12,7 @@ import (
 func archive(env []string) agent.Archive {
 	return cli.Transcripts{
 		Dir: codexHome(env), Pattern: sessionsDir + "/*/*/*/rollout-*.jsonl",
-		Open: func(path string, p *agent.Past) func([]byte) (agent.ArchivedMessage, bool) {
+		Open: func(path string, p *agent.ArchivedConversation) func([]byte) (agent.ArchivedMessage, bool) {
 			p.ID = idOf(path)
 			return func(line []byte) (agent.ArchivedMessage, bool) { return said(line, p) }
 		},
@@ -21,7 +21,7 @@ func archive(env []string) agent.Archive {
 
 // said returns the message in a line of a rollout. It reads only events, because the requests to the model, which are
 // recorded too, contain much more than the messages.
-func said(line []byte, p *agent.Past) (agent.ArchivedMessage, bool) {
+func said(line []byte, p *agent.ArchivedConversation) (agent.ArchivedMessage, bool) {
 	head := line[:min(len(line), 256)]
 	if !bytes.Contains(head, []byte(`"event_msg"`)) && !bytes.Contains(head, []byte(`"session_meta"`)) {
 		return agent.ArchivedMessage{}, false

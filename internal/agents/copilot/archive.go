@@ -13,7 +13,7 @@ import (
 func archive(env []string) agent.Archive {
 	return cli.Transcripts{
 		Dir: configHome(agent.Launch{Env: env}), Pattern: "session-state/*/events.jsonl",
-		Open: func(path string, p *agent.Past) func([]byte) (agent.ArchivedMessage, bool) {
+		Open: func(path string, p *agent.ArchivedConversation) func([]byte) (agent.ArchivedMessage, bool) {
 			p.ID = filepath.Base(filepath.Dir(path))
 			return func(line []byte) (agent.ArchivedMessage, bool) { return said(line, p) }
 		},
@@ -21,7 +21,7 @@ func archive(env []string) agent.Archive {
 }
 
 // said returns the message in a line of a log.
-func said(line []byte, p *agent.Past) (agent.ArchivedMessage, bool) {
+func said(line []byte, p *agent.ArchivedConversation) (agent.ArchivedMessage, bool) {
 	head := line[:min(len(line), 64)]
 	if !bytes.Contains(head, []byte(`"session.start"`)) && !bytes.Contains(head, []byte(`.message"`)) {
 		return agent.ArchivedMessage{}, false

@@ -15,7 +15,7 @@ import (
 func archive(env []string) agent.Archive {
 	return cli.Transcripts{
 		Dir: configPath(env), Pattern: "tmp/*/chats/session-*.jsonl",
-		Open: func(path string, p *agent.Past) func([]byte) (agent.ArchivedMessage, bool) {
+		Open: func(path string, p *agent.ArchivedConversation) func([]byte) (agent.ArchivedMessage, bool) {
 			root := filepath.Join(filepath.Dir(filepath.Dir(path)), ".project_root")
 			if data, err := workspace.ReadFile(root, 4<<10); err == nil {
 				p.Dir = strings.TrimSpace(string(data))
@@ -27,7 +27,7 @@ func archive(env []string) agent.Archive {
 }
 
 // said returns the message in a line of a chat.
-func said(line []byte, p *agent.Past, last *string) (agent.ArchivedMessage, bool) {
+func said(line []byte, p *agent.ArchivedConversation, last *string) (agent.ArchivedMessage, bool) {
 	var r struct {
 		SessionID string
 		Kind      string

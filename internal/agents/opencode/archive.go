@@ -23,15 +23,15 @@ type store string
 const untitled = "New session - "
 
 // List implements agent.Archive. It leaves out sessions with a parent, which belong to sub-agents.
-func (s store) List(ctx context.Context, most int) ([]agent.Past, error) {
-	found := []agent.Past{}
+func (s store) List(ctx context.Context, most int) ([]agent.ArchivedConversation, error) {
+	found := []agent.ArchivedConversation{}
 	err := s.open(func(f *sqlite.File, all map[string]sqlite.Table) error {
 		sessions := all["session"]
 		err := f.Newest(sessions, func(r []any) bool {
 			if sessions.Text(r, "parent_id") != "" {
 				return true
 			}
-			p := agent.Past{
+			p := agent.ArchivedConversation{
 				ID: sessions.Text(r, "id"), Dir: sessions.Text(r, "directory"),
 				Title:   text.OneLine(sessions.Text(r, "title"), 80),
 				Created: time.UnixMilli(sessions.Number(r, "time_created")).UTC(),
@@ -61,7 +61,7 @@ func (s store) List(ctx context.Context, most int) ([]agent.Past, error) {
 }
 
 // Read implements agent.Archive.
-func (s store) Read(ctx context.Context, p agent.Past, hear func(agent.ArchivedMessage) bool) error {
+func (s store) Read(ctx context.Context, p agent.ArchivedConversation, hear func(agent.ArchivedMessage) bool) error {
 	return s.open(func(f *sqlite.File, all map[string]sqlite.Table) error {
 		err := parts(f, all, p.ID, func(said agent.ArchivedMessage) bool { return hear(said) && ctx.Err() == nil })
 		return errors.Join(err, ctx.Err())
