@@ -161,8 +161,8 @@ func (a *Around) Plan(p process.Plan) (process.Plan, error) {
 // Stands reports whether there are walls.
 func (a *Around) Stands() bool { return a.walls != nil }
 
-// Told returns the walls as an event reports them.
-func (a *Around) Told() *event.Walls { return a.walls.Told() }
+// Enforced returns the walls as an event reports them.
+func (a *Around) Enforced() *event.Walls { return a.walls.Enforced() }
 
 // Close removes the walls.
 func (a *Around) Close() { a.close() }
@@ -235,7 +235,7 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 		sv.Tell = func(e event.Event) {
 			if around.Follow(e); e.Kind == event.Started && e.Facts != nil {
 				facts := *e.Facts
-				facts.Walls, e.Facts = around.Told(), &facts
+				facts.Walls, e.Facts = around.Enforced(), &facts
 			}
 			if e.Fault != nil {
 				e.Fault = advise(e.Fault)
@@ -262,7 +262,7 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 // Facts returns the agent's facts, with the walls.
 func (w *walled) Facts() event.Facts {
 	facts := w.Mind.Facts()
-	facts.Walls = w.around.Told()
+	facts.Walls = w.around.Enforced()
 	return facts
 }
 

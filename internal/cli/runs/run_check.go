@@ -56,7 +56,7 @@ func checkWalls(o parts.Opener, dir, network, temp string) (*policy.Walls, error
 		Refused: parts.KeptFrom(o.Call), Hide: hide,
 	})
 	if err == nil && !walls.Whole() {
-		err = fault.New(fault.Unsupported, "the walls %s do not hold all", walls.Told().Name)
+		err = fault.New(fault.Unsupported, "the walls %s do not hold all", walls.Enforced().Name)
 		if why := walls.Weaker(); why != nil {
 			err = errors.Join(err, why)
 		}

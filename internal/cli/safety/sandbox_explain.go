@@ -141,7 +141,7 @@ func (p commands) runSandboxExplain(_ context.Context, c *contract.Call) (contra
 		defer func() { _ = walls.Close() }()
 		report.Tier = walls.Tier()
 	}
-	data.Walls = walls.Told()
+	data.Walls = walls.Enforced()
 	for _, problem := range problems {
 		data.Problems = append(data.Problems, problem.Error())
 	}
@@ -211,7 +211,7 @@ func (p commands) explainAgent(c *contract.Call, name string, w policy.Wanted) (
 		data.WallsError = contract.OrNil(err.Error())
 	}
 	defer walls.Close()
-	data.Walls = walls.Told()
+	data.Walls = walls.Enforced()
 	for _, e := range effects {
 		if walls == nil {
 			e.Allowed, e.Why = true, "there are no walls: the rights of the user and the agent's own sandbox decide"
