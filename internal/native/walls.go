@@ -165,10 +165,10 @@ func Strength(walls *policy.Walls, wanted bool) engine.Walls {
 
 // ground returns a function that returns what the current snapshot covers in a place. It converts the snapshot's real
 // paths to those that the tools use.
-func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.Ground {
+func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.Containment {
 	network := m.walls.Enforced().Network != "off"
-	return func() guard.Ground {
-		g := guard.Ground{Network: network}
+	return func() guard.Containment {
+		g := guard.Containment{Network: network}
 		if cover == nil {
 			return g
 		}

@@ -152,7 +152,7 @@ func (p commands) runSandboxExplain(_ context.Context, c *contract.Call) (contra
 	judge := guard.Judge{
 		Rules: rules, Known: known, Place: native.PlaceOf([]string{limits.Root}, w.Home, w.Agents, c.Host.Lookup),
 	}
-	judge.Place.Ground = guard.Ground{
+	judge.Place.Containment = guard.Containment{
 		Walls: walls.Whole(), Network: data.Walls.Network != "off", Cover: coverOf(c, limits.Root),
 		Trees: limits.Repositories, Ways: sandbox.GitDirs(limits.Root),
 	}
@@ -296,7 +296,7 @@ func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a 
 	v := judge.Call(engine.Described(name, a))
 	if v.Decision == guard.Allow { // the modes that ask about what is held say why
 		careful := judge
-		careful.Place.Ground.Cover = guard.Cover{}
+		careful.Place.Containment.Cover = guard.Cover{}
 		v = careful.Call(engine.Described(name, a))
 	}
 	row := callRow{Tool: name, Word: v.Decision.String()}

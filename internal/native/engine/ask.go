@@ -107,14 +107,14 @@ func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 
 // now returns the current policy, with the ground of the running turn.
 func (m *Mind) now() policy {
-	var ground guard.Ground
-	if m.o.Ground != nil {
-		ground = m.o.Ground()
+	var ground guard.Containment
+	if m.o.Containment != nil {
+		ground = m.o.Containment()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.policy
-	p.rules.Place.Ground = ground
+	p.rules.Place.Containment = ground
 	return p
 }
 
