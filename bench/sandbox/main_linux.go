@@ -201,7 +201,7 @@ func run(n int) error {
 	}
 	alone, bubblewrap, ours := of[0].median, of[1].median, of[2].median
 	fmt.Printf("alone %v, behind bubblewrap %v, behind walls (%s) %v; whole time × %.2f, what is added × %.2f\n", alone,
-		bubblewrap, walls.Told().Name, ours,
+		bubblewrap, walls.Enforced().Name, ours,
 		float64(ours)/float64(bubblewrap), float64(ours-alone)/float64(bubblewrap-alone))
 	fmt.Printf("time of a processor: %v, %v, %v; × %.2f\n", of[0].processor, of[1].processor, of[2].processor,
 		float64(of[2].processor)/float64(of[1].processor))

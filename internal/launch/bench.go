@@ -17,7 +17,7 @@ import (
 // sandboxFor returns the sandbox of the native agent: the requested one, or else the configured one.
 func (e Env) sandboxFor(s agent.Spec) string {
 	if s.Shared.Sandbox.Origin == setting.Unchosen {
-		return e.Own.Sandbox
+		return e.Native.Sandbox
 	}
 	return string(s.Shared.Sandbox.Value)
 }
@@ -33,12 +33,13 @@ func (e Env) Bench(s agent.Spec) (b *Bench, close func(), err error) {
 	root, _ := config.ProjectRoot(dir)
 	o := BenchOptions{
 		Root: dir, Private: private,
-		Env: shell.Inheritance{Roots: []string{dir, root}, More: e.Own.Variables}.Commands(e.Environ),
+		Env: shell.Inheritance{Roots: []string{dir, root}, More: e.Native.Variables}.Commands(e.Environ),
 	}
 	if e.sandboxFor(s) != string(setting.Off) {
 		o.Walls = &policy.Wanted{
-			Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory,
-			Network: cmp.Or(s.Terms.Network, e.Own.Network), Read: e.Own.Read, Lookup: e.Lookup, Via: e.Own.Via,
+			Home: e.Home, Agents: e.Native.Known, State: e.State, Memory: e.Native.Memory,
+			Network: cmp.Or(s.Terms.Network, e.Native.Network), Read: e.Native.Read, Lookup: e.Lookup,
+			Via: e.Native.Via,
 		}
 	}
 	if b, err = OpenBench(o); err != nil {

@@ -235,7 +235,7 @@ func (p *Plan) stores(ctx context.Context, own string) bool {
 		return true
 	}
 	past, err := p.driver.Describe().Archive(p.request.Spec.Env).List(ctx, mostPast)
-	is := func(c agent.Past) bool { return c.ID == own }
+	is := func(c agent.ArchivedConversation) bool { return c.ID == own }
 	return err != nil || len(past) == mostPast || slices.ContainsFunc(past, is)
 }
 

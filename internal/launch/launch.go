@@ -53,7 +53,7 @@ type Env struct {
 	Trusted  func(path string, content []byte) bool
 	Copy     func(path string) ([]byte, bool) // see agent.Spec.Copy
 	Gate     func(a Agent, dir string) allow.Gate
-	Own      Own
+	Native   NativeSettings
 	Grace    time.Duration
 	Register func() *process.Register // lists the agents that are started; nil: none
 	Keep     bool                     // keep sessions on disk
@@ -80,8 +80,8 @@ type Agent struct {
 	Custom bool // defined by a person's own file
 }
 
-// Own holds the person's settings for the native agent.
-type Own struct {
+// NativeSettings holds the person's settings for the native agent.
+type NativeSettings struct {
 	Rules            guard.Rules
 	Tools            tool.List
 	Known            guard.Agents // besides the native one
@@ -98,8 +98,8 @@ type Own struct {
 	First, Idle   time.Duration
 	Proxy         model.Proxy                      // to the model API; nil: the one in the environment
 	Again         *model.RetryOptions              // of requests to the model API; nil: the API's own
-	Away          process.Away                     // starts programs that provide a login
-	Programs      func(name string) (string, bool) // the environment for finding programs that provide a login
+	Programs      process.Programs                 // starts programs that provide a login
+	LookupEnv     func(name string) (string, bool) // the environment for finding programs that provide a login
 	APIs          []model.API                      // to choose from; nil: provider.APIs
 	Agents        []string                         // that --provider may name
 	Wishes        []provider.Wish                  // what the configuration says about the model

@@ -17,19 +17,19 @@ import (
 // Provider chooses the model API of the native agent.
 func (e Env) Provider(ctx context.Context, r Request) (provider.Choice, error) {
 	o := provider.Options{
-		APIs: e.Own.APIs, Agents: e.Own.Agents, Keys: e.Own.Keys,
-		Provider: r.Provider, Model: r.Spec.Shared.Model.Value, Base: r.Base, Lookup: e.Own.Programs, Home: e.Home,
-		Away:  e.Own.Away.Also(r.Spec.Dir),
-		First: e.Own.First, Idle: e.Own.Idle, Proxy: e.Own.Proxy, Again: e.Own.Again,
+		APIs: e.Native.APIs, Agents: e.Native.Agents, Keys: e.Native.Keys,
+		Provider: r.Provider, Model: r.Spec.Shared.Model.Value, Base: r.Base, Lookup: e.Native.LookupEnv, Home: e.Home,
+		Programs: e.Native.Programs.Also(r.Spec.Dir),
+		First:    e.Native.First, Idle: e.Native.Idle, Proxy: e.Native.Proxy, Again: e.Native.Again,
 	}
 	profiles := provider.Profiles{Chosen: -1}
-	if e.Own.Profiles != nil {
-		profiles = e.Own.Profiles(r.Spec.Dir)
+	if e.Native.Profiles != nil {
+		profiles = e.Native.Profiles(r.Spec.Dir)
 	}
 	if w, ok := e.recorded(ctx, r, profiles); ok {
 		o.Wishes = append(o.Wishes, w)
 	}
-	o.Wishes = append(o.Wishes, e.Own.Wishes...)
+	o.Wishes = append(o.Wishes, e.Native.Wishes...)
 	o.Notes = profiles.Notices
 	if w := profiles.Wish(); w != nil {
 		o.Wishes = append(o.Wishes, *w)
@@ -69,10 +69,10 @@ func (p *Plan) own(ctx context.Context) error {
 	}
 	e.Detail("the model is %s of %s at %s, because of %s, with %s", choice.Model, choice.Provider, choice.Endpoint.URL,
 		choice.How, choice.Login)
-	if e.Own.Problem != nil {
-		return e.Own.Problem
+	if e.Native.Problem != nil {
+		return e.Native.Problem
 	}
-	rules, known := e.Own.Rules, guard.Known(e.Own.Tools.Specs())
+	rules, known := e.Native.Rules, guard.Known(e.Native.Tools.Specs())
 	for _, text := range r.Ask {
 		rule, err := known.Rule(guard.Ask, text, "the settings")
 		if err != nil {
@@ -84,13 +84,14 @@ func (p *Plan) own(ctx context.Context) error {
 	p.native = native.Options{
 		Choice: choice, Dir: s.Dir, Store: e.Store(), Forget: !p.keep, Rehearsed: s.Rehearsal != nil,
 		ID: s.Fresh, Resume: s.Resume, History: r.History, Mode: cli.ModeOf(s), CanAsk: r.Services.CanAsk,
-		Web: s.Shared.Web.Value, Env: orElse(s.Env, e.Environ), HandOn: e.Own.Variables, Temp: e.Temp,
-		Trusted: e.Trusted, Log: e.Log, Rules: rules, Tools: e.Own.Tools, Agents: e.Own.Known, Others: e.Own.Others,
+		Web: s.Shared.Web.Value, Env: orElse(s.Env, e.Environ), HandOn: e.Native.Variables, Temp: e.Temp,
+		Trusted: e.Trusted, Log: e.Log, Rules: rules,
+		Tools: e.Native.Tools, Agents: e.Native.Known, Others: e.Native.Others,
 		Sandbox: e.sandboxFor(s),
-		Network: cmp.Or(s.Terms.Network, e.Own.Network), Memory: e.Own.Memory, Read: e.Own.Read,
-		Via: e.Own.Via, Home: e.Home, State: e.State,
+		Network: cmp.Or(s.Terms.Network, e.Native.Network), Memory: e.Native.Memory, Read: e.Native.Read,
+		Via: e.Native.Via, Home: e.Home, State: e.State,
 		Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD}, Lookup: e.Lookup, Version: e.Version,
-		ToolProtocol: cmp.Or(r.ToolProtocol, e.Own.ToolProtocol, choice.Protocol, e.Own.UsualProtocol),
+		ToolProtocol: cmp.Or(r.ToolProtocol, e.Native.ToolProtocol, choice.Protocol, e.Native.UsualProtocol),
 		Terms:        s.Terms, Services: r.Services, Schema: s.Schema, Retries: s.Retries,
 	}
 	if e.Config != "" {

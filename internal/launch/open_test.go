@@ -25,8 +25,8 @@ import (
 func nativePlace(t *testing.T, script string) (Env, Request) {
 	t.Helper()
 	e, _ := place(t)
-	e.Own.Sandbox = string(setting.Off)
-	e.Own.Programs = func(name string) (string, bool) { return "key-of-a-test", name == "ANTHROPIC_API_KEY" }
+	e.Native.Sandbox = string(setting.Off)
+	e.Native.LookupEnv = func(name string) (string, bool) { return "key-of-a-test", name == "ANTHROPIC_API_KEY" }
 	r := Request{
 		Provider: "anthropic", Base: scripted.Model(t, script).URL(), Spec: agent.Spec{Shared: setting.Defaults()},
 	}
@@ -197,8 +197,8 @@ func TestOwnIDs(t *testing.T) {
 	past(t, e, session.Begin{ID: "ours", Agent: "gemini", Cwd: e.Dir}, "their-own")
 	for resume, want := range map[string]string{"ours": "ours", "their-own": "ours", "unheard-of": "unheard-of"} {
 		c := begin(t, e, Request{Agent: "gemini", Spec: agent.Spec{Resume: resume, Shared: setting.Defaults()}})
-		if c.ID() != want || resume == "unheard-of" && c.Own() != resume {
-			t.Errorf("%s is %s, and %s for the agent", resume, c.ID(), c.Own())
+		if c.ID() != want || resume == "unheard-of" && c.AgentSessionID() != resume {
+			t.Errorf("%s is %s, and %s for the agent", resume, c.ID(), c.AgentSessionID())
 		}
 		if _, err := c.Close(context.Background()); err != nil {
 			t.Error(err)

@@ -101,7 +101,7 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) policy.AgentWanted {
 	about := d.Describe()
 	w := policy.AgentWanted{
 		Wanted: policy.Wanted{
-			Root: s.Dir, Roots: s.Terms.Dirs, Home: e.Home, Agents: e.Own.Known, State: e.State, Read: e.Own.Read,
+			Root: s.Dir, Roots: s.Terms.Dirs, Home: e.Home, Agents: e.Native.Known, State: e.State, Read: e.Native.Read,
 			Lookup: e.Lookup,
 		},
 		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns), Programs: []string{s.Install.Path, s.Install.Program},
@@ -162,8 +162,8 @@ func (a *Around) Plan(p process.Plan) (process.Plan, error) {
 // Stands reports whether there are walls.
 func (a *Around) Stands() bool { return a.walls != nil }
 
-// Told returns the walls as an event reports them.
-func (a *Around) Told() *event.Walls { return a.walls.Told() }
+// Enforced returns the walls as an event reports them.
+func (a *Around) Enforced() *event.Walls { return a.walls.Enforced() }
 
 // Close removes the walls.
 func (a *Around) Close() { a.close() }
@@ -254,7 +254,7 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 		sv.Tell = func(e event.Event) {
 			if around.Follow(e); e.Kind == event.Started && e.Facts != nil {
 				facts := *e.Facts
-				facts.Walls, e.Facts = around.Told(), &facts
+				facts.Walls, e.Facts = around.Enforced(), &facts
 			}
 			if e.Fault != nil {
 				e.Fault = advise(e.Fault)
@@ -281,7 +281,7 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 // Facts returns the agent's facts, with the walls.
 func (w *walled) Facts() event.Facts {
 	facts := w.Mind.Facts()
-	facts.Walls = w.around.Told()
+	facts.Walls = w.around.Enforced()
 	return facts
 }
 

@@ -83,7 +83,7 @@ func TestPatternsInCommands(t *testing.T) {
 	}
 	place := PlaceOf([]string{filepath.Join(top, "ws")}, filepath.Join(top, "home"), nil, nil)
 	held := place
-	held.Ground = guard.Ground{Walls: true, Cover: guard.Cover{Roots: []string{place.Root}}}
+	held.Containment = guard.Containment{Walls: true, Cover: guard.Cover{Roots: []string{place.Root}}}
 	known := guard.Known(tool.Ours().Specs())
 	judge := func(place guard.Place, line string, rules ...string) guard.Verdict {
 		j := guard.Judge{Known: known, Place: place}

@@ -170,8 +170,8 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 		ID: o.Kept.ID(), Services: services, Client: o.client(o.Choice), Retry: o.Choice.Patience(), Mode: o.Mode,
 		Limits: o.Limits, Search: o.searches(t.away), Journal: o.Kept, Todos: env.Todos, System: engine.System(s),
 		Secrets: o.known, Walls: Strength(m.walls, o.Sandbox != string(setting.Off)),
-		Ground: m.ground(place, o.Services.Cover),
-		Rules:  guard.Judge{Rules: o.Rules, Place: place, Known: t.known},
+		Containment: m.ground(place, o.Services.Cover),
+		Rules:       guard.Judge{Rules: o.Rules, Place: place, Known: t.known},
 		Tools: func(task tool.Task) []tool.Tool {
 			env.Task = task
 			offered := o.offered(append(o.Tools.In(env), more...), t.away)

@@ -72,11 +72,11 @@ func withHosts(own, hosts []mcp.Server) []mcp.Server {
 }
 
 // away returns the starter of all servers. Their environment has the depth of nested agents.
-func (o Options) away() process.Away {
+func (o Options) away() process.Programs {
 	environ := o.inheritance()
 	environ.Opens = true
 	environ.Roots = append(environ.Roots, o.Terms.Dirs...)
-	away := environ.Away(o.Env, o.State)
+	away := environ.Programs(o.Env, o.State)
 	if depth, ok := process.Value(o.Env, agent.DepthVariable); ok {
 		away.Env = append(away.Env, agent.DepthVariable+"="+depth)
 	}
@@ -101,7 +101,7 @@ func (m *Mind) servers(ctx context.Context, o Options, list []mcp.Server) ([]too
 			slow := time.AfterFunc(silence, func() { o.Log("waiting for the MCP server %s", s.Name) })
 			defer slow.Stop()
 			conn, err := mcp.Open(ctx, s, mcp.Options{
-				Away: away, Roots: append([]string{o.Dir}, o.Terms.Dirs...), Version: o.Version,
+				Programs: away, Roots: append([]string{o.Dir}, o.Terms.Dirs...), Version: o.Version,
 				Carry: mcp.Carry(o.Services.Serve),
 				Log:   func(line string) { o.Log("%s: %s", s.Name, line) },
 			})

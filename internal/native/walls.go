@@ -63,7 +63,7 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 		return o.unwatched(), nil
 	}
 	if why := walls.Weaker(); why != nil {
-		o.Log("commands run behind the walls %s alone, which do not hold all: %v", walls.Told().Name, why)
+		o.Log("commands run behind the walls %s alone, which do not hold all: %v", walls.Enforced().Name, why)
 	}
 	m.walls = walls
 	m.leaves(o, walls, temp)
@@ -166,10 +166,10 @@ func Strength(walls *policy.Walls, wanted bool) engine.Walls {
 
 // ground returns a function that returns what the current snapshot covers in a place. It converts the snapshot's real
 // paths to those that the tools use.
-func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.Ground {
-	network := m.walls.Told().Network != "off"
-	return func() guard.Ground {
-		g := guard.Ground{Network: network}
+func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.Containment {
+	network := m.walls.Enforced().Network != "off"
+	return func() guard.Containment {
+		g := guard.Containment{Network: network}
 		if cover == nil {
 			return g
 		}
@@ -204,11 +204,11 @@ func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.
 }
 
 // Walls returns the walls around commands, as an event reports them.
-func (m *Mind) Walls() *event.Walls { return m.walls.Told() }
+func (m *Mind) Walls() *event.Walls { return m.walls.Enforced() }
 
 // keepWalls records the walls around commands, unless they are already recorded.
 func (m *Mind) keepWalls(o Options) error {
-	walls := m.walls.Told()
+	walls := m.walls.Enforced()
 	held := session.Confinement{
 		Sandbox: o.Sandbox, Network: walls.Network, Walls: walls.Name, Holes: strings.Join(walls.Holes, "\n"),
 	}

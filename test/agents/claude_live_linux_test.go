@@ -25,8 +25,8 @@ func TestClaudeConversation(t *testing.T) {
 		func(s *agent.Spec, _ *agent.Services) { s.Fresh = "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" })
 	end := c.answered("allow", event.Reply{Option: "allow"})
 	if !end.End.OK || !b.took("made") || !c.has(event.ToolResult, "") ||
-		c.Own() != "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" {
-		t.Errorf("allowed, %s: %s", c.Own(), story(c.heard))
+		c.AgentSessionID() != "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c01" {
+		t.Errorf("allowed, %s: %s", c.AgentSessionID(), story(c.heard))
 	}
 	end = c.answered("deny", event.Reply{Option: "deny", Text: "not today"})
 	if !end.End.OK || b.took("made") || !c.has(event.Denied, `"by_user":true`) ||
@@ -172,7 +172,7 @@ func TestClaudeSteers(t *testing.T) {
 	} {
 		c := b.talk(claude.New(), script, yolo)
 		c.steers("REMEMBER-ZEBRA")
-		if own := c.Own(); own == "" {
+		if own := c.AgentSessionID(); own == "" {
 			t.Errorf("%s: no id", name)
 		}
 		end := c.answered("after", event.Reply{})
@@ -206,12 +206,12 @@ func TestClaudeHost(t *testing.T) {
 		func(s *agent.Spec, sv *agent.Services) {
 			s.Terms.Servers = []byte(`{"srv":{"type":"sdk","name":"srv"}}`)
 			s.Terms.Helpers = []agent.Helper{{Name: "helper", Description: "d", Prompt: "p"}}
-			sv.Hook = func(_ context.Context, m agent.Moment) agent.Word {
+			sv.Hook = func(_ context.Context, m agent.Moment) agent.HookAnswer {
 				moments = append(moments, string(m.Name))
 				if m.Name == agent.BeforeTool && m.Call.Kind == event.Shell {
-					return agent.Word{Decision: "allow", Input: json.RawMessage(`{"command":"touch hooked"}`)}
+					return agent.HookAnswer{Decision: "allow", Input: json.RawMessage(`{"command":"touch hooked"}`)}
 				}
-				return agent.Word{}
+				return agent.HookAnswer{}
 			}
 			sv.Serve = func(_ context.Context, server string, message []byte) ([]byte, error) {
 				var q struct {
@@ -275,10 +275,10 @@ func TestClaudeGoesOn(t *testing.T) {
 	if end.End.OK || !end.Synthetic || !c.has(event.Failed, "AGENT_FAILED") {
 		t.Errorf("%s", story(c.heard))
 	}
-	id := c.Own()
+	id := c.AgentSessionID()
 	d := b.talk(claude.New(), `[{"say":"I go on"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume = id })
-	if end := d.answered("go on", event.Reply{}); !end.End.OK || d.Own() != id || id == "" {
-		t.Errorf("%q, %q: %s", id, d.Own(), story(d.heard))
+	if end := d.answered("go on", event.Reply{}); !end.End.OK || d.AgentSessionID() != id || id == "" {
+		t.Errorf("%q, %q: %s", id, d.AgentSessionID(), story(d.heard))
 	}
 	requests := d.model.Requests()
 	if last := string(requests[len(requests)-1].Raw); !strings.Contains(last, "dies") {
@@ -289,14 +289,14 @@ func TestClaudeGoesOn(t *testing.T) {
 		s.Resume, s.Fresh,
 			s.Terms.Fork = id, copied, true
 	})
-	if end := f.answered("go on", event.Reply{}); !end.End.OK || f.Own() != copied {
-		t.Errorf("%q: %s", f.Own(), story(f.heard))
+	if end := f.answered("go on", event.Reply{}); !end.End.OK || f.AgentSessionID() != copied {
+		t.Errorf("%q: %s", f.AgentSessionID(), story(f.heard))
 	}
 	n := b.talk(claude.New(), `[{"say":"the newest"}]`, func(s *agent.Spec, _ *agent.Services) {
 		s.Terms.Continue, s.Fresh = true, "7a0e4b1c-2f51-4a39-9a31-0f6f5a9d1c03"
 	})
-	if end := n.answered("go on", event.Reply{}); !end.End.OK || n.Own() != copied {
-		t.Errorf("%q: %s", n.Own(), story(n.heard))
+	if end := n.answered("go on", event.Reply{}); !end.End.OK || n.AgentSessionID() != copied {
+		t.Errorf("%q: %s", n.AgentSessionID(), story(n.heard))
 	}
 }
 

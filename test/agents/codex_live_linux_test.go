@@ -23,8 +23,8 @@ func TestCodexConversation(t *testing.T) {
 	c := b.talk(codex.New(), touch, nil)
 	end := c.answered("allow", event.Reply{Option: "allow"})
 	if !end.End.OK || !b.took("made") || !c.has(event.Question, "touch made") || !c.has(event.ToolResult, "") ||
-		c.Own() == "" {
-		t.Errorf("allowed, %s: %s", c.Own(), story(c.heard))
+		c.AgentSessionID() == "" {
+		t.Errorf("allowed, %s: %s", c.AgentSessionID(), story(c.heard))
 	}
 	end = c.answered("deny", event.Reply{Option: "deny"})
 	if !end.End.OK || b.took("made") || !c.has(event.Denied, `"by_user":true`) {
@@ -145,13 +145,13 @@ func TestCodexGoesOn(t *testing.T) {
 		func(s *agent.Spec, _ *agent.Services) { s.Terms.Mode = setting.Yolo })
 	end := c.answered("first", event.Reply{})
 	t.Logf("the parent of its shell killed: %s", tale(end))
-	id := c.Own()
+	id := c.AgentSessionID()
 	if _, err := c.Close(t.Context()); err != nil { // a thread has one writer
 		t.Fatal(err)
 	}
 	d := b.talk(codex.New(), `[{"say":"I go on"}]`, func(s *agent.Spec, _ *agent.Services) { s.Resume = id })
-	if end := d.answered("go on", event.Reply{}); !end.End.OK || d.Own() != id || id == "" {
-		t.Errorf("%q, %q: %s", id, d.Own(), story(d.heard))
+	if end := d.answered("go on", event.Reply{}); !end.End.OK || d.AgentSessionID() != id || id == "" {
+		t.Errorf("%q, %q: %s", id, d.AgentSessionID(), story(d.heard))
 	}
 	requests := d.model.Requests()
 	if last := string(requests[len(requests)-1].Raw); !strings.Contains(last, "first") {
@@ -161,16 +161,16 @@ func TestCodexGoesOn(t *testing.T) {
 		s.Resume, s.Terms.Fork = id,
 			true
 	})
-	if end := f.answered("go on", event.Reply{}); !end.End.OK || f.Own() == id || f.Own() == "" {
-		t.Errorf("%q: %s", f.Own(), story(f.heard))
+	if end := f.answered("go on", event.Reply{}); !end.End.OK || f.AgentSessionID() == id || f.AgentSessionID() == "" {
+		t.Errorf("%q: %s", f.AgentSessionID(), story(f.heard))
 	}
 	if _, err := f.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	n := b.talk(codex.New(), `[{"say":"the newest"}]`,
 		func(s *agent.Spec, _ *agent.Services) { s.Terms.Continue = true })
-	if end := n.answered("go on", event.Reply{}); !end.End.OK || n.Own() != f.Own() {
-		t.Errorf("%q: %s", n.Own(), story(n.heard))
+	if end := n.answered("go on", event.Reply{}); !end.End.OK || n.AgentSessionID() != f.AgentSessionID() {
+		t.Errorf("%q: %s", n.AgentSessionID(), story(n.heard))
 	}
 	u := b.talk(codex.New(), `[]`,
 		func(s *agent.Spec, _ *agent.Services) { s.Resume = "01a1fd29-4b02-79d2-bba6-41e8857da86f" })

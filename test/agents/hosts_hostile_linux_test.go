@@ -95,7 +95,7 @@ func hosts() []host {
 		all = append(all, host{"mcp " + mode, func(b *bench, m *modelserver.Server, text string) string {
 			server := mcp.Server{Name: "omniagent", Command: append([]string{program, "mcp"}, flags...), Dir: b.work}
 			conn, err := mcp.Open(b.t.Context(), server,
-				mcp.Options{Away: process.Away{Env: b.wired(m.URL())}, Version: "1"})
+				mcp.Options{Programs: process.Programs{Env: b.wired(m.URL())}, Version: "1"})
 			if err != nil {
 				b.t.Fatal(err)
 			}

@@ -81,7 +81,7 @@ func TestAsked(t *testing.T) {
 	ask := func(flags []string, arguments string) map[string]any {
 		conn, err := mcp.Open(t.Context(),
 			mcp.Server{Name: "omniagent", Command: append([]string{program, "mcp"}, flags...), Dir: b.work},
-			mcp.Options{Away: process.Away{Env: env}, Version: "1"})
+			mcp.Options{Programs: process.Programs{Env: env}, Version: "1"})
 		if err != nil {
 			t.Fatal(err)
 		}

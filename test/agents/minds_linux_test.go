@@ -28,8 +28,9 @@ func TestTurnsOfTheirOwn(t *testing.T) {
 					t.Fatalf("%s: %s", text, story(c.heard))
 				}
 			}
-			if last := c.model.Requests(); c.Own() == "" || !strings.Contains(string(last[len(last)-1].Raw), "ZEBRA") {
-				t.Errorf("%q does not know what was said before", c.Own())
+			last := c.model.Requests()
+			if c.AgentSessionID() == "" || !strings.Contains(string(last[len(last)-1].Raw), "ZEBRA") {
+				t.Errorf("%q does not know what was said before", c.AgentSessionID())
 			}
 			slow := b.talk(d, `[{"stall":"headers"}]`, func(_ *agent.Spec, sv *agent.Services) {
 				if d.Name() == "opencode" {

@@ -27,7 +27,7 @@ func TestOwnClient(t *testing.T) {
 	p.write(t, "note.txt", "hello\n")
 	conn, err := client2.Open(t.Context(), client2.Server{
 		Name: "omniagent", Command: []string{program, "mcp"}, Dir: p.work,
-	}, client2.Options{Away: process.Away{Env: p.env}, Version: "1"})
+	}, client2.Options{Programs: process.Programs{Env: p.env}, Version: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -231,7 +231,7 @@ func (t *talk) command(typed string) (leave bool, err error) {
 		panic("as asked")
 	case "/page":
 		_ = t.screen.Clear()
-		err = screen.Page(context.Background(), t.terminal, process.Away{Env: os.Environ()}, os.Environ(),
+		err = screen.Page(context.Background(), t.terminal, process.Programs{Env: os.Environ()}, os.Environ(),
 			os.TempDir(), t.answer)
 	case "/ask":
 		_ = t.screen.Clear()

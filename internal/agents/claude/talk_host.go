@@ -77,7 +77,7 @@ func (t *talk) hostAnswered(m cli.HostAnswer) {
 	}
 	delete(t.needs, m.Need)
 	if n.message == nil {
-		t.respond(m.Need, t.decided(n.moment, m.Word))
+		t.respond(m.Need, t.decided(n.moment, m.HookAnswer))
 		return
 	}
 	answer := m.Message
@@ -95,7 +95,7 @@ func (t *talk) hostAnswered(m cli.HostAnswer) {
 }
 
 // decided applies the mode to the host's decision, and returns it in the CLI's form.
-func (t *talk) decided(name agent.MomentName, w agent.Word) wire.HookOutput {
+func (t *talk) decided(name agent.MomentName, w agent.HookAnswer) wire.HookOutput {
 	switch {
 	case name != agent.BeforeTool:
 	case t.mode == setting.DenyAll:

@@ -187,7 +187,7 @@ func (m *live) answerNeed(p *running, n Need) {
 	met := &HostAnswer{Need: n.ID}
 	switch {
 	case n.Moment != nil && m.services.Hook != nil:
-		met.Word = m.services.Hook(m.life, *n.Moment)
+		met.HookAnswer = m.services.Hook(m.life, *n.Moment)
 	case n.Chore != "" && m.services.Chore != nil:
 		met.Result, met.Err = m.services.Chore(m.life, n.Chore, n.Message)
 	case n.Chore != "":

@@ -86,9 +86,9 @@ type Need struct {
 
 // HostAnswer answers a Need.
 type HostAnswer struct {
-	Need    string
-	Word    agent.Word
-	Message []byte
-	Result  any // the result of a Chore
-	Err     error
+	Need       string
+	HookAnswer agent.HookAnswer
+	Message    []byte
+	Result     any // the result of a Chore
+	Err        error
 }

@@ -45,7 +45,7 @@ func TestNoTermIsPassedOver(t *testing.T) {
 		}
 		refused(terms.Field(i).Name, s, agent.Services{})
 	}
-	hook := func(context.Context, agent.Moment) agent.Word { return agent.Word{} }
+	hook := func(context.Context, agent.Moment) agent.HookAnswer { return agent.HookAnswer{} }
 	refused("hooks", agent.Spec{}, agent.Services{Hook: hook})
 	refused("schema", agent.Spec{Schema: []byte("{}")}, agent.Services{})
 	if err := Keep("stub", agent.Spec{Terms: agent.Terms{Mode: setting.Plan}}, agent.Services{}); err != nil {

@@ -28,11 +28,11 @@ type Transcripts struct {
 	Dir     string // the agent's own directory, or empty if it has none
 	Pattern string // of the files below it, with slashes
 	// Open returns a function that reads the lines of a file. It fills in p, and returns the message of a line, if any.
-	Open func(path string, p *agent.Past) func(line []byte) (agent.Said, bool)
+	Open func(path string, p *agent.ArchivedConversation) func(line []byte) (agent.ArchivedMessage, bool)
 }
 
 // List implements agent.Archive. Of several files of one conversation, it lists only the newest.
-func (t Transcripts) List(ctx context.Context, most int) ([]agent.Past, error) {
+func (t Transcripts) List(ctx context.Context, most int) ([]agent.ArchivedConversation, error) {
 	type candidate struct {
 		path string
 		info os.FileInfo
@@ -48,7 +48,7 @@ func (t Transcripts) List(ctx context.Context, most int) ([]agent.Past, error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return b.info.ModTime().Compare(a.info.ModTime()) })
-	found, seen := []agent.Past{}, map[string]bool{}
+	found, seen := []agent.ArchivedConversation{}, map[string]bool{}
 	for _, one := range all {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -56,7 +56,7 @@ func (t Transcripts) List(ctx context.Context, most int) ([]agent.Past, error) {
 		if len(found) == most {
 			break
 		}
-		p := agent.Past{File: one.path, Updated: one.info.ModTime().UTC(), Size: one.info.Size()}
+		p := agent.ArchivedConversation{File: one.path, Updated: one.info.ModTime().UTC(), Size: one.info.Size()}
 		if t.glance(ctx, &p); p.ID == "" || seen[p.ID] || p.Title == "" {
 			continue
 		}
@@ -71,9 +71,9 @@ func (t Transcripts) List(ctx context.Context, most int) ([]agent.Past, error) {
 
 // glance reads the fields that a list shows. The title is the first prompt by a person; the CLI's own prompts begin
 // with <.
-func (t Transcripts) glance(ctx context.Context, p *agent.Past) {
+func (t Transcripts) glance(ctx context.Context, p *agent.ArchivedConversation) {
 	first, count := "", 0
-	_ = t.read(ctx, p, countedSize, func(s agent.Said) bool {
+	_ = t.read(ctx, p, countedSize, func(s agent.ArchivedMessage) bool {
 		count++
 		line := text.OneLine(s.Text, longestTitle)
 		if s.User && first == "" {
@@ -91,11 +91,15 @@ func (t Transcripts) glance(ctx context.Context, p *agent.Past) {
 }
 
 // Read implements agent.Archive.
-func (t Transcripts) Read(ctx context.Context, p agent.Past, hear func(agent.Said) bool) error {
+func (t Transcripts) Read(
+	ctx context.Context, p agent.ArchivedConversation, hear func(agent.ArchivedMessage) bool,
+) error {
 	return t.read(ctx, &p, searchedSize, hear)
 }
 
-func (t Transcripts) read(ctx context.Context, p *agent.Past, most int64, hear func(agent.Said) bool) error {
+func (t Transcripts) read(
+	ctx context.Context, p *agent.ArchivedConversation, most int64, hear func(agent.ArchivedMessage) bool,
+) error {
 	f, err := os.Open(p.File)
 	if err != nil {
 		return err

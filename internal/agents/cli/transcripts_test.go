@@ -18,16 +18,18 @@ func TestLongTranscripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	archive := Transcripts{Dir: dir, Pattern: "*.jsonl"}
-	archive.Open = func(_ string, p *agent.Past) func([]byte) (agent.Said, bool) {
+	archive.Open = func(_ string, p *agent.ArchivedConversation) func([]byte) (agent.ArchivedMessage, bool) {
 		p.ID = "one"
-		return func(line []byte) (agent.Said, bool) { return agent.Said{User: true, Text: string(line)}, true }
+		return func(line []byte) (agent.ArchivedMessage, bool) {
+			return agent.ArchivedMessage{User: true, Text: string(line)}, true
+		}
 	}
 	all, err := archive.List(t.Context(), 9)
 	if err != nil || len(all) != 1 || all[0].Title != title[:longestTitle]+"…" {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	var said []string
-	err = archive.Read(t.Context(), all[0], func(s agent.Said) bool {
+	err = archive.Read(t.Context(), all[0], func(s agent.ArchivedMessage) bool {
 		said = append(said, s.Text)
 		return true
 	})

@@ -12,19 +12,19 @@ import (
 func archive(env []string) agent.Archive {
 	return cli.Transcripts{
 		Dir: codexHome(env), Pattern: sessionsDir + "/*/*/*/rollout-*.jsonl",
-		Open: func(path string, p *agent.Past) func([]byte) (agent.Said, bool) {
+		Open: func(path string, p *agent.ArchivedConversation) func([]byte) (agent.ArchivedMessage, bool) {
 			p.ID = idOf(path)
-			return func(line []byte) (agent.Said, bool) { return said(line, p) }
+			return func(line []byte) (agent.ArchivedMessage, bool) { return said(line, p) }
 		},
 	}
 }
 
 // said returns the message in a line of a rollout. It reads only events, because the requests to the model, which are
 // recorded too, contain much more than the messages.
-func said(line []byte, p *agent.Past) (agent.Said, bool) {
+func said(line []byte, p *agent.ArchivedConversation) (agent.ArchivedMessage, bool) {
 	head := line[:min(len(line), 256)]
 	if !bytes.Contains(head, []byte(`"event_msg"`)) && !bytes.Contains(head, []byte(`"session_meta"`)) {
-		return agent.Said{}, false
+		return agent.ArchivedMessage{}, false
 	}
 	var r struct {
 		Timestamp string
@@ -41,23 +41,23 @@ func said(line []byte, p *agent.Past) (agent.Said, bool) {
 		}
 	}
 	if json.Unmarshal(line, &r) != nil {
-		return agent.Said{}, false
+		return agent.ArchivedMessage{}, false
 	}
 	if r.Type == "session_meta" {
 		if p.Created, p.Dir = cli.Time(r.Timestamp), r.Payload.Dir; bytes.HasPrefix(r.Payload.Source, []byte("{")) {
 			p.ID = ""
 		}
-		return agent.Said{}, false
+		return agent.ArchivedMessage{}, false
 	}
 	switch r.Payload.Type + r.Payload.Item.Type {
 	case "item_completedUserMessage":
-		return agent.Said{User: true, Text: cli.TextOf(r.Payload.Item.Content, "text")}, true
+		return agent.ArchivedMessage{User: true, Text: cli.TextOf(r.Payload.Item.Content, "text")}, true
 	case "item_completedAgentMessage":
-		return agent.Said{Text: cli.TextOf(r.Payload.Item.Content, "text", "Text")}, true
+		return agent.ArchivedMessage{Text: cli.TextOf(r.Payload.Item.Content, "text", "Text")}, true
 	case "user_message":
-		return agent.Said{User: true, Text: r.Payload.Message}, true
+		return agent.ArchivedMessage{User: true, Text: r.Payload.Message}, true
 	case "agent_message":
-		return agent.Said{Text: r.Payload.Message}, true
+		return agent.ArchivedMessage{Text: r.Payload.Message}, true
 	}
-	return agent.Said{}, false
+	return agent.ArchivedMessage{}, false
 }

@@ -13,18 +13,18 @@ import (
 func archive(env []string) agent.Archive {
 	return cli.Transcripts{
 		Dir: configHome(agent.Launch{Env: env}), Pattern: "session-state/*/events.jsonl",
-		Open: func(path string, p *agent.Past) func([]byte) (agent.Said, bool) {
+		Open: func(path string, p *agent.ArchivedConversation) func([]byte) (agent.ArchivedMessage, bool) {
 			p.ID = filepath.Base(filepath.Dir(path))
-			return func(line []byte) (agent.Said, bool) { return said(line, p) }
+			return func(line []byte) (agent.ArchivedMessage, bool) { return said(line, p) }
 		},
 	}
 }
 
 // said returns the message in a line of a log.
-func said(line []byte, p *agent.Past) (agent.Said, bool) {
+func said(line []byte, p *agent.ArchivedConversation) (agent.ArchivedMessage, bool) {
 	head := line[:min(len(line), 64)]
 	if !bytes.Contains(head, []byte(`"session.start"`)) && !bytes.Contains(head, []byte(`.message"`)) {
-		return agent.Said{}, false
+		return agent.ArchivedMessage{}, false
 	}
 	var r struct {
 		Type      string
@@ -37,15 +37,15 @@ func said(line []byte, p *agent.Past) (agent.Said, bool) {
 		}
 	}
 	if json.Unmarshal(line, &r) != nil {
-		return agent.Said{}, false
+		return agent.ArchivedMessage{}, false
 	}
 	switch r.Type {
 	case "session.start":
 		p.Dir, p.Created = r.Data.Context.Dir, cli.Time(r.Timestamp)
 	case "user.message":
-		return agent.Said{User: true, Text: r.Data.Content}, true
+		return agent.ArchivedMessage{User: true, Text: r.Data.Content}, true
 	case "assistant.message":
-		return agent.Said{Text: r.Data.Content}, true
+		return agent.ArchivedMessage{Text: r.Data.Content}, true
 	}
-	return agent.Said{}, false
+	return agent.ArchivedMessage{}, false
 }

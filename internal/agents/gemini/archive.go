@@ -15,19 +15,19 @@ import (
 func archive(env []string) agent.Archive {
 	return cli.Transcripts{
 		Dir: configPath(env), Pattern: "tmp/*/chats/session-*.jsonl",
-		Open: func(path string, p *agent.Past) func([]byte) (agent.Said, bool) {
+		Open: func(path string, p *agent.ArchivedConversation) func([]byte) (agent.ArchivedMessage, bool) {
 			root := filepath.Join(filepath.Dir(filepath.Dir(path)), ".project_root")
 			if data, err := workspace.ReadFile(root, 4<<10); err == nil {
 				p.Dir = strings.TrimSpace(string(data))
 			}
 			last := "" // a message is written again with each of its calls
-			return func(line []byte) (agent.Said, bool) { return said(line, p, &last) }
+			return func(line []byte) (agent.ArchivedMessage, bool) { return said(line, p, &last) }
 		},
 	}
 }
 
 // said returns the message in a line of a chat.
-func said(line []byte, p *agent.Past, last *string) (agent.Said, bool) {
+func said(line []byte, p *agent.ArchivedConversation, last *string) (agent.ArchivedMessage, bool) {
 	var r struct {
 		SessionID string
 		Kind      string
@@ -37,17 +37,17 @@ func said(line []byte, p *agent.Past, last *string) (agent.Said, bool) {
 		Content   json.RawMessage
 	}
 	if json.Unmarshal(line, &r) != nil {
-		return agent.Said{}, false
+		return agent.ArchivedMessage{}, false
 	}
 	if r.SessionID != "" && r.StartTime != "" {
 		if p.ID, p.Created = r.SessionID, cli.Time(r.StartTime); r.Kind != "" && r.Kind != "main" {
 			p.ID = ""
 		}
-		return agent.Said{}, false
+		return agent.ArchivedMessage{}, false
 	}
 	if r.Type != "user" && r.Type != "gemini" || r.ID == *last {
-		return agent.Said{}, false
+		return agent.ArchivedMessage{}, false
 	}
 	*last = r.ID
-	return agent.Said{User: r.Type == "user", Text: cli.TextOf(r.Content)}, true
+	return agent.ArchivedMessage{User: r.Type == "user", Text: cli.TextOf(r.Content)}, true
 }

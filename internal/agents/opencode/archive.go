@@ -23,15 +23,15 @@ type store string
 const untitled = "New session - "
 
 // List implements agent.Archive. It leaves out sessions with a parent, which belong to sub-agents.
-func (s store) List(ctx context.Context, most int) ([]agent.Past, error) {
-	found := []agent.Past{}
+func (s store) List(ctx context.Context, most int) ([]agent.ArchivedConversation, error) {
+	found := []agent.ArchivedConversation{}
 	err := s.open(func(f *sqlite.File, all map[string]sqlite.Table) error {
 		sessions := all["session"]
 		err := f.Newest(sessions, func(r []any) bool {
 			if sessions.Text(r, "parent_id") != "" {
 				return true
 			}
-			p := agent.Past{
+			p := agent.ArchivedConversation{
 				ID: sessions.Text(r, "id"), Dir: sessions.Text(r, "directory"),
 				Title:   text.OneLine(sessions.Text(r, "title"), 80),
 				Created: time.UnixMilli(sessions.Number(r, "time_created")).UTC(),
@@ -49,7 +49,7 @@ func (s store) List(ctx context.Context, most int) ([]agent.Past, error) {
 				p.Messages = len(numbers)
 			}
 			if strings.HasPrefix(p.Title, untitled) {
-				_ = parts(f, all, p.ID, func(said agent.Said) bool {
+				_ = parts(f, all, p.ID, func(said agent.ArchivedMessage) bool {
 					p.Title = text.OneLine(said.Text, 80)
 					return false
 				})
@@ -61,9 +61,9 @@ func (s store) List(ctx context.Context, most int) ([]agent.Past, error) {
 }
 
 // Read implements agent.Archive.
-func (s store) Read(ctx context.Context, p agent.Past, hear func(agent.Said) bool) error {
+func (s store) Read(ctx context.Context, p agent.ArchivedConversation, hear func(agent.ArchivedMessage) bool) error {
 	return s.open(func(f *sqlite.File, all map[string]sqlite.Table) error {
-		err := parts(f, all, p.ID, func(said agent.Said) bool { return hear(said) && ctx.Err() == nil })
+		err := parts(f, all, p.ID, func(said agent.ArchivedMessage) bool { return hear(said) && ctx.Err() == nil })
 		return errors.Join(err, ctx.Err())
 	})
 }
@@ -89,7 +89,7 @@ func (s store) open(do func(*sqlite.File, map[string]sqlite.Table) error) error 
 }
 
 // parts calls hear with the texts of a session.
-func parts(f *sqlite.File, all map[string]sqlite.Table, id string, hear func(agent.Said) bool) error {
+func parts(f *sqlite.File, all map[string]sqlite.Table, id string, hear func(agent.ArchivedMessage) bool) error {
 	reader, roles := reading{store: f, all: all}, map[string]string{}
 	messages, table, over := all["message"], all["part"], false
 	err := reader.each("message", "message_session_time_created_id_idx", id, func(r []any) error {
@@ -110,7 +110,7 @@ func parts(f *sqlite.File, all map[string]sqlite.Table, id string, hear func(age
 		if over || !text.Lenient([]byte(table.Text(r, "data")), &p) || p.Type != "text" || p.Synthetic || p.Text == "" {
 			return nil
 		}
-		over = !hear(agent.Said{User: roles[table.Text(r, "message_id")] == "user", Text: p.Text})
+		over = !hear(agent.ArchivedMessage{User: roles[table.Text(r, "message_id")] == "user", Text: p.Text})
 		return nil
 	})
 }

@@ -123,7 +123,7 @@ const demoLeft = time.Hour
 // demoRunner returns the function that runs the commands of a scene.
 func demoRunner(c *contract.Call) func(context.Context, string, []string, ...string) (process.Result, error) {
 	return func(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
-		return c.SpawnWith(ctx, process.Away{Env: env}, process.Spec{Argv: argv, Dir: dir})
+		return c.SpawnWith(ctx, process.Programs{Env: env}, process.Spec{Argv: argv, Dir: dir})
 	}
 }
 

@@ -210,8 +210,8 @@ func (p Parts) around(
 	s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{} // the walls take the place of the agent's own sandbox
 	around, err := launch.Env{
 		Home: host.Home(), State: paths.State, Temp: paths.Temp, Lookup: host.Lookup,
-		Own:  launch.Own{Known: p.GuardedBeside(paths, host.Lookup), Read: set.List("native.read")},
-		Owns: set.List("agents.own"), Reviewed: program.Trusted(host).Beneath,
+		Native: launch.NativeSettings{Known: p.GuardedBeside(paths, host.Lookup), Read: set.List("native.read")},
+		Owns:   set.List("agents.own"), Reviewed: program.Trusted(host).Beneath,
 		Log: func(format string, args ...any) {
 			why = fault.New(fault.Down, format, args...).Hint("Run: omniagent doctor")
 		},

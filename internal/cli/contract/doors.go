@@ -25,16 +25,16 @@ import (
 
 // Spawn starts a declared program and waits for it. Arguments are a list: no shell ever reads them.
 func (c *Call) Spawn(ctx context.Context, argv ...string) (process.Result, error) {
-	return c.SpawnWith(ctx, c.Away(), process.Spec{Argv: argv})
+	return c.SpawnWith(ctx, c.Programs(), process.Spec{Argv: argv})
 }
 
-// Away returns what starts programs other than agents. They get the environment variables that such programs and git
-// need, and the ones named in more.
-func (c *Call) Away(more ...string) process.Away {
+// Programs returns what starts programs other than agents. They get the environment variables that such programs and
+// git need, and the ones named in more.
+func (c *Call) Programs(more ...string) process.Programs {
 	root, _ := config.ProjectRoot(c.dir)
 	return shell.Inheritance{
 		Roots: []string{c.dir, root}, More: append(more, gitVariables()...), Opens: true,
-	}.Away(os.Environ(), c.Paths.State)
+	}.Programs(os.Environ(), c.Paths.State)
 }
 
 // gitVariables returns the variables with which a person tells git where the configuration is and who they are.
@@ -47,7 +47,7 @@ func gitVariables() []string {
 
 // SpawnWith starts a declared program with away. If s.Env is nil, it gets variables that keep it from waiting for a
 // person.
-func (c *Call) SpawnWith(ctx context.Context, away process.Away, s process.Spec) (process.Result, error) {
+func (c *Call) SpawnWith(ctx context.Context, away process.Programs, s process.Spec) (process.Result, error) {
 	argv := s.Argv
 	declared := slices.IndexFunc(c.Command.Children, func(s Subprocess) bool {
 		return len(argv) > 0 && strings.TrimSuffix(filepath.Base(argv[0]), ".exe") == s.Binary

@@ -84,7 +84,7 @@ func (c *Call) paged(write func(*helpPage)) bool {
 	}
 	page := c.renderHelp(write, true)
 	return strings.Count(page, "\n") >= rows &&
-		screen.PageText(context.Background(), in, out, c.Away(), os.Environ(), page) == nil
+		screen.PageText(context.Background(), in, out, c.Programs(), os.Environ(), page) == nil
 }
 
 // ShowHelp prints a page of the help as text, even where other commands print JSON. words name a command, a group of

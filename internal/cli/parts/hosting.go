@@ -49,8 +49,10 @@ func WorkspaceOf(c *contract.Call) shell.Inheritance {
 	return shell.Inheritance{Roots: []string{c.Dir(), root}}
 }
 
-// HooksAway returns what starts the user's hooks and notifiers of runs.
-func HooksAway(c *contract.Call) process.Away { return c.Away(c.Config.List("run.hooks.env")...) }
+// HookPrograms returns what starts the user's hooks and notifiers of runs.
+func HookPrograms(c *contract.Call) process.Programs {
+	return c.Programs(c.Config.List("run.hooks.env")...)
+}
 
 // OwnPrograms returns the lookup of variables for finding a program that provides a login: PATH is without the
 // workspace's directories, so that the workspace cannot supply that program.

@@ -67,14 +67,14 @@ func (o Opener) Env() launch.Env {
 				return process.Find(program, host.Lookup) != ""
 			},
 		},
-		Own: launch.Own{
+		Native: launch.NativeSettings{
 			Rules: rules, Tools: o.Parts.Tools, Known: o.Parts.Guarded(c), Variables: c.Config.List("native.env"),
 			Memory: c.Config.Int("native.memory"), Read: c.Config.List("native.read"),
 			Sandbox: c.Config.String("native.sandbox"),
 			Network: c.Config.String("native.network"), Via: ForkProxy(c), First: flags.FirstByte(c),
 			Idle:         c.Config.Duration("native.idle"),
 			ToolProtocol: c.Config.String("native.tool_protocol"), UsualProtocol: o.Parts.toolProtocol(),
-			Away: c.Away(), Programs: OwnPrograms(c), APIs: o.Parts.APIs, Agents: o.Parts.Providing(),
+			Programs: c.Programs(), LookupEnv: OwnPrograms(c), APIs: o.Parts.APIs, Agents: o.Parts.Providing(),
 			Proxy: flags.ProxyOf(c), Again: flags.RetriesOf(c), Wishes: ConfiguredModel(c), Profiles: ProfilesOf(c),
 			Keys: stores.Keys(c),
 		},
@@ -83,10 +83,10 @@ func (o Opener) Env() launch.Env {
 		e.Plain = &o.Parts.Plain.Shared
 	}
 	if o.Others != nil {
-		e.Own.Others = o.Others(o)
+		e.Native.Others = o.Others(o)
 	}
 	if len(problems) > 0 {
-		e.Own.Problem = problems[0]
+		e.Native.Problem = problems[0]
 	}
 	e.Agents = func() ([]launch.Agent, error) {
 		known, err := KnownAgents(c, o.Parts.Agents)

@@ -136,7 +136,7 @@ func (p commands) runAnswer(ctx context.Context, c *contract.Call, store run.Sto
 		}
 		return follow(ctx, c, store, record.ID, q.ID)
 	}
-	r, err := store.Own(ctx, record.ID)
+	r, err := store.Acquire(ctx, record.ID)
 	if err != nil {
 		return contract.Result{}, late(err)
 	}

@@ -149,7 +149,7 @@ func (w *workingTree) addNew(ctx context.Context) error {
 
 // git returns the output of a git command.
 func (w *workingTree) git(ctx context.Context, command ...string) (string, error) {
-	out, err := w.call.SpawnWith(ctx, w.call.Away(), process.Spec{
+	out, err := w.call.SpawnWith(ctx, w.call.Programs(), process.Spec{
 		Argv: append(append([]string{"git", "-C", w.call.Dir()}, w.args...), command...),
 		Env:  process.Environment(nil, process.EnvOptions{NoColor: true, Extra: w.env}),
 	})

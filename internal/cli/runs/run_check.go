@@ -51,13 +51,13 @@ func checkWalls(o parts.Opener, dir, network, temp string) (*policy.Walls, error
 		hide = []string{pathname.Real(private)} // this process writes there without walls
 	}
 	walls, err := policy.Open(policy.Wanted{
-		Root: dir, Home: e.Home, Agents: e.Own.Known, State: e.State, Memory: e.Own.Memory, Read: e.Own.Read,
-		Network: cmp.Or(network, e.Own.Network), Lookup: e.Lookup, Via: e.Own.Via, Temp: temp,
-		Barred:  e.Own.Rules.Barred(guard.Place{Root: dir, Dir: dir, Home: e.Home}),
+		Root: dir, Home: e.Home, Agents: e.Native.Known, State: e.State, Memory: e.Native.Memory, Read: e.Native.Read,
+		Network: cmp.Or(network, e.Native.Network), Lookup: e.Lookup, Via: e.Native.Via, Temp: temp,
+		Barred:  e.Native.Rules.Barred(guard.Place{Root: dir, Dir: dir, Home: e.Home}),
 		Refused: parts.KeptFrom(o.Call), Hide: hide,
 	})
 	if err == nil && !walls.Whole() {
-		err = fault.New(fault.Unsupported, "the walls %s do not hold all", walls.Told().Name)
+		err = fault.New(fault.Unsupported, "the walls %s do not hold all", walls.Enforced().Name)
 		if why := walls.Weaker(); why != nil {
 			err = errors.Join(err, why)
 		}

@@ -187,7 +187,7 @@ func OwnerOf(o parts.Opener, r *run.Run) run.Owner {
 		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
 		Hooks: run.Hooks{
 			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),
-			Notify: c.Config.List("run.notify"), Away: parts.HooksAway(c),
+			Notify: c.Config.List("run.notify"), Programs: parts.HookPrograms(c),
 		},
 	}
 }

@@ -211,7 +211,7 @@ func (p commands) runsContinue() *contract.Command {
 				r, err := store.Free(ctx, c.String("id"))
 				return dryRunResult(r, contract.Updated), err
 			}
-			r, err := store.Own(ctx, c.String("id"))
+			r, err := store.Acquire(ctx, c.String("id"))
 			if err != nil {
 				return contract.Result{}, err
 			}

@@ -141,7 +141,7 @@ func (p commands) runSandboxExplain(_ context.Context, c *contract.Call) (contra
 		defer func() { _ = walls.Close() }()
 		report.Tier = walls.Tier()
 	}
-	data.Walls = walls.Told()
+	data.Walls = walls.Enforced()
 	for _, problem := range problems {
 		data.Problems = append(data.Problems, problem.Error())
 	}
@@ -152,7 +152,7 @@ func (p commands) runSandboxExplain(_ context.Context, c *contract.Call) (contra
 	judge := guard.Judge{
 		Rules: rules, Known: known, Place: native.PlaceOf([]string{limits.Root}, w.Home, w.Agents, c.Host.Lookup),
 	}
-	judge.Place.Ground = guard.Ground{
+	judge.Place.Containment = guard.Containment{
 		Walls: walls.Whole(), Network: data.Walls.Network != "off", Cover: coverOf(c, limits.Root),
 		Trees: limits.Repositories, Ways: sandbox.GitDirs(limits.Root),
 	}
@@ -212,7 +212,7 @@ func (p commands) explainAgent(c *contract.Call, name string, w policy.Wanted) (
 		data.WallsError = contract.OrNil(err.Error())
 	}
 	defer walls.Close()
-	data.Walls = walls.Told()
+	data.Walls = walls.Enforced()
 	for _, e := range effects {
 		if walls == nil {
 			e.Allowed, e.Why = true, "there are no walls: the rights of the user and the agent's own sandbox decide"
@@ -297,7 +297,7 @@ func (d *explained) judge(judge guard.Judge, walls engine.Walls, name string, a 
 	v := judge.Call(engine.Described(name, a))
 	if v.Decision == guard.Allow { // without undo as a reason to allow, the reasons say why some modes ask
 		careful := judge
-		careful.Place.Ground.Cover = guard.Cover{}
+		careful.Place.Containment.Cover = guard.Cover{}
 		v = careful.Call(engine.Described(name, a))
 	}
 	row := callRow{Tool: name, Word: v.Decision.String()}

@@ -123,7 +123,7 @@ func (p commands) serveSandboxRun(_ context.Context, c *contract.Call, signals <
 	}
 	defer func() { _ = walls.Close() }()
 	if why := walls.Weaker(); why != nil {
-		told := walls.Told()
+		told := walls.Enforced()
 		parts.LogLine(c, "only the walls %s stand, since %v; they do not hold %s", told.Name, why,
 			strings.Join(told.Holes, "; "))
 	}

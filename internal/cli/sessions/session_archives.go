@@ -39,7 +39,7 @@ func resumeWith(name, id, dir string) string {
 
 // archived is a conversation in the archive of an agent.
 type archived struct {
-	agent.Past
+	agent.ArchivedConversation
 	name    string
 	archive agent.Archive
 }
@@ -109,7 +109,7 @@ func (p commands) searchArchived(
 	}
 	for _, one := range all {
 		hit, number := sessionHit{sessionRow: one.row(c)}, int64(0)
-		err := one.archive.Read(ctx, one.Past, func(s agent.Said) bool {
+		err := one.archive.Read(ctx, one.ArchivedConversation, func(s agent.ArchivedMessage) bool {
 			number++
 			at := strings.Index(strings.ToLower(s.Text), wanted)
 			if at < 0 {

@@ -58,10 +58,11 @@ func (p commands) modelsList() *contract.Command {
 
 func (p commands) runModelsList(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	env := p.QuietOpener(c).Env()
-	env.Own.Keys = PlaceholderKeys{Store: stores.Keys(c)}
+	env.Native.Keys = PlaceholderKeys{Store: stores.Keys(c)}
 	active, problem := env.Provider(ctx, launch.Request{Spec: agent.Spec{Dir: c.Dir()}})
 	options := provider.Options{
-		APIs: p.APIs, Lookup: env.Own.Programs, Away: env.Own.Away, Home: env.Home, Keys: env.Own.Keys,
+		APIs: p.APIs, Lookup: env.Native.LookupEnv, Programs: env.Native.Programs, Home: env.Home,
+		Keys: env.Native.Keys,
 	}
 	var data modelsData
 	var rows []modelRow
@@ -81,10 +82,10 @@ func (p commands) runModelsList(ctx context.Context, c *contract.Call) (contract
 			!slices.ContainsFunc(rows[:len(rows)-1], func(r modelRow) bool { return r.Active })
 		return row
 	}
-	for _, w := range env.Own.Wishes {
+	for _, w := range env.Native.Wishes {
 		add("configured", w.From, &w)
 	}
-	for _, one := range env.Own.Profiles(c.Dir()).All {
+	for _, one := range env.Native.Profiles(c.Dir()).All {
 		w := one.Wish()
 		row := add(cmp.Or(one.Name, "(the single model)"), one.File, &w)
 		row.Protocol, row.Output, row.Input = contract.OrNil(one.Protocol), &one.Output, &one.Input
@@ -95,7 +96,7 @@ func (p commands) runModelsList(ctx context.Context, c *contract.Call) (contract
 	if siliconflow := provider.EidolonDefault(); siliconflow.Vendor != "" {
 		add(siliconflow.Vendor, "this program", &siliconflow)
 	}
-	for _, note := range env.Own.Profiles(c.Dir()).Notices {
+	for _, note := range env.Native.Profiles(c.Dir()).Notices {
 		c.Warn("PROFILE_NOTICE", "%s", note)
 	}
 	data.Models = contract.RowsOf(rows)

@@ -137,7 +137,7 @@ func Forks(c *contract.Call) (fork.Store, error) {
 			Hint("set HOME")
 	}
 	store := ForksIn(c.Paths, c.Host.Lookup)
-	store.Away = c.Away()
+	store.Programs = c.Programs()
 	return store, nil
 }
 
@@ -152,7 +152,7 @@ func ForksIn(paths contract.Paths, lookup func(string) (string, bool)) fork.Stor
 
 // Keys returns the store of the keys, which omniagent login fills.
 func Keys(c *contract.Call) keyring.Store {
-	return keyring.Open(c.Paths.Config, c.Away())
+	return keyring.Open(c.Paths.Config, c.Programs())
 }
 
 // Versions returns the recorded answers of programs that were asked for their version.

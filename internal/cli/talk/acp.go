@@ -112,7 +112,7 @@ func (p commands) serveACP(ctx context.Context, c *contract.Call, signals <-chan
 	if home == "" {
 		return 0, fault.New(fault.NoHome, "there is no home directory to keep the sessions in").Hint("set HOME")
 	}
-	host.Past = acp.Past{Tools: p.Tools.Specs(), Store: session.Default(home)}
+	host.Sessions = acp.ResumableSessions{Tools: p.Tools.Specs(), Store: session.Default(home)}
 	about := hostNative
 	if host.Agent != native.Name {
 		about = hostInstalled
@@ -188,6 +188,6 @@ func hostInstalled(h *acp.Host, o parts.Opener) error {
 		}
 		h.Modes = append(h.Modes, choice)
 	}
-	h.Past.Agent, h.NewID = h.Agent, ident.UUID
+	h.Sessions.Agent, h.NewID = h.Agent, ident.UUID
 	return nil
 }

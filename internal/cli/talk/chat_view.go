@@ -40,7 +40,7 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 	if err != nil {
 		c.Log("what was typed earlier is not at hand: %v", err)
 	}
-	hooks := run.Hooks{Notify: c.Config.List("run.notify"), Away: parts.HooksAway(c)}
+	hooks := run.Hooks{Notify: c.Config.List("run.notify"), Programs: parts.HookPrograms(c)}
 	device, err := terminal.Open(terminal.Options{
 		In: os.Stdin, Out: os.Stdout, State: c.Host.UserState(c.Program.Name),
 	})
@@ -52,7 +52,7 @@ func chatView(c *contract.Call, with *chat.Chat, signals <-chan os.Signal) (chat
 		Terminal: device, Out: c.Host.Stdout, Signals: all, History: history, Complete: with.Complete,
 		Plain: !screen.Colour(lookup), Reader: c.Bool("screen-reader"),
 		Pager: func(text string) error {
-			return screen.Page(paging, device, c.Away(), os.Environ(), c.Paths.Temp, text)
+			return screen.Page(paging, device, c.Programs(), os.Environ(), c.Paths.Temp, text)
 		},
 		Notify: func(what string) {
 			if len(hooks.Notify) > 0 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Past is a conversation in an agent's own records, whether or not we took part in it.
-type Past struct {
+// ArchivedConversation is a conversation in an agent's own records, whether or not we took part in it.
+type ArchivedConversation struct {
 	ID       string // the agent's id
 	Dir      string // its working directory; empty if unknown
 	Title    string // the agent's, or the first prompt, on one line
@@ -17,8 +17,8 @@ type Past struct {
 	File     string
 }
 
-// Said is one message of a conversation.
-type Said struct {
+// ArchivedMessage is one message of a conversation.
+type ArchivedMessage struct {
 	User bool // otherwise it is the agent's
 	Text string
 }
@@ -27,7 +27,7 @@ type Said struct {
 // fails because of a single conversation.
 type Archive interface {
 	// List returns up to most conversations, the newest first.
-	List(ctx context.Context, most int) ([]Past, error)
+	List(ctx context.Context, most int) ([]ArchivedConversation, error)
 	// Read calls hear with each message, in order, until it returns false.
-	Read(ctx context.Context, p Past, hear func(Said) bool) error
+	Read(ctx context.Context, p ArchivedConversation, hear func(ArchivedMessage) bool) error
 }

@@ -80,7 +80,7 @@ type Beginning struct {
 }
 
 // Hook lets the host intervene at a moment of the conversation, which waits for its answer.
-type Hook func(context.Context, Moment) Word
+type Hook func(context.Context, Moment) HookAnswer
 
 // Moment is a point at which a host may intervene.
 type Moment struct {
@@ -109,8 +109,8 @@ const (
 	Shortening    MomentName = "PreCompact"
 )
 
-// Word is a host's answer at a moment. The zero Word changes nothing.
-type Word struct {
+// HookAnswer is a host's answer at a moment. The zero HookAnswer changes nothing.
+type HookAnswer struct {
 	// allow, ask or deny a call; deny also applies to a message, an answer, and the end of a turn, which then continues
 	Decision string
 	Reason   string          // of the decision; shown to the model, or to the person if a message is denied

@@ -39,7 +39,8 @@ func connect(t *testing.T, a *scripted.Agent, prepare func(*Host)) *client {
 	store, ids := session.Open(t.TempDir()), 0
 	ignored := func(string, ...any) {}
 	h := &Host{
-		Agent: "native", Open: a.Opener(store), Past: Past{Store: store}, In: in, Out: out, Log: ignored,
+		Agent: "native", Open: a.Opener(store), Sessions: ResumableSessions{Store: store},
+		In: in, Out: out, Log: ignored,
 		Modes: []wire.Choice{{ID: "prompt", Name: "prompt"}, {ID: "yolo", Name: "yolo"}},
 		NewID: func() string { ids++; return fmt.Sprint("session-", ids) },
 		Spec:  agent.Spec{Terms: agent.Terms{Mode: setting.Prompt, Bypass: true}},

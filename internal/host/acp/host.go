@@ -28,13 +28,13 @@ import (
 
 // Host is our side of a connection to a client.
 type Host struct {
-	Agent  string     // the agent of the conversations, by name
-	About  wire.About // what we declare about ourselves
-	Open   conversation.Opener
-	Spec   agent.Spec    // the base for each conversation
-	Modes  []wire.Choice // for a client to choose from
-	Models []wire.Choice // for a client to choose from
-	Past   Past          // the sessions that can be resumed
+	Agent    string     // the agent of the conversations, by name
+	About    wire.About // what we declare about ourselves
+	Open     conversation.Opener
+	Spec     agent.Spec        // the base for each conversation
+	Modes    []wire.Choice     // for a client to choose from
+	Models   []wire.Choice     // for a client to choose from
+	Sessions ResumableSessions // the sessions that can be resumed
 	// Undo undoes the last turn of a session that changed its workspace, or with redo the last undo, and describes the
 	// result. It is nil if that is not possible.
 	Undo    func(ctx context.Context, dir, session string, redo bool) (said string, err error)

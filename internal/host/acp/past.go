@@ -16,15 +16,15 @@ import (
 	wire "omniagent/internal/wire/acp"
 )
 
-// Past finds the sessions of one agent that can be resumed.
-type Past struct {
+// ResumableSessions finds the sessions of one agent that can be resumed.
+type ResumableSessions struct {
 	Store session.Store
 	Agent string           // its name in journals; empty for the native agent
 	Tools []event.ToolSpec // the native agent's tools, to describe their calls
 }
 
 // find returns an error unless the agent can resume the session.
-func (p Past) find(id string) error {
+func (p ResumableSessions) find(id string) error {
 	v, err := p.Store.Show(id)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (p Past) find(id string) error {
 }
 
 // list returns the sessions that have messages, the most recently used first. dir, if not empty, selects a directory.
-func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
+func (p ResumableSessions) list(ctx context.Context, dir string) ([]wire.Session, error) {
 	all, _, err := p.Store.List(ctx, session.Filter{})
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (p Past) list(ctx context.Context, dir string) ([]wire.Session, error) {
 }
 
 // remove removes a session, but not the installed agent's own records of it.
-func (p Past) remove(ctx context.Context, id string) error {
+func (p ResumableSessions) remove(ctx context.Context, id string) error {
 	if err := p.find(id); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (p Past) remove(ctx context.Context, id string) error {
 // replay sends the client the messages of a session, including those that a compaction removed, because the person has
 // seen them. Some things are not recorded in messages: changes of files, exit codes, costs, questions and answers, and
 // the thinking of installed agents.
-func (p Past) replay(ctx context.Context, id string, tell func(wire.Update)) error {
+func (p ResumableSessions) replay(ctx context.Context, id string, tell func(wire.Update)) error {
 	v, err := p.Store.Show(id)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func userBlocks(m model.Message) []wire.Block {
 }
 
 // updates returns the updates for the rest of a message.
-func (p Past) updates(n *narrator, m model.Message, id string) []wire.Update {
+func (p ResumableSessions) updates(n *narrator, m model.Message, id string) []wire.Update {
 	var updates []wire.Update
 	for i, b := range m.Blocks {
 		message := id + "-" + strconv.Itoa(i)
@@ -140,7 +140,7 @@ func (p Past) updates(n *narrator, m model.Message, id string) []wire.Update {
 }
 
 // call returns a call of which only the input was recorded.
-func (p Past) call(b model.Block) *event.Call {
+func (p ResumableSessions) call(b model.Block) *event.Call {
 	c := &event.Call{ID: b.ID, Name: b.Name, Kind: event.Other, Input: b.Input}
 	in := event.Texts(b.Input, "command", "file_path", "path", "notebook_path")
 	i := slices.IndexFunc(p.Tools, func(t event.ToolSpec) bool { return t.Name == b.Name })

@@ -15,7 +15,7 @@ import (
 // TestPast: a session is listed, found, replayed and removed by the host of its own agent alone.
 func TestPast(t *testing.T) {
 	t.Parallel()
-	p := Past{Store: session.Open(filepath.Join(t.TempDir(), "sessions")), Agent: "claude"}
+	p := ResumableSessions{Store: session.Open(filepath.Join(t.TempDir(), "sessions")), Agent: "claude"}
 	journal, err := p.Store.Create(t.Context(), session.Begin{ID: "one", Agent: "claude", Cwd: "/project"})
 	if err == nil {
 		err = journal.Adopt(session.Adopted{}, []model.Message{

@@ -295,7 +295,7 @@ func (h *Host) start(ctx context.Context, id string, spec agent.Spec, encoder wi
 	}()
 	s := newSession(h, id, talk, spec, encoder, spec.Resume != "")
 	if tell {
-		err = h.Past.replay(ctx, id, func(u wire.Update) { s.tell(u) })
+		err = h.Sessions.replay(ctx, id, func(u wire.Update) { s.tell(u) })
 	}
 	if spec.Resume != "" {
 		s.state("idle", "", nil)
@@ -320,7 +320,7 @@ func (h *Host) load(ctx context.Context, w wire.Load) (any, error) {
 		}
 		s.shut()
 	}
-	if err := h.Past.find(w.Session); err != nil {
+	if err := h.Sessions.find(w.Session); err != nil {
 		return nil, missing(w.Session, err)
 	}
 	spec.Resume = w.Session
@@ -340,7 +340,7 @@ func (h *Host) fork(ctx context.Context, w wire.Fork) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.Past.find(w.Session); err != nil {
+	if err := h.Sessions.find(w.Session); err != nil {
 		return nil, missing(w.Session, err)
 	}
 	if !h.About.Fork {
@@ -360,7 +360,7 @@ func (h *Host) list(ctx context.Context, w wire.List) (any, error) {
 			return nil, jsonrpc.Errorf(jsonrpc.InvalidParams, "session/list: invalid cursor")
 		}
 	}
-	list, err := h.Past.list(ctx, w.Dir)
+	list, err := h.Sessions.list(ctx, w.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -376,7 +376,7 @@ func (h *Host) remove(ctx context.Context, id string) error {
 	if s := h.session(id); s != nil {
 		s.shut()
 	}
-	err := h.Past.remove(ctx, id)
+	err := h.Sessions.remove(ctx, id)
 	if errors.Is(err, fault.NotFoundCode) { // already deleted
 		return nil
 	}

@@ -31,7 +31,7 @@ func stage(t *testing.T) demo.Stage {
 	return demo.Stage{
 		Self: self, Dir: t.TempDir(), Path: "/usr/bin:/bin",
 		Run: func(ctx context.Context, dir string, env []string, argv ...string) (process.Result, error) {
-			by := process.Away{Env: append(env, "GORACE=atexit_sleep_ms=0")}
+			by := process.Programs{Env: append(env, "GORACE=atexit_sleep_ms=0")}
 			return by.Run(ctx, process.Spec{Argv: argv, Dir: dir})
 		},
 	}

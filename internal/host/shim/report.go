@@ -153,7 +153,7 @@ func (c *shimCall) report(launch agent.Launch, warnings []agent.Warning, o outco
 		r.Undo = &c.snapshot.Undo
 	}
 	if c.walls != nil {
-		r.Walls = c.walls.Told()
+		r.Walls = c.walls.Enforced()
 	}
 	if o.exit.Failed == nil && o.exit.Signal == "" {
 		r.AgentExit = &o.exit.Code

@@ -94,7 +94,7 @@ type Plain struct {
 // Walls are the walls around the processes of an agent.
 type Walls interface {
 	Plan(process.Plan) (process.Plan, error)
-	Told() *event.Walls
+	Enforced() *event.Walls
 	Close()
 }
 

@@ -333,7 +333,7 @@ func (d *Claude) request(ctx context.Context, patience time.Duration, body claud
 }
 
 // Hook asks the host's hooks, as an agent.Hook.
-func (d *Claude) Hook(ctx context.Context, m agent.Moment) agent.Word {
+func (d *Claude) Hook(ctx context.Context, m agent.Moment) agent.HookAnswer {
 	type place struct {
 		hook claude.Hook
 		id   string
@@ -343,7 +343,7 @@ func (d *Claude) Hook(ctx context.Context, m agent.Moment) agent.Word {
 	scene, words := d.scene, d.initialized
 	d.mu.Unlock()
 	if words == nil {
-		return agent.Word{}
+		return agent.HookAnswer{}
 	}
 	for _, h := range words.Hooks {
 		if h.Moment != m.Name || !h.Matcher.Matches(claude.Subject(m)) {
@@ -353,7 +353,7 @@ func (d *Claude) Hook(ctx context.Context, m agent.Moment) agent.Word {
 			places = append(places, place{h, id})
 		}
 	}
-	said := make([]agent.Word, len(places))
+	said := make([]agent.HookAnswer, len(places))
 	var wait sync.WaitGroup
 	for i, p := range places {
 		wait.Go(func() {

@@ -137,7 +137,7 @@ func TestHookIsAsked(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d, b, say, hangUp := stand(t)
 			greeted(t, d, c.hooks)
-			word := make(chan agent.Word, 1)
+			word := make(chan agent.HookAnswer, 1)
 			began := time.Now()
 			go func() {
 				word <- d.Hook(t.Context(),

@@ -38,7 +38,7 @@ const (
 // google is a login that returns tokens. They live for up to an hour, and are kept in memory only.
 type google struct {
 	gcloud  string // the program, or ""
-	away    process.Away
+	away    process.Programs
 	file    string // the file of credentials, or ""
 	project string
 	http    *http.Client

@@ -188,8 +188,8 @@ func isFile(path string) bool {
 }
 
 // away returns the starter of gcloud, with the variables that it reads.
-func (o Options) away() process.Away {
-	away := o.Away
+func (o Options) away() process.Programs {
+	away := o.Programs
 	for _, name := range []string{
 		"CLOUDSDK_CONFIG", "CLOUDSDK_ACTIVE_CONFIG_NAME", "CLOUDSDK_CORE_PROJECT", "CLOUDSDK_CORE_ACCOUNT",
 		"CLOUDSDK_PYTHON", "GOOGLE_APPLICATION_CREDENTIALS",

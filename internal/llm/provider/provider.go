@@ -97,15 +97,15 @@ type Options struct {
 	APIs   []model.API // nil for APIs
 	Agents []string    // programs that a caller may drive instead of a model API; Choose refuses them
 
-	Keys   KeyStore                         // the keys that omniagent login stored; may be nil
-	Lookup func(name string) (string, bool) // the environment; an empty variable counts as not set
-	Home   string                           // the home directory, with gcloud's application default credentials
-	Away   process.Away                     // starts gcloud
-	HTTP   *http.Client                     // nil for the wire's own
-	Proxy  model.Proxy                      // nil for that of the environment
-	Again  *model.RetryOptions              // nil for the API's defaults
-	First  time.Duration                    // timeout for the headers of an answer; 0 for the wire's own
-	Idle   time.Duration                    // timeout between two reads of it; 0 for the wire's own
+	Keys     KeyStore                         // the keys that omniagent login stored; may be nil
+	Lookup   func(name string) (string, bool) // the environment; an empty variable counts as not set
+	Home     string                           // the home directory, with gcloud's application default credentials
+	Programs process.Programs                 // starts gcloud
+	HTTP     *http.Client                     // nil for the wire's own
+	Proxy    model.Proxy                      // nil for that of the environment
+	Again    *model.RetryOptions              // nil for the API's defaults
+	First    time.Duration                    // timeout for the headers of an answer; 0 for the wire's own
+	Idle     time.Duration                    // timeout between two reads of it; 0 for the wire's own
 }
 
 // Choice is the chosen model. It is safe to print: fmt and json do not show its secrets.

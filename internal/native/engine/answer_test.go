@@ -453,11 +453,11 @@ func TestWhatASubAgentHasNot(t *testing.T) {
 	client, server := scripted(t, script(task(), call("StructuredOutput", `{}`), ok()))
 	look := reads("x")
 	var heard []string
-	hook := func(_ context.Context, m agent.Moment) agent.Word {
+	hook := func(_ context.Context, m agent.Moment) agent.HookAnswer {
 		if m.Call != nil {
 			heard = append(heard, m.Call.Name)
 		}
-		return agent.Word{}
+		return agent.HookAnswer{}
 	}
 	services := agent.Services{CanAsk: true, Hook: hook}
 	s := begin(t, engine.Options{Client: client, Services: services, Mode: setting.Plan, Form: form},

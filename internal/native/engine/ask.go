@@ -48,7 +48,7 @@ func (s *step) denied(v verdict, reason string) *event.Denial {
 // permitted returns nil if the call may run, and otherwise a denial with the reason. It asks a person if necessary. The
 // order is that of Claude's hosts: hooks, denials, questions, the mode, allowances, and then a person.
 func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
-	host := agent.Word{}
+	host := agent.HookAnswer{}
 	if !l.answers(s) {
 		host = l.callHook(ctx, agent.Moment{Name: agent.BeforeTool, Call: s.actual()})
 	}
@@ -107,14 +107,14 @@ func (l *loop) permitted(ctx context.Context, s *step) *event.Denial {
 
 // now returns the current policy, with the ground of the running turn.
 func (m *Mind) now() policy {
-	var ground guard.Ground
-	if m.o.Ground != nil {
-		ground = m.o.Ground()
+	var ground guard.Containment
+	if m.o.Containment != nil {
+		ground = m.o.Containment()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.policy
-	p.rules.Place.Ground = ground
+	p.rules.Place.Containment = ground
 	return p
 }
 
@@ -242,7 +242,7 @@ func (l *loop) agreed(s *step, reply event.Reply) {
 }
 
 // filled returns the result of a form that a hook has filled in. ok is false if the hook has not.
-func (s *step) filled(host agent.Word) (r tool.Result, ok bool) {
+func (s *step) filled(host agent.HookAnswer) (r tool.Result, ok bool) {
 	if s.action.Form == nil || host.Input == nil {
 		return r, false
 	}

@@ -32,20 +32,20 @@ import (
 
 // Options configure a Mind.
 type Options struct {
-	ID       string         // id of the session
-	Services agent.Services // Tell, CanAsk and Hook; no tool servers here
-	Client   model.Client
-	Retry    model.RetryOptions
-	Tools    func(tool.Task) []tool.Tool // the tools, given the function that runs a sub-agent; nil: none
-	System   []string
-	History  []model.Message // earlier messages, if no journal has them
-	Mode     setting.Approval
-	Rules    guard.Judge
-	Walls    Walls
-	Ground   func() guard.Ground // of the running turn; nil: only the walls
-	Limits   Limits
-	Search   bool        // the API's own web search may be used
-	Todos    *tool.Todos // the list of TodoWrite, which is also recorded in the journal; nil: none
+	ID          string         // id of the session
+	Services    agent.Services // Tell, CanAsk and Hook; no tool servers here
+	Client      model.Client
+	Retry       model.RetryOptions
+	Tools       func(tool.Task) []tool.Tool // the tools, given the function that runs a sub-agent; nil: none
+	System      []string
+	History     []model.Message // earlier messages, if no journal has them
+	Mode        setting.Approval
+	Rules       guard.Judge
+	Walls       Walls
+	Containment func() guard.Containment // of the running turn; nil: only the walls
+	Limits      Limits
+	Search      bool        // the API's own web search may be used
+	Todos       *tool.Todos // the list of TodoWrite, which is also recorded in the journal; nil: none
 	// Secrets are values that never appear in what is stored, reported or sent. Results of tools are also cleared of
 	// other credentials.
 	Secrets *redact.Values

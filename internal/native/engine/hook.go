@@ -22,17 +22,17 @@ const askPerson = "ask"
 // callHook calls the hook and returns its decision. An invalid decision, and a hook that panics, are reported as a
 // notice. If the hook decides whether something runs, they also deny it. A hook that does not return is abandoned when
 // ctx ends.
-func (l *loop) callHook(ctx context.Context, m agent.Moment) agent.Word {
+func (l *loop) callHook(ctx context.Context, m agent.Moment) agent.HookAnswer {
 	if l.mind.o.Services.Hook == nil || ctx.Err() != nil {
-		return agent.Word{}
+		return agent.HookAnswer{}
 	}
 	m.Parent = l.parent
 	w, wrong := l.mind.runHook(ctx, m)
 	if wrong != "" {
 		l.tell(event.Event{Kind: event.Notice, Text: fmt.Sprintf("the hook at %s %s", m.Name, wrong), Synthetic: true})
-		w = agent.Word{}
+		w = agent.HookAnswer{}
 		if m.Name == agent.BeforeTool || m.Name == agent.MessageComes {
-			w = agent.Word{Decision: event.Deny, Reason: "the hook that decides about it " + wrong}
+			w = agent.HookAnswer{Decision: event.Deny, Reason: "the hook that decides about it " + wrong}
 		}
 	}
 	if w.Note != "" {
@@ -48,14 +48,14 @@ func (l *loop) callHook(ctx context.Context, m agent.Moment) agent.Word {
 }
 
 // runHook calls the hook. wrong says why its decision is invalid, or is "".
-func (m *Mind) runHook(ctx context.Context, at agent.Moment) (w agent.Word, wrong string) {
+func (m *Mind) runHook(ctx context.Context, at agent.Moment) (w agent.HookAnswer, wrong string) {
 	if at.Call != nil { // the hook gets a copy, which it may change
 		call := *at.Call
 		call.Input = slices.Clone(call.Input)
 		at.Call = &call
 	}
 	type reply struct {
-		word  agent.Word
+		word  agent.HookAnswer
 		wrong string
 	}
 	done := make(chan reply, 1)
@@ -73,7 +73,7 @@ func (m *Mind) runHook(ctx context.Context, at agent.Moment) (w agent.Word, wron
 	select {
 	case r = <-done:
 	case <-ctx.Done():
-		return agent.Word{}, ""
+		return agent.HookAnswer{}, ""
 	}
 	var object map[string]json.RawMessage
 	switch w = r.word; {
@@ -124,14 +124,14 @@ func (l *loop) admit(ctx context.Context, message []model.Block) ([]model.Block,
 }
 
 // contextOf returns what a hook adds for the model.
-func contextOf(at agent.MomentName, w agent.Word) []model.Block {
+func contextOf(at agent.MomentName, w agent.HookAnswer) []model.Block {
 	if w.Context == "" {
 		return nil
 	}
 	return []model.Block{{Kind: model.Text, Text: fmt.Sprintf("(from the user's program, at %s)\n%s", at, w.Context)}}
 }
 
-func reasonOf(w agent.Word) string { return cmp.Or(w.Reason, "a hook refuses it") }
+func reasonOf(w agent.HookAnswer) string { return cmp.Or(w.Reason, "a hook refuses it") }
 
 // after returns what a hook says about a call that ran, for the model.
 func (l *loop) after(ctx context.Context, s *step, r *event.Result) string {

@@ -24,17 +24,17 @@ import (
 type heard struct {
 	mu   sync.Mutex
 	all  []agent.Moment
-	says map[agent.MomentName]func(agent.Moment) agent.Word
+	says map[agent.MomentName]func(agent.Moment) agent.HookAnswer
 }
 
-func (h *heard) hook(_ context.Context, m agent.Moment) agent.Word {
+func (h *heard) hook(_ context.Context, m agent.Moment) agent.HookAnswer {
 	h.mu.Lock()
 	h.all = append(h.all, m)
 	h.mu.Unlock()
 	if say := h.says[m.Name]; say != nil {
 		return say(m)
 	}
-	return agent.Word{}
+	return agent.HookAnswer{}
 }
 
 func (h *heard) names() string {
@@ -51,13 +51,13 @@ func (h *heard) names() string {
 	return strings.Join(names, " ")
 }
 
-func always(w agent.Word) func(agent.Moment) agent.Word {
-	return func(agent.Moment) agent.Word { return w }
+func always(w agent.HookAnswer) func(agent.Moment) agent.HookAnswer {
+	return func(agent.Moment) agent.HookAnswer { return w }
 }
 
 // says is a hook that always decides the same at one moment.
-func says(at agent.MomentName, w agent.Word) *heard {
-	return &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{at: always(w)}}
+func says(at agent.MomentName, w agent.HookAnswer) *heard {
+	return &heard{says: map[agent.MomentName]func(agent.Moment) agent.HookAnswer{at: always(w)}}
 }
 
 // TestMoments: each moment is reported once, in its place, with its data; the beginning and the end of a conversation
@@ -106,13 +106,13 @@ func TestMomentsOfASubAgent(t *testing.T) {
 	client, server := scripted(t, script(task(), call("Look", `{}`), ok()))
 	look := reads("seen")
 	again := 0
-	h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{
-		agent.HelperBegins: always(agent.Word{Context: "mind the gap"}),
-		agent.HelperEnds: func(m agent.Moment) agent.Word {
+	h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.HookAnswer{
+		agent.HelperBegins: always(agent.HookAnswer{Context: "mind the gap"}),
+		agent.HelperEnds: func(m agent.Moment) agent.HookAnswer {
 			if again++; again > 1 {
-				return agent.Word{}
+				return agent.HookAnswer{}
 			}
-			return agent.Word{Decision: event.Deny, Reason: "say more"}
+			return agent.HookAnswer{Decision: event.Deny, Reason: "say more"}
 		},
 	}}
 	s := begin(t, engine.Options{Client: client, Services: hooked(h.hook)}, kit("Look", look))
@@ -133,7 +133,7 @@ func TestMomentsOfASubAgent(t *testing.T) {
 	if !said || h.all[len(h.all)-1].Parent != "" {
 		t.Error("it did not go on")
 	}
-	refusing := says(agent.HelperBegins, agent.Word{Decision: event.Deny, Reason: "no helpers today"})
+	refusing := says(agent.HelperBegins, agent.HookAnswer{Decision: event.Deny, Reason: "no helpers today"})
 	client, server = scripted(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p"}}},{"say":"ok"}]`)
 	s = begin(t, engine.Options{Client: client, Services: hooked(refusing.hook)})
 	turn(t, s, "go", nil)
@@ -151,95 +151,95 @@ func TestHookBeforeATool(t *testing.T) {
 	for name, tt := range map[string]struct {
 		line string
 		mode setting.Approval
-		word agent.Word
+		word agent.HookAnswer
 		ran  string
 		told string
 		q    int
 	}{
-		"nothing":           {"make a", setting.Prompt, agent.Word{}, "make a", "", 1},
-		"allow":             {"make a", setting.Prompt, agent.Word{Decision: "allow"}, "make a", "", 0},
-		"allow in mode ask": {"make a", setting.AskAll, agent.Word{Decision: "allow"}, "make a", "", 0},
+		"nothing":           {"make a", setting.Prompt, agent.HookAnswer{}, "make a", "", 1},
+		"allow":             {"make a", setting.Prompt, agent.HookAnswer{Decision: "allow"}, "make a", "", 0},
+		"allow in mode ask": {"make a", setting.AskAll, agent.HookAnswer{Decision: "allow"}, "make a", "", 0},
 		"allow in mode deny": {
 			"make a", setting.DenyAll,
-			agent.Word{Decision: "allow"},
+			agent.HookAnswer{Decision: "allow"},
 			"",
 			"denied the permission mode deny", 0,
 		},
 		"allow in mode plan": {
 			"make a", setting.Plan,
-			agent.Word{Decision: "allow"},
+			agent.HookAnswer{Decision: "allow"},
 			"",
 			"denied the permission mode plan", 0,
 		},
 		"allow of a denial": {
 			"git push", setting.Yolo,
-			agent.Word{Decision: "allow"},
+			agent.HookAnswer{Decision: "allow"},
 			"",
 			"denied the deny rule", 0,
 		},
-		"allow of a firm one": {"sudo ls", setting.Yolo, agent.Word{Decision: "allow"}, "sudo ls", "", 1},
+		"allow of a firm one": {"sudo ls", setting.Yolo, agent.HookAnswer{Decision: "allow"}, "sudo ls", "", 1},
 		"allow of a credential": {
-			"cat /etc/shadow", setting.Yolo, agent.Word{Decision: "allow"}, "", "denied ", 0,
+			"cat /etc/shadow", setting.Yolo, agent.HookAnswer{Decision: "allow"}, "", "denied ", 0,
 		},
-		"allow of an ask rule": {"npm test", setting.Prompt, agent.Word{Decision: "allow"}, "npm test", "", 1},
+		"allow of an ask rule": {"npm test", setting.Prompt, agent.HookAnswer{Decision: "allow"}, "npm test", "", 1},
 		"deny": {
 			"make a", setting.Yolo,
-			agent.Word{Decision: "deny", Reason: "not on Sundays"},
+			agent.HookAnswer{Decision: "deny", Reason: "not on Sundays"},
 			"",
 			"denied not on Sundays; result true", 0,
 		},
 		"deny without a reason": {
 			"make a", setting.Yolo,
-			agent.Word{Decision: "deny"},
+			agent.HookAnswer{Decision: "deny"},
 			"",
 			"denied a hook refuses it", 0,
 		},
-		"deny of what is free": {"free x", setting.Prompt, agent.Word{
+		"deny of what is free": {"free x", setting.Prompt, agent.HookAnswer{
 			Decision: "deny",
 			Input:    json.RawMessage(`{"command":"free y"}`),
 		}, "", "denied a hook refuses it", 0},
 		"ask": {
 			"free x", setting.Yolo,
-			agent.Word{Decision: "ask", Reason: "really?"},
+			agent.HookAnswer{Decision: "ask", Reason: "really?"},
 			"free x", "", 1,
 		},
-		"ask of a denial": {"git push", setting.Yolo, agent.Word{Decision: "ask"}, "", "denied the deny rule", 0},
+		"ask of a denial": {"git push", setting.Yolo, agent.HookAnswer{Decision: "ask"}, "", "denied the deny rule", 0},
 		"input": {
 			"make a", setting.Yolo,
-			agent.Word{Input: json.RawMessage(`{"command":"make b"}`)},
+			agent.HookAnswer{Input: json.RawMessage(`{"command":"make b"}`)},
 			"make b", "", 0,
 		},
-		"input and allow": {"make a", setting.Prompt, agent.Word{
+		"input and allow": {"make a", setting.Prompt, agent.HookAnswer{
 			Decision: "allow",
 			Input:    json.RawMessage(`{"command":"make b"}`),
 		}, "make b", "", 0},
-		"input that is denied": {"make a", setting.Yolo, agent.Word{
+		"input that is denied": {"make a", setting.Yolo, agent.HookAnswer{
 			Decision: "allow",
 			Input:    json.RawMessage(`{"command":"git push -f"}`),
 		}, "", "denied ", 0},
 		"input that is wrong": {
 			"make a", setting.Yolo,
-			agent.Word{Decision: "allow", Input: json.RawMessage(`{}`)},
+			agent.HookAnswer{Decision: "allow", Input: json.RawMessage(`{}`)},
 			"", "call Bash; result true", 0,
 		},
-		"input that is not JSON": {"make a", setting.Yolo, agent.Word{
+		"input that is not JSON": {"make a", setting.Yolo, agent.HookAnswer{
 			Decision: "allow",
 			Input:    json.RawMessage(`{"comm`),
 		}, "", "denied the hook that decides about it gave an input", 0},
 		"input null": {
 			"make a", setting.Yolo,
-			agent.Word{Decision: "allow", Input: json.RawMessage(`null`)},
+			agent.HookAnswer{Decision: "allow", Input: json.RawMessage(`null`)},
 			"", "denied the hook that decides about it gave an input", 0,
 		},
 		"nonsense": {
 			"make a", setting.Yolo,
-			agent.Word{Decision: "perhaps"},
+			agent.HookAnswer{Decision: "perhaps"},
 			"",
 			`denied the hook that decides about it decided "perhaps"`, 0,
 		},
 		"end": {
 			"make a", setting.Yolo,
-			agent.Word{End: "enough"},
+			agent.HookAnswer{End: "enough"},
 			"",
 			"ended error_during_execution", 0,
 		},
@@ -247,7 +247,9 @@ func TestHookBeforeATool(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var ran []string
 			client, server := scripted(t, bash(tt.line))
-			h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{agent.BeforeTool: always(tt.word)}}
+			h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.HookAnswer{
+				agent.BeforeTool: always(tt.word),
+			}}
 			s := begin(t, engine.Options{
 				Client: client, Services: agent.Services{CanAsk: true, Hook: h.hook}, Mode: tt.mode,
 				Rules: guard.Judge{Rules: rules, Place: guard.Place{Root: "/w", Dir: "/w"}},
@@ -275,7 +277,7 @@ func TestHookBeforeATool(t *testing.T) {
 	}
 	var ran []string // if nobody can be asked, a question is a denial
 	client, _ := scripted(t, bash("make a"))
-	h := says(agent.BeforeTool, agent.Word{Decision: "ask"})
+	h := says(agent.BeforeTool, agent.HookAnswer{Decision: "ask"})
 	s := begin(t, engine.Options{Client: client, Mode: setting.Default, Walls: engine.Whole, Services: hooked(h.hook)},
 		line(&ran))
 	if got := told(turn(t, s, "go", nil)); len(ran) > 0 || !strings.Contains(got, "nobody can be asked") {
@@ -289,15 +291,18 @@ func TestBadHooks(t *testing.T) {
 		agent.SessionBegins, agent.MessageComes, agent.BeforeTool, agent.AfterTool, agent.AfterFailure, agent.TurnEnds,
 		agent.HelperBegins, agent.HelperEnds, agent.SessionEnds,
 	} {
-		for how, do := range map[string]func(context.Context) agent.Word{
-			"falls": func(context.Context) agent.Word { panic("oh") },
-			"nonsense": func(context.Context) agent.Word {
-				return agent.Word{Decision: "perhaps", Context: "secret plan"}
+		for how, do := range map[string]func(context.Context) agent.HookAnswer{
+			"falls": func(context.Context) agent.HookAnswer { panic("oh") },
+			"nonsense": func(context.Context) agent.HookAnswer {
+				return agent.HookAnswer{Decision: "perhaps", Context: "secret plan"}
 			},
-			"never":     func(ctx context.Context) agent.Word { <-ctx.Done(); return agent.Word{Decision: "allow"} },
-			"for ever":  func(context.Context) agent.Word { select {} },
-			"ends":      func(context.Context) agent.Word { return agent.Word{End: "enough"} },
-			"goes away": func(context.Context) agent.Word { runtime.Goexit(); return agent.Word{} },
+			"never": func(ctx context.Context) agent.HookAnswer {
+				<-ctx.Done()
+				return agent.HookAnswer{Decision: "allow"}
+			},
+			"for ever":  func(context.Context) agent.HookAnswer { select {} },
+			"ends":      func(context.Context) agent.HookAnswer { return agent.HookAnswer{End: "enough"} },
+			"goes away": func(context.Context) agent.HookAnswer { runtime.Goexit(); return agent.HookAnswer{} },
 		} {
 			t.Run(string(name)+"/"+how, func(t *testing.T) {
 				t.Parallel()
@@ -306,9 +311,9 @@ func TestBadHooks(t *testing.T) {
 				bad := fails("oh")
 				var s *mind
 				once := sync.Once{}
-				hook := func(ctx context.Context, m agent.Moment) agent.Word {
+				hook := func(ctx context.Context, m agent.Moment) agent.HookAnswer {
 					if m.Name != name {
-						return agent.Word{}
+						return agent.HookAnswer{}
 					}
 					if how == "never" || how == "for ever" { // the host goes away while it waits
 						once.Do(func() { s.interrupt() })
@@ -356,16 +361,18 @@ func TestBadHooks(t *testing.T) {
 func TestContext(t *testing.T) {
 	client, server := scripted(t, `[{"call":{"name":"Look","input":{}}},{"say":"ok"}]`)
 	look := reads("seen")
-	h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{
-		agent.SessionBegins: always(agent.Word{Context: "context one", Note: "for you alone"}),
-		agent.MessageComes: func(m agent.Moment) agent.Word {
+	h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.HookAnswer{
+		agent.SessionBegins: always(agent.HookAnswer{Context: "context one", Note: "for you alone"}),
+		agent.MessageComes: func(m agent.Moment) agent.HookAnswer {
 			if m.Text == "forbidden" {
-				return agent.Word{Decision: event.Deny, Reason: "bad word"}
+				return agent.HookAnswer{Decision: event.Deny, Reason: "bad word"}
 			}
-			return agent.Word{Context: "context two"}
+			return agent.HookAnswer{Context: "context two"}
 		},
-		agent.BeforeTool: always(agent.Word{Context: "context three"}),
-		agent.AfterTool:  always(agent.Word{Context: "context four", Decision: event.Deny, Reason: "look closer"}),
+		agent.BeforeTool: always(agent.HookAnswer{Context: "context three"}),
+		agent.AfterTool: always(agent.HookAnswer{
+			Context: "context four", Decision: event.Deny, Reason: "look closer",
+		}),
 	}}
 	s := begin(t, engine.Options{Client: client, Services: hooked(h.hook)}, kit("Look", look))
 	notes := ""
@@ -404,12 +411,12 @@ func TestContext(t *testing.T) {
 func TestTheHostKeepsATurnFromItsEnd(t *testing.T) {
 	client, server := scripted(t, `[{"say":"you said ${input}"}]`)
 	var again []bool
-	h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{
-		agent.TurnEnds: func(m agent.Moment) agent.Word {
+	h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.HookAnswer{
+		agent.TurnEnds: func(m agent.Moment) agent.HookAnswer {
 			if again = append(again, m.Again); m.Again {
-				return agent.Word{}
+				return agent.HookAnswer{}
 			}
-			return agent.Word{Decision: event.Deny, Reason: "run the tests"}
+			return agent.HookAnswer{Decision: event.Deny, Reason: "run the tests"}
 		},
 	}}
 	s := begin(t, engine.Options{Client: client, Services: hooked(h.hook)})
@@ -422,7 +429,7 @@ func TestTheHostKeepsATurnFromItsEnd(t *testing.T) {
 	if !slices.Equal(again, []bool{false, true, false, true}) || len(server.Requests()) != 4 {
 		t.Errorf("%v", again)
 	}
-	stubborn := says(agent.TurnEnds, agent.Word{Decision: event.Deny})
+	stubborn := says(agent.TurnEnds, agent.HookAnswer{Decision: event.Deny})
 	s = begin(t, engine.Options{Client: client, Services: hooked(stubborn.hook), Limits: engine.Limits{Turns: 3}})
 	if got := told(turn(t, s, "go", nil)); !strings.Contains(got, "ended error_max_turns") {
 		t.Error(got)
@@ -434,12 +441,12 @@ func TestHooksAtAShortening(t *testing.T) {
 	for _, refuses := range []bool{true, false} {
 		asked := make(chan model.Request, 20)
 		client, _ := scripted(t, `[]`)
-		h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.Word{
-			agent.Shortening: func(agent.Moment) agent.Word {
+		h := &heard{says: map[agent.MomentName]func(agent.Moment) agent.HookAnswer{
+			agent.Shortening: func(agent.Moment) agent.HookAnswer {
 				if refuses {
-					return agent.Word{Decision: event.Deny, Reason: "not now"}
+					return agent.HookAnswer{Decision: event.Deny, Reason: "not now"}
 				}
-				return agent.Word{Context: "keep the names"}
+				return agent.HookAnswer{Context: "keep the names"}
 			},
 		}}
 		s := begin(t, engine.Options{

@@ -26,13 +26,14 @@ type policyOf struct {
 	canAsk bool
 	memory *guard.Memory
 	host   string // what a hook has decided
-	ground guard.Ground
+	ground guard.Containment
 }
 
 func (p policyOf) word(name string, a tool.Action) int {
 	what := engine.OutcomeHeard(p.host, p.mode, guard.Judge{
 		Known: tool.Ours().Specs(),
-		Rules: p.rules, Memory: p.memory, Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u", Ground: p.ground},
+		Rules: p.rules, Memory: p.memory,
+		Place: guard.Place{Root: "/w", Dir: "/w", Home: "/home/u", Containment: p.ground},
 	}, p.walls, name, a, p.canAsk)
 	return slices.Index([]string{engine.Runs, engine.Asks, engine.Denied}, what)
 }
@@ -71,10 +72,10 @@ func ruleTexts() []string {
 	}
 }
 
-func grounds() []guard.Ground {
+func grounds() []guard.Containment {
 	whole := guard.Cover{Roots: []string{"/w"}}
 	partial := guard.Cover{Roots: []string{"/w"}, Gaps: []guard.Gap{{Path: "/w/big", Why: "it is large", Loose: true}}}
-	return []guard.Ground{{}, {Cover: whole}, {Cover: partial}, {Cover: whole, Network: true}}
+	return []guard.Containment{{}, {Cover: whole}, {Cover: partial}, {Cover: whole, Network: true}}
 }
 
 func draw(t *testing.T, r *rand.Rand, n int, words ...guard.Decision) guard.Rules {

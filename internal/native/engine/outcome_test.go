@@ -89,7 +89,7 @@ func TestWithoutTheWallsThatWereWanted(t *testing.T) {
 func TestInTheBackground(t *testing.T) {
 	t.Parallel()
 	place := guard.Place{Root: "/w", Dir: "/w", Home: "/h"}
-	place.Ground.Cover.Roots = []string{"/w"}
+	place.Containment.Cover.Roots = []string{"/w"}
 	rules := guard.Judge{Known: tool.Ours().Specs(), Place: place}
 	for _, c := range []struct {
 		line   string

@@ -85,14 +85,14 @@ func TestPersonIsAsked(t *testing.T) {
 			"the deny rule", 0,
 		},
 		"deny mode": {setting.DenyAll, nil, event.Reply{}, nil, "lets no tool run", 0},
-		"hook fills": {setting.Prompt, nil, event.Reply{}, func(context.Context, agent.Moment) agent.Word {
-			return agent.Word{Decision: event.Allow, Input: filled}
+		"hook fills": {setting.Prompt, nil, event.Reply{}, func(context.Context, agent.Moment) agent.HookAnswer {
+			return agent.HookAnswer{Decision: event.Allow, Input: filled}
 		}, "Which one?\n-> B", 0},
 		"hook only allows": {
 			setting.Prompt, nil,
 			event.Reply{Option: event.Allow, Text: "me"},
-			func(context.Context, agent.Moment) agent.Word {
-				return agent.Word{Decision: event.Allow}
+			func(context.Context, agent.Moment) agent.HookAnswer {
+				return agent.HookAnswer{Decision: event.Allow}
 			}, "The user says: me", 1,
 		},
 	} {
@@ -100,9 +100,9 @@ func TestPersonIsAsked(t *testing.T) {
 			client, _ := scripted(t, script)
 			hook := tt.hook
 			if hook != nil {
-				hook = func(ctx context.Context, m agent.Moment) agent.Word {
+				hook = func(ctx context.Context, m agent.Moment) agent.HookAnswer {
 					if m.Name != agent.BeforeTool {
-						return agent.Word{}
+						return agent.HookAnswer{}
 					}
 					return tt.hook(ctx, m)
 				}

@@ -43,9 +43,9 @@ type verdict struct {
 // host is the decision of a hook. Its approval answers the questions of the built-in tables and of the mode. It does
 // not override a denial, a question of a user's rule, or a question that every mode asks.
 func (p policy) judge(call guard.Call, a tool.Action, host string) (v verdict) {
-	p.rules.Place.Ground.Walls = p.walls == Whole
+	p.rules.Place.Containment.Walls = p.walls == Whole
 	held := p.rules.Place.Holds()
-	p.rules.Place.Ground = p.groundFor(p.rules.Place.Ground, a)
+	p.rules.Place.Containment = p.groundFor(p.rules.Place.Containment, a)
 	said := p.rules.Call(call)
 	v = p.withoutHook(said, a)
 	if held && a.Lasts && p.mode == setting.Default && v.decision == guard.Ask && !said.Explicit {
@@ -66,7 +66,7 @@ func (p policy) judge(call guard.Call, a tool.Action, host string) (v verdict) {
 
 // groundFor returns the ground as the mode uses it. The stricter modes also ask about what the snapshot covers;
 // auto-edit does not ask about its gaps.
-func (p policy) groundFor(g guard.Ground, a tool.Action) guard.Ground {
+func (p policy) groundFor(g guard.Containment, a tool.Action) guard.Containment {
 	switch {
 	case p.mode == setting.Yolo, p.mode == setting.Default && !a.Lasts:
 	case p.mode == setting.AutoEdit:

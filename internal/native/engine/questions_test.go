@@ -40,8 +40,8 @@ func TestHowMuchIsAsked(t *testing.T) {
 	}
 	for _, covered := range []bool{true, false} {
 		limits := []limit{{setting.Yolo, false, 0, 1}, {setting.Default, true, 20, 1}, {setting.Default, false, 0, 1}}
-		if judge.Place.Ground.Cover.Roots = nil; covered {
-			judge.Place.Ground.Cover.Roots = []string{"/testbed"}
+		if judge.Place.Containment.Cover.Roots = nil; covered {
+			judge.Place.Containment.Cover.Roots = []string{"/testbed"}
 		} else {
 			limits = []limit{{setting.Default, true, 1000, 1}} // the list of read-only commands
 		}
@@ -120,7 +120,7 @@ func TestNoPublicCommandIsTakenForOneThatRuinsTheMachine(t *testing.T) {
 // TestNoModeRunsWhatRuinsTheMachine: in a workspace where walls and a snapshot hold everything else.
 func TestNoModeRunsWhatRuinsTheMachine(t *testing.T) {
 	judge := guard.Judge{Place: guard.Place{Root: "/w", Dir: "/w", Home: "/h"}}
-	judge.Place.Ground.Cover.Roots = []string{"/w"}
+	judge.Place.Containment.Cover.Roots = []string{"/w"}
 	for _, mode := range setting.Approvals() {
 		for _, walls := range []engine.Walls{engine.Unwanted, engine.Whole} {
 			a := tool.Action{Kind: event.Shell, Changes: true, Command: "cd / && rm -rf *"}

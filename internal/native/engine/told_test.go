@@ -85,11 +85,11 @@ func TestArgumentsAreTold(t *testing.T) {
 			}, nil
 		},
 	}
-	hook := func(_ context.Context, m agent.Moment) agent.Word {
+	hook := func(_ context.Context, m agent.Moment) agent.HookAnswer {
 		if m.Call != nil && string(m.Call.Input) != normal {
 			t.Errorf("%s: the hook hears of %s", m.Name, m.Call.Input)
 		}
-		return agent.Word{}
+		return agent.HookAnswer{}
 	}
 	client := &parrot{answers: []model.Answer{asked, last}}
 	s := begin(t, engine.Options{Client: client, Services: agent.Services{CanAsk: true, Hook: hook}}, put)

@@ -68,8 +68,8 @@ func Tiers() []Tier { return []Tier{Overlay, Reflink, Copy} }
 
 // Store is the directory of a user's forks. Several processes may use it at once.
 type Store struct {
-	Dir  string       // absolute
-	Away process.Away // starts git
+	Dir      string           // absolute
+	Programs process.Programs // starts git
 	// Root returns the workspace of a directory, or an error if it cannot be forked.
 	Root func(dir string) (string, error)
 	// Undone reports whether a turn of a workspace was undone, if there still is a record of it. It may be nil.

@@ -29,7 +29,7 @@ type ground struct {
 }
 
 // starter starts git with all of our variables.
-func starter() process.Away { return process.Away{Env: os.Environ()} }
+func starter() process.Programs { return process.Programs{Env: os.Environ()} }
 
 func newGround(t testing.TB) *ground {
 	t.Helper()
@@ -41,7 +41,7 @@ func newGround(t testing.TB) *ground {
 	g.snapshots = undo.Store{Dir: filepath.Join(top, "undo"), Home: top}
 	g.store = fork.Store{
 		Dir: filepath.Join(top, "state", "forks"), Root: g.snapshots.Root, Undone: g.snapshots.TakenBack,
-		Away: starter(),
+		Programs: starter(),
 	}
 	g.sh(top, "mkdir project")
 	t.Cleanup(func() { // the kernel has made directories that nobody may enter

@@ -23,7 +23,7 @@ func (f *Fork) call(ctx context.Context, input []byte, env []string, args ...str
 const longestAnswer = 1 << 30
 
 // away returns the starter of git.
-func (f *Fork) away() process.Away { return f.store.Away.Also(f.Workspace, f.dir) }
+func (f *Fork) away() process.Programs { return f.store.Programs.Also(f.Workspace, f.dir) }
 
 // callIn is call in a directory. git starts no programs of the repository and fetches nothing, and learns of no other
 // repository from a variable, because a hook of another one may have started us.

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 			finish(serve(os.Args[2]))
 		case "applies":
 			snapshots := undo.Store{Dir: os.Args[3], Home: os.Args[4]}
-			store := fork.Store{Dir: os.Args[2], Root: snapshots.Root, Away: starter(), Undone: snapshots.TakenBack}
+			store := fork.Store{Dir: os.Args[2], Root: snapshots.Root, Programs: starter(), Undone: snapshots.TakenBack}
 			f, err := store.Open(os.Args[5])
 			if err == nil {
 				fmt.Println("begins")
@@ -38,11 +38,11 @@ func TestMain(m *testing.M) {
 			}
 			finish(err)
 		case "makes":
-			store := fork.Store{Dir: os.Args[2], Root: undo.Store{Home: os.Args[3]}.Root, Away: starter()}
+			store := fork.Store{Dir: os.Args[2], Root: undo.Store{Home: os.Args[3]}.Root, Programs: starter()}
 			_, err := store.Make(context.Background(), fork.Wanted{Dir: ".", Tier: fork.Tier(os.Args[4])})
 			finish(err)
 		case "inside":
-			store := fork.Store{Dir: os.Args[2], Root: undo.Store{Home: os.Args[3]}.Root, Away: starter()}
+			store := fork.Store{Dir: os.Args[2], Root: undo.Store{Home: os.Args[3]}.Root, Programs: starter()}
 			_, err := store.Make(context.Background(), fork.Wanted{Dir: "."})
 			finish(err)
 		}

@@ -70,7 +70,7 @@ type content struct {
 
 // Open returns the store of a user's configuration directory, which may be empty: then nothing is kept. by finds and
 // starts the system's program.
-func Open(dir string, by process.Away) Store {
+func Open(dir string, by process.Programs) Store {
 	s := Store{system: systemOf(runtime.GOOS, by)}
 	if dir != "" {
 		s.file = filepath.Join(dir, fileName)

@@ -31,7 +31,7 @@ func opened(t *testing.T, goos string) Store {
 		}
 	}
 	t.Setenv(stateVariable, filepath.Join(dir, "state"))
-	by := process.Away{Env: append(os.Environ(), "PATH="+dir, "DBUS_SESSION_BUS_ADDRESS=unix:path=/nowhere")}
+	by := process.Programs{Env: append(os.Environ(), "PATH="+dir, "DBUS_SESSION_BUS_ADDRESS=unix:path=/nowhere")}
 	s := Store{file: filepath.Join(t.TempDir(), "config", fileName), system: systemOf(goos, by)}
 	if s.system == nil {
 		t.Fatal("there is no keyring")
@@ -156,7 +156,7 @@ func TestNoKeyring(t *testing.T) {
 	if _, _, _, err := (Store{}).Set(t.Context(), "a", "b"); !errors.Is(err, fault.NoHome) {
 		t.Errorf("no home: %v", err)
 	}
-	if systemOf("linux", process.Away{}) != nil || systemOf("windows", process.Away{}) != nil {
+	if systemOf("linux", process.Programs{}) != nil || systemOf("windows", process.Programs{}) != nil {
 		t.Error("there is a keyring without a program")
 	}
 }

@@ -18,7 +18,7 @@ const patience = 60 * time.Second
 const service = "omniagent"
 
 // systemOf returns the keyring of a system; nil: it has none that answers.
-func systemOf(goos string, by process.Away) system {
+func systemOf(goos string, by process.Programs) system {
 	lookup := process.In(by.Env)
 	switch goos {
 	case "linux", "freebsd", "openbsd", "netbsd":
@@ -48,7 +48,7 @@ func hasBus(lookup func(string) (string, bool)) bool {
 }
 
 // run starts the system's program. Its output is never part of an error: it may hold a key.
-func run(ctx context.Context, by process.Away, stdin string, argv ...string) (string, error) {
+func run(ctx context.Context, by process.Programs, stdin string, argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r, err := by.Run(ctx, process.Spec{
@@ -67,7 +67,7 @@ func run(ctx context.Context, by process.Away, stdin string, argv ...string) (st
 // secretTool is the program of libsecret, which asks the Secret Service. It reads the key from standard input.
 type secretTool struct {
 	path string
-	by   process.Away
+	by   process.Programs
 }
 
 func (s secretTool) attributes(verb, name string, more ...string) []string {
@@ -92,7 +92,7 @@ func (s secretTool) remove(ctx context.Context, name string) error {
 // security is the program of macOS. It takes the commands that hold a key from standard input.
 type security struct {
 	path string
-	by   process.Away
+	by   process.Programs
 }
 
 func (s security) set(ctx context.Context, name, key string) error {

@@ -14,24 +14,24 @@ import (
 	"omniagent/internal/kit/pathname"
 )
 
-// Away starts the programs that are not agents: git, pagers, keyrings, a person's hooks and MCP servers. The current
-// directory, PATH and the paths in variables decide which code such a program runs, and a repository can choose all
-// three. So it gets an empty directory, PATH without the directories of the workspace, and only the listed variables,
-// without those that lead into the workspace. Without Env it finds no program by name.
-type Away struct {
+// Programs starts the programs that are not agents: git, pagers, keyrings, a person's hooks and MCP servers. The
+// current directory, PATH and the paths in variables decide which code such a program runs, and a repository can choose
+// all three. So it gets an empty directory, PATH without the directories of the workspace, and only the listed
+// variables, without those that lead into the workspace. Without Env it finds no program by name.
+type Programs struct {
 	Env   []string // all variables that the programs may get
 	Roots Roots    // workspaces and their repositories
 	Temp  string   // where the empty directories are made; empty: where temporary files go
 }
 
 // Also returns a with further workspaces.
-func (a Away) Also(roots ...string) Away {
+func (a Programs) Also(roots ...string) Programs {
 	a.Roots = append(slices.Clone(a.Roots), roots...)
 	return a
 }
 
 // Find returns the file of a program, given its name or an absolute path, or "". It ignores files in a workspace.
-func (a Away) Find(name string) string {
+func (a Programs) Find(name string) string {
 	env := a.environment(nil)
 	if filepath.IsAbs(name) && Runs(name) && !a.Roots.Hold(name, env) {
 		return name
@@ -47,14 +47,14 @@ func (a Away) Find(name string) string {
 // Run runs a program to its end. A non-zero exit is a Result, not an error. An error means that the program could not
 // be started, or that ctx ended (fault.TimedOut, fault.Interrupted): then it was asked to end and killed after Grace,
 // and the Result has what there was.
-func (a Away) Run(ctx context.Context, s Spec) (Result, error) {
+func (a Programs) Run(ctx context.Context, s Spec) (Result, error) {
 	return run(ctx, s, a.Start)
 }
 
 // Start starts a program. p.Dir is a directory that the person has named for exactly this program, or that the caller
 // has created; if it is empty, as usual, the program gets an empty directory that is removed when it has ended. p.Env
 // is added to the variables, and p.Path is looked up.
-func (a Away) Start(p Plan) (*Child, error) {
+func (a Programs) Start(p Plan) (*Child, error) {
 	p.Env = a.environment(p.Env)
 	own := ""
 	if p.Dir == "" {
@@ -86,7 +86,7 @@ func (a Away) Start(p Plan) (*Child, error) {
 }
 
 // locate is Locate without files in a workspace, unless a path was given.
-func (a Away) locate(argv []string, dir string, env []string) (string, error) {
+func (a Programs) locate(argv []string, dir string, env []string) (string, error) {
 	path, err := Locate(argv, dir, env)
 	if err != nil || hasSeparator(argv[0]) || !a.Roots.Hold(path, env) {
 		return path, err
@@ -101,7 +101,7 @@ func (a Away) locate(argv []string, dir string, env []string) (string, error) {
 }
 
 // environment returns the variables of a program, with more added.
-func (a Away) environment(more []string) []string {
+func (a Programs) environment(more []string) []string {
 	all := once(slices.Concat(a.Env, more))
 	homes := homesIn(all)
 	kept := make([]string, 0, len(all)) // not nil, which would stand for all of ours
@@ -126,7 +126,7 @@ const (
 
 // empty creates an empty directory. No directory around it is a workspace or, if there is another place, one that other
 // users may write: programs look for their configuration there too.
-func (a Away) empty(env []string) (string, error) {
+func (a Programs) empty(env []string) (string, error) {
 	var bases []string
 	if a.Temp != "" {
 		bases = append(bases, a.Temp)
@@ -152,7 +152,7 @@ func (a Away) empty(env []string) (string, error) {
 }
 
 // sweep removes the empty directories that killed programs have left.
-func (a Away) sweep(base string) {
+func (a Programs) sweep(base string) {
 	if base != a.Temp {
 		return
 	}

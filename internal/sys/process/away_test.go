@@ -34,7 +34,7 @@ func TestAway(t *testing.T) {
 	script(filepath.Join(bin, "what"), `pwd; ls -A; inner; echo "${GEM_PATH-unset} ${LANG-unset} ${GIVEN-unset}"`)
 	script(filepath.Join(bin, "inner"), "echo own")
 	t.Chdir(ws)
-	away := Away{Roots: Roots{ws}, Temp: state, Env: []string{
+	away := Programs{Roots: Roots{ws}, Temp: state, Env: []string{
 		"PATH=" + strings.Join([]string{
 			"bin", "", ".", link, filepath.Join(ws, "bin"), linked, bin, "/usr/bin", "/bin",
 		}, ":"),
@@ -61,7 +61,7 @@ func TestAway(t *testing.T) {
 	wantCode(t, err, fault.NotInstalled)
 	_, err = away.Run(t.Context(), Spec{Argv: []string{"bin/what"}})
 	wantCode(t, err, fault.NotInstalled)
-	_, err = Away{}.Run(t.Context(), Spec{Argv: []string{"sh", "-c", "true"}})
+	_, err = Programs{}.Run(t.Context(), Spec{Argv: []string{"sh", "-c", "true"}})
 	wantCode(t, err, fault.NotInstalled)
 	if left, err := os.ReadDir(state); len(left) > 0 || err != nil {
 		t.Errorf("left %v %v", left, err)
@@ -73,7 +73,7 @@ func TestAwayFromWorkspaceAsPlace(t *testing.T) {
 	t.Parallel()
 	top := pathOf(t)
 	inside := filepath.Join(top, "ws", "state")
-	dir, err := Away{Roots: Roots{filepath.Join(top, "ws")}, Temp: inside}.empty(nil)
+	dir, err := Programs{Roots: Roots{filepath.Join(top, "ws")}, Temp: inside}.empty(nil)
 	check(t, err)
 	defer os.Remove(dir)
 	if strings.HasPrefix(dir, filepath.Join(top, "ws")) {
@@ -89,7 +89,7 @@ func TestAwayFromWorkspaceAsPlace(t *testing.T) {
 	long := time.Now().Add(-2 * emptyLives)
 	check(t, os.Chtimes(old, long, long))
 	check(t, os.Chtimes(full, long, long))
-	dir, err = Away{Temp: state}.empty(nil)
+	dir, err = Programs{Temp: state}.empty(nil)
 	check(t, err)
 	left, err := filepath.Glob(filepath.Join(state, "*"))
 	check(t, err)
@@ -114,7 +114,7 @@ func TestAllPlacesInTheWorkspace(t *testing.T) {
 	for temp, env := range map[string][]string{
 		"": nil, "state": nil, "other": {"HOME=" + home, "USERPROFILE=" + home},
 	} {
-		away := Away{Roots: Roots{ws}}
+		away := Programs{Roots: Roots{ws}}
 		if temp != "" {
 			away.Temp = filepath.Join(ws, temp)
 		}
@@ -134,7 +134,7 @@ func TestWorkspaceThatHoldsHome(t *testing.T) {
 	top := pathOf(t)
 	bin := filepath.Join(top, "home", "bin")
 	check(t, os.MkdirAll(bin, 0o700))
-	away := Away{Roots: Roots{top}, Env: []string{"HOME=" + filepath.Join(top, "home"), "PATH=" + bin}}
+	away := Programs{Roots: Roots{top}, Env: []string{"HOME=" + filepath.Join(top, "home"), "PATH=" + bin}}
 	if env := away.environment(nil); !slices.Contains(env, "PATH="+bin) {
 		t.Errorf("got %q", env)
 	}

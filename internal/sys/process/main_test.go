@@ -61,7 +61,7 @@ func TestMain(m *testing.M) {
 }
 
 // Run runs a program far from any workspace.
-func Run(ctx context.Context, s Spec) (Result, error) { return Away{Env: os.Environ()}.Run(ctx, s) }
+func Run(ctx context.Context, s Spec) (Result, error) { return Programs{Env: os.Environ()}.Run(ctx, s) }
 
 // as is a Spec that runs the test binary in a role.
 func as(t *testing.T, role string, args ...string) Spec {

@@ -44,7 +44,7 @@ const (
 // Spec describes a program to run.
 type Spec struct {
 	Argv      []string      // the program and its arguments; the program is looked up in the PATH of Env
-	Dir       string        // see Away.Start
+	Dir       string        // see Programs.Start
 	Env       []string      // further variables
 	Stdin     []byte        // nil: the null device
 	MaxOutput int64         // bytes kept of each stream; 0: 1 MiB; negative: none. The rest is counted only

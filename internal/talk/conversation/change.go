@@ -117,7 +117,7 @@ func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 	case c.turn != nil || c.unprompted != nil:
 		refused = fault.New(fault.Unsupported, "%s does not change that in the middle of a turn", facts.Agent).
 			Hint("wait for its end, or interrupt it")
-	case c.last > 0 && (!c.able.Resume || c.Own() == ""):
+	case c.last > 0 && (!c.able.Resume || c.AgentSessionID() == ""):
 		refused = fault.New(fault.Unsupported, "%s cannot change that: it cannot resume a conversation", facts.Agent).
 			Hint("begin another conversation")
 	default:
@@ -141,7 +141,7 @@ func (c *Conversation) restartWith(change agent.Change, reply func(error)) {
 func (c *Conversation) restart(s agent.Spec, then func(error)) {
 	c.changing = true
 	before, old := c.spec, c.mind
-	if own := c.Own(); own != "" {
+	if own := c.AgentSessionID(); own != "" {
 		s.Resume, before.Resume = own, own
 		s.Fresh, before.Fresh = "", ""
 	}

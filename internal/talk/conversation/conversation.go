@@ -232,8 +232,8 @@ func (c *Conversation) adopt(m agent.Mind) {
 // ID returns the id of the conversation, which is the id of its journal.
 func (c *Conversation) ID() string { return c.o.Journal.ID() }
 
-// Own returns the agent's own id of the conversation, or "" until it is known.
-func (c *Conversation) Own() string {
+// AgentSessionID returns the agent's own id of the conversation, or "" until it is known.
+func (c *Conversation) AgentSessionID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.own

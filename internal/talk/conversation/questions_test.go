@@ -42,12 +42,12 @@ func TestAnsweredAhead(t *testing.T) {
 	opened := make(chan struct{})
 	k = converse(t, changes, func(o *conversation.Options) {
 		// it comes between a call and its question
-		o.Services.Hook = func(_ context.Context, m agent.Moment) agent.Word {
+		o.Services.Hook = func(_ context.Context, m agent.Moment) agent.HookAnswer {
 			if m.Name == agent.BeforeTool {
 				<-opened
 				is(t, "the answer", k.reply(m.Call.ID, event.Allow), nil)
 			}
-			return agent.Word{}
+			return agent.HookAnswer{}
 		}
 	}, scripted.Done("Change"))
 	close(opened)

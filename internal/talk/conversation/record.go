@@ -159,6 +159,6 @@ func (c *Conversation) finish(outcome agent.Outcome, err error) {
 		c.o.Log("closing the agent failed: %v", err)
 	}
 	c.endUnprompted()
-	outcome.Evidence.Session = cmp.Or(outcome.Evidence.Session, c.Own())
+	outcome.Evidence.Session = cmp.Or(outcome.Evidence.Session, c.AgentSessionID())
 	c.outcome, c.finished = outcome, true
 }

@@ -15,7 +15,7 @@ import (
 
 // Page shows a text in the pager of the person, $PAGER or less or more, and returns when they leave it. temp is a
 // directory for a temporary file. Without a pager it returns fault.NotInstalled.
-func Page(ctx context.Context, t *terminal.Terminal, by process.Away, env []string, temp, content string) error {
+func Page(ctx context.Context, t *terminal.Terminal, by process.Programs, env []string, temp, content string) error {
 	by.Env = append(by.Env, pagerSettings(env)...)
 	argv, err := pager(by, env)
 	if err != nil {
@@ -42,7 +42,7 @@ func Page(ctx context.Context, t *terminal.Terminal, by process.Away, env []stri
 
 // PageText shows a text on the terminal of in and out as Page does, for a program that reads no keys itself. Unless the
 // person has chosen options, less leaves a text that fits the screen on it.
-func PageText(ctx context.Context, in, out *os.File, by process.Away, env []string, content string) error {
+func PageText(ctx context.Context, in, out *os.File, by process.Programs, env []string, content string) error {
 	by.Env = slices.Concat(by.Env, []string{"LESS=FRX"}, pagerSettings(env))
 	argv, err := pager(by, env)
 	if err != nil {
@@ -55,7 +55,7 @@ func PageText(ctx context.Context, in, out *os.File, by process.Away, env []stri
 }
 
 // runPager returns when the person leaves the pager, or ctx ends.
-func runPager(ctx context.Context, by process.Away, plan process.Plan) error {
+func runPager(ctx context.Context, by process.Programs, plan process.Plan) error {
 	child, err := by.Start(plan)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func pagerSettings(env []string) (list []string) {
 }
 
 // pager returns the program to show a text with, and its arguments.
-func pager(by process.Away, env []string) (argv []string, err error) {
+func pager(by process.Programs, env []string) (argv []string, err error) {
 	chosen, _ := process.Value(env, "PAGER")
 	for _, words := range [][]string{strings.Fields(chosen), {"less", "-R"}, {"more"}} {
 		if len(words) == 0 {

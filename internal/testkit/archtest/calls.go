@@ -16,7 +16,7 @@ func mayStart() []string {
 }
 
 // mayPlan lists the packages that start agents, a person's own command line, or stages of this program in directories
-// of their choice. All others start programs by process.Away.
+// of their choice. All others start programs by process.Programs.
 func mayPlan() []string {
 	return []string{
 		"agents/cli", "agents/relay", "cli/runs", "host/shim", "repo/fork", "walls/policy", "walls/sandbox",
@@ -46,8 +46,8 @@ func (t *tree) checkCalls(p *pkg, f *file) {
 			}
 		case *ast.CallExpr:
 			if called(n, "process", "Start") && !slices.Contains(mayPlan(), p.name) {
-				t.problem(t.at(n), "%s calls process.Start: a program that is not an agent is started by process.Away",
-					p.name)
+				t.problem(t.at(n),
+					"%s calls process.Start: a program that is not an agent is started by process.Programs", p.name)
 			}
 			if p.name != "llm/modelserver" { // its calls are those of a model to an agent's tools; it starts nothing
 				t.checkShell(n, n.Args)

@@ -52,7 +52,7 @@ func TestForbiddenCalls(t *testing.T) {
 	}
 }
 
-// TestAway: a program that is not an agent is started by process.Away, in a directory of its own.
+// TestAway: a program that is not an agent is started by process.Programs, in a directory of its own.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	const source = `package p

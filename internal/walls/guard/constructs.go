@@ -79,7 +79,9 @@ const decidesPrograms = " decides what other programs run: no command sets it"
 
 // mayNotSet reports whether no command may set a variable. Behind whole walls any variable may be set, because its
 // effect stays there.
-func (w *walker) mayNotSet(name string) bool { return redirectsPrograms(name) && !w.place.Ground.Walls }
+func (w *walker) mayNotSet(name string) bool {
+	return redirectsPrograms(name) && !w.place.Containment.Walls
+}
 
 // redirectsPrograms reports whether a variable makes other programs run, load or contact something.
 func redirectsPrograms(name string) bool {

@@ -95,7 +95,7 @@ func operandsOf(args []string) []string {
 func (w *walker) gitLoses(p *piece, words []string, argv []word, at dirs) {
 	lost := lossesOf(words[0], words[1:])
 	named := argv[len(argv)-len(words)+1:]
-	for _, g := range w.place.Ground.Cover.Gaps {
+	for _, g := range w.place.Containment.Cover.Gaps {
 		state := w.place.root(g.Path) == "" || slices.Contains(strings.Split(filepath.ToSlash(g.Path), "/"), ".git")
 		switch {
 		case state && !lost.state, !state && !lost.files, !state && !g.Loose && !lost.ignored:

@@ -48,7 +48,7 @@ func TestWhatGitLoses(t *testing.T) {
 		}},
 	} {
 		place := held()
-		place.Ground.Network, place.Ground.Cover.Gaps = true, []Gap{c.gap}
+		place.Containment.Network, place.Containment.Cover.Gaps = true, []Gap{c.gap}
 		for _, args := range c.args {
 			v := Judge{Known: known(), Place: place}.Call(Call{Tool: "Bash", Kind: "command", Command: "git " + args})
 			if (v.Decision == Ask) != c.asks || c.asks && !strings.Contains(v.Reasons[0].Text, "undo does not cover") {

@@ -10,9 +10,9 @@ import (
 	"omniagent/internal/walls/autorun"
 )
 
-// Ground is what limits the effects of a call, whatever its text: walls that contain it, and a snapshot that can undo
-// it. Where both do, only a call with effects beyond them needs a person; see Verdict.
-type Ground struct {
+// Containment is what limits the effects of a call, whatever its text: walls that contain it, and a snapshot that can
+// undo it. Where both do, only a call with effects beyond them needs a person; see Verdict.
+type Containment struct {
 	Walls   bool // commands can write only to the workspace and Ways, and not to what is protected there
 	Network bool // commands can reach the network, not only the hosts that the user has opened
 	Cover   Cover
@@ -38,11 +38,11 @@ type Gap struct {
 func (p Place) Holds() bool {
 	covered := func(dir string) bool {
 		dir = filepath.Clean(dir)
-		return slices.ContainsFunc(p.Ground.Cover.Roots,
+		return slices.ContainsFunc(p.Containment.Cover.Roots,
 			func(root string) bool { return pathname.Within(root, dir) }) &&
-			!slices.ContainsFunc(p.Ground.Cover.Gaps, func(g Gap) bool { return pathname.Within(g.Path, dir) })
+			!slices.ContainsFunc(p.Containment.Cover.Gaps, func(g Gap) bool { return pathname.Within(g.Path, dir) })
 	}
-	return p.Ground.Walls && covered(p.Root) && !slices.ContainsFunc(p.More, func(dir string) bool {
+	return p.Containment.Walls && covered(p.Root) && !slices.ContainsFunc(p.More, func(dir string) bool {
 		return !covered(dir)
 	})
 }
@@ -73,12 +73,12 @@ func (p *piece) reaches(b beyond, why string) {
 }
 
 // refusedByWalls reports whether the walls prevent that effect.
-func (p *piece) refusedByWalls(g Ground) bool {
+func (p *piece) refusedByWalls(g Containment) bool {
 	return p.beyond == outside || p.beyond == network && !g.Network
 }
 
 // needsNetwork reports whether an approval has to open the network to have any effect.
-func (p *piece) needsNetwork(g Ground) bool {
+func (p *piece) needsNetwork(g Containment) bool {
 	return g.Walls && !g.Network && p.remote
 }
 
@@ -93,13 +93,13 @@ func (p *piece) needsNetwork(g Ground) bool {
 func (p *piece) settle(place Place) {
 	switch holds := place.Holds(); {
 	case p.never:
-	case p.beyond == guarded && p.held && place.Ground.Walls:
+	case p.beyond == guarded && p.held && place.Containment.Walls:
 		p.decision, p.why, p.firm = Deny, p.because+heldBack, false // an approval would change nothing
 	case !holds:
 		if p.decision == Deny && !p.unreadable {
 			p.decision, p.firm = Ask, true
 		}
-	case p.beyond == nothing || p.beyond == outside || p.beyond == network && place.Ground.Network:
+	case p.beyond == nothing || p.beyond == outside || p.beyond == network && place.Containment.Network:
 		p.decision, p.firm = Allow, false
 	default:
 		p.decision, p.why, p.firm = Ask, p.because, p.firm || p.beyond == guarded
@@ -188,14 +188,14 @@ func (w *walker) reach(p *piece, name string, argv []word, at dirs) {
 		name, args, argv = args[1], args[2:], argv[2:]
 	}
 	words := args
-	if w.place.Ground.Network && !argv[0].literal() {
+	if w.place.Containment.Network && !argv[0].literal() {
 		p.reaches(published, "which program this is is not known before it runs, and the network is open")
 	}
 	switch name {
 	case "git":
 		sub, rest := gitVerb(args)
 		words = append([]string{sub}, rest...)
-		if w.place.Ground.Network && slices.ContainsFunc(argv[1:len(argv)-len(rest)], func(a word) bool {
+		if w.place.Containment.Network && slices.ContainsFunc(argv[1:len(argv)-len(rest)], func(a word) bool {
 			return !a.known || strings.HasPrefix(strings.ToLower(a.text), "alias.") ||
 				strings.HasPrefix(a.text, "--config-env")
 		}) {
@@ -400,10 +400,10 @@ func (w *walker) changesThere(p *piece, path, fixed string, takes change) {
 	place := w.place
 	root := place.root(fixed)
 	if root == "" {
-		way := slices.IndexFunc(place.Ground.Ways, func(dir string) bool { return pathname.Within(dir, fixed) })
+		way := slices.IndexFunc(place.Containment.Ways, func(dir string) bool { return pathname.Within(dir, fixed) })
 		switch {
 		case way >= 0:
-			p.reaches(uncovered, "undo does not cover "+place.Ground.Ways[way]+": it lies outside the workspace")
+			p.reaches(uncovered, "undo does not cover "+place.Containment.Ways[way]+": it lies outside the workspace")
 		case !temporary(fixed):
 			p.reaches(outside, outsideWorkspace)
 		}
@@ -415,7 +415,7 @@ func (w *walker) changesThere(p *piece, path, fixed string, takes change) {
 	if why := place.later(fixed, false); why != "" {
 		p.protects(why, true)
 	}
-	for _, g := range place.Ground.Cover.Gaps {
+	for _, g := range place.Containment.Cover.Gaps {
 		switch meets := overlaps(path, g.Path, takes.beneath); {
 		case !meets:
 		case strings.Contains(path, anything):
@@ -447,7 +447,7 @@ func (p *piece) protects(why string, held bool) {
 func (p Place) wallsHold(name, path, root string) bool {
 	tops := []string{root}
 	if strings.HasPrefix(name, ".git/") || name == ".git" {
-		tops = append(tops, p.Ground.Trees...)
+		tops = append(tops, p.Containment.Trees...)
 	}
 	return slices.ContainsFunc(tops, func(top string) bool {
 		return foldedWithin(filepath.Join(top, filepath.FromSlash(name)), path)

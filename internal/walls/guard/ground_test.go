@@ -10,7 +10,7 @@ import (
 // held is a place where walls contain what a command does, and a snapshot takes it back.
 func held() Place {
 	p := here()
-	p.Ground = Ground{Walls: true, Cover: Cover{Roots: []string{"/w/ws"}}}
+	p.Containment = Containment{Walls: true, Cover: Cover{Roots: []string{"/w/ws"}}}
 	return p
 }
 
@@ -116,7 +116,7 @@ func TestBeyond(t *testing.T) {
 		}
 	}
 	open := held()
-	open.Ground.Network = true
+	open.Containment.Network = true
 	for line, want := range map[string]Decision{
 		"curl x": Allow, "npm ci": Allow, "git push": Ask, "touch ../x": Allow, "git -c alias.p=push p": Ask,
 		"g=git; $g push": Ask, "$(echo git) push": Ask, "git --config-env=alias.p=X p": Ask, "env $x push": Ask,
@@ -144,7 +144,7 @@ func TestBeyond(t *testing.T) {
 func TestWhatWallsRefuse(t *testing.T) {
 	t.Parallel()
 	place := held()
-	place.Ground.Trees, place.Ground.Ways = []string{"/w/ws/tree"}, []string{"/w/main/.git"}
+	place.Containment.Trees, place.Containment.Ways = []string{"/w/ws/tree"}, []string{"/w/main/.git"}
 	for want, lines := range map[string][]string{
 		"outside the workspace": {
 			"echo x > /etc/x", "rm -rf ~/work", "cp a /usr/local/bin/", "mkdir ~/x", "touch ../x", "mv a ../b",
@@ -266,7 +266,7 @@ func TestDenialsOfTables(t *testing.T) {
 func TestGaps(t *testing.T) {
 	t.Parallel()
 	place := held()
-	place.Ground.Cover.Gaps = []Gap{
+	place.Containment.Cover.Gaps = []Gap{
 		{Path: "/w/ws/node_modules", Why: "180 MB that .gitignore excludes"}, {
 			Path: "/w/ws/data/big.bin",
 			Why:  "it is large", Loose: true,
@@ -312,11 +312,11 @@ func TestGaps(t *testing.T) {
 func TestGroundThatDoesNotHold(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Place){
-		"walls":            func(p *Place) { p.Ground.Walls = false },
-		"snapshot":         func(p *Place) { p.Ground.Cover = Cover{} },
-		"another root":     func(p *Place) { p.Ground.Cover.Roots = []string{"/w/ws/sub"} },
+		"walls":            func(p *Place) { p.Containment.Walls = false },
+		"snapshot":         func(p *Place) { p.Containment.Cover = Cover{} },
+		"another root":     func(p *Place) { p.Containment.Cover.Roots = []string{"/w/ws/sub"} },
 		"directory":        func(p *Place) { p.More = []string{"/w/more"} },
-		"gap of workspace": func(p *Place) { p.Ground.Cover.Gaps = []Gap{{Path: "/w"}} },
+		"gap of workspace": func(p *Place) { p.Containment.Cover.Gaps = []Gap{{Path: "/w"}} },
 	} {
 		place := held()
 		change(&place)

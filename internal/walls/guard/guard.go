@@ -1,8 +1,9 @@
 // Package guard decides from the text of a tool call alone: allow, ask or deny.
 //
-// Where whole walls contain a command and a snapshot can undo it (see Ground), effects decide: guard asks only about
-// effects beyond both. Anywhere else it allows only lists and pipes of commands from one short list (readonly.go), and
-// asks about everything else; in every mode it asks about what it cannot read or what its tables deny.
+// Where whole walls contain a command and a snapshot can undo it (see Containment), effects decide: guard asks only
+// about effects beyond both. Anywhere else it allows only lists and pipes of commands from one short list
+// (readonly.go), and asks about everything else; in every mode it asks about what it cannot read or what its tables
+// deny.
 //
 // It promises: what that list allows executes only the programs that it names, and changes no file; adding a deny or
 // ask rule never makes a verdict laxer, whatever the order and the source of the rules. A rule covers a command that is
@@ -90,8 +91,8 @@ type Place struct {
 	// nil: links are not followed
 	Leads func(path string) []string
 	// Names lists a directory, to find the matches of a pattern. nil: that is unknown
-	Names  func(dir string) []string
-	Ground Ground
+	Names       func(dir string) []string
+	Containment Containment
 }
 
 // Set selects one of the two sets of built-in denials. Everything else is the same for both.

@@ -51,10 +51,10 @@ func (j Judge) Call(c Call) Verdict {
 		p := &pieces[i]
 		if c.Kind == "command" || c.Kind == "write" {
 			p.settle(j.Place)
-			if v.Refusal == "" && j.Place.Ground.Walls && p.refusedByWalls(j.Place.Ground) {
+			if v.Refusal == "" && j.Place.Containment.Walls && p.refusedByWalls(j.Place.Containment) {
 				v.Refusal = p.because
 			}
-			v.NeedsNetwork = v.NeedsNetwork || c.Kind == "command" && p.needsNetwork(j.Place.Ground)
+			v.NeedsNetwork = v.NeedsNetwork || c.Kind == "command" && p.needsNetwork(j.Place.Containment)
 		}
 		if p.decision == Ask {
 			if r, ok := j.lifts(lax, *p, c); ok {
@@ -166,7 +166,7 @@ func (j Judge) pieces(c Call) ([]piece, *survey) {
 					p.reaches(guarded, r.Text)
 				}
 			}
-			if g, gone := j.Place.Ground.Cover.gap(resolve(j.Place.Dir, path)); gone && c.Kind == "write" {
+			if g, gone := j.Place.Containment.Cover.gap(resolve(j.Place.Dir, path)); gone && c.Kind == "write" {
 				say(Ask, path, j.Place.lacks(g))
 				pieces[len(pieces)-1].reaches(uncovered, j.Place.lacks(g))
 			}

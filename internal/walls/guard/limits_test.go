@@ -31,7 +31,7 @@ func TestBeyondLimits(t *testing.T) {
 		return "rm -rf {" + strings.Join(words, ",") + "}"
 	}
 	place := held()
-	place.Ground.Cover.Gaps = []Gap{{Path: "/w/ws/node_modules", Why: "it is ignored"}}
+	place.Containment.Cover.Gaps = []Gap{{Path: "/w/ws/node_modules", Why: "it is ignored"}}
 	for n, want := range map[int]Decision{mostValues: Allow, mostValues + 1: Ask} {
 		v := Judge{Known: known(), Place: place}.Call(Call{Tool: "Bash", Kind: "command", Command: list(n)})
 		if v.Decision != want {

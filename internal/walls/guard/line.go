@@ -23,8 +23,8 @@ const (
 	maxDirs  = 8   // directories in which a command may run
 )
 
-// Command returns the verdict of the built-in tables on a line that bash would run in p.Dir. It ignores p.Ground, rules
-// and earlier answers; Judge considers those too.
+// Command returns the verdict of the built-in tables on a line that bash would run in p.Dir. It ignores p.Containment,
+// rules and earlier answers; Judge considers those too.
 func (s Set) Command(line string, p Place) Verdict {
 	return s.look(line, p).verdict()
 }
@@ -155,7 +155,7 @@ func (w *walker) refuse(text string, blind bool, why string) {
 // doubts adds a piece that bash may read differently. If the network is open, it may publish.
 func (w *walker) doubts(p piece) {
 	w.survey.broken = true
-	if w.place.Ground.Network {
+	if w.place.Containment.Network {
 		p.reaches(published, p.why+", so it may publish, and the network is open")
 	}
 	w.add(p)

@@ -8,7 +8,7 @@ import (
 // judged is the verdict on a line in a place where walls contain everything and a snapshot takes it back.
 func judged(line string) Verdict {
 	p := here()
-	p.Ground = Ground{Walls: true, Network: true, Cover: Cover{Roots: []string{p.Root}}}
+	p.Containment = Containment{Walls: true, Network: true, Cover: Cover{Roots: []string{p.Root}}}
 	allow, err := known().Rule(Allow, "Bash", "a test")
 	if err != nil {
 		panic(err)

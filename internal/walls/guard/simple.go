@@ -137,7 +137,7 @@ func (w *walker) sent(argv []word, at dirs) dirs {
 		for _, text := range meanings(a) {
 			to := w.into(word{text: text, known: true}, at)
 			to.lost, to.list = false, slices.DeleteFunc(to.list, func(dir string) bool {
-				return !w.place.credential(dir, true) && !slices.ContainsFunc(w.place.Ground.Cover.Gaps,
+				return !w.place.credential(dir, true) && !slices.ContainsFunc(w.place.Containment.Cover.Gaps,
 					func(g Gap) bool { return pathname.Within(dir, g.Path) && dir != g.Path })
 			})
 			all = all.or(to)

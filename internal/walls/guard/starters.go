@@ -88,7 +88,7 @@ func (w *walker) guess(p *piece, all []candidate) {
 			p.say(Ask, "perhaps it starts the agent "+agent+", whose tools nobody here judges")
 			p.reaches(another, p.why)
 		}
-		if w.place.Ground.Network && does(ofPublishing, name, args) && !does(ofReading, name, args) &&
+		if w.place.Containment.Network && does(ofPublishing, name, args) && !does(ofReading, name, args) &&
 			!asksForHelp(args) {
 			p.reaches(published, "it may publish, or act for you elsewhere; nothing takes that back")
 		}

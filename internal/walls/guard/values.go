@@ -257,7 +257,7 @@ func overlaps(pattern, path string, beneath bool) bool {
 
 // mayChange records the words that name gaps of the snapshot, for a program whose changes are unknown.
 func (w *walker) mayChange(p *piece, name string, argv []word, at dirs) {
-	if len(w.place.Ground.Cover.Gaps) == 0 {
+	if len(w.place.Containment.Cover.Gaps) == 0 {
 		return
 	}
 	for _, a := range w.outputs(name, argv, at) {
@@ -270,7 +270,7 @@ func (w *walker) mayChange(p *piece, name string, argv []word, at dirs) {
 		}
 		for _, text := range texts {
 			for _, path := range at.paths(text) {
-				if _, gap := w.place.Ground.Cover.gap(fixedPart(path)); text != "" && gap || w.linksToGap(path) {
+				if _, gap := w.place.Containment.Cover.gap(fixedPart(path)); text != "" && gap || w.linksToGap(path) {
 					w.changes(p, path, a.pattern, change{})
 				}
 			}
@@ -364,7 +364,7 @@ func sedWrites(argv []word) (files []word) {
 // linksToGap reports whether a path leads to a gap of the snapshot.
 func (w *walker) linksToGap(path string) bool {
 	return slices.ContainsFunc(w.place.leads(path), func(real string) bool {
-		_, gone := w.place.Ground.Cover.gap(real)
+		_, gone := w.place.Containment.Cover.gap(real)
 		return gone
 	})
 }

@@ -8,7 +8,7 @@ import (
 // lacking is a place that holds, but for a directory of git's ignored files and a large one.
 func lacking() Place {
 	place := held()
-	place.Ground.Cover.Gaps = []Gap{
+	place.Containment.Cover.Gaps = []Gap{
 		{Path: "/w/ws/dist", Why: "it is ignored"}, {Path: "/w/ws/data/big.bin", Why: "it is large", Loose: true},
 	}
 	place.Leads = func(path string) []string { // dd leads to dist, lk to a file in it, v to what decides later

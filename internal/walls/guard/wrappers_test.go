@@ -154,7 +154,7 @@ func TestRemovalBehindWrappers(t *testing.T) {
 func TestVariablesInsideWalls(t *testing.T) {
 	t.Parallel()
 	walled := here()
-	walled.Ground.Walls = true
+	walled.Containment.Walls = true
 	for command, inside := range map[string]Decision{
 		"PATH=$PWD/bin:$PATH make": Ask, "export PYTHONPATH=src": Ask, "env NODE_OPTIONS=--no-warnings npm test": Ask,
 		"CC=clang make": Ask, "for PATH in a b; do ls; done": Ask, "read PATH": Ask, "GOFLAGS=-mod=mod go test": Ask,

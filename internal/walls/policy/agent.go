@@ -229,15 +229,15 @@ func (a *AgentWalls) Left() []string {
 	return a.walls.Left()
 }
 
-// Told returns what the walls enforce, for records and streams. Nil walls enforce nothing.
-func (a *AgentWalls) Told() *event.Walls {
+// Enforced returns what the walls enforce, for records and streams. Nil walls enforce nothing.
+func (a *AgentWalls) Enforced() *event.Walls {
 	if a == nil {
 		return &event.Walls{
 			Name: sandbox.None.String(), Network: "on",
 			Holes: []string{"everything that the agent's own sandbox does not hold, if it has one"},
 		}
 	}
-	told := a.walls.Told()
+	told := a.walls.Enforced()
 	return &told
 }
 

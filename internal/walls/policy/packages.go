@@ -139,7 +139,7 @@ func (w Wanted) ofWorkspace(program string) bool {
 func (w Wanted) ask(argv, env []string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), packagesPatience)
 	defer cancel()
-	away := process.Away{Env: env, Roots: append(process.Roots{w.Root}, w.Roots...), Temp: w.State}
+	away := process.Programs{Env: env, Roots: append(process.Roots{w.Root}, w.Roots...), Temp: w.State}
 	r, err := away.Run(ctx, process.Spec{Argv: argv, MaxOutput: 64 << 10})
 	if err != nil {
 		return ""

@@ -308,14 +308,14 @@ func (w Wanted) network() string { return cmp.Or(w.Network, "off") }
 // needed.
 func (w *Walls) Whole() bool { return w != nil && w.Tier() != sandbox.Landlock }
 
-// Told returns what the walls enforce, for records and streams. Nil walls enforce nothing.
-func (w *Walls) Told() *event.Walls {
+// Enforced returns what the walls enforce, for records and streams. Nil walls enforce nothing.
+func (w *Walls) Enforced() *event.Walls {
 	if w == nil {
 		return &event.Walls{
 			Name: sandbox.None.String(), Network: "on", Holes: []string{"everything: commands do what the user can do"},
 		}
 	}
-	told := w.Walls.Told()
+	told := w.Walls.Enforced()
 	told.Network = w.network
 	return &told
 }

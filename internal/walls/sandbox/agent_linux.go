@@ -113,8 +113,8 @@ func (w *AgentWalls) try() error {
 		ending.Signal).Hint("The machine may be busy; try again.")
 }
 
-// Told returns what these walls enforce.
-func (w *AgentWalls) Told() event.Walls {
+// Enforced returns what these walls enforce.
+func (w *AgentWalls) Enforced() event.Walls {
 	return event.Walls{Name: w.homes.tier.String(), Network: "on", Holes: w.homes.holes}
 }
 

@@ -17,8 +17,8 @@ func OpenAgent(AgentPolicy, []string, Options) (*AgentWalls, error) {
 		Hint("The sandbox of the agent itself stands, as far as it has one.")
 }
 
-// Told returns nothing.
-func (*AgentWalls) Told() event.Walls { return event.Walls{} }
+// Enforced returns nothing.
+func (*AgentWalls) Enforced() event.Walls { return event.Walls{} }
 
 // Plan fails: there are no namespaces here.
 func (*AgentWalls) Plan(p process.Plan, _ AgentNeeds) (process.Plan, error) {

@@ -273,7 +273,7 @@ func TestHosts(t *testing.T) {
 		p := g.policy()
 		p.Network.Serve = func(net.Listener) func() { return nil }
 		if w, err := Open(p, Report{Tier: Landlock}, Options{}); err == nil {
-			t.Errorf("%+v", w.Told())
+			t.Errorf("%+v", w.Enforced())
 		}
 		return
 	}
@@ -292,7 +292,7 @@ func TestHosts(t *testing.T) {
 			return func() { _ = s.Close(); stopped.Done() }
 		}
 	})
-	if c := w.Told(); c.Network != "hosts" {
+	if c := w.Enforced(); c.Network != "hosts" {
 		t.Errorf("%+v", c)
 	}
 	for range 3 {
@@ -343,7 +343,7 @@ func TestLimits(t *testing.T) {
 	for _, tier := range tiers(t) {
 		g := newGround(t)
 		w := g.walls(t, tier, func(p *Policy) { p.Limits = Limits{Processes: 400} })
-		numbers := !strings.Contains(strings.Join(w.Told().Holes, "\n"), "the number of processes")
+		numbers := !strings.Contains(strings.Join(w.Enforced().Holes, "\n"), "the number of processes")
 		if numbers {
 			r := g.run(t, w, g.attacker, "forks")
 			count, err := strconv.Atoi(strings.TrimSpace(r.out))

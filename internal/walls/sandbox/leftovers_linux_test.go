@@ -244,7 +244,7 @@ func TestOpenRefuses(t *testing.T) {
 		p := g.policy()
 		change(&p)
 		if w, err := Open(p, Report{Tier: Namespaces}, Options{State: g.state}); err == nil {
-			t.Errorf("%s: %+v", name, w.Told())
+			t.Errorf("%s: %+v", name, w.Enforced())
 		}
 	}
 	_, err := Open(g.policy(),
@@ -254,7 +254,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if w, err := Open(g.policy(), Report{Tier: Landlock}, Options{Tier: Namespaces, State: g.state}); err == nil {
-		t.Errorf("stronger than what is there: %+v", w.Told())
+		t.Errorf("stronger than what is there: %+v", w.Enforced())
 	}
 }
 

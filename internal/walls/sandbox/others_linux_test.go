@@ -108,7 +108,7 @@ func TestClaim(t *testing.T) {
 	for _, tier := range tiers(t) {
 		g := newGround(t)
 		w := g.walls(t, tier)
-		c := w.Told()
+		c := w.Enforced()
 		t.Logf("claim: %s %s %q", c.Name, c.Network, c.Holes)
 		if w.Tier() != tier || c.Name != tier.String() || c.Network != "off" || len(c.Holes) == 0 {
 			t.Errorf("%+v", c)

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,24 +31,25 @@ func TestPlannedWalls(t *testing.T) {
 	g := newGround(t)
 	home := func(p *Policy) { p.Homes, p.Places = []string{g.outside}, nil }
 	first := g.planned(t, home)
-	if first.Told().Planned {
+	if first.Enforced().Planned {
 		t.Fatal("walls that were never tried are only planned")
 	}
 	w := g.planned(t, home)
-	if told := w.Told(); !told.Planned || strings.Join(told.Holes, "\n") != strings.Join(first.Told().Holes, "\n") {
-		t.Fatalf("%+v, tried before: %+v", told, first.Told())
+	if now, before := w.Enforced(), first.Enforced(); !now.Planned || !slices.Equal(now.Holes, before.Holes) {
+		t.Fatalf("%+v, tried before: %+v", now, before)
 	}
 	if w.system.homes != nil {
 		t.Error("home directories are prepared before a command needs them")
 	}
 	r := g.sh(t, w, "echo x > "+g.outside+"/file; cat "+g.secret+"/key; echo runs")
-	if !strings.Contains(r.out, "runs") || strings.Contains(r.out, "secret\n") || w.Told().Planned {
-		t.Errorf("%q, planned: %v", r.out, w.Told().Planned)
+	if !strings.Contains(r.out, "runs") || strings.Contains(r.out, "secret\n") || w.Enforced().Planned {
+		t.Errorf("%q, planned: %v", r.out, w.Enforced().Planned)
 	}
 	if text, err := os.ReadFile(g.outside + "/file"); err != nil || string(text) != "outside" {
 		t.Errorf("%q %v", text, err)
 	}
-	if other := g.planned(t, home, func(p *Policy) { p.Hidden = append(p.Hidden, g.outside) }); other.Told().Planned {
+	other := g.planned(t, home, func(p *Policy) { p.Hidden = append(p.Hidden, g.outside) })
+	if other.Enforced().Planned {
 		t.Error("walls of another kind are believed to have held")
 	}
 }
@@ -70,8 +72,8 @@ func TestPlannedWallsThatDoNotStand(t *testing.T) {
 			t.Fatal("with the network open the command is started")
 		}
 	}
-	if _, held := w.system.tried.found(); held || !w.Told().Planned {
-		t.Errorf("recorded: %v, %+v", held, w.Told())
+	if _, held := w.system.tried.found(); held || !w.Enforced().Planned {
+		t.Errorf("recorded: %v, %+v", held, w.Enforced())
 	}
 	must(t, os.Remove(g.root))
 	must(t, os.Rename(g.root+"-away", g.root))

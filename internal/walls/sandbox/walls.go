@@ -69,8 +69,8 @@ func noWalls(r Report) error {
 // Tier returns how these walls are built.
 func (w *Walls) Tier() Tier { return w.tier }
 
-// Told returns what these walls enforce. For a list of hosts the network is "hosts".
-func (w *Walls) Told() event.Walls {
+// Enforced returns what these walls enforce. For a list of hosts the network is "hosts".
+func (w *Walls) Enforced() event.Walls {
 	return event.Walls{
 		Name: w.tier.String(), Network: w.policy.Network.name(), Holes: w.holes, Planned: w.planned.Load(),
 	}

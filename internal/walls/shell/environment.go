@@ -94,9 +94,9 @@ func (i Inheritance) FromWorkspace(path string, base []string) bool {
 	return process.Roots(i.Roots).Hold(path, base)
 }
 
-// Away returns what starts programs that are not agents with these variables; see process.Away for temp.
-func (i Inheritance) Away(base []string, temp string) process.Away {
-	return process.Away{Env: i.Of(base), Roots: i.Roots, Temp: temp}
+// Programs returns what starts programs that are not agents with these variables; see process.Programs for temp.
+func (i Inheritance) Programs(base []string, temp string) process.Programs {
+	return process.Programs{Env: i.Of(base), Roots: i.Roots, Temp: temp}
 }
 
 func nameOf(entry string) string {

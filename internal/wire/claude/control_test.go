@@ -211,60 +211,60 @@ func TestWords(t *testing.T) {
 	for _, c := range []struct {
 		moment agent.MomentName
 		body   string
-		want   agent.Word
+		want   agent.HookAnswer
 		wrong  string
 	}{
-		{agent.BeforeTool, `{}`, agent.Word{}, ""},
-		{agent.BeforeTool, `{"async":true,"decision":"block"}`, agent.Word{}, ""},
-		{agent.BeforeTool, `{"decision":"block","reason":"r"}`, agent.Word{Decision: "deny", Reason: "r"}, ""},
-		{agent.BeforeTool, `{"decision":"approve"}`, agent.Word{Decision: "allow"}, ""},
-		{agent.TurnEnds, `{"decision":"approve"}`, agent.Word{}, ""},
-		{agent.TurnEnds, `{"decision":"block","reason":"go on"}`, agent.Word{Decision: "deny", Reason: "go on"}, ""},
+		{agent.BeforeTool, `{}`, agent.HookAnswer{}, ""},
+		{agent.BeforeTool, `{"async":true,"decision":"block"}`, agent.HookAnswer{}, ""},
+		{agent.BeforeTool, `{"decision":"block","reason":"r"}`, agent.HookAnswer{Decision: "deny", Reason: "r"}, ""},
+		{agent.BeforeTool, `{"decision":"approve"}`, agent.HookAnswer{Decision: "allow"}, ""},
+		{agent.TurnEnds, `{"decision":"approve"}`, agent.HookAnswer{}, ""},
+		{agent.TurnEnds, `{"decision":"block","reason":"go on"}`, agent.HookAnswer{Decision: "deny", Reason: "go on"}, ""},
 		{
 			agent.BeforeTool,
 			`{"hookSpecificOutput":{"permissionDecision":"ask","permissionDecisionReason":"r","updatedInput":{"a":1},"additionalContext":"c"}}`,
-			agent.Word{Decision: "ask", Reason: "r", Input: json.RawMessage(`{"a":1}`), Context: "c"},
+			agent.HookAnswer{Decision: "ask", Reason: "r", Input: json.RawMessage(`{"a":1}`), Context: "c"},
 			"",
 		},
 		{
 			agent.BeforeTool, `{"decision":"approve","hookSpecificOutput":{"permissionDecision":"deny"}}`,
-			agent.Word{Decision: "deny"},
+			agent.HookAnswer{Decision: "deny"},
 			"",
 		},
 		{
 			agent.AfterTool,
 			`{"systemMessage":"n","hookSpecificOutput":{"permissionDecision":"deny","additionalContext":"c"}}`,
-			agent.Word{Note: "n", Context: "c"},
+			agent.HookAnswer{Note: "n", Context: "c"},
 			"",
 		},
-		{agent.BeforeTool, `{"continue":false,"stopReason":"enough"}`, agent.Word{End: "enough"}, ""},
-		{agent.BeforeTool, `{"continue":false}`, agent.Word{End: "the host ends the turn"}, ""},
-		{agent.BeforeTool, `{"continue":true}`, agent.Word{}, ""},
+		{agent.BeforeTool, `{"continue":false,"stopReason":"enough"}`, agent.HookAnswer{End: "enough"}, ""},
+		{agent.BeforeTool, `{"continue":false}`, agent.HookAnswer{End: "the host ends the turn"}, ""},
+		{agent.BeforeTool, `{"continue":true}`, agent.HookAnswer{}, ""},
 		{
 			agent.BeforeTool, `{"decision":"block","reason":"r","hookSpecificOutput":{"permissionDecision":"allow"}}`,
-			agent.Word{Decision: "deny", Reason: "r"},
+			agent.HookAnswer{Decision: "deny", Reason: "r"},
 			"",
 		},
-		{agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"defer"}}`, agent.Word{}, "defers the call"},
+		{agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"defer"}}`, agent.HookAnswer{}, "defers the call"},
 		{
 			agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":[]}}`,
-			agent.Word{},
+			agent.HookAnswer{},
 			"is not an object",
 		},
-		{agent.BeforeTool, `{"hookSpecificOutput":{"updatedInput":{}}}`, agent.Word{Input: json.RawMessage(`{}`)}, ""},
-		{agent.BeforeTool, `{"hookSpecificOutput":{"updatedInput":null}}`, agent.Word{}, ""},
-		{agent.BeforeTool, `{"decision":"maybe"}`, agent.Word{}, "must be approve or block"},
+		{agent.BeforeTool, `{"hookSpecificOutput":{"updatedInput":{}}}`, agent.HookAnswer{Input: json.RawMessage(`{}`)}, ""},
+		{agent.BeforeTool, `{"hookSpecificOutput":{"updatedInput":null}}`, agent.HookAnswer{}, ""},
+		{agent.BeforeTool, `{"decision":"maybe"}`, agent.HookAnswer{}, "must be approve or block"},
 		{
 			agent.BeforeTool, `{"hookSpecificOutput":{"permissionDecision":"maybe"}}`,
-			agent.Word{},
+			agent.HookAnswer{},
 			"must be allow, ask or deny",
 		},
 		{
 			agent.AfterTool, `{"hookSpecificOutput":{"updatedToolOutput":"x"}}`,
-			agent.Word{},
+			agent.HookAnswer{},
 			"replaces the result of a tool",
 		},
-		{agent.BeforeTool, `"x"`, agent.Word{}, "its answer is invalid"},
+		{agent.BeforeTool, `"x"`, agent.HookAnswer{}, "its answer is invalid"},
 	} {
 		w, err := claude.ReadWord(c.moment, []byte(c.body))
 		if (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) ||
@@ -272,7 +272,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("%s %s: %+v %v", c.moment, c.body, w, err)
 		}
 	}
-	all := claude.Together([]agent.Word{
+	all := claude.Together([]agent.HookAnswer{
 		{Decision: "allow", Reason: "a", Context: "1"},
 		{Decision: "deny", Reason: "b"},
 		{Decision: "ask", Context: "2", End: "e"},

@@ -213,7 +213,7 @@ type HookDecision struct {
 }
 
 // Output converts a decision to the output of a hook.
-func Output(name agent.MomentName, w agent.Word) (out HookOutput) {
+func Output(name agent.MomentName, w agent.HookAnswer) (out HookOutput) {
 	more := HookDecision{Context: w.Context}
 	if name == agent.BeforeTool {
 		more.Decision, more.Input = w.Decision, w.Input
@@ -236,15 +236,15 @@ func Output(name agent.MomentName, w agent.Word) (out HookOutput) {
 // ReadWord reads the host's decision.
 //
 // Long because it is one case after the other.
-func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
+func ReadWord(name agent.MomentName, body []byte) (agent.HookAnswer, error) {
 	var out HookOutput
 	if err := json.Unmarshal(body, &out); err != nil {
-		return agent.Word{}, errors.New("its answer is invalid")
+		return agent.HookAnswer{}, errors.New("its answer is invalid")
 	}
 	out.More = cmp.Or(out.More, &HookDecision{})
-	w := agent.Word{Note: out.Note, Context: out.More.Context}
+	w := agent.HookAnswer{Note: out.Note, Context: out.More.Context}
 	if out.Async { // the host runs it in the background
-		return agent.Word{}, nil
+		return agent.HookAnswer{}, nil
 	}
 	switch out.Decision {
 	case "":
@@ -255,7 +255,7 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 	case "block":
 		w.Decision, w.Reason = "deny", out.Reason
 	default:
-		return agent.Word{}, fmt.Errorf("its decision must be approve or block, not %q", clipped(out.Decision))
+		return agent.HookAnswer{}, fmt.Errorf("its decision must be approve or block, not %q", clipped(out.Decision))
 	}
 	if name == agent.BeforeTool {
 		switch d := out.More.Decision; d {
@@ -265,19 +265,20 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 				w.Decision, w.Reason = d, out.More.Reason
 			}
 		case "defer":
-			return agent.Word{}, errors.New("it defers the call, which is not supported here")
+			return agent.HookAnswer{}, errors.New("it defers the call, which is not supported here")
 		default:
-			return agent.Word{}, fmt.Errorf("its permissionDecision must be allow, ask or deny, not %q", clipped(d))
+			return agent.HookAnswer{},
+				fmt.Errorf("its permissionDecision must be allow, ask or deny, not %q", clipped(d))
 		}
 		if raw := bytes.TrimSpace(out.More.Input); len(raw) > 0 && string(raw) != "null" {
 			if raw[0] != '{' {
-				return agent.Word{}, errors.New("its updatedInput is not an object")
+				return agent.HookAnswer{}, errors.New("its updatedInput is not an object")
 			}
 			w.Input = out.More.Input
 		}
 	}
 	if len(out.More.Output) > 0 || len(out.More.MCP) > 0 {
-		return agent.Word{}, errors.New("it replaces the result of a tool, which is not supported here")
+		return agent.HookAnswer{}, errors.New("it replaces the result of a tool, which is not supported here")
 	}
 	if out.Continue != nil && !*out.Continue {
 		w.End = cmp.Or(out.Stop, "the host ends the turn")
@@ -286,8 +287,8 @@ func ReadWord(name agent.MomentName, body []byte) (agent.Word, error) {
 }
 
 // Failed returns the decision for a hook that failed: to ask the person, or to block the action if the host wants that.
-func Failed(h Hook, why string) agent.Word {
-	w := agent.Word{Note: "a hook of the host for " + string(h.Moment) + " failed: " + why}
+func Failed(h Hook, why string) agent.HookAnswer {
+	w := agent.HookAnswer{Note: "a hook of the host for " + string(h.Moment) + " failed: " + why}
 	switch {
 	case h.Block && slices.Contains([]agent.MomentName{agent.BeforeTool, agent.MessageComes}, h.Moment):
 		w.Decision, w.Reason = "deny", w.Note
@@ -298,9 +299,9 @@ func Failed(h Hook, why string) agent.Word {
 }
 
 // Together combines several decisions. It takes the strictest decision, and the first value of everything else.
-func Together(words []agent.Word) agent.Word {
+func Together(words []agent.HookAnswer) agent.HookAnswer {
 	rank := func(d string) int { return slices.Index([]string{"", "allow", "ask", "deny"}, d) }
-	var all agent.Word
+	var all agent.HookAnswer
 	join := func(a, b string) string {
 		if a == "" || b == "" {
 			return a + b

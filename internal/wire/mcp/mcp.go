@@ -25,7 +25,7 @@ import (
 type Server struct {
 	Name    string
 	Command []string          // the program and its arguments
-	Env     map[string]string // overrides the variables of Options.Away
+	Env     map[string]string // overrides the variables of Options.Programs
 	Dir     string            // absolute; empty for one of its own
 	URL     string            // address for Streamable HTTP, instead of Command
 	Header  map[string]string
@@ -35,8 +35,8 @@ type Server struct {
 
 // Options are shared by all servers.
 type Options struct {
-	Away  process.Away // starts programs
-	Roots []string     // directories to report to servers
+	Programs process.Programs // starts programs
+	Roots    []string         // directories to report to servers
 	// gets messages for people, one line each; may be nil; may be called concurrently
 	Log     func(string)
 	Carry   Carry  // for servers in the host; may be nil

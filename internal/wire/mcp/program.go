@@ -46,7 +46,7 @@ func startProgram(c *Conn) error {
 	}
 	errs := &process.Tail{Most: maxStderr}
 	c.wire = p // the server may write before Start returns
-	p.child, err = o.Away.Start(process.Plan{
+	p.child, err = o.Programs.Start(process.Plan{
 		Argv: s.Command, Dir: s.Dir, Env: env, Stdin: theirs, Stdout: &messages{conn: c}, Stderr: errs,
 		Grace: o.Rest,
 	})

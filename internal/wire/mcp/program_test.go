@@ -449,7 +449,7 @@ func TestEnvironmentOfAServer(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "canary")
 	s := as(t, "good")
 	s.Env["MINE"], s.Dir = "yes", t.TempDir()
-	c := open(t, s, Options{Away: process.Away{Env: []string{"PATH=" + os.Getenv("PATH"), "LC_MEASUREMENT=x"}}})
+	c := open(t, s, Options{Programs: process.Programs{Env: []string{"PATH=" + os.Getenv("PATH"), "LC_MEASUREMENT=x"}}})
 	got := callText(t, c, "environment", "")
 	if strings.Contains(got, "canary") || !strings.Contains(got, `"MINE=yes"`) || !strings.Contains(got, `"PATH=`) ||
 		!strings.Contains(got, "LC_MEASUREMENT=x") {

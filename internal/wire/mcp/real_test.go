@@ -29,7 +29,7 @@ func TestRealServer(t *testing.T) {
 		Command: []string{filepath.Join(dir, "node_modules", ".bin", "mcp-server-everything")},
 	}
 	c := open(t, s, Options{
-		Away: process.Away{Env: os.Environ()}, Log: log.add, Roots: []string{dir}, Rest: 5 * time.Second,
+		Programs: process.Programs{Env: os.Environ()}, Log: log.add, Roots: []string{dir}, Rest: 5 * time.Second,
 	})
 	var names []string
 	for _, tool := range c.Tools() {

@@ -205,7 +205,7 @@ func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err er
 	if r, err = s.Load(ctx, id); err != nil || r.State.Terminal() {
 		return r, false, err
 	}
-	if own, err := s.Own(ctx, id); err == nil { // it waits for an answer, and has no owner
+	if own, err := s.Acquire(ctx, id); err == nil { // it waits for an answer, and has no owner
 		defer own.Release() //nolint:errcheck // the end is written
 		err = own.conclude(Verdict{State: Cancelled, Reason: CancelledBy, Fault: errCancelled()}, Ending{},
 			own.soFar(ctx))

@@ -46,22 +46,22 @@ type Errand struct {
 
 // Ending is everything known about a finished errand.
 type Ending struct {
-	Session   string // empty if no conversation was opened
-	Own       string // the agent's own id of the session
-	Facts     event.Facts
-	Turn      int64 // 0 if the message was not accepted
-	Last      int64 // record of the session
-	End       *event.End
-	Concluded bool                // we ended the turn, so the agent may not have reported all calls
-	Fault     *fault.Fault        // why the turn failed, according to the agent or its driver
-	Text      string              // of the answer
-	Question  *event.Ask          // the question that ended the turn
-	Prompt    *stuckprompt.Signal // the prompt that ended the turn
-	Denials   []event.Denial
-	Tools     map[string]*ToolCall // by the id of the call
-	Said      string               // the last line of an agent that prints text only
-	Outcome   agent.Outcome
-	Err       error // why it could not begin, or what ended it: a timeout, a cancellation
+	Session        string // empty if no conversation was opened
+	AgentSessionID string // the agent's own id of the session
+	Facts          event.Facts
+	Turn           int64 // 0 if the message was not accepted
+	Last           int64 // record of the session
+	End            *event.End
+	Concluded      bool                // we ended the turn, so the agent may not have reported all calls
+	Fault          *fault.Fault        // why the turn failed, according to the agent or its driver
+	Text           string              // of the answer
+	Question       *event.Ask          // the question that ended the turn
+	Prompt         *stuckprompt.Signal // the prompt that ended the turn
+	Denials        []event.Denial
+	Tools          map[string]*ToolCall // by the id of the call
+	Said           string               // the last line of an agent that prints text only
+	Outcome        agent.Outcome
+	Err            error // why it could not begin, or what ended it: a timeout, a cancellation
 }
 
 // ToolCall is a tool that was called.
@@ -179,7 +179,7 @@ func (e Errand) Do(ctx context.Context) Ending {
 	} else if err == nil && w.ending.Question == nil {
 		w.ending.Prompt = w.prompted(true) // it ended at a prompt
 	}
-	w.ending.Facts, w.ending.Own, w.ending.Last = talk.Facts(), talk.Own(), talk.Last()
+	w.ending.Facts, w.ending.AgentSessionID, w.ending.Last = talk.Facts(), talk.AgentSessionID(), talk.Last()
 	w.evidence(outcome.Evidence)
 	return w.ending
 }

@@ -19,7 +19,7 @@ type Hooks struct {
 	// other exit code except 0, and any of After, is a warning.
 	Before, After []string
 	Notify        []string // runs at a question and at the end; has only notifyClock
-	Away          process.Away
+	Programs      process.Programs
 }
 
 const (
@@ -121,7 +121,7 @@ func (h Hooks) call(ctx context.Context, argv []string, clock time.Duration, m m
 	defer cancel()
 	env := append(process.Environment(nil, process.EnvOptions{}),
 		"OMNIAGENT_RUN_ID="+m.Run, "OMNIAGENT_RUN_STATUS="+string(m.State), "OMNIAGENT_RUN_AGENT="+m.Agent)
-	result, err := h.Away.Also(m.Dir).Run(ctx, process.Spec{
+	result, err := h.Programs.Also(m.Dir).Run(ctx, process.Spec{
 		Argv: argv, Env: env, Stdin: input, MaxOutput: 64 << 10,
 	})
 	if err != nil {

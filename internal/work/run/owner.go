@@ -357,7 +357,7 @@ func (o *Owner) pause(ctx context.Context) {
 func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
 	a.Ended, a.State, a.Reason = time.Now().UTC(), v.State, v.Reason
 	if e.Session != "" {
-		a.Session, a.Last, a.Turn, a.Own = e.Session, e.Last, e.Turn, e.Own
+		a.Session, a.Last, a.Turn, a.AgentSessionID = e.Session, e.Last, e.Turn, e.AgentSessionID
 		a.Version = cmp.Or(e.Facts.Version, a.Version)
 		if x := e.Outcome.Exit; x.Failed == nil && a.Program != "" {
 			a.ExitCode, a.Signal = new(x.Code), x.Signal

@@ -86,7 +86,7 @@ func TestOwnWhileOthersLook(t *testing.T) {
 	defer looking.Wait()
 	defer close(quit)
 	for range 200 {
-		r, err := b.store.Own(t.Context(), made.ID)
+		r, err := b.store.Acquire(t.Context(), made.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

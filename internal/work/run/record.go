@@ -107,33 +107,33 @@ type Record struct {
 
 // Attempt is one conversation of a run.
 type Attempt struct {
-	Agent       string         `json:"agent"`
-	Session     string         `json:"session,omitempty"` // empty if none was opened
-	First       int64          `json:"first,omitempty"`   // record of the session at its beginning
-	Last        int64          `json:"last,omitempty"`    // and at its end; 0 while it runs
-	Resumes     bool           `json:"resumes,omitempty"` // the agent can resume the session
-	Resumed     bool           `json:"resumed,omitempty"` // it was asked to resume a session
-	Turn        int64          `json:"turn,omitempty"`    // the turn with the task; 0 if it was not sent
-	Version     string         `json:"agent_version,omitempty"`
-	Program     string         `json:"executable,omitempty"`
-	Own         string         `json:"agent_session,omitempty"` // the agent's own id of the session
-	Records     []string       `json:"agent_records,omitempty"` // files in which the agent keeps its session
-	Args        []string       `json:"args,omitempty"`          // of the program, without the prompt
-	Apart       *bool          `json:"pid_namespace,omitempty"` // whether it had its own; nil if nothing was started
-	Walls       *event.Walls   `json:"walls,omitempty"`         // of the agent, or of its commands; nil if unknown
-	EnvKeys     []string       `json:"env_keys,omitempty"`
-	Policies    []agent.Policy `json:"policies,omitempty"` // what is enforced, and what was only requested
-	Fingerprint string         `json:"fingerprint,omitempty"`
-	Worked      bool           `json:"worked,omitempty"` // it called a tool, or wrote text
-	Usage       *Usage         `json:"usage,omitempty"`  // nil if the agent does not report it
-	Began       time.Time      `json:"began"`
-	Ended       time.Time      `json:"ended,omitzero"`
-	FirstOutput time.Time      `json:"first_output,omitzero"`
-	State       State          `json:"state,omitempty"` // its verdict
-	Reason      Reason         `json:"reason,omitempty"`
-	ExitCode    *int           `json:"exit_code,omitempty"` // exit code of the agent's process
-	Signal      string         `json:"signal,omitempty"`
-	Leaves      []string       `json:"leaves,omitempty"` // directories that it leaves behind if it is killed
+	Agent          string         `json:"agent"`
+	Session        string         `json:"session,omitempty"` // empty if none was opened
+	First          int64          `json:"first,omitempty"`   // record of the session at its beginning
+	Last           int64          `json:"last,omitempty"`    // and at its end; 0 while it runs
+	Resumes        bool           `json:"resumes,omitempty"` // the agent can resume the session
+	Resumed        bool           `json:"resumed,omitempty"` // it was asked to resume a session
+	Turn           int64          `json:"turn,omitempty"`    // the turn with the task; 0 if it was not sent
+	Version        string         `json:"agent_version,omitempty"`
+	Program        string         `json:"executable,omitempty"`
+	AgentSessionID string         `json:"agent_session,omitempty"` // the agent's own id of the session
+	Records        []string       `json:"agent_records,omitempty"` // files in which the agent keeps its session
+	Args           []string       `json:"args,omitempty"`          // of the program, without the prompt
+	Apart          *bool          `json:"pid_namespace,omitempty"` // whether it had its own; nil if nothing was started
+	Walls          *event.Walls   `json:"walls,omitempty"`         // of the agent, or of its commands; nil if unknown
+	EnvKeys        []string       `json:"env_keys,omitempty"`
+	Policies       []agent.Policy `json:"policies,omitempty"` // what is enforced, and what was only requested
+	Fingerprint    string         `json:"fingerprint,omitempty"`
+	Worked         bool           `json:"worked,omitempty"` // it called a tool, or wrote text
+	Usage          *Usage         `json:"usage,omitempty"`  // nil if the agent does not report it
+	Began          time.Time      `json:"began"`
+	Ended          time.Time      `json:"ended,omitzero"`
+	FirstOutput    time.Time      `json:"first_output,omitzero"`
+	State          State          `json:"state,omitempty"` // its verdict
+	Reason         Reason         `json:"reason,omitempty"`
+	ExitCode       *int           `json:"exit_code,omitempty"` // exit code of the agent's process
+	Signal         string         `json:"signal,omitempty"`
+	Leaves         []string       `json:"leaves,omitempty"` // directories that it leaves behind if it is killed
 }
 
 // Question is a question to a person.

@@ -96,9 +96,9 @@ func (r *Run) Abandon() {
 // lockWait is how long to wait for processes that hold the lock only to check for an owner.
 const lockWait = 500 * time.Millisecond
 
-// Own makes this process the owner of a run without one. It first settles a run whose owner died. It returns CONFLICT
-// for a run that is over or has an owner.
-func (s Store) Own(ctx context.Context, id string) (*Run, error) {
+// Acquire makes this process the owner of a run without one. It first settles a run whose owner died. It returns
+// CONFLICT for a run that is over or has an owner.
+func (s Store) Acquire(ctx context.Context, id string) (*Run, error) {
 	if _, err := s.Peek(id); err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (s Store) Own(ctx context.Context, id string) (*Run, error) {
 	return r, nil
 }
 
-// Free returns a run that this process could own, or the error that Own would return.
+// Free returns a run that this process could own, or the error that Acquire would return.
 func (s Store) Free(ctx context.Context, id string) (Record, error) {
 	r, err := s.Load(ctx, id)
 	switch {
@@ -228,7 +228,7 @@ func (s Store) Load(ctx context.Context, id string) (Record, error) {
 	if err != nil || !s.orphaned(record) {
 		return record, err
 	}
-	r, err := s.Own(ctx, id)
+	r, err := s.Acquire(ctx, id)
 	switch {
 	case err == nil: // the run only waits for an answer
 		defer r.Release() //nolint:errcheck // nothing was written
