@@ -40,7 +40,7 @@ func (b *Bench) Serve(ctx context.Context, method string, params []byte) (any, e
 		_, err := b.FS().WriteFile(c.Path, c.Content, fsapi.Overwrite)
 		return acp.Carried(), refused(err)
 	case acp.CreateTerminal:
-		return b.begin(c)
+		return b.begin(ctx, c)
 	}
 	return b.attend(ctx, method, c.Terminal)
 }
@@ -63,7 +63,7 @@ func refused(err error) error {
 }
 
 // begin starts the command of a terminal.
-func (b *Bench) begin(c acp.Chore) (any, error) {
+func (b *Bench) begin(ctx context.Context, c acp.Chore) (any, error) {
 	line, err := lineOf(c)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (b *Bench) begin(c acp.Chore) (any, error) {
 	if line, err = fsapi.CheckCommand(line); err != nil {
 		return nil, err
 	}
-	job, err := b.shell.Start(shell.Command{Line: "{ " + line + "; } 2>&1"})
+	job, err := b.shell.Start(ctx, shell.Command{Line: "{ " + line + "; } 2>&1"})
 	if err != nil {
 		return nil, err
 	}

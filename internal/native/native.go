@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"omniagent/internal/core/agent"
@@ -89,13 +90,14 @@ type Options struct {
 // Mind is the engine and everything that it uses.
 type Mind struct {
 	*engine.Mind
-	facts   event.Facts   // facts in addition to the engine's
-	written bool          // the model writes its calls as text
-	walls   *policy.Walls // may be nil
-	refused refusals      // refusals that the model has not seen
-	left    leftovers
-	closers []func()
-	once    sync.Once // around closers
+	facts    event.Facts                 // facts in addition to the engine's
+	written  bool                        // the model writes its calls as text
+	walls    *policy.Walls               // may be nil
+	unwalled atomic.Pointer[fault.Fault] // why planned walls could not be built
+	refused  refusals                    // refusals that the model has not seen
+	left     leftovers
+	closers  []func()
+	once     sync.Once // around closers
 }
 
 var (
@@ -144,7 +146,7 @@ func (m *Mind) open(ctx context.Context, o Options) error {
 	m.Mind = engine.New(m.engine(o, t, env, more))
 	m.facts = event.Facts{
 		Agent: Name, Version: o.Version, Model: o.Choice.Model, Provider: o.Choice.Provider,
-		Vendor: o.Choice.Vendor, Dir: o.Dir, Walls: m.Walls(), Servers: states,
+		Vendor: o.Choice.Vendor, Dir: o.Dir, Servers: states,
 	}
 	m.written = o.ToolProtocol == xnlcall.XNL
 	return nil
@@ -170,8 +172,8 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 		ID: o.Kept.ID(), Services: services, Client: o.client(o.Choice), Retry: o.Choice.Patience(), Mode: o.Mode,
 		Limits: o.Limits, Search: o.searches(t.away), Journal: o.Kept, Todos: env.Todos, System: engine.System(s),
 		Secrets: o.known, Walls: Strength(m.walls, o.Sandbox != string(setting.Off)),
-		Containment: m.ground(place, o.Services.Cover),
-		Rules:       guard.Judge{Rules: o.Rules, Place: place, Known: t.known},
+		Containment: m.ground(place, o.Services.Cover), WithoutWalls: m.withoutWalls,
+		Rules: guard.Judge{Rules: o.Rules, Place: place, Known: t.known},
 		Tools: func(task tool.Task) []tool.Tool {
 			env.Task = task
 			offered := o.offered(append(o.Tools.In(env), more...), t.away)
@@ -218,7 +220,7 @@ func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	}
 	commands, err := shell.New(shell.Options{
 		Root: o.Dir, Env: o.inheritance().Commands(o.Env), Private: private, Secrets: o.known, Starter: starter,
-		Opened: m.left.follow(m.walls.Opened()), Kept: m.refused.take,
+		Opened: m.left.follow(m.standing(*o, m.walls.Opened())), Kept: m.refused.take,
 	})
 	if err != nil {
 		o.Log("the model can run no commands: %v", err)
@@ -315,6 +317,7 @@ func (m *Mind) Close(ctx context.Context) (agent.Outcome, error) {
 // Facts returns what is known about the conversation.
 func (m *Mind) Facts() event.Facts {
 	facts := m.facts
+	facts.Walls = m.Walls()
 	facts.Merge(m.Mind.Facts())
 	return facts
 }

@@ -36,11 +36,11 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 		return nil, fault.New(fault.PermissionDenied, "cannot create a temporary directory").Because(err)
 	}
 	tell := policy.OncePerHost(func(host, why string) { o.Log("a command was kept from %s: %s", host, why) })
+	hide := privateDirIn(append([]string{o.Dir}, o.Terms.Dirs...), private)
 	walls, err := policy.Open(policy.Wanted{
 		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
 		Memory: o.Memory, Agents: o.Agents, Read: o.Read, Lookup: o.Lookup, Via: o.Via, Watcher: o.watcher(),
-		Later:  true,
-		Hide:   privateDirIn(append([]string{o.Dir}, o.Terms.Dirs...), private),
+		Hide: hide, Later: len(hide) == 0, // those that hide a directory of one conversation are built once
 		Barred: o.Rules.Barred(guard.Place{Root: o.Dir, More: o.Terms.Dirs, Dir: o.Dir, Home: o.Home}),
 		Refused: func(host, why string) {
 			tell(host, why)
@@ -68,8 +68,30 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	m.walls = walls
 	m.leaves(o, walls, temp)
 	m.closers = append(m.closers, func() { _ = walls.Close() })
-	return m.left.follow(walls.Starter()), nil
+	return m.left.follow(m.standing(*o, walls.Starter())), nil
 }
+
+// standing returns a starter behind walls that may only be planned. That they stand then is recorded. If they cannot be
+// built, the turn ends, see engine.Options: the conversation went on the assumption that they can.
+func (m *Mind) standing(o Options, start shell.Starter) shell.Starter {
+	return func(line, dir string, env []string) (process.Plan, error) {
+		planned := m.walls.Enforced().Planned
+		plan, err := start(line, dir, env)
+		switch {
+		case !planned:
+		case err == nil:
+			if err := m.keepWalls(o); err != nil {
+				o.Log("that the walls stand is not recorded: %v", err)
+			}
+		case m.walls.Enforced().Planned:
+			m.unwalled.Store(fault.Of(err))
+		}
+		return plan, err
+	}
+}
+
+// withoutWalls returns why walls that were planned could not be built since it was last called, or nil.
+func (m *Mind) withoutWalls() *fault.Fault { return m.unwalled.Swap(nil) }
 
 // watcher returns the receiver of what commands write, or nil.
 func (o Options) watcher() sandbox.Watcher {
@@ -211,6 +233,7 @@ func (m *Mind) keepWalls(o Options) error {
 	walls := m.walls.Enforced()
 	held := session.Confinement{
 		Sandbox: o.Sandbox, Network: walls.Network, Walls: walls.Name, Holes: strings.Join(walls.Holes, "\n"),
+		Planned: walls.Planned,
 	}
 	if held.Wanted = walls.Network; m.walls == nil && o.Sandbox != string(setting.Off) {
 		held.Wanted = cmp.Or(o.Network, "off") // otherwise resuming on a machine with walls would open the network

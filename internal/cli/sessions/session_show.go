@@ -44,7 +44,7 @@ type sessionData struct {
 	Questions   contract.Foreigns[sessionAsk]     `json:"open_questions" doc:"those of unfinished turns"`
 	Damaged     int                               `json:"damaged" doc:"places of its file that could not be read"`
 	Damage      []session.Damaged                 `json:"damage" doc:"where they are, up to a hundred; everything else is used"`
-	Walls       *event.Walls                      `json:"walls" doc:"what held its commands, as it was tried; null: nothing is on record"`
+	Walls       *event.Walls                      `json:"walls" doc:"what held its commands, as it was tried; planned: no command ran; null: nothing is on record"`
 	Todos       contract.Foreign[[]sessionTodo]   `json:"todos"`
 	History     contract.Foreigns[sessionMessage] `json:"history" doc:"what the model sees now"`
 }

@@ -22,7 +22,7 @@ func UndoFiles(more ...contract.FileEffect) []contract.FileEffect {
 	}, more...)
 }
 
-// HeldWallsFile declares the record of which kinds of walls around agents were tried on this machine and held.
+// HeldWallsFile declares the record of which kinds of walls were tried on this machine and held.
 func HeldWallsFile() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/agent-walls", Type: "state"}
 }

@@ -68,7 +68,7 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 		steps[i] = l.plan(c)
 	}
 	var results []model.Block
-	var unkept error
+	var failed error
 	for i := 0; i < len(steps); {
 		n := 1
 		// decide this now, because the previous call may have changed the mode
@@ -83,10 +83,15 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 		}
 		for _, s := range steps[i : i+n] {
 			block, err := l.carryOut(ctx, s)
-			results, unkept = append(results, block), cmp.Or(unkept, err)
+			results, failed = append(results, block), cmp.Or(failed, err)
 		}
 		i += n
-		if unkept != nil || ctx.Err() != nil {
+		if without := l.mind.o.WithoutWalls; without != nil && failed == nil {
+			if why := without(); why != nil {
+				failed = &stop{event.FailedTurn, why}
+			}
+		}
+		if failed != nil || ctx.Err() != nil {
 			break
 		}
 	}
@@ -96,8 +101,8 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 			Kind: model.Result, ID: c.ID, Name: c.Name, Text: r.Text, Failed: r.Failed,
 		})
 	}
-	if unkept != nil {
-		return results, unkept
+	if failed != nil {
+		return results, failed
 	}
 	if ctx.Err() != nil {
 		return results, context.Cause(ctx)

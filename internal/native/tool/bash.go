@@ -18,7 +18,7 @@ type Shell interface {
 	// Run runs a command to its end. A failed command is an outcome; an error means that the command was not started.
 	Run(ctx context.Context, c shell.Command) (shell.Outcome, error)
 	// Start starts a command in the background, so that it outlives the call.
-	Start(c shell.Command) (shell.Job, error)
+	Start(ctx context.Context, c shell.Command) (shell.Job, error)
 	// At returns the directory in which the next command starts, relative to the root.
 	At() string
 	// Output returns what a background command has printed since the last call.
@@ -88,7 +88,7 @@ func startInBackground(ctx context.Context, env *Env, c shell.Command) Result {
 	if err := ctx.Err(); err != nil {
 		return failed(fault.New(fault.Interrupted, "the command was not started: the turn has ended").Because(err))
 	}
-	job, err := env.Shell.Start(c)
+	job, err := env.Shell.Start(ctx, c)
 	if err != nil {
 		return failed(err)
 	}

@@ -201,7 +201,9 @@ func (s *State) change(c Changed) {
 	s.Session = cmp.Or(c.Session, s.Session)
 	s.Sandbox = cmp.Or(c.Sandbox, s.Sandbox)
 	s.Network = cmp.Or(c.Network, s.Network)
-	s.Walls = cmp.Or(c.Walls, s.Walls)
+	if c.Walls != "" {
+		s.Walls, s.Planned = c.Walls, c.Planned
+	}
 	s.Holes = cmp.Or(c.Holes, s.Holes)
 	s.Wanted = cmp.Or(c.Wanted, s.Wanted)
 }

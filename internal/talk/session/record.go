@@ -191,6 +191,7 @@ type Confinement struct {
 	Network string `json:"network,omitempty"` // off, on, or the reachable hosts, separated by commas
 	Walls   string `json:"walls,omitempty"`   // the measured walls: namespaces, landlock, seatbelt, none
 	Holes   string `json:"holes,omitempty"`   // what the walls did not stop, one per line
+	Planned bool   `json:"planned,omitempty"` // no command ran in them, see event.Walls
 	// the requested network, whether or not the walls could enforce it
 	Wanted string `json:"wanted,omitempty"`
 }
@@ -201,7 +202,8 @@ func (c Confinement) Measured() *event.Walls {
 		return nil
 	}
 	return &event.Walls{
-		Name: c.Walls, Network: c.Network, Holes: strings.FieldsFunc(c.Holes, func(r rune) bool { return r == '\n' }),
+		Name: c.Walls, Network: c.Network, Planned: c.Planned,
+		Holes: strings.FieldsFunc(c.Holes, func(r rune) bool { return r == '\n' }),
 	}
 }
 

@@ -41,6 +41,9 @@ func heldAround(state string, tier Tier, p Policy) triedWalls {
 }
 
 func tried(state string, what ...any) triedWalls {
+	if !filepath.IsAbs(state) { // a record in the directory of a command would be one of the command
+		return triedWalls{}
+	}
 	text := func(path string) string {
 		data, err := os.ReadFile(path)
 		return fmt.Sprint(string(data), err)
@@ -99,4 +102,8 @@ func (h triedWalls) remember(holes []string) {
 }
 
 // forget removes the record of all kinds.
-func (h triedWalls) forget() { _ = os.Remove(h.file) }
+func (h triedWalls) forget() {
+	if h.file != "" {
+		_ = os.Remove(h.file)
+	}
+}

@@ -19,11 +19,9 @@ type Walls struct {
 
 	refused func(path string) // see Options
 
-	building sync.Mutex  // held while they are built or released
-	planned  atomic.Bool // they are built before the first command, see Options.Later
-
-	mu     sync.Mutex
-	closed bool
+	building sync.RWMutex // locked while they are built or released
+	planned  atomic.Bool  // they are built before the first command, see Options.Later
+	closed   bool         // under building
 }
 
 // Open builds a sandbox of the report's tier, or of a weaker one if Options say so, and tries to break out of it: it
@@ -86,14 +84,15 @@ func (w *Walls) PlanOpen(p process.Plan) (process.Plan, error) {
 }
 
 func (w *Walls) start(p process.Plan, network Network) (process.Plan, error) {
-	w.mu.Lock()
-	closed := w.closed
-	w.mu.Unlock()
-	if closed {
-		return process.Plan{}, fault.New(fault.Interrupted, "the walls are closed: no command is started any more")
+	if w.planned.Load() {
+		if err := w.stand(); err != nil {
+			return process.Plan{}, err
+		}
 	}
-	if err := w.stand(); err != nil {
-		return process.Plan{}, err
+	w.building.RLock()
+	defer w.building.RUnlock()
+	if w.closed {
+		return process.Plan{}, areClosed()
 	}
 	if w.tier == Seatbelt && w.seen != nil {
 		w.seen.Unseen(unseenReason)
@@ -101,16 +100,17 @@ func (w *Walls) start(p process.Plan, network Network) (process.Plan, error) {
 	return w.plan(p, network)
 }
 
+func areClosed() error {
+	return fault.New(fault.Interrupted, "the walls are closed: no command is started any more")
+}
+
 // Close releases everything. Commands that still run stay in the sandbox.
 func (w *Walls) Close() error {
-	w.mu.Lock()
-	again := w.closed
-	w.closed = true
-	w.mu.Unlock()
-	if again {
-		return nil
-	}
 	w.building.Lock()
 	defer w.building.Unlock()
+	if w.closed {
+		return nil
+	}
+	w.closed = true
 	return w.release()
 }

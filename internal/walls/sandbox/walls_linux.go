@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -156,29 +157,31 @@ func (w *Walls) build() ([]string, error) {
 func (w *Walls) stand() (err error) {
 	w.building.Lock()
 	defer w.building.Unlock()
-	w.mu.Lock()
-	closed := w.closed
-	w.mu.Unlock()
-	if !w.planned.Load() || closed {
+	if w.closed {
+		return areClosed()
+	}
+	if !w.planned.Load() {
 		return nil
 	}
-	policy := w.policy
+	hidden, scratch := w.policy.Hidden, w.policy.Scratch
 	for range 2 { // an editor or git may have moved a protected file meanwhile
 		var holes []string
-		if holes, err = w.build(); err == nil && !slices.Equal(holes, w.holes) {
-			err = fault.New(fault.Down, "the walls do not stop what they stopped before: %s", strings.Join(holes, "; "))
-		}
-		if err == nil {
-			w.planned.Store(false)
-			return nil
+		if holes, err = w.build(); err == nil {
+			more := slices.DeleteFunc(holes, func(hole string) bool { return slices.Contains(w.holes, hole) })
+			if len(more) == 0 {
+				w.planned.Store(false)
+				return nil
+			}
+			err = fault.New(fault.Down, "the walls do not stop what they stopped before: %s", strings.Join(more, "; "))
 		}
 		_ = w.release()
-		w.policy, w.system.homes = policy, nil
+		w.policy.Hidden, w.policy.Scratch, w.system.homes = hidden, scratch, nil
 	}
 	w.system.tried.forget()
 	failed := fault.Of(err)
-	return fault.New(failed.Code, "the command was not started: %s", failed.Message).Because(failed.Cause).
-		Hint("Begin a new conversation, which tries the walls first.")
+	f := fault.New(failed.Code, "the command was not started: %s", failed.Message).Because(failed.Cause)
+	f.Detail = failed.Detail
+	return f.Hint("%s", cmp.Or(failed.Suggestion, "Begin a new conversation, which tries the walls first."))
 }
 
 // recordDir is where the record is kept: in the user's directory for state, or where that cannot be written in a

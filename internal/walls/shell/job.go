@@ -38,8 +38,8 @@ type job struct {
 }
 
 // Start starts a command in the background, in the directory of the conversation, which it does not change. It runs
-// until it exits, Kill ends it, or the conversation ends; its Timeout is ignored.
-func (s *Shell) Start(c Command) (Job, error) {
+// until it exits, Kill ends it, or the conversation ends; its Timeout is ignored. ctx ends only the start.
+func (s *Shell) Start(ctx context.Context, c Command) (Job, error) {
 	if err := s.enter(); err != nil {
 		return Job{}, err
 	}
@@ -48,7 +48,7 @@ func (s *Shell) Start(c Command) (Job, error) {
 		return Job{}, err
 	}
 	r := newRecord(s.spills)
-	run, err := s.begin(c, r)
+	run, err := s.begin(ctx, c, r)
 	if err != nil {
 		s.mu.Lock()
 		s.begun--
@@ -56,7 +56,7 @@ func (s *Shell) Start(c Command) (Job, error) {
 		s.running.Done()
 		return Job{}, err
 	}
-	ctx, stop := context.WithCancel(s.over)
+	over, stop := context.WithCancel(s.over)
 	s.mu.Lock()
 	s.begun--
 	j := &job{id: fmt.Sprintf("bash_%d", len(s.jobs)+1), record: r, stop: stop, ended: make(chan struct{})}
@@ -66,7 +66,7 @@ func (s *Shell) Start(c Command) (Job, error) {
 	go func() {
 		defer s.running.Done()
 		defer stop()
-		j.outcome = s.await(ctx, run, 0)
+		j.outcome = s.await(over, run, 0)
 		run.finalDir()
 		r.finish()
 		close(j.ended)

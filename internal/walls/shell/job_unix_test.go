@@ -3,6 +3,8 @@
 package shell
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/sys/process"
 	"omniagent/internal/testkit/hermetic"
 )
 
@@ -41,7 +44,7 @@ func TestBackgroundIsReadInPieces(t *testing.T) {
 	s := open(t)
 	check(t, os.Mkdir(filepath.Join(s.Dir(), "sub"), 0o700))
 	j, err := s.Start(
-		Command{Line: `cd sub; echo one; printf 'ask: '; while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 3`})
+		t.Context(), Command{Line: `cd sub; echo one; printf 'ask: '; while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 3`})
 	check(t, err)
 	if j.ID != "bash_1" || !j.Running {
 		t.Errorf("%+v", j)
@@ -75,7 +78,7 @@ func TestBackgroundIsFiltered(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	j, err := s.Start(
-		Command{Line: `for n in $(seq 30000); do echo "noise noise noise $n"; case $n in *777) echo "HIT $n"; esac; done; printf 'HIT last'`})
+		t.Context(), Command{Line: `for n in $(seq 30000); do echo "noise noise noise $n"; case $n in *777) echo "HIT $n"; esac; done; printf 'HIT last'`})
 	check(t, err)
 	last, all := output(t, s, j.ID, regexp.MustCompile("^HIT"), ended)
 	want := ""
@@ -92,7 +95,7 @@ func TestBackgroundThatPrintsMuch(t *testing.T) {
 	// It dies of the first signal, however busy the machine is: one that comes between fork and exec of a long sleep
 	// would be lost.
 	s := open(t, func(o *Options) { o.Grace = 10 * time.Second })
-	j, err := s.Start(Command{Line: `seq 200000; : >done; while sleep 0.1; do :; done`})
+	j, err := s.Start(t.Context(), Command{Line: `seq 200000; : >done; while sleep 0.1; do :; done`})
 	check(t, err)
 	await(t, "the output", func() bool { return exists(filepath.Join(s.Dir(), "done")) })
 	var parts []string
@@ -125,7 +128,7 @@ func TestNoMoreThanSoManyAtOnce(t *testing.T) {
 	var began atomic.Int64
 	for range 2 * maxJobs {
 		all.Go(func() {
-			if _, err := s.Start(Command{Line: "sleep 1000"}); err == nil {
+			if _, err := s.Start(t.Context(), Command{Line: "sleep 1000"}); err == nil {
 				began.Add(1)
 			}
 		})
@@ -137,10 +140,10 @@ func TestNoMoreThanSoManyAtOnce(t *testing.T) {
 	_, err := s.Kill("bash_1")
 	check(t, err)
 	for range 2 { // one that cannot begin gives its place back
-		_, err = s.Start(Command{Line: ""})
+		_, err = s.Start(t.Context(), Command{Line: ""})
 		wantCode(t, err, fault.MissingArgument)
 	}
-	_, err = s.Start(Command{Line: "true"})
+	_, err = s.Start(t.Context(), Command{Line: "true"})
 	check(t, err)
 }
 
@@ -148,14 +151,14 @@ func TestNoMoreThanSoManyInTheBackground(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	for range maxJobs {
-		_, err := s.Start(Command{Line: "sleep 1000"})
+		_, err := s.Start(t.Context(), Command{Line: "sleep 1000"})
 		check(t, err)
 	}
-	_, err := s.Start(Command{Line: "true"})
+	_, err := s.Start(t.Context(), Command{Line: "true"})
 	wantCode(t, err, fault.TooManyRequests)
 	_, err = s.Kill("bash_3")
 	check(t, err)
-	_, err = s.Start(Command{Line: "true"})
+	_, err = s.Start(t.Context(), Command{Line: "true"})
 	check(t, err)
 	s.Close()
 	for _, j := range s.Jobs() {
@@ -171,7 +174,7 @@ func TestEndedCommandsLetGo(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	for range maxUnread + 20 {
-		j, err := s.Start(Command{Line: "head -c 200000 /dev/zero | tr '\\0' x"})
+		j, err := s.Start(t.Context(), Command{Line: "head -c 200000 /dev/zero | tr '\\0' x"})
 		check(t, err)
 		own, err := s.job(j.ID)
 		check(t, err)
@@ -187,5 +190,34 @@ func TestEndedCommandsLetGo(t *testing.T) {
 	}
 	if held > maxUnread+1 {
 		t.Errorf("%d files are held", held)
+	}
+}
+
+// TestInterruptedStart: a command whose turn ends while a starter prepares it is not started, and what was prepared is
+// released.
+func TestInterruptedStart(t *testing.T) {
+	t.Parallel()
+	for _, background := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		released := false
+		s := open(t)
+		s.starter = func(line, dir string, env []string) (process.Plan, error) {
+			cancel()
+			plan, err := Plain(line, dir, env)
+			plan.After = func(e *process.Ending) { released = e == nil }
+			return plan, err
+		}
+		var err error
+		if background {
+			_, err = s.Start(ctx, Command{Line: "echo x >ran"})
+		} else {
+			_, err = s.Run(ctx, Command{Line: "echo x >ran"})
+		}
+		if !errors.Is(err, fault.Interrupted) || !released {
+			t.Errorf("background %v: %v, released %v", background, err, released)
+		}
+		if _, err := os.Stat(filepath.Join(s.Dir(), "ran")); err == nil {
+			t.Error("the command ran")
+		}
 	}
 }

@@ -89,7 +89,7 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			s, cookie := withCookie(t)
-			j, err := s.Start(Command{Line: brood + "while :; do sleep 0.01; done"})
+			j, err := s.Start(t.Context(), Command{Line: brood + "while :; do sleep 0.01; done"})
 			check(t, err)
 			await(t, "the brood", func() bool { return exists(filepath.Join(s.Dir(), "there")) })
 			if len(survivors(cookie)) < 4 {

@@ -48,7 +48,7 @@ func hold(how, root, line string) {
 		s, err = New(o)
 	}
 	if err == nil && how == "background" {
-		_, err = s.Start(Command{Line: line})
+		_, err = s.Start(context.Background(), Command{Line: line})
 	}
 	if err == nil && how == "foreground" {
 		_, err = s.Run(context.Background(), Command{Line: line})

@@ -35,7 +35,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		check(t, err)
 		texts[filepath.Base(name)] = string(data)
 	}
-	job, err := s.Start(Command{Line: line})
+	job, err := s.Start(t.Context(), Command{Line: line})
 	check(t, err)
 	await(t, "the command", func() bool {
 		now, err := s.Output(job.ID, nil)

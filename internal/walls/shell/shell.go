@@ -167,7 +167,7 @@ func (s *Shell) Run(ctx context.Context, c Command) (Outcome, error) {
 	}
 	r := newRecord(s.spills)
 	defer r.discard()
-	run, err := s.begin(c, r)
+	run, err := s.begin(ctx, c, r)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -238,7 +238,7 @@ func TestLinesThatCannotBeStarted(t *testing.T) {
 	} {
 		_, err := s.Run(t.Context(), Command{Line: line})
 		wantCode(t, err, code)
-		_, err = s.Start(Command{Line: line})
+		_, err = s.Start(t.Context(), Command{Line: line})
 		wantCode(t, err, code)
 	}
 	_, err := New(Options{Root: filepath.Join(s.Dir(), "none")})
@@ -324,7 +324,7 @@ func TestTheTwoStreamsShareTheRoom(t *testing.T) {
 func TestBackgroundOutputIsReadWhileItIsPrinted(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	job, err := s.Start(Command{Line: `printf 'dots '; for n in 1 2 3; do printf .; while [ ! -e $n ]; do sleep 0.01; ` +
+	job, err := s.Start(t.Context(), Command{Line: `printf 'dots '; for n in 1 2 3; do printf .; while [ ! -e $n ]; do sleep 0.01; ` +
 		`done; done; echo; echo e >&2; printf '50%%\rend'`})
 	check(t, err)
 	var read []string

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -70,8 +71,8 @@ type runningLine struct {
 	dir   *os.File // the shell writes its last directory here
 }
 
-// begin starts a line in the directory of the conversation.
-func (s *Shell) begin(c Command, r *commandOutput) (*runningLine, error) {
+// begin starts a line in the directory of the conversation, unless ctx or the conversation has ended meanwhile.
+func (s *Shell) begin(ctx context.Context, c Command, r *commandOutput) (*runningLine, error) {
 	line := c.Line
 	if strings.TrimSpace(line) == "" {
 		return nil, fault.New(fault.MissingArgument, "the command is empty")
@@ -94,6 +95,13 @@ func (s *Shell) begin(c Command, r *commandOutput) (*runningLine, error) {
 	plan, err := start(line, dir, s.env)
 	if err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil || s.over.Err() != nil { // a starter that builds walls takes its time
+		if plan.After != nil {
+			plan.After(nil)
+		}
+		return nil, fault.New(fault.Interrupted, "the command was not started: the turn was ended").
+			Because(context.Cause(ctx))
 	}
 	ours, theirs, err := os.Pipe()
 	if err != nil {
