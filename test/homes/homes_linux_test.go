@@ -151,8 +151,10 @@ func TestSessions(t *testing.T) {
 	first := ids["first: greet"]
 	var shown row
 	p.json(0, &shown, "session", "show", first)
-	if diff := cmp.Diff(row{ID: first, Title: "first: greet", Agent: "native", Model: "test-model", Messages: 4,
-		Unfinished: []int{}}, shown); diff != "" {
+	if diff := cmp.Diff(row{
+		ID: first, Title: "first: greet", Agent: "native", Model: "test-model", Messages: 4,
+		Unfinished: []int{},
+	}, shown); diff != "" {
 		t.Error(diff)
 	}
 	text := p.call(0, "session", "export", first, "--form", "markdown", "--output", "plain")
