@@ -56,23 +56,26 @@ func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
 	asked := now.State == run.NeedsInput && c.Attended() && !r.Detached // the question itself is on the screen
 	limited := now.State == run.Queued && !r.Until.IsZero()             // silence would look like a hang
 	if (c.Host.StderrTerminal || limited) && !c.Bool("quiet") && !asked {
-		parts.LogLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now.State))
+		parts.LogLine(c, "%s %s", time.Since(r.Created).Round(100*time.Millisecond), stateLine(r, now))
 	}
 	if line, err := text.Line(row); err == nil {
 		c.Emit(append(line, '\n')) // last, because its reader may change the run
 	}
 }
 
-// stateLine describes the state of a run for people.
-func stateLine(r *run.Run, state run.State) string {
+// stateLine describes the state that a run has entered, for people.
+func stateLine(r *run.Run, now run.Progress) string {
 	agent := ""
 	if n := len(r.Attempts); n > 0 {
 		agent = r.Attempts[n-1].Agent
 	}
-	switch state {
+	switch now.State {
 	case run.Queued:
 		if !r.Until.IsZero() {
 			return "waits until " + r.Until.Local().Format(time.DateTime) + ", when the service lifts its limit"
+		}
+		if now.Behind != "" {
+			return "waits behind " + now.Behind
 		}
 		return "waits until another run ends"
 	case run.Starting:
@@ -83,5 +86,5 @@ func stateLine(r *run.Run, state run.State) string {
 	case run.Running:
 		return agent + " works"
 	}
-	return agent + ": " + statusWords(string(state))
+	return agent + ": " + statusWords(string(now.State))
 }

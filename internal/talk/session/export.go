@@ -87,14 +87,20 @@ func (v *View) markdown(w io.Writer) error {
 		switch r := e.Record.(type) {
 		case Logged:
 			// The pieces of an answer may come after the message that has all of it.
-			if t := open[r.Event.Turn]; r.Event.Kind == event.Answered && t != nil && r.Event.Parent == "" &&
-				strings.HasSuffix(written[r.Event.Turn], t.text.String()) {
+			if t := open[r.Event.Turn]; r.Event.Kind == event.Answered && r.Event.Parent == "" && t.heard() != "" &&
+				strings.HasSuffix(written[r.Event.Turn], t.heard()) {
 				t.text.Reset()
+				delete(written, r.Event.Turn) // later pieces are those of another answer
 			}
 			hear(open, r.Event)
 		case Message:
+			if r.Role == model.Assistant {
+				delete(written, r.Turn)
+				if all := textOf(r.Message); !strings.HasSuffix(open[r.Turn].heard(), all) {
+					written[r.Turn] = all // pieces of it are still to come
+				}
+			}
 			delete(open, r.Turn) // it has all that was heard of it
-			written[r.Turn] = textOf(r.Message)
 			p.message(r.Message)
 		case Compacted:
 			p.printf("\n*(what was said until here was put aside for this summary)*\n")
@@ -127,6 +133,14 @@ func (v *View) markdown(w io.Writer) error {
 type openTurn struct {
 	prompt []event.Block
 	text   strings.Builder
+}
+
+// heard returns the pieces of the answer; t may be nil.
+func (t *openTurn) heard() string {
+	if t == nil {
+		return ""
+	}
+	return t.text.String()
 }
 
 // hear adds an event to the turns of which no message has all yet.

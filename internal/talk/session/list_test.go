@@ -235,6 +235,47 @@ func TestExportOfPiecesAfterTheirMessage(t *testing.T) {
 	}
 }
 
+// TestExportOfPiecesWithoutMessage: pieces of an answer without a message are exported, even if an earlier message of
+// the turn ends with the same words.
+func TestExportOfPiecesWithoutMessage(t *testing.T) {
+	for name, row := range map[string]struct {
+		role   model.Role
+		before bool // the pieces of the message come before it
+		after  bool // or after it
+	}{
+		"the prompt":                 {role: model.User},
+		"an answer in pieces before": {role: model.Assistant, before: true},
+		"an answer in pieces after":  {role: model.Assistant, after: true},
+	} {
+		s := store(t)
+		own := create(t, s, "x")
+		piece := func() {
+			add(t, own, Logged{&event.Event{Kind: event.Text, Turn: 1, Text: "yes", Delta: true}})
+			add(t, own, Logged{&event.Event{Kind: event.Answered, Turn: 1}})
+		}
+		if row.before {
+			piece()
+		}
+		words := []model.Block{{Kind: model.Text, Text: "one word: yes"}}
+		if row.before {
+			words[0].Text = "yes"
+		}
+		add(t, own, Message{Message: model.Message{Role: row.role, Blocks: words}, Turn: 1})
+		if row.after {
+			piece()
+		}
+		piece()
+		check(t, own.Close())
+		var b bytes.Buffer
+		check(t, s.Export("x", Markdown, &b))
+		who := map[model.Role]string{model.User: "User", model.Assistant: "Assistant"}[row.role]
+		want := "\n\n## " + who + "\n\n" + words[0].Text + "\n\n## Assistant\n\nyes\n"
+		if got := b.String(); !strings.HasSuffix(got, want) || strings.Count(got, "\n## ") != 2 {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}
+
 // TestExportOfWhatDidNotEnd: what was read of an answer, and a message that no turn began with, are exported.
 func TestExportOfWhatDidNotEnd(t *testing.T) {
 	s := store(t)

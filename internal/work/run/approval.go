@@ -35,6 +35,21 @@ func identity(c *event.Call, words string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
+// onlyCommand reports whether a call is a command without anything that changes what it does, such as the wish to run
+// it in the background.
+func onlyCommand(c *event.Call) bool {
+	var input map[string]json.RawMessage
+	if c.Command == "" || c.Path != "" || len(c.Input) > 0 && json.Unmarshal(c.Input, &input) != nil {
+		return false
+	}
+	for member := range input {
+		if !slices.Contains([]string{"command", "description", "timeout"}, member) {
+			return false
+		}
+	}
+	return true
+}
+
 // decision returns the person's answer to the question whether a tool may run, or "" if there is none or it is stale.
 func (q Question) decision() string {
 	switch a := q.Answer; {
@@ -50,11 +65,14 @@ func (q Question) decision() string {
 // decide answers a question that a person has answered before: a refusal always, an approval once, and only for the
 // file that the person could see. Otherwise it waits for a person or ends the turn.
 func (o *Owner) decide(ask event.Ask) (*event.Reply, bool) {
-	q := plain(&o.Run.secrets, questionOf(ask))
+	q := o.Run.plainly(questionOf(ask))
 	q.File = claim.Fingerprint(ask.Tool, o.Run.Dir)
 	for i := range o.Run.Questions {
 		known := &o.Run.Questions[i]
 		switch option := known.decision(); {
+		case option == Approve && !known.Made && known.resembles(q) && !known.same(q):
+			known.Stale, known.File = true, q.File // see staleness
+			o.save()
 		case !known.same(q) || option == "" || option == Approve && known.Made:
 		case option == Approve && known.File != q.File:
 			known.Stale = true

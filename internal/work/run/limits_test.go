@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/native/tool"
 	"omniagent/internal/repo/snapshot"
+	"omniagent/internal/sys/touch"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -43,6 +44,27 @@ func TestReportsAreShort(t *testing.T) {
 	e = Ending{End: &event.End{OK: true, Text: "Which of these do you want, " + strings.Repeat("x", 10_000) + "?"}}
 	if q := e.question(); q == nil || len(q.Text) > longestQuestion+3 {
 		t.Errorf("the question is %+v", q)
+	}
+}
+
+// TestReportAfterAnInterrupt: it has the files that a run changed before it was interrupted.
+func TestReportAfterAnInterrupt(t *testing.T) {
+	s, dir := Store{Dir: t.TempDir()}, t.TempDir()
+	r, err := s.Create(t.Context(), Task{Text: "go", Agents: []string{"a"}, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release() //nolint:errcheck // the test is over
+	if err := errors.Join(r.survey(t.Context()), os.WriteFile(filepath.Join(dir, "made"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	r.sight.seen = touch.Only(func(string) bool { return true }) // the agent has written it
+	r.Result = &Result{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out Report
+	if out.fill(ctx, r, tool.Packet{}); len(out.Files) != 1 || out.Files[0].Path != "made" {
+		t.Errorf("%+v", out)
 	}
 }
 

@@ -2,8 +2,10 @@ package run_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -156,6 +158,135 @@ func TestQueuesInOrder(t *testing.T) {
 	working.Wait()
 	if left, _ := filepath.Glob(filepath.Join(slots, "run-*")); len(left) > 0 {
 		t.Errorf("%v is left", left)
+	}
+}
+
+// owner returns an owner of a run with a limit of the runs in progress.
+func (b *bench) owner(r *run.Run, parallel int) run.Owner {
+	return run.Owner{
+		Run: r, Open: b.open, Log: b.t.Logf, Grace: time.Second, Parallel: parallel,
+		Spec: func(string) agent.Spec { return agent.Spec{} },
+	}
+}
+
+// earlier returns the id of a run that is older than another one, and not of the same millisecond.
+func earlier(id string) string { return "run-00" + id[len("run-00"):] }
+
+// created returns a new run, and the directory of the queue.
+func (b *bench) created() (r *run.Run, slots string) {
+	b.t.Helper()
+	slots = filepath.Join(b.store.Dir, ".slots")
+	err := os.MkdirAll(slots, 0o700)
+	if err == nil {
+		r, err = b.store.Create(b.t.Context(), run.Task{Text: "go", Agents: []string{"inner"}, Dir: b.dir})
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = r.Release() })
+	return r, slots
+}
+
+// TestQueueWithFilesThatCannotBeOpened: a file of the queue that cannot be opened is left out, and named once. A run
+// fails only if no slot can be opened.
+func TestQueueWithFilesThatCannotBeOpened(t *testing.T) {
+	for name, row := range map[string]struct {
+		slots  []string
+		state  run.State
+		logged int
+	}{
+		"a place":               {nil, run.Succeeded, 1},
+		"a place and a slot":    {[]string{"0"}, run.Succeeded, 2},
+		"a place and all slots": {[]string{"0", "1"}, run.Failed, 3},
+	} {
+		b := newBench(t, `[{"say":"ok"}]`, engine.Options{})
+		r, slots := b.created()
+		place := earlier(r.ID)
+		for _, file := range append(row.slots, place) {
+			// A directory: not even root opens it as a file.
+			if err := os.Mkdir(filepath.Join(slots, file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var logged []string
+		o := b.owner(r, 2)
+		o.Log = func(format string, args ...any) { logged = append(logged, fmt.Sprintf(format, args...)) }
+		if err := o.Work(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if r.State != row.state || len(logged) != row.logged || !strings.Contains(logged[0], place) {
+			t.Errorf("%s: %s %q", name, r.State, logged)
+		}
+	}
+}
+
+// TestQueueGoesPastAStoppedRun: a run that waits and does not look at the queue any more holds nobody up.
+func TestQueueGoesPastAStoppedRun(t *testing.T) {
+	b := newBench(t, `[{"say":"ok"}]`, engine.Options{})
+	r, slots := b.created()
+	stopped := earlier(r.ID)
+	place := filepath.Join(slots, stopped)
+	held, err := workspace.Lock(t.Context(), place, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Unlock() //nolint:errcheck // the test is over
+	o := b.owner(r, 1)
+	var behind []string
+	o.Tell = func(p run.Progress) {
+		if p.State != run.Queued {
+			return
+		}
+		behind = append(behind, p.Behind)
+		old := time.Now().Add(-time.Minute)
+		if err := os.Chtimes(place, old, old); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := o.Work(t.Context()); err != nil || r.State != run.Succeeded || !slices.Equal(behind, []string{stopped}) {
+		t.Errorf("%v %s, behind %q", err, r.State, behind)
+	}
+	if _, err := os.Stat(place); err != nil { // it may be continued
+		t.Error(err)
+	}
+}
+
+// TestQueuedRunTouchesItsPlace: the others see that it is not stopped.
+func TestQueuedRunTouchesItsPlace(t *testing.T) {
+	b := newBench(t, `[{"say":"ok"}]`, engine.Options{})
+	r, slots := b.created()
+	busy, err := workspace.Lock(t.Context(), filepath.Join(slots, "0"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := b.owner(r, 1)
+	place, old := filepath.Join(slots, r.ID), time.Now().Add(-time.Hour)
+	queued := make(chan error, 1)
+	o.Tell = func(p run.Progress) {
+		if p.State == run.Queued {
+			queued <- os.Chtimes(place, old, old)
+		}
+	}
+	var working sync.WaitGroup
+	defer working.Wait()
+	working.Go(func() {
+		if err := o.Work(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	defer busy.Unlock() //nolint:errcheck // it lets the run end
+	if err := <-queued; err != nil {
+		t.Fatal(err)
+	}
+	for limit := time.Now().Add(time.Minute); ; {
+		info, err := os.Stat(place)
+		if err != nil || time.Now().After(limit) {
+			t.Fatalf("%v %v", info, err)
+		}
+		if time.Since(info.ModTime()) < time.Minute {
+			return
+		}
+		runtime.Gosched()
 	}
 }
 

@@ -8,8 +8,9 @@ import (
 
 // Progress is a report of an owner about its run.
 type Progress struct {
-	State State        // the state that was entered; empty if Event is set
-	Event *event.Event // an event of the running attempt's conversation
+	State  State        // the state that was entered; empty if Event is set
+	Behind string       // the earlier run that a queued one waits behind, if any
+	Event  *event.Event // an event of the running attempt's conversation
 }
 
 // lastWord is how long a Tell that blocks may delay a run that is over.

@@ -21,7 +21,7 @@ import (
 func questionOf(ask event.Ask) Question {
 	q := Question{ID: ask.ID, Text: ask.Text, Asked: time.Now().UTC()}
 	if ask.Tool != nil && !ask.Form {
-		q.Tool, q.Call = ask.Tool.Name, identity(ask.Tool, ask.Text)
+		q.Tool, q.Call, q.whole = ask.Tool.Name, identity(ask.Tool, ask.Text), onlyCommand(ask.Tool)
 		q.Input = cmp.Or(ask.Tool.Command, ask.Tool.Path, string(ask.Tool.Input))
 		does := cmp.Or(ask.Tool.Command, ask.Tool.Path)
 		switch {
@@ -99,16 +99,30 @@ func (e Ending) question() *Question {
 
 const longestQuestion = 4000 // bytes
 
-// same reports whether two questions are the same. Questions about the same call are, even if their words differ.
-func (q Question) same(other Question) bool {
+// same reports whether a later question is the same. Questions about the same call are, even if their words differ.
+func (q Question) same(later Question) bool {
 	switch {
-	case q.Call != "" && other.Call != "":
-		return q.Call == other.Call
-	case q.Call != other.Call && q.Input != "": // one was recorded before calls were, and gives other reasons
-		return q.Tool == other.Tool && q.Input == other.Input
+	case q.Call != "" && later.Call != "":
+		return q.Call == later.Call
+	case q.Call != later.Call: // one was recorded before calls were, and gives other reasons
+		return q.resembles(later) && later.whole
 	}
 	plain := func(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
-	return q.Tool == other.Tool && q.Input == other.Input && plain(q.Text) == plain(other.Text)
+	return q.Tool == later.Tool && q.Input == later.Input && plain(q.Text) == plain(later.Text)
+}
+
+// resembles reports whether a question that was recorded before calls were may be about the call of a later one. It has
+// only the command or the path of a call, and not what else would run or be written.
+func (q Question) resembles(later Question) bool {
+	return q.Call == "" && later.Call != "" && q.Input != "" && q.Tool == later.Tool && q.Input == later.Input
+}
+
+// plainly returns a question without the secrets.
+func (r *Run) plainly(q Question) Question {
+	whole := q.whole
+	q = plain(&r.secrets, q)
+	q.whole = whole
+	return q
 }
 
 // Asks returns how many questions of the agent were answered, in the run that this one retries and in this one.
@@ -317,12 +331,12 @@ func (r *Record) Late(question string, err error) error {
 
 // ask records a question of the agent, unless it is already recorded.
 func (r *Run) ask(q Question) {
-	q = plain(&r.secrets, q)
+	q = r.plainly(q)
 	if slices.ContainsFunc(r.Questions, func(known Question) bool { return known.ID == q.ID }) {
 		return
 	}
 	for _, known := range slices.Backward(r.Questions) {
-		if known.Stale && known.same(q) {
+		if known.Stale && (known.same(q) || known.resembles(q)) {
 			q.Text += " (" + known.staleness() + " since this was allowed)"
 			break
 		}
@@ -333,15 +347,18 @@ func (r *Run) ask(q Question) {
 
 // staleness says why an approval does not count any more.
 func (q Question) staleness() string {
-	if q.Call == "" {
-		return "it is not known whether the file has changed" // it was recorded before files were
+	switch {
+	case q.Call != "":
+		return "the file has changed"
+	case q.File != "": // it was recorded before files were
+		return "it is not known whether the file has changed"
 	}
-	return "the file has changed"
+	return "it is not known whether its other input has changed"
 }
 
 // repeats reports whether a person has already answered the question.
 func (r *Run) repeats(q Question) bool {
-	q = plain(&r.secrets, q)
+	q = r.plainly(q)
 	return slices.ContainsFunc(r.Questions, func(known Question) bool {
 		return known.Answer != nil && !known.Made && !known.Stale && known.same(q)
 	})

@@ -80,3 +80,53 @@ func TestTimesAfterTheClockWasSetBack(t *testing.T) {
 		t.Errorf("an hour before: worked %v, waited %v", worked, waited)
 	}
 }
+
+// TestAnswersOfEarlierVersions: an answer to a question that was recorded without its call counts only for a command
+// whose call has nothing else that matters. Otherwise the question is asked again.
+func TestAnswersOfEarlierVersions(t *testing.T) {
+	t.Parallel()
+	write := event.Call{Name: "Write", Kind: event.Write, Path: "a.txt"}
+	write.Input = []byte(`{"file_path":"a.txt","content":"second"}`)
+	bash := func(members string) event.Call {
+		input := []byte(`{"command":"make"` + members + `}`)
+		return event.Call{Name: "Bash", Kind: event.Shell, Command: "make", Input: input}
+	}
+	const same = `,"description":"Build it.","timeout":1000`
+	const background = `,"run_in_background":true`
+	const unknownFile = "it is not known whether the file has changed since this was allowed"
+	const unknownInput = "it is not known whether its other input has changed since this was allowed"
+	for _, c := range []struct {
+		name   string
+		call   event.Call
+		option string
+		counts bool
+		says   string // in the question that is asked again
+	}{
+		{"no to a write", write, Reject, false, ""},
+		{"yes to a write", write, Approve, false, unknownFile},
+		{"no to a command", bash(same), Reject, true, ""},
+		{"yes to a command", bash(same), Approve, true, ""},
+		{"no, then in the background", bash(background), Reject, false, ""},
+		{"yes, then in the background", bash(background), Approve, false, unknownInput},
+		{"yes, then with a network", bash(`,"network":true`), Approve, false, unknownInput},
+		{"yes to a command without input", event.Call{Name: "Bash", Command: "make"}, Approve, true, ""},
+	} {
+		ask := event.Ask{ID: "2", Text: "Other words", Tool: &c.call}
+		old := questionOf(ask)
+		old.ID, old.Text, old.Call, old.File, old.whole = "1", "Words", "", "", false
+		old.Answer, old.Attempt = &Answer{Option: c.option, Text: "the first"}, 1
+		r := &Run{store: Store{Dir: t.TempDir()}}
+		r.Dir, r.Questions = t.TempDir(), []Question{old}
+		o := &Owner{Run: r, Log: func(string, ...any) {}, Patience: time.Minute}
+		reply, wait := o.decide(ask)
+		if (reply != nil) != c.counts || wait == c.counts || c.counts && reply.Option != c.option {
+			t.Errorf("%s: %+v, and it waits: %v", c.name, reply, wait)
+		}
+		if asked := r.Open(); !c.counts && (len(asked) != 1 || !strings.Contains(asked[0].Text, c.says)) {
+			t.Errorf("%s: %+v", c.name, asked)
+		}
+		if v := r.checkApproved(Verdict{State: Succeeded}); v.State != Succeeded { // the first question is settled
+			t.Errorf("%s: %+v", c.name, v)
+		}
+	}
+}

@@ -153,6 +153,8 @@ type Question struct {
 	Attempt  int             `json:"attempt,omitempty"` // the asking attempt; 0 if it was asked before the first
 	Asked    time.Time       `json:"asked"`
 	Answer   *Answer         `json:"answer,omitempty"`
+
+	whole bool // Input is a command, and the call has nothing else that matters
 }
 
 // Answer is a person's answer to a Question.

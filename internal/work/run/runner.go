@@ -186,8 +186,8 @@ func (out *Report) fill(ctx context.Context, r *Run, p tool.Packet) {
 	out.Acceptance = criteria(p.Criteria, r.Result.Text)
 	out.Questions = append(out.Questions, r.Result.Asks...)
 	changed := r.Result.Changed
-	if changed == nil {
-		changed = r.changed(ctx)
+	if changed == nil { // an interrupted run may have changed files too
+		changed = r.changed(context.WithoutCancel(ctx))
 	}
 	if changed != nil {
 		out.Files = changed.Files[:min(len(changed.Files), mostReported)]
