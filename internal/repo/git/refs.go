@@ -128,7 +128,11 @@ func (r Refs) packed() (iter.Seq2[string, string], error) {
 func (r Refs) Names() []string {
 	packed, _ := r.packed()
 	all := maps.Collect(packed)
-	r.loose(func(_, ref string) { all[ref] = "" })
+	r.loose(func(_, ref string) {
+		if isRef(ref) {
+			all[ref] = ""
+		}
+	})
 	return slices.Sorted(maps.Keys(all))
 }
 
@@ -152,11 +156,11 @@ func (r Refs) loose(found func(file, ref string)) {
 }
 
 // Fits reports whether a ref that Commit can read can exist next to the others: a name cannot be both a ref and a
-// directory with refs.
+// directory with refs. It ignores a ref called refs/heads, which packed-refs can have: no branch would fit next to it.
 func (r Refs) Fits(ref string) bool {
 	info, err := os.Lstat(r.At(filepath.Join(r.Common, filepath.FromSlash(ref))))
 	return (err != nil || !info.IsDir()) && !slices.ContainsFunc(r.Names(), func(name string) bool {
-		return strings.HasPrefix(name, ref+"/") || strings.HasPrefix(ref, name+"/")
+		return strings.HasPrefix(name, ref+"/") || name != "refs/heads" && strings.HasPrefix(ref, name+"/")
 	})
 }
 

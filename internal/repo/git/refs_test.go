@@ -172,6 +172,22 @@ func TestFits(t *testing.T) {
 	}
 }
 
+// TestFitsNextToADirectory: what lies where git has a directory does not keep every branch from existing.
+func TestFitsNextToADirectory(t *testing.T) {
+	packed := one + " refs/heads\n" + one + " refs/stash\n"
+	for name, text := range map[string]string{"packed-refs": packed, "refs": one} {
+		dir := t.TempDir()
+		write(t, dir, name, text)
+		refs := refsOf(dir)
+		if !refs.Fits("refs/heads/new") {
+			t.Errorf("%s: no branch fits", name)
+		}
+		if name == "packed-refs" && refs.Fits("refs/stash/x") {
+			t.Errorf("%s: a name is a ref and a directory", name)
+		}
+	}
+}
+
 // TestLongRefs: what is larger than any file of git is not held in memory.
 func TestLongRefs(t *testing.T) {
 	for name, limit := range map[string]int64{
