@@ -14,7 +14,9 @@ func TestBranchesAreTaken(t *testing.T) {
 		script string
 		branch string // "" if there is a fault
 	}{
-		"a ref instead of the directory": {`printf '%s refs/heads\n' $(git rev-parse HEAD) >.git/packed-refs`, "fork/try"},
+		"a ref instead of the directory": {
+			`printf '%s refs/heads\n' $(git rev-parse HEAD) >.git/packed-refs`, "fork/try",
+		},
 		"a ref below each name": {`for n in '' $(seq -f -%.0f 2 200); do
 			printf '%s refs/heads/fork/try%s/x\n' $(git rev-parse HEAD) "$n"; done >.git/packed-refs`, ""},
 	} {
