@@ -264,10 +264,13 @@ func (f *Fork) BranchName() string {
 	return "fork/" + f.Name
 }
 
+// mostBranches limits the search of freeBranch, which reads packed-refs for each name: programs can write that file.
+const mostBranches = 100
+
 // freeBranch returns a ref for the fork's commits, and whether it already has them.
 func (f *Fork) freeBranch(ctx context.Context, commit string) (ref string, has bool, err error) {
 	first := "refs/heads/" + f.BranchName()
-	for n := 1; ctx.Err() == nil; n++ {
+	for n := 1; n <= mostBranches && ctx.Err() == nil; n++ {
 		if ref = first; n > 1 {
 			ref += "-" + strconv.Itoa(n)
 		}
@@ -285,7 +288,12 @@ func (f *Fork) freeBranch(ctx context.Context, commit string) (ref string, has b
 			}
 		}
 	}
-	return "", false, ctx.Err()
+	if ctx.Err() != nil {
+		return "", false, ctx.Err()
+	}
+	name := f.BranchName()
+	return "", false, fault.New(fault.Conflicting, "%s cannot have a branch for the fork's commits: the names from "+
+		"%s to %s-%d are taken", f.Workspace, name, name, mostBranches).Hint("git branch --list '%s*'", name)
 }
 
 // bringObjects copies the objects that only the fork has, and checks their hashes.

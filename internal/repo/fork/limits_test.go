@@ -4,12 +4,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/pathname"
 	"omniagent/internal/repo/git"
 )
 
@@ -75,5 +77,26 @@ func TestLongRecords(t *testing.T) {
 	}
 	if _, err := s.Open("x"); !strings.Contains(fmt.Sprint(err), "larger than") {
 		t.Errorf("a record of more than 16 MiB: %v", err)
+	}
+}
+
+// TestManyRefsAreOwned: packed-refs is read a few times, not once for each of its refs.
+func TestManyRefsAreOwned(t *testing.T) {
+	reads := 0
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, "%040d refs/remotes/origin/%d\n%[1]040d refs/tags/%[2]d\n", 1, i)
+	}
+	dir := t.TempDir()
+	refs := git.Refs{Dir: dir, Common: dir, At: pathname.Real, Read: func(path string, _ int64) ([]byte, error) {
+		if filepath.Base(path) != git.PackedRefs {
+			return nil, fs.ErrNotExist
+		}
+		reads++
+		return []byte(b.String()), nil
+	}}
+	f := &Fork{Record: Record{Workspace: dir}}
+	if own := f.owns(t.Context(), ".", refs, refs); len(own) > 0 || reads > 4 {
+		t.Errorf("%d refs are owned, after %d reads", len(own), reads)
 	}
 }

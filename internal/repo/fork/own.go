@@ -3,6 +3,7 @@ package fork
 import (
 	"context"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -73,9 +74,10 @@ func repositoryAt(dir string) (top string, is bool) {
 
 // owns returns what a repository has in the fork, and not in the workspace.
 func (f *Fork) owns(ctx context.Context, top string, here, there git.Refs) (all []Own) {
-	for _, ref := range there.Names() {
-		at, err := there.Commit(ref)
-		if !strings.HasPrefix(ref, "refs/remotes/") && err == nil && at != "" && !f.has(ctx, here, ref, at) {
+	known, refs := here.Commits(), there.Commits()
+	for _, ref := range slices.Sorted(maps.Keys(refs)) {
+		at := refs[ref]
+		if !strings.HasPrefix(ref, "refs/remotes/") && known[ref] != at && !f.has(ctx, here, ref, at) {
 			all = append(all, Own{top, ref, at})
 		}
 	}
@@ -85,11 +87,9 @@ func (f *Fork) owns(ctx context.Context, top string, here, there git.Refs) (all 
 	return all
 }
 
-// has reports whether the workspace has an object of a ref: a tag under its name, a commit in the history of any ref.
+// has reports whether the workspace has an object that its ref of this name does not have. Tags have to have the same
+// name, and commits can be in the history of any ref.
 func (f *Fork) has(ctx context.Context, here git.Refs, ref, object string) bool {
-	if is, err := here.Commit(ref); err == nil && is == object {
-		return true
-	}
 	if strings.HasPrefix(ref, "refs/tags/") {
 		return false
 	}

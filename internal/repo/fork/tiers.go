@@ -34,8 +34,12 @@ func (f *Fork) choose(ctx context.Context, wanted Tier) error {
 			continue
 		}
 		var err error
+		var unfit error // what is wrong with the workspace, on a machine that supports the tier
 		if t == Overlay {
-			err = f.overlay()
+			if err = f.overlay(); err == nil {
+				unfit = f.keepRefs()
+				err = unfit
+			}
 		} else {
 			err = f.copy(ctx, t)
 		}
@@ -50,6 +54,9 @@ func (f *Fork) choose(ctx context.Context, wanted Tier) error {
 			return fault.New(fault.DiskFull, "no fork can be made of %s: the disk with %s is full", f.Workspace,
 				f.store.Dir).Hint("make room there, for example with omniagent cleanup, or set XDG_STATE_HOME")
 		}
+		if unfit != nil { // programs can write the workspace, and must not be able to choose a weaker tier
+			return unfitFor(f.Workspace, unfit)
+		}
 		why, fix := fault.Bare(err).Error(), fixes[t]
 		if f := fault.Of(err); f.Code == fault.Down {
 			why, fix = f.Message, cmp.Or(f.Suggestion, fix)
@@ -61,6 +68,12 @@ func (f *Fork) choose(ctx context.Context, wanted Tier) error {
 	}
 	failed.Message += ": " + strings.Join(reasons, ". ")
 	return failed.Hint("apply one of the fixes above")
+}
+
+// unfitFor returns why a workspace cannot have a fork that the machine supports.
+func unfitFor(workspace string, why error) error {
+	return fault.New(fault.Unsafe, "no fork can be made of %s: git's files there cannot be copied: %s", workspace,
+		why).Because(why).Hint("remove the file that the message names, or make it readable")
 }
 
 // full reports whether the disk is full: the kernel says the same where there can be no more namespaces.
@@ -78,9 +91,6 @@ func (f *Fork) overlay() error {
 		if err := likeDir(l.Lower, l.Upper); err != nil {
 			return err
 		}
-	}
-	if err := f.keepRefs(); err != nil {
-		return err
 	}
 	tried, key := filepath.Join(f.store.Dir, ".overlay"), f.kindOfLayers()
 	if known, err := workspace.ReadFile(tried, jsonLimit); err == nil && string(known) == key {
@@ -151,35 +161,47 @@ func (f *Fork) upper(path string) string {
 }
 
 // keepRefs copies the workspace's branches into the layers. Otherwise a later commit in the workspace would become the
-// parent of an unrelated commit in the fork. It also copies files of git behind links, which no layer covers.
+// parent of an unrelated commit in the fork. It leaves out files that are too large or not regular, which git.Refs does
+// not read either. It also copies files of git behind links, which no layer covers, and returns an error with any of
+// those that it cannot copy: programs of the fork would use the file itself.
 func (f *Fork) keepRefs() error {
-	files := map[string]int64{} // with the limits of their sizes
 	if f.Common != "" {
-		files = f.home().Files()
+		for path, limit := range f.home().Files() {
+			err := f.keepInLayer(path, limit)
+			if err != nil && !errors.Is(err, fault.FieldTooLarge) && !errors.Is(err, fault.Unsafe) {
+				return err
+			}
+		}
 	}
 	for _, link := range f.data.links {
-		if f.upper(pathname.Real(link)) == "" {
-			files[link] = indexLimit
-		}
-	}
-	for path, limit := range files {
-		data, err := workspace.ReadFile(path, limit)
-		if workspace.Absent(err) {
+		if f.upper(pathname.Real(link)) != "" {
 			continue
 		}
-		info, errStat := os.Stat(path)
-		if err = errors.Join(err, errStat); err == nil {
-			err = f.likeParents(path)
-		}
-		if err == nil {
-			err = os.WriteFile(f.upper(path), data, info.Mode().Perm())
-		}
-		if err == nil {
-			err = sameOwner(f.upper(path), info)
-		}
-		if err != nil {
+		if err := f.keepInLayer(link, indexLimit); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// keepInLayer copies a file of the workspace, unless it is missing, into the layer that covers it.
+func (f *Fork) keepInLayer(path string, limit int64) error {
+	data, err := workspace.ReadFile(path, limit)
+	if workspace.Absent(err) {
+		return nil
+	}
+	info, errStat := os.Stat(path)
+	if err = errors.Join(err, errStat); err == nil {
+		err = f.likeParents(path)
+	}
+	if err == nil {
+		err = os.WriteFile(f.upper(path), data, info.Mode().Perm())
+	}
+	if err == nil {
+		err = sameOwner(f.upper(path), info)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, fault.Bare(err))
 	}
 	return nil
 }

@@ -75,22 +75,10 @@ func At(dir string) (*Repository, error) {
 	return r, nil
 }
 
-// settings returns the lines of the configuration: keys in lower case, with the section before a dot, and values.
+// settings returns the settings of the repository, as settingsOf does.
 func (r *Repository) settings() iter.Seq2[string, string] {
-	return func(yield func(key, value string) bool) {
-		text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), SmallFile)
-		section := ""
-		for line := range strings.Lines(string(text)) {
-			line = strings.TrimSpace(line)
-			if strings.HasPrefix(line, "[") {
-				section = strings.Trim(line, "[]")
-			}
-			key, value, _ := strings.Cut(line, "=")
-			if !yield(strings.ToLower(section+"."+strings.TrimSpace(key)), strings.TrimSpace(value)) {
-				return
-			}
-		}
-	}
+	text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), SmallFile)
+	return settingsOf(string(text))
 }
 
 // configured reports whether the configuration has a value, in any section.
@@ -105,16 +93,20 @@ func (r *Repository) configured(key, value string) bool {
 
 // WorkTree returns the working tree that the configuration names, without links, or "".
 func (r *Repository) WorkTree() string {
+	named := ""
 	for k, v := range r.settings() {
-		if k != "core.worktree" {
-			continue
+		if k == workTree {
+			named = v // the last one counts
 		}
-		if real, err := filepath.EvalSymlinks(absolute(r.dir, strings.Trim(v, `"`))); err == nil {
-			return real
-		}
+	}
+	if real, err := filepath.EvalSymlinks(absolute(r.dir, named)); err == nil && named != "" {
+		return real
 	}
 	return ""
 }
+
+// workTree is the key of the setting that names the working tree.
+const workTree = "core.worktree"
 
 // Modes reports whether the index says which files are executable. On some file systems all of them are.
 func (r *Repository) Modes() bool { return !r.configured("filemode", "false") }
@@ -158,11 +150,7 @@ func Movable(gits ...string) error {
 			if name != "" && err != nil && !workspace.Absent(err) {
 				return err
 			}
-			for line := range strings.Lines(string(text)) {
-				to := strings.TrimPrefix(strings.TrimSpace(line), gitFile)
-				if key, value, _ := strings.Cut(to, "="); strings.EqualFold(strings.TrimSpace(key), "worktree") {
-					to = strings.Trim(value, " \t\"")
-				}
+			for _, to := range placesIn(name, string(text)) {
 				if filepath.IsAbs(to) {
 					return fmt.Errorf("%s names %s, which a copy would use too", file, to)
 				}
@@ -170,6 +158,22 @@ func Movable(gits ...string) error {
 		}
 	}
 	return nil
+}
+
+// placesIn returns the places that a file of a repository names. A file .git has no name here.
+func placesIn(name, text string) (places []string) {
+	switch name {
+	case "":
+		return []string{strings.TrimSpace(strings.TrimPrefix(text, gitFile))}
+	case "commondir":
+		return []string{strings.TrimSpace(text)}
+	}
+	for key, value := range settingsOf(text) {
+		if key == workTree {
+			places = append(places, value)
+		}
+	}
+	return places
 }
 
 func absolute(base, path string) string {

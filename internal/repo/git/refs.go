@@ -50,21 +50,30 @@ func RefsOf(dir, common string, at func(path string) string) Refs {
 
 func (r Refs) read(dir, name string, limit int64) (string, error) {
 	data, err := r.Read(filepath.Join(dir, filepath.FromSlash(name)), limit)
-	return strings.TrimSpace(string(data)), err
+	return string(data), err
 }
+
+// spaces are the characters that git ignores at the end of a file with HEAD or a ref.
+const spaces = " \t\r\n"
 
 // Target returns what HEAD has: the name of a ref, or else what is there instead of a commit, unchecked.
 func (r Refs) Target() (Head, error) {
 	text, err := r.read(r.Dir, "HEAD", SmallFile)
-	if ref, symbolic := strings.CutPrefix(text, "ref:"); symbolic && isRef(strings.TrimSpace(ref)) {
-		return Head{Ref: strings.TrimSpace(ref)}, err
+	text = strings.TrimRight(text, spaces)
+	ref, symbolic := strings.CutPrefix(text, "ref:")
+	if ref = strings.TrimLeft(ref, spaces); symbolic && isRef(ref) {
+		return Head{Ref: ref}, err
 	}
 	return Head{Commit: text}, err
 }
 
-// isRef reports whether a name is that of a ref, and its file lies below refs.
+// isRef reports whether a name is that of a ref, and its file lies below refs. It does not check all that git does.
 func isRef(name string) bool {
-	return strings.HasPrefix(name, "refs/") && !slices.Contains(strings.Split(name, "/"), "..")
+	return strings.HasPrefix(name, "refs/") && !strings.ContainsFunc(name, func(c rune) bool {
+		return c <= ' ' || c == 0x7f || c == '\\' // which separates names on Windows
+	}) && !slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
+		return part == "" || part == "." || part == ".."
+	})
 }
 
 // Head returns what HEAD has, with the commit of its ref. The commit is empty on a branch without commits.
@@ -86,17 +95,48 @@ func (r Refs) Commit(ref string) (string, error) {
 	case ref == "refs/heads/.invalid":
 		return "", errors.New("its branches are kept as reftable")
 	}
-	if text, err := r.read(r.Common, ref, SmallFile); err == nil ||
-		!workspace.Absent(err) && !errors.Is(err, fault.Unsafe) { // of a directory with refs
-		return text, cmp.Or(err, checkCommit(text))
+	if value, found, err := r.ownFile(ref); found {
+		return value, err
 	}
 	packed, err := r.packed()
+	last, found := "", false // git takes the last line of a name too
 	for name, value := range packed {
 		if name == ref {
-			return value, checkCommit(value)
+			last, found = value, true
 		}
 	}
-	return "", err
+	if found {
+		err = checkCommit(last)
+	}
+	return last, err
+}
+
+// Commits returns the refs with what Commit returns for each, without those that it cannot read. It reads packed-refs
+// once, which Commit does every time.
+func (r Refs) Commits() map[string]string {
+	packed, _ := r.packed()
+	all := maps.Collect(packed)
+	r.addLoose(all)
+	for ref, value := range all {
+		own, found, err := r.ownFile(ref)
+		if !found {
+			own, err = value, checkCommit(value)
+		}
+		if all[ref] = own; err != nil {
+			delete(all, ref)
+		}
+	}
+	return all
+}
+
+// ownFile returns what the file of a ref has, if there is one. A directory of that name has other refs.
+func (r Refs) ownFile(ref string) (value string, found bool, err error) {
+	text, err := r.read(r.Common, ref, SmallFile)
+	if workspace.Absent(err) || errors.Is(err, fault.Unsafe) {
+		return "", false, nil
+	}
+	text = strings.TrimRight(text, spaces)
+	return text, true, cmp.Or(err, checkCommit(text))
 }
 
 func checkCommit(name string) error {
@@ -115,7 +155,7 @@ func (r Refs) packed() (iter.Seq2[string, string], error) {
 	}
 	return func(yield func(ref, value string) bool) {
 		for line := range strings.Lines(text) {
-			line = strings.TrimSpace(line)
+			line = strings.TrimSuffix(line, "\n")
 			at := strings.LastIndexByte(line, ' ') // a name of a ref has none, so a damaged value does not hide one
 			if ref := line[at+1:]; at >= 0 && isRef(ref) && !yield(ref, line[:at]) {
 				return
@@ -128,8 +168,17 @@ func (r Refs) packed() (iter.Seq2[string, string], error) {
 func (r Refs) Names() []string {
 	packed, _ := r.packed()
 	all := maps.Collect(packed)
-	r.loose(func(_, ref string) { all[ref] = "" })
+	r.addLoose(all)
 	return slices.Sorted(maps.Keys(all))
+}
+
+// addLoose adds the names of the refs with a file of their own.
+func (r Refs) addLoose(all map[string]string) {
+	r.loose(func(_, ref string) {
+		if isRef(ref) {
+			all[ref] = ""
+		}
+	})
 }
 
 // Files returns the paths of the files that have HEAD and the refs, with the limits of their sizes. A file may be
@@ -152,11 +201,11 @@ func (r Refs) loose(found func(file, ref string)) {
 }
 
 // Fits reports whether a ref that Commit can read can exist next to the others: a name cannot be both a ref and a
-// directory with refs.
+// directory with refs. It ignores a ref called refs/heads, which packed-refs can have: no branch would fit next to it.
 func (r Refs) Fits(ref string) bool {
 	info, err := os.Lstat(r.At(filepath.Join(r.Common, filepath.FromSlash(ref))))
 	return (err != nil || !info.IsDir()) && !slices.ContainsFunc(r.Names(), func(name string) bool {
-		return strings.HasPrefix(name, ref+"/") || strings.HasPrefix(ref, name+"/")
+		return strings.HasPrefix(name, ref+"/") || name != "refs/heads" && strings.HasPrefix(ref, name+"/")
 	})
 }
 

@@ -2,6 +2,7 @@ package git_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,6 +79,44 @@ func TestHead(t *testing.T) {
 			files: map[string]string{"HEAD": symbolic, "packed-refs": "x " + one + " refs/heads/main\n"},
 			fails: "names no commit",
 		},
+		"the last packed line counts": {
+			files: map[string]string{
+				"HEAD": symbolic, "packed-refs": two + " refs/heads/main\n" + one + " refs/heads/main\n",
+			},
+			want: onMain,
+		},
+		"spaces at the end": {
+			files: map[string]string{"HEAD": "ref: \trefs/heads/main \r\n", "refs/heads/main": one + " \r\n"},
+			want:  onMain,
+		},
+		"CRLF in packed-refs": {
+			files: map[string]string{"HEAD": symbolic, "packed-refs": one + " refs/heads/main\r\n"},
+			want:  git.Head{Ref: "refs/heads/main"},
+		},
+		"a tab in packed-refs": {
+			files: map[string]string{"HEAD": symbolic, "packed-refs": "\t" + one + " refs/heads/main\n"},
+			fails: "names no commit",
+		},
+		"a space before a commit": {
+			files: map[string]string{"HEAD": symbolic, "refs/heads/main": " " + one + "\n"}, fails: "names no commit",
+		},
+		"HEAD has two lines": {
+			files: map[string]string{"HEAD": symbolic + symbolic, "refs/heads/main": one}, fails: "names no commit",
+		},
+		"HEAD begins with a line end": {
+			files: map[string]string{"HEAD": "\n" + symbolic, "refs/heads/main": one}, fails: "names no commit",
+		},
+		"an empty part of a name": {
+			files: map[string]string{"HEAD": "ref: refs/heads//main\n", "refs/heads/main": one},
+			fails: "names no commit",
+		},
+		"a dot in a name": {
+			files: map[string]string{"HEAD": "ref: refs/heads/./main\n", "refs/heads/main": one},
+			fails: "names no commit",
+		},
+		"a space in a name": {
+			files: map[string]string{"HEAD": "ref: refs/heads/a b\n", "refs/heads/a b": one}, fails: "names no commit",
+		},
 		"reftable": {
 			files: map[string]string{
 				"HEAD": "ref: refs/heads/.invalid\n", "refs/heads": "this repository uses the reftable format\n",
@@ -151,6 +190,48 @@ func TestRefsOfGit(t *testing.T) {
 	}
 }
 
+// TestCommits: all refs at once are what each is alone.
+func TestCommits(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"packed-refs": header + two + " refs/heads/main\n" + two + " refs/heads/a\n" + one + " refs/tags/b\n" + two +
+			" refs/heads/bad\nx refs/heads/damaged\n",
+		"refs/heads/main": one + "\n", "refs/heads/bad": "x", "refs/heads/a/b": two + "\n",
+	} {
+		write(t, dir, name, text)
+	}
+	refs := refsOf(dir)
+	want := map[string]string{}
+	for _, name := range refs.Names() {
+		if commit, err := refs.Commit(name); err == nil {
+			want[name] = commit
+		}
+	}
+	if diff := cmp.Diff(want, refs.Commits()); diff != "" || len(want) != 4 {
+		t.Errorf("%v: %s", want, diff)
+	}
+}
+
+// TestManyRefs: the work grows with the number of refs, not with its square.
+func TestManyRefs(t *testing.T) {
+	reads := 0
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, "%s refs/remotes/origin/%d\n", one, i)
+	}
+	dir := t.TempDir()
+	refs := git.Refs{Dir: dir, Common: dir, At: pathname.Real, Read: func(path string, _ int64) ([]byte, error) {
+		if filepath.Base(path) != git.PackedRefs {
+			return nil, fs.ErrNotExist
+		}
+		reads++
+		return []byte(b.String()), nil
+	}}
+	if n := len(refs.Commits()); n != 1000 || reads != 1 {
+		t.Errorf("%d refs, and packed-refs was read %d times", n, reads)
+	}
+}
+
 func TestFits(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "refs/heads/loose/x", one)
@@ -168,6 +249,22 @@ func TestFits(t *testing.T) {
 	} {
 		if fits := refsOf(dir).Fits(ref); fits != want {
 			t.Errorf("%s: %v", ref, fits)
+		}
+	}
+}
+
+// TestFitsNextToADirectory: what lies where git has a directory does not keep every branch from existing.
+func TestFitsNextToADirectory(t *testing.T) {
+	packed := one + " refs/heads\n" + one + " refs/stash\n"
+	for name, text := range map[string]string{"packed-refs": packed, "refs": one} {
+		dir := t.TempDir()
+		write(t, dir, name, text)
+		refs := refsOf(dir)
+		if !refs.Fits("refs/heads/new") {
+			t.Errorf("%s: no branch fits", name)
+		}
+		if name == "packed-refs" && refs.Fits("refs/stash/x") {
+			t.Errorf("%s: a name is a ref and a directory", name)
 		}
 	}
 }

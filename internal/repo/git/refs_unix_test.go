@@ -54,18 +54,23 @@ func TestMovable(t *testing.T) {
 		file, text string
 		fails      bool
 	}{
-		"relative .git":       {".git", "gitdir: ../a/.git/worktrees/b\n", false},
-		"absolute .git":       {".git", "gitdir: /a/.git\n", true},
-		"relative commondir":  {".git/commondir", "../..\n", false},
-		"absolute commondir":  {".git/commondir", "/a/.git\n", true},
-		"a long commondir":    {".git/commondir", long + "/a\n", true},
-		"relative worktree":   {".git/config", "[core]\n\tworktree = ../../a\n", false},
-		"absolute worktree":   {".git/config", "[core]\n\tworktree = /a\n", true},
-		"no spaces":           {".git/config", "[core]\nworkTree=\"/a\"\n", true},
-		"of the working tree": {".git/config.worktree", "[core]\n\tworktree = /a\n", true},
-		"another setting":     {".git/config", "[core]\n\thooksPath = /a\n", false},
-		"a long config":       {".git/config", long + "[core]\n\tworktree = /a\n", true},
-		"nothing":             {".git/HEAD", one, false},
+		"relative .git":              {".git", "gitdir: ../a/.git/worktrees/b\n", false},
+		"absolute .git":              {".git", "gitdir: /a/.git\n", true},
+		"relative commondir":         {".git/commondir", "../..\n", false},
+		"absolute commondir":         {".git/commondir", "/a/.git\n", true},
+		"a long commondir":           {".git/commondir", long + "/a\n", true},
+		"relative worktree":          {".git/config", "[core]\n\tworktree = ../../a\n", false},
+		"absolute worktree":          {".git/config", "[core]\n\tworktree = /a\n", true},
+		"no spaces":                  {".git/config", "[core]\nworkTree=\"/a\"\n", true},
+		"of the working tree":        {".git/config.worktree", "[core]\n\tworktree = /a\n", true},
+		"on the line of the section": {".git/config", "[core] worktree = /a\n", true},
+		"over two lines":             {".git/config", "[Core]\n\tworktree = \\\n/a\n", true},
+		"behind a comment":           {".git/config", "[core]\n# \\\nworktree = /a # b\n", true},
+		"another section":            {".git/config", "[foo]\n\tworktree = /a\n", false},
+		"a line of an alias":         {".git/config", "[alias]\n\tx = \"!cd / && \\\n/bin/true\"\n", false},
+		"another setting":            {".git/config", "[core]\n\thooksPath = /a\n", false},
+		"a long config":              {".git/config", long + "[core]\n\tworktree = /a\n", true},
+		"nothing":                    {".git/HEAD", one, false},
 	} {
 		root := t.TempDir()
 		write(t, root, c.file, c.text)
