@@ -113,7 +113,7 @@ func streamAnswers(t *testing.T, c *command) {
 		if init["type"] != "system" || init["subtype"] != "init" || init["cwd"] != b.project {
 			t.Errorf("the first line does not say where it works\n%s", o)
 		}
-		b.leftOnly(t, before, o, b.conversations(), b.snapshots())
+		b.leftOnly(t, before, o, b.conversations(), b.snapshots(), b.triedWalls())
 		b.alone(t, o)
 		shown := b.run(t, call{args: []string{"session", "show", fmt.Sprint(init["session_id"])}})
 		if commandNamed(t, "session.show").judge(t, shown); shown.code != 0 || !strings.Contains(shown.stdout, said) {
@@ -136,7 +136,7 @@ func streamWithoutServer(t *testing.T, c *command) {
 	if o.code != 1 || !strings.Contains(result(list), address) || !strings.Contains(o.stderr, address) {
 		t.Errorf("that nobody is there is not told\n%s", o)
 	}
-	b.leftOnly(t, before, o, b.conversations(), b.snapshots())
+	b.leftOnly(t, before, o, b.conversations(), b.snapshots(), b.triedWalls())
 	b.alone(t, o)
 }
 
@@ -271,7 +271,7 @@ func streamStdoutLost(t *testing.T, c *command) {
 		if how == ">/dev/full" && (o.code != 1 || !strings.Contains(o.stderr, "cannot be written")) {
 			t.Errorf("lines that were lost are not told\n%s", o)
 		}
-		b.leftOnly(t, before, o, b.conversations(), b.snapshots())
+		b.leftOnly(t, before, o, b.conversations(), b.snapshots(), b.triedWalls())
 		b.alone(t, o)
 	}
 	for _, typed := range lost(t, c.talk(t, base, "--no-such-flag")) {

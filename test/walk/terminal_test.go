@@ -62,7 +62,7 @@ func terminalPlain(t *testing.T, c *command) {
 		if got := strings.Count(o.stdout, said); o.code != 0 || got != want || unwarned(o) != "" {
 			t.Errorf("%q has %d answers instead of %d\n%s", in, got, want, o)
 		}
-		b.leftOnly(t, before, o, b.conversations(), b.snapshots(), b.eidolon())
+		b.leftOnly(t, before, o, b.conversations(), b.snapshots(), b.triedWalls(), b.eidolon())
 		b.alone(t, o)
 	}
 	b := furnished(t, c)
@@ -140,7 +140,7 @@ func terminalStdoutLost(t *testing.T, c *command) {
 			if len(more) == 0 && o.code != 4 || len(more) > 0 && more[0] != "--plain" && o.code != 2 {
 				t.Errorf("a refusal is another with %s\n%s", how, o)
 			}
-			b.leftOnly(t, before, o, b.conversations(), b.snapshots(), b.eidolon())
+			b.leftOnly(t, before, o, b.conversations(), b.snapshots(), b.triedWalls(), b.eidolon())
 			b.alone(t, o)
 		}
 	}

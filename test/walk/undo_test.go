@@ -17,6 +17,9 @@ import (
 // snapshots is where the states of workspaces are kept.
 func (b *box) snapshots() string { return filepath.Join(b.home, ".local/state/omniagent/undo") }
 
+// triedWalls is where a conversation records that its walls held.
+func (b *box) triedWalls() string { return filepath.Join(b.home, ".local/state/omniagent/agent-walls") }
+
 // destroy leaves what the commands need that are about snapshots: a turn in which an agent changed the project, under
 // the id that the examples name, and for redo its undo.
 func (b *box) destroy(t *testing.T, about ...*command) {
