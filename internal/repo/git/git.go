@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/gitconfig"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -75,10 +76,10 @@ func At(dir string) (*Repository, error) {
 	return r, nil
 }
 
-// settings returns the settings of the repository, as settingsOf does.
+// settings returns the settings of the repository, as gitconfig.Settings does.
 func (r *Repository) settings() iter.Seq2[string, string] {
 	text, _ := workspace.ReadFile(filepath.Join(r.common, "config"), SmallFile)
-	return settingsOf(string(text))
+	return gitconfig.Settings(string(text))
 }
 
 // configured reports whether the configuration has a value, in any section.
@@ -168,7 +169,7 @@ func placesIn(name, text string) (places []string) {
 	case "commondir":
 		return []string{strings.TrimSpace(text)}
 	}
-	for key, value := range settingsOf(text) {
+	for key, value := range gitconfig.Settings(text) {
 		if key == workTree {
 			places = append(places, value)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/kit/gitconfig"
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/sys/workspace"
 	"omniagent/internal/walls/autorun"
@@ -245,44 +246,10 @@ func gitSettings(path string) (all []setting) {
 	}
 	defer file.Close()
 	data, _ := io.ReadAll(io.LimitReader(file, longestConfig))
-	text := strings.TrimPrefix(string(data), "\uFEFF")
-	section := ""
-	for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\\\n", "")) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			name, rest, found := strings.Cut(line[1:], "]")
-			for found && strings.Count(name, `"`)%2 == 1 && strings.Contains(rest, "]") { // the name has a bracket
-				more, after, _ := strings.Cut(rest, "]")
-				name, rest = name+"]"+more, after
-			}
-			name = strings.NewReplacer(`"`, "", " ", ".", "\t", ".").Replace(strings.TrimSpace(name))
-			section, line = strings.ToLower(name), strings.TrimSpace(rest)
+	for key, value := range gitconfig.Settings(string(data)) {
+		if value != "" {
+			all = append(all, setting{strings.ToLower(key), value})
 		}
-		key, value, found := strings.Cut(line, "=")
-		if key = strings.ToLower(strings.TrimSpace(key)); !found || key == "" || key[0] == '#' || key[0] == ';' {
-			continue
-		}
-		all = append(all, setting{section + "." + key, gitValue(strings.TrimSpace(value))})
 	}
 	return all
-}
-
-// gitValue returns a value without quotes, escapes and the comment behind it.
-func gitValue(s string) string {
-	var b strings.Builder
-	quoted := false
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"':
-			quoted = !quoted
-		case c == '\\' && i+1 < len(s):
-			i++
-			b.WriteByte(strings.NewReplacer("n", "\n", "t", "\t", "b", "\b").Replace(s[i : i+1])[0])
-		case !quoted && (c == '#' || c == ';'):
-			return strings.TrimSpace(b.String())
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return strings.TrimSpace(b.String())
 }

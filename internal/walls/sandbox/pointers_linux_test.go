@@ -60,6 +60,16 @@ func TestAliases(t *testing.T) {
 	}
 }
 
+// TestAliasesBehindABackslash: a backslash continues a line neither in a comment nor where it is escaped.
+func TestAliasesBehindABackslash(t *testing.T) {
+	for _, before := range []string{"# x \\\n", "a = b ; x \\\n", "a = b\\\\\n"} {
+		root := planted(t, map[string]string{".git/config": "[core]\n" + before + "hooksPath = evil\n"})
+		if got := Aliases(root, nil, nil, nil); !slices.Contains(got, filepath.Join(root, "evil")) {
+			t.Errorf("%q: %q", before, got)
+		}
+	}
+}
+
 // TestAliasesEnd: neither a circle of includes nor a broken configuration holds us up.
 func TestAliasesEnd(t *testing.T) {
 	root := planted(t, map[string]string{

@@ -1,4 +1,4 @@
-package git
+package gitconfig
 
 import (
 	"os"
@@ -38,7 +38,7 @@ func TestSettings(t *testing.T) {
 			t.Fatalf("%q: %v", text, err)
 		}
 		got := ""
-		for key, value := range settingsOf(text) {
+		for key, value := range Settings(text) {
 			if got += key; value != "" || key != "core.c" && key != "a..b" { // keys without a value
 				got += "\n" + value
 			}
@@ -54,7 +54,7 @@ func TestSettings(t *testing.T) {
 func TestDamagedSettings(t *testing.T) {
 	for _, text := range []string{"[core\n", "[core \"a\n", "= x\n", "a b\n", "a = \"\n", "a = \\x\n", "[", "]"} {
 		last := ""
-		for key, value := range settingsOf(text + "\n[core]\nworktree = /x\n") {
+		for key, value := range Settings(text + "\n[core]\nworktree = /x\n") {
 			last = key + " " + value
 		}
 		if last != "core.worktree /x" {

@@ -1,17 +1,18 @@
-package git
+// Package gitconfig reads the configuration of git, a text, by git's syntax.
+package gitconfig
 
 import (
 	"iter"
 	"strings"
 )
 
-// settingsOf returns the settings of a configuration in their order: keys with the section before a dot, in lower case
+// Settings returns the settings of a configuration in their order: keys with the section before a dot, in lower case
 // but for the name in quotes, and values without quotes, escapes and comments. A key without a value has "".
 //
-// It reads what git reads. Git refuses the whole file if it cannot read a line, and settingsOf continues with the next.
-func settingsOf(text string) iter.Seq2[string, string] {
+// It reads what git reads. Git refuses the whole file if it cannot read a line, and Settings continues with the next.
+func Settings(text string) iter.Seq2[string, string] {
 	return func(yield func(key, value string) bool) {
-		c := configuration{strings.ReplaceAll(strings.TrimPrefix(text, byteOrder), "\r\n", "\n")}
+		c := configuration{strings.ReplaceAll(strings.TrimPrefix(text, byteOrderMark), "\r\n", "\n")}
 		section := ""
 		for c.left != "" {
 			switch first := c.left[0]; {
@@ -30,6 +31,11 @@ func settingsOf(text string) iter.Seq2[string, string] {
 		}
 	}
 }
+
+const (
+	byteOrderMark = "\uFEFF" // git skips it at the beginning
+	spaces        = " \t\r\n"
+)
 
 // configuration is the text of a configuration that is not read yet.
 type configuration struct{ left string }
