@@ -85,7 +85,7 @@ func TestManyRefsAreOwned(t *testing.T) {
 	reads := 0
 	var b strings.Builder
 	for i := range 1000 {
-		fmt.Fprintf(&b, "%040d refs/remotes/origin/%d\n%[1]040d refs/tags/%[2]d\n", 1, i)
+		fmt.Fprintf(&b, "%040d refs/remotes/origin/%d\n%040[1]d refs/tags/%[2]d\n", 1, i)
 	}
 	dir := t.TempDir()
 	refs := git.Refs{Dir: dir, Common: dir, At: pathname.Real, Read: func(path string, _ int64) ([]byte, error) {
