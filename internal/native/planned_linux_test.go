@@ -29,6 +29,12 @@ func TestPlannedWalls(t *testing.T) {
 		t.Fatal("walls that have held are tried before the conversation")
 	}
 	all := say(t, m, "go")
+	told := slices.ContainsFunc(all, func(e event.Event) bool {
+		return e.Kind == event.Changed && e.Facts.Walls != nil && !e.Facts.Walls.Planned
+	})
+	if !told {
+		t.Error("no event says that the walls stand")
+	}
 	if e := end(all); !e.OK || !strings.Contains(results(all), "hi") || m.Facts().Walls.Planned {
 		t.Errorf("%+v, planned %v: %s", e, m.Facts().Walls.Planned, results(all))
 	}
@@ -42,7 +48,8 @@ func TestPlannedWalls(t *testing.T) {
 	}
 	all = say(t, m, "go")
 	why := slices.IndexFunc(all, func(e event.Event) bool {
-		return e.Fault != nil && strings.Contains(e.Fault.Message, "the command was not started")
+		return e.Fault != nil && strings.Contains(e.Fault.Message, "the command was not started") &&
+			strings.Contains(e.Fault.Suggestion, "--sandbox off")
 	})
 	if e := end(all); e.OK || e.Reason != event.FailedTurn || why < 0 {
 		t.Errorf("%+v: %s", e, results(all))

@@ -2,6 +2,7 @@ package native
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,8 +57,8 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 		if listed {
 			return nil, err
 		}
-		if f := fault.Of(err); f.Code != fault.Down {
-			return nil, f.Hint("%s", strings.TrimSpace(f.Suggestion+" With --sandbox off commands run without walls."))
+		if fault.Of(err).Code != fault.Down {
+			return nil, orWithoutWalls(err)
 		}
 		o.Log("commands run without walls, and every one needs approval: %v", err)
 		return o.unwatched(), nil
@@ -71,8 +72,8 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	return m.left.follow(m.standing(*o, walls.Starter())), nil
 }
 
-// standing returns a starter behind walls that may only be planned. That they stand then is recorded. If they cannot be
-// built, the turn ends, see engine.Options: the conversation went on the assumption that they can.
+// standing returns a starter behind walls that may only be planned. That they stand then is recorded and reported. If
+// they cannot be built, the turn ends, see engine.Options: until then the conversation relied on them.
 func (m *Mind) standing(o Options, start shell.Starter) shell.Starter {
 	return func(line, dir string, env []string) (process.Plan, error) {
 		planned := m.walls.Enforced().Planned
@@ -83,11 +84,23 @@ func (m *Mind) standing(o Options, start shell.Starter) shell.Starter {
 			if err := m.keepWalls(o); err != nil {
 				o.Log("that the walls stand is not recorded: %v", err)
 			}
+			o.Services.Tell(event.Event{
+				Kind: event.Changed, Session: o.Kept.ID(), Facts: &event.Facts{Walls: m.Walls()},
+			})
 		case m.walls.Enforced().Planned:
+			if !errors.Is(err, fault.Interrupted) { // the conversation is being closed
+				err = orWithoutWalls(err)
+			}
 			m.unwalled.Store(fault.Of(err))
 		}
 		return plan, err
 	}
+}
+
+// orWithoutWalls adds to the hint of an error that commands can do without walls.
+func orWithoutWalls(err error) error {
+	f := fault.Of(err)
+	return f.Hint("%s", strings.TrimSpace(f.Suggestion+" With --sandbox off commands run without walls."))
 }
 
 // withoutWalls returns why walls that were planned could not be built since it was last called, or nil.

@@ -358,7 +358,7 @@ func (o *Owner) ended(a *Attempt, e Ending, v Verdict) {
 	a.Ended, a.State, a.Reason = time.Now().UTC(), v.State, v.Reason
 	if e.Session != "" {
 		a.Session, a.Last, a.Turn, a.AgentSessionID = e.Session, e.Last, e.Turn, e.AgentSessionID
-		a.Version = cmp.Or(e.Facts.Version, a.Version)
+		a.Version, a.Walls = cmp.Or(e.Facts.Version, a.Version), cmp.Or(e.Facts.Walls, a.Walls)
 		if x := e.Outcome.Exit; x.Failed == nil && a.Program != "" {
 			a.ExitCode, a.Signal = new(x.Code), x.Signal
 		}
