@@ -161,8 +161,8 @@ func (c *Call) typedSoFar(node *cobra.Command, command *Command, args []string) 
 	return &typed
 }
 
-// offer returns the values that completion offers for a parameter. If there are none and the value may be a file, the
-// shell completes files.
+// offer returns the values that completion offers for a parameter. Without values, the shell completes files if the
+// value may be a file.
 func (p *Program) offer(call *Call, param Param) ([]string, cobra.ShellCompDirective) {
 	list := slices.Clone(param.Enum)
 	if len(list) == 0 && call != nil && p.Complete != nil {

@@ -75,7 +75,8 @@ func (c *Call) SpawnWith(ctx context.Context, away process.Programs, s process.S
 	return away.Run(ctx, s)
 }
 
-// pidFile returns the file that records the children of this call while they live, or "" if there is none.
+// pidFile returns the file that records the children of this call while they live. It returns ""
+// for a call that starts none, and without a state directory.
 func (c *Call) pidFile() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -189,8 +189,8 @@ func readCursor(cursor string) (p pageCursor, ok bool) {
 	return p, err == nil && p.offset >= 0 && writeCursor(p) == cursor
 }
 
-// next returns the cursor of the next page, or "" if there is none. A page without rows has none either: its cursor
-// would lead back to it for ever.
+// next returns the cursor of the next page, or "" for the last page. It also returns "" for a page without rows, whose
+// cursor would lead back to that page.
 func (pg *page) next() string {
 	end := pg.offset + pg.returned
 	if end >= pg.total || pg.returned == 0 {

@@ -60,8 +60,8 @@ func KnownAgents(c *contract.Call, builtIn []agent.Driver) ([]KnownAgent, error)
 	return known, nil
 }
 
-// repositoryFile returns the file in which the repository defines agents. It returns nil if there is none or it defines
-// none, and nil with a warning if its content is not trusted.
+// repositoryFile returns the file in which the repository defines agents. It returns nil if the repository defines no
+// agents, and warns if it returns nil because the content of the file is not trusted.
 func repositoryFile(c *contract.Call) (*agentsfile.File, error) {
 	file, err := agentsfile.Read(agentsfile.Resolve(c.Dir(), ""), false)
 	if err != nil || file == nil || len(file.Targets) == 0 {

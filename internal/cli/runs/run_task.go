@@ -138,8 +138,8 @@ func (p commands) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (c
 	return result, err
 }
 
-// undoCommand returns the command that takes back the changes of a run, or "" if there is none: in a fork, before the
-// turn is over, and without snapshots.
+// undoCommand returns the command that takes back the changes of a run. It returns "" in a fork, before the turn is
+// over, and without snapshots, because no command does it there.
 func undoCommand(c *contract.Call, r run.Record) string {
 	if r.Fork != "" || !r.State.Terminal() && r.State != run.NeedsInput || stores.SnapshotsToKeep(c) == nil {
 		return ""

@@ -39,7 +39,7 @@ func UndoFor(c *contract.Call) func(ctx context.Context, dir, session string, re
 	}
 }
 
-// keptHint returns the hint about paths that an undo kept: the command that restores them too, or why if there is none.
+// keptHint returns the hint about paths that an undo kept: the command that restores them too, or why no command does.
 func keptHint(out undo.Outcome, takeOld, takeAll bool, why string) string {
 	way, again := why, "omniagent undo "+out.Turn.ID
 	old, all := again+" --take-old", again+" --take-all"

@@ -348,7 +348,8 @@ func checkGit(ctx context.Context, c *contract.Call) (dependency, check) {
 	return d, k
 }
 
-// ownGit returns the path of git, or the name alone if there is none. It refuses a git that is a file of the workspace.
+// ownGit returns the path of git, or the name alone if git is not installed. It refuses a git that is a file of the
+// workspace.
 func ownGit(c *contract.Call) (string, error) {
 	theirs, env, brought := parts.WorkspaceOf(c), os.Environ(), ""
 	for name := range process.Candidates("git", c.Host.Lookup) {

@@ -43,8 +43,8 @@ func TestBackgroundIsReadInPieces(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	check(t, os.Mkdir(filepath.Join(s.Dir(), "sub"), 0o700))
-	j, err := s.Start(
-		t.Context(), Command{Line: `cd sub; echo one; printf 'ask: '; while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 3`})
+	j, err := s.Start(t.Context(), Command{Line: `cd sub; echo one; printf 'ask: '
+		while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 3`})
 	check(t, err)
 	if j.ID != "bash_1" || !j.Running {
 		t.Errorf("%+v", j)
@@ -77,8 +77,8 @@ func TestBackgroundIsReadInPieces(t *testing.T) {
 func TestBackgroundIsFiltered(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	j, err := s.Start(
-		t.Context(), Command{Line: `for n in $(seq 30000); do echo "noise noise noise $n"; case $n in *777) echo "HIT $n"; esac; done; printf 'HIT last'`})
+	j, err := s.Start(t.Context(), Command{Line: `for n in $(seq 30000); do echo "noise noise noise $n"
+		case $n in *777) echo "HIT $n"; esac; done; printf 'HIT last'`})
 	check(t, err)
 	last, all := output(t, s, j.ID, regexp.MustCompile("^HIT"), ended)
 	want := ""
