@@ -159,7 +159,7 @@ func slow(data []byte) error {
 	began := time.Now()
 	r := relay.Relay{
 		Launch: agent.Launch{Path: cat, Args: []string{file.Name()}, Env: os.Environ()}, Name: "cat",
-		In: strings.NewReader(""), Out: out, Stays: true,
+		In: strings.NewReader(""), Out: out, UntilEOF: true,
 		Log: func(string, ...any) {},
 	}
 	if _, err := r.Run(context.Background()); err != nil {

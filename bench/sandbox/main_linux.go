@@ -134,7 +134,7 @@ func (p place) homes(n int, report sandbox.Report) error {
 		if !strings.HasPrefix(place.Path, home) {
 			continue
 		}
-		if places.Places = append(places.Places, place); place.Sight == sandbox.Shown {
+		if places.Places = append(places.Places, place); place.Visibility == sandbox.Shown {
 			shown.Places = append(shown.Places, place)
 		}
 	}

@@ -21,7 +21,7 @@ type outside struct {
 
 // beyond returns a path of a call that lies outside the walls, a hidden one if there is any. In a command, it finds
 // only the paths that are written out.
-func (a *Around) beyond(c *event.Call) (p outside, found bool) {
+func (a *AgentWalls) beyond(c *event.Call) (p outside, found bool) {
 	if a.walls == nil || c == nil {
 		return p, false
 	}
@@ -46,7 +46,7 @@ func (a *Around) beyond(c *event.Call) (p outside, found bool) {
 }
 
 // paths returns the absolute paths that a call names.
-func (a *Around) paths(c *event.Call) (all []string) {
+func (a *AgentWalls) paths(c *event.Call) (all []string) {
 	words := []string{c.Path}
 	if c.Path == "" {
 		words = strings.FieldsFunc(c.Command, func(r rune) bool { return strings.ContainsRune(" \t\n;|&<>()'\"`=", r) })
@@ -64,7 +64,7 @@ func (a *Around) paths(c *event.Call) (all []string) {
 
 // openable returns the directory to open for a path. It returns "" if the agent cannot get directories, the directory
 // does not exist, it is a dot directory of a home, or it contains the workspace, a home or /tmp.
-func (a *Around) openable(path string) string {
+func (a *AgentWalls) openable(path string) string {
 	dir := path
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		dir = filepath.Dir(path)
@@ -85,7 +85,7 @@ func (a *Around) openable(path string) string {
 
 // tells adds to a question, and to the result of a call that failed, that a path lies outside the walls. To the end of
 // a turn it adds which files are not kept.
-func (a *Around) tells(e event.Event) event.Event {
+func (a *AgentWalls) tells(e event.Event) event.Event {
 	if a.walls == nil {
 		return e
 	}
@@ -120,7 +120,7 @@ func (a *Around) tells(e event.Event) event.Event {
 }
 
 // answered forgets a call that a person refused, since its result says nothing about a path.
-func (a *Around) answered(r event.Reply) {
+func (a *AgentWalls) answered(r event.Reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if r.Option == event.Deny {

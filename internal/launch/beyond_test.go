@@ -23,7 +23,7 @@ func TestBeyond(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, "s.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &Around{walls: &policy.AgentWalls{}, homes: []string{home}, dir: dir, keptBy: "--add-dir DIR"}
+	a := &AgentWalls{walls: &policy.AgentWalls{}, homes: []string{home}, dir: dir, keptBy: "--add-dir DIR"}
 	a.explain = func(path string) ([]sandbox.Effect, error) {
 		within := filepath.Dir(path) == dir || path == "/etc/hosts"
 		return []sandbox.Effect{{Allowed: within}, {Allowed: within}}, nil

@@ -10,7 +10,7 @@ import (
 
 // notKept returns what the agent has written, since the last call, in places that are removed at the end: the files in
 // /tmp or in a home directory, and the directories there that contain files, with a slash at the end.
-func (a *Around) notKept() (all []string) {
+func (a *AgentWalls) notKept() (all []string) {
 	if a.walls == nil {
 		return nil
 	}
@@ -40,7 +40,7 @@ func scratch(patterns []string, name string) bool {
 }
 
 // tellsLost adds to the end of a turn which files are not kept.
-func (a *Around) tellsLost(e event.Event) event.Event {
+func (a *AgentWalls) tellsLost(e event.Event) event.Event {
 	if e.Kind != event.Ended || e.End == nil || e.Parent != "" {
 		return e
 	}
@@ -55,7 +55,7 @@ func (a *Around) tellsLost(e event.Event) event.Event {
 }
 
 // last logs, before the walls are removed, what was written after the last turn, or in a turn without an end.
-func (a *Around) last() {
+func (a *AgentWalls) last() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	end := event.End{NotKept: a.notKept(), KeptBy: a.keptBy}

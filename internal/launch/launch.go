@@ -102,7 +102,7 @@ type NativeSettings struct {
 	LookupEnv     func(name string) (string, bool) // the environment for finding programs that provide a login
 	APIs          []model.API                      // to choose from; nil: provider.APIs
 	Agents        []string                         // that --provider may name
-	Wishes        []provider.Wish                  // what the configuration says about the model
+	Wishes        []provider.Selection             // what the configuration says about the model
 	Keys          provider.KeyStore                // nil: no keys are stored
 	// the profiles of the user, and of the project of a directory; nil: there are none
 	Profiles func(dir string) provider.Profiles

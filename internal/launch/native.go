@@ -27,31 +27,31 @@ func (e Env) Provider(ctx context.Context, r Request) (provider.Choice, error) {
 		profiles = e.Native.Profiles(r.Spec.Dir)
 	}
 	if w, ok := e.recorded(ctx, r, profiles); ok {
-		o.Wishes = append(o.Wishes, w)
+		o.Selections = append(o.Selections, w)
 	}
-	o.Wishes = append(o.Wishes, e.Native.Wishes...)
+	o.Selections = append(o.Selections, e.Native.Wishes...)
 	o.Notes = profiles.Notices
-	if w := profiles.Wish(); w != nil {
-		o.Wishes = append(o.Wishes, *w)
+	if w := profiles.Selection(); w != nil {
+		o.Selections = append(o.Selections, *w)
 	}
 	return provider.Choose(o)
 }
 
 // recorded returns the model of the session to resume, or of the one that a new session is like. If the session cannot
 // be read, opening it reports that.
-func (e Env) recorded(ctx context.Context, r Request, profiles provider.Profiles) (provider.Wish, bool) {
+func (e Env) recorded(ctx context.Context, r Request, profiles provider.Profiles) (provider.Selection, bool) {
 	id := cmp.Or(r.Spec.Resume, r.Like)
 	if r.Spec.Terms.Continue {
 		id, _ = native.Newest(ctx, e.Store(), r.Spec.Dir)
 	}
 	if id == "" || session.CheckID(id) != nil {
-		return provider.Wish{}, false
+		return provider.Selection{}, false
 	}
 	info, err := e.Store().Info(id)
 	if err != nil || info.Begin.AgentName() != native.Name || info.Provider == "" {
-		return provider.Wish{}, false
+		return provider.Selection{}, false
 	}
-	return profiles.Recorded(provider.Wish{
+	return profiles.Recorded(provider.Selection{
 		Provider: info.Provider, Model: info.Model, Base: info.Base, Layer: provider.LayerOf(info.Declared),
 		Profile: info.Profile,
 	}), true

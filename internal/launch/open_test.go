@@ -243,7 +243,7 @@ func TestSecretsAreMasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	passing, err := p.Pass(t.Context())
+	passing, err := p.PassThrough(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

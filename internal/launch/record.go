@@ -9,8 +9,8 @@ import (
 	"omniagent/internal/talk/conversation"
 )
 
-// Passing is a conversation whose lines pass unchanged: the caller starts the agent, and Record keeps the journal.
-type Passing struct {
+// PassThrough is a conversation whose lines pass unchanged: the caller starts the agent, and Record keeps the journal.
+type PassThrough struct {
 	Spec    agent.Spec // for starting the agent; Resume is the agent's own id
 	Record  *conversation.Recorder
 	Touched *touch.Log // gets what the agent writes
@@ -19,9 +19,9 @@ type Passing struct {
 // Installed returns the installed agent of the conversation and how to start it, or nil for the native agent.
 func (p *Plan) Installed() (agent.Driver, agent.Spec) { return p.driver, p.request.Spec }
 
-// Pass begins or continues the journal of a conversation with an installed agent whose lines pass unchanged. The caller
-// closes the Record.
-func (p *Plan) Pass(ctx context.Context) (*Passing, error) {
+// PassThrough begins or continues the journal of a conversation with an installed agent whose lines pass unchanged. The
+// caller closes the Record.
+func (p *Plan) PassThrough(ctx context.Context) (*PassThrough, error) {
 	kept, _, err := p.journal(ctx)
 	if err != nil {
 		return nil, err
@@ -37,5 +37,5 @@ func (p *Plan) Pass(ctx context.Context) (*Passing, error) {
 	if w := p.witness(kept.ID()); w != nil {
 		record.Watch(w, p.request.Services.Touched, p.request.Spec.Dir)
 	}
-	return &Passing{Spec: p.request.Spec, Record: record, Touched: p.request.Services.Touched}, nil
+	return &PassThrough{Spec: p.request.Spec, Record: record, Touched: p.request.Services.Touched}, nil
 }

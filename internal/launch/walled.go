@@ -23,8 +23,8 @@ import (
 	"omniagent/internal/wire/mcp"
 )
 
-// Around is the walls around the processes of an installed agent in a conversation. It may have none.
-type Around struct {
+// AgentWalls is the walls around the processes of an installed agent in a conversation. It may have none.
+type AgentWalls struct {
 	walls *policy.AgentWalls // nil: none
 	close func()
 	fixed bool // the workspace is never writable
@@ -46,18 +46,18 @@ type Around struct {
 	told    []string // see notKept
 }
 
-// Around builds walls around an agent. The result has none if they are switched off or this machine cannot build them.
-// touched gets what the agent writes; it may be nil.
-func (e Env) Around(d agent.Driver, s agent.Spec, touched *touch.Log) (*Around, error) {
+// OpenWalls builds walls around an agent. The result has none if they are switched off or this machine cannot build
+// them. touched gets what the agent writes; it may be nil.
+func (e Env) OpenWalls(d agent.Driver, s agent.Spec, touched *touch.Log) (*AgentWalls, error) {
 	about := d.Describe()
-	a := &Around{
+	a := &AgentWalls{
 		close: func() {}, fixed: s.ReadOnly, mode: cli.ModeOf(s), scratch: about.Scratch, log: e.Log,
 		title: about.Title, dir: s.Dir, calls: map[string]*event.Call{}, asked: map[string]string{},
 	}
 	if touched != nil {
 		defer func() {
 			if a.walls == nil {
-				touched.Unseen(touch.Unwatched)
+				touched.Unseen(touch.ReasonUnwatched)
 			}
 		}()
 	}
@@ -87,7 +87,7 @@ func (e Env) Around(d agent.Driver, s agent.Spec, touched *touch.Log) (*Around, 
 		return a, nil
 	}
 	_ = os.RemoveAll(temp)
-	if errors.Is(err, fault.Down) {
+	if errors.Is(err, fault.ServiceDown) {
 		e.Log("no walls of ours stand around %s: %v", d.Describe().Title, err)
 		return a, nil
 	}
@@ -152,29 +152,29 @@ func servedBy(servers []byte) (files []string) {
 }
 
 // Plan puts walls around a process, if there are any.
-func (a *Around) Plan(p process.Plan) (process.Plan, error) {
+func (a *AgentWalls) Plan(p process.Plan) (process.Plan, error) {
 	if a.walls == nil {
 		return p, nil
 	}
 	return a.walls.Plan(p)
 }
 
-// Stands reports whether there are walls.
-func (a *Around) Stands() bool { return a.walls != nil }
+// Exist reports whether there are walls.
+func (a *AgentWalls) Exist() bool { return a.walls != nil }
 
 // Enforced returns the walls as an event reports them.
-func (a *Around) Enforced() *event.Walls { return a.walls.Enforced() }
+func (a *AgentWalls) Enforced() *event.Walls { return a.walls.Enforced() }
 
 // Close removes the walls.
-func (a *Around) Close() { a.close() }
+func (a *AgentWalls) Close() { a.close() }
 
 // writes reports whether the mode lets an agent change the workspace at all.
 func writes(mode setting.Approval) bool { return mode != setting.Plan && mode != setting.DenyAll }
 
-func (a *Around) may(mode setting.Approval) bool { return !a.fixed && writes(mode) }
+func (a *AgentWalls) may(mode setting.Approval) bool { return !a.fixed && writes(mode) }
 
 // Follow changes the walls if the event reports that the mode has changed.
-func (a *Around) Follow(e event.Event) {
+func (a *AgentWalls) Follow(e event.Event) {
 	if e.Facts != nil && e.Facts.Mode != "" {
 		_, _ = a.hold(e.Facts.Mode)
 	}
@@ -182,7 +182,7 @@ func (a *Around) Follow(e event.Event) {
 
 // hold changes the walls to those of the mode. If that fails, they stay as they were. undo takes the change back,
 // unless another one followed.
-func (a *Around) hold(mode setting.Approval) (undo func(), err error) {
+func (a *AgentWalls) hold(mode setting.Approval) (undo func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	old := a.mode
@@ -201,7 +201,7 @@ func (a *Around) hold(mode setting.Approval) (undo func(), err error) {
 }
 
 // change does the work of hold. The caller has the lock.
-func (a *Around) change(mode setting.Approval) error {
+func (a *AgentWalls) change(mode setting.Approval) error {
 	if a.walls != nil && a.may(mode) != a.may(a.mode) {
 		if err := a.walls.SetWritable(a.may(mode)); err != nil {
 			_ = a.walls.SetWritable(a.may(a.mode))
@@ -215,7 +215,7 @@ func (a *Around) change(mode setting.Approval) error {
 // walled is a Mind whose processes run behind walls.
 type walled struct {
 	agent.Mind
-	around *Around
+	around *AgentWalls
 	opens  func(dir string) error // returns why a further directory cannot be opened
 	advise func(*fault.Fault) *fault.Fault
 }
@@ -240,12 +240,12 @@ func (e Env) plain(d agent.Driver) agent.Driver {
 func (e Env) wall(d agent.Driver) agent.NewMind {
 	env := e
 	return func(ctx context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
-		around, err := env.Around(d, s, sv.Touched)
+		around, err := env.OpenWalls(d, s, sv.Touched)
 		if err != nil {
 			return nil, err
 		}
-		if s.Walled = around.Stands(); s.Walled {
-			sv.Around = around.Plan
+		if s.Walled = around.Exist(); s.Walled {
+			sv.WithWalls = around.Plan
 			if s.Shared.Sandbox.Value == setting.WorkspaceWrite { // a default; with yolo, our walls are enough
 				s.Shared = s.Shared.Derive()
 			}
@@ -270,7 +270,7 @@ func (e Env) wall(d agent.Driver) agent.NewMind {
 			if about := d.Describe(); !about.Lasting {
 				return fault.New(fault.Unsupported, "%s does not accept further directories", about.Title)
 			}
-			if !around.Stands() {
+			if !around.Exist() {
 				return nil
 			}
 			return policy.CheckWorkspace(e.Home, s.Dir, append(slices.Clip(s.Terms.Dirs), dir))

@@ -38,7 +38,7 @@ func TestWallsFollowTheAgent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			around := &Around{mode: setting.Default}
+			around := &AgentWalls{mode: setting.Default}
 			w := walled{Mind: changing{set: func() error {
 				told := make(chan struct{})
 				go func() { // an agent's events come from a goroutine of their own

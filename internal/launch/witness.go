@@ -180,6 +180,6 @@ func (l *snapshots) End(at time.Time) {
 		l.log("the snapshot after the turn failed: %v", err)
 	}
 	if l.top != "" {
-		l.sayLater(l.policy, l.top, slices.Concat(record.Changed, record.Perhaps))
+		l.sayLater(l.policy, l.top, slices.Concat(record.Changed, record.Possible))
 	}
 }

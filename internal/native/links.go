@@ -21,7 +21,7 @@ func PlaceOf(roots []string, home string, agents guard.Agents, lookup func(name 
 	}
 	return guard.Place{
 		Root: roots[0], More: roots[1:], Dir: roots[0], Home: home, Agents: agents,
-		Leads: leads, Names: names, InGit: sandbox.InGitDir,
+		ResolveLinks: leads, Names: names, InGit: sandbox.InGitDir,
 		Kept: func() (paths []string) {
 			for _, p := range policies {
 				paths = append(paths, p.Kept()...)

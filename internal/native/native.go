@@ -157,7 +157,7 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	s := engine.Setting{
 		Dir: o.Dir, Platform: runtime.GOOS + "/" + runtime.GOARCH, Date: time.Now().Format(time.DateOnly),
 		Mode: o.Mode, CanAsk: o.CanAsk, Walls: m.walls.Sentence(), Held: m.walls.Whole(), Own: o.Terms.System,
-		Extra: o.Terms.Append, Dirs: env.Files.More(),
+		Extra: o.Terms.Append, Dirs: env.Files.AddedDirs(),
 	}
 	if o.ToolProtocol == xnlcall.XNL {
 		s.Own = cmp.Or(s.Own, xnlcall.SystemPrompt())
@@ -165,7 +165,7 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	root, repository := config.ProjectRoot(o.Dir)
 	s.Repository = repository
 	s.File, s.Project = o.instructions(root)
-	place := PlaceOf(append([]string{env.Files.Path()}, env.Files.More()...), o.Home, o.Agents, o.Lookup)
+	place := PlaceOf(append([]string{env.Files.Path()}, env.Files.AddedDirs()...), o.Home, o.Agents, o.Lookup)
 	services := o.Services
 	services.CanAsk, services.Tell = o.CanAsk, m.left.tells(services.Tell)
 	return engine.Options{
@@ -265,7 +265,7 @@ func credentialsFrom(root string, places []string) []string {
 // unreadable returns the names that rules protect from reading. A search needs them, because its call names only a
 // directory.
 func (o Options) unreadable(files, in *workspace.Dir, w guard.Decision) workspace.Names {
-	place := guard.Place{Root: files.Path(), More: files.More(), Dir: files.Path(), Home: o.Home, Agents: o.Agents}
+	place := guard.Place{Root: files.Path(), More: files.AddedDirs(), Dir: files.Path(), Home: o.Home, Agents: o.Agents}
 	covers := o.Rules.Reading(w, place)
 	if covers == nil {
 		return nil

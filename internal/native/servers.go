@@ -135,7 +135,7 @@ func serverTools(open []*mcp.Conn, touched *touch.Log) []tool.Tool {
 				Kind: event.MCP, Changes: true, Title: own + " of the server " + server, Input: input,
 				Run: func(ctx context.Context) tool.Result {
 					if touched != nil {
-						touched.Unseen(touch.Unwatched)
+						touched.Unseen(touch.ReasonUnwatched)
 					}
 					got, err := offer.Call(ctx, spec.Name, input, nil)
 					if err != nil {

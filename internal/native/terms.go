@@ -279,7 +279,7 @@ func (o Options) client(choice provider.Choice) model.Client {
 	case o.ToolProtocol != xnlcall.XNL:
 		return choice.Client()
 	case o.Rehearsed:
-		return xnlcall.Played(choice.Client())
+		return xnlcall.ScriptClient(choice.Client())
 	}
 	return xnlcall.Wrap(choice.Client())
 }

@@ -42,7 +42,7 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
 		Memory: o.Memory, Agents: o.Agents, Read: o.Read, Lookup: o.Lookup, Via: o.Via, Watcher: o.watcher(),
 		Hide: hide, Later: len(hide) == 0, // those that hide a directory of one conversation are built once
-		Barred: o.Rules.Barred(guard.Place{Root: o.Dir, More: o.Terms.Dirs, Dir: o.Dir, Home: o.Home}),
+		DeniedPaths: o.Rules.Barred(guard.Place{Root: o.Dir, More: o.Terms.Dirs, Dir: o.Dir, Home: o.Home}),
 		Refused: func(host, why string) {
 			tell(host, why)
 			m.refused.add(why)
@@ -57,7 +57,7 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 		if listed {
 			return nil, err
 		}
-		if fault.Of(err).Code != fault.Down {
+		if fault.Of(err).Code != fault.ServiceDown {
 			return nil, orWithoutWalls(err)
 		}
 		o.Log("commands run without walls, and every one needs approval: %v", err)
@@ -118,7 +118,7 @@ func (o Options) watcher() sandbox.Watcher {
 func (o Options) unwatched() shell.Starter {
 	return func(line, dir string, env []string) (process.Plan, error) {
 		if o.Services.Touched != nil {
-			o.Services.Touched.Unseen(touch.Unwatched)
+			o.Services.Touched.Unseen(touch.ReasonUnwatched)
 		}
 		return shell.Plain(line, dir, env)
 	}
@@ -217,7 +217,7 @@ func (m *Mind) ground(place guard.Place, cover func() event.Cover) func() guard.
 				}
 				return path
 			}
-			g.Ways = append(g.Ways, sandbox.GitDirs(real)...)
+			g.OpenDirs = append(g.OpenDirs, sandbox.GitDirs(real)...)
 			for _, tree := range trees {
 				g.Trees = append(g.Trees, named(tree))
 			}

@@ -308,14 +308,14 @@ func TestClaudeWakes(t *testing.T) {
 	c := b.talk(claude.New(),
 		`[{"call":{"name":"Bash","input":{"command":"sleep 0.5","run_in_background":true}}}, {"say":"started"}]`,
 		func(s *agent.Spec, sv *agent.Services) { s.Terms.Mode, sv.Grace = setting.Yolo, patience })
-	if end := c.answered("go", event.Reply{}); !end.End.OK || end.Unasked {
+	if end := c.answered("go", event.Reply{}); !end.End.OK || end.Unprompted {
 		t.Fatalf("%s", story(c.heard))
 	}
 	c.heard = nil
-	if end := c.until(event.Ended); !end.Unasked {
+	if end := c.until(event.Ended); !end.Unprompted {
 		t.Errorf("%s", story(c.heard))
 	}
-	if out, err := c.Close(t.Context()); err != nil || out.Exit.ByUs != "" {
+	if out, err := c.Close(t.Context()); err != nil || out.Exit.EndedBy != "" {
 		t.Errorf("%v, it did not end by itself: %+v", err, out.Exit)
 	}
 }

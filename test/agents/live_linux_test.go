@@ -113,7 +113,7 @@ func (c *talk) until(k event.Kind) event.Event {
 		if e.Kind == k {
 			return e
 		}
-		if e.Kind == event.Ended && !e.Unasked {
+		if e.Kind == event.Ended && !e.Unprompted {
 			c.t.Fatalf("the turn ended without %s: %s", k, story(c.heard))
 		}
 	}
@@ -128,7 +128,7 @@ func (c *talk) answered(text string, a event.Reply) event.Event {
 		switch e := c.next(); {
 		case e.Kind == event.Question:
 			c.answer(e, a)
-		case e.Kind == event.Ended && !e.Unasked:
+		case e.Kind == event.Ended && !e.Unprompted:
 			return e
 		}
 	}

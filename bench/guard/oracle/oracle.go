@@ -47,7 +47,7 @@ func New(dir string) (*Oracle, error) {
 		return nil, err
 	}
 	o := &Oracle{
-		Place: guard.Place{Root: dir + "/ws", Dir: dir + "/ws", Home: dir + "/home", Leads: leads},
+		Place: guard.Place{Root: dir + "/ws", Dir: dir + "/ws", Home: dir + "/home", ResolveLinks: leads},
 		bin:   dir + "/bin", marks: dir + "/marks", bash: bash,
 	}
 	for _, d := range []string{o.bin, o.marks, dir + "/tmp"} {

@@ -132,7 +132,7 @@ func (d *decoder) system(l *wire.Line) []event.Event {
 			CallID: l.ToolUse, Tool: l.Tool, Reason: cli.FirstLine(cmp.Or(l.Reason, word(l.Message), l.Why)),
 		})
 	case "api_retry":
-		return []event.Event{{Kind: event.Retry, Session: l.Session, Retry: &event.Again{
+		return []event.Event{{Kind: event.Retry, Session: l.Session, Retry: &event.Repetition{
 			Attempt: l.Attempt, Of: l.Of, After: milliseconds(l.Delay), Status: l.Status, Reason: word(l.Error),
 		}}}
 	}

@@ -224,7 +224,7 @@ func TestWithoutAResultItIsNoSuccess(t *testing.T) {
 	if f := New().Classify(agent.Exit{}, events); f == nil || f.Code != fault.AgentFailed {
 		t.Errorf("exit 0 without a result: %v", f)
 	}
-	if f := New().Classify(agent.Exit{ByUs: "SIGINT"}, events); f == nil || f.Code != fault.Interrupted {
+	if f := New().Classify(agent.Exit{EndedBy: "SIGINT"}, events); f == nil || f.Code != fault.Interrupted {
 		t.Errorf("ended by us: %v", f)
 	}
 	if f := New().Classify(agent.Exit{}, nil); f == nil || f.Code != fault.NoAnswer {

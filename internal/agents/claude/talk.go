@@ -176,8 +176,8 @@ func (t *talk) End(x agent.Exit) []event.Event {
 	return out
 }
 
-// Know adds the facts that the CLI has reported.
-func (t *talk) Know(f *event.Facts) {
+// AddFacts adds the facts that the CLI has reported.
+func (t *talk) AddFacts(f *event.Facts) {
 	f.Mode = t.mode
 	if t.facts == nil {
 		return
@@ -252,7 +252,7 @@ func (t *talk) result(l *wire.Line, raw []byte) []event.Event {
 	events := t.decoder.read(l, raw)
 	for i := range events {
 		if events[i].Kind == event.Ended {
-			events[i].Unasked = unasked
+			events[i].Unprompted = unasked
 		}
 	}
 	if !unasked {

@@ -86,7 +86,7 @@ func (t *talk) change(c agent.Change, token int) error {
 		first = t.control(r, wire.Control{Subtype: "set_permission_mode", Mode: mode})
 	}
 	if first == nil {
-		t.step.Settle(token, nil)
+		t.step.AddResult(token, nil)
 		return nil
 	}
 	t.say(first)
@@ -119,13 +119,13 @@ func (t *talk) answered(raw []byte) []event.Event {
 		return t.refused(cli.FirstLine(r.Error))
 	case ours.change != nil && !good:
 		err := fault.New(fault.Unsupported, "Claude Code did not take the change: %s", cli.FirstLine(r.Error))
-		t.step.Settle(ours.token, err)
+		t.step.AddResult(ours.token, err)
 	case ours.change != nil:
 		t.mode = cmp.Or(ours.change.Mode, t.mode)
 		if ours.next != nil {
 			t.say(ours.next)
 		} else {
-			t.step.Settle(ours.token, nil)
+			t.step.AddResult(ours.token, nil)
 		}
 	}
 	return nil
@@ -173,7 +173,7 @@ func (t *talk) ask(l *wire.Line, c wire.Control) []event.Event {
 	}
 	if t.mode == setting.Plan && changes(a.Tool.Kind) {
 		t.refuse(&q, event.Reply{
-			ByUs: true, Text: "the permission mode plan only reads; say what you would do instead",
+			Automatic: true, Text: "the permission mode plan only reads; say what you would do instead",
 		})
 		return nil
 	}
@@ -234,7 +234,7 @@ func (t *talk) reply(r event.Reply) error {
 		return err
 	}
 	q := &open.Request
-	denied := r.ByUs || r.Stop || r.Option == event.Deny && (!open.Form || r.Text == "")
+	denied := r.Automatic || r.Stop || r.Option == event.Deny && (!open.Form || r.Text == "")
 	switch {
 	case r.Mode != "" && modeWord(r.Mode) == "", hookKeeps(r.Mode) && !t.hooking, r.Mode == setting.Yolo &&
 		t.o.sandbox, len(r.Input) > 0 && !json.Valid(r.Input):
@@ -291,7 +291,7 @@ func (t *talk) fill(q *question, r event.Reply) error {
 func (t *talk) refuse(q *question, r event.Reply) {
 	reason := cmp.Or(r.Text, "The user does not want this to run.")
 	t.step.Events = append(t.step.Events, t.deny(t.session, event.Denial{
-		CallID: q.call.ID, Tool: q.call.Name, Reason: cli.FirstLine(reason), ByUser: !r.ByUs,
+		CallID: q.call.ID, Tool: q.call.Name, Reason: cli.FirstLine(reason), ByUser: !r.Automatic,
 	})...)
 	t.respond(q.request, wire.Permission{
 		Behavior: "deny", Message: reason, Interrupt: r.Stop, Call: q.call.ID,

@@ -37,7 +37,7 @@ func FuzzTalk(f *testing.F) {
 				}
 			}
 			for _, e := range step.Events {
-				if e.Kind == event.Ended && !e.Unasked {
+				if e.Kind == event.Ended && !e.Unprompted {
 					ends++
 				}
 				if e.Kind == event.Question {

@@ -48,7 +48,7 @@ func (t *talk) cancelSteers() {
 func (t *talk) settle(s *steer, err error) {
 	if !s.queued {
 		s.queued = true
-		t.step.Settle(s.token, err)
+		t.step.AddResult(s.token, err)
 	}
 }
 

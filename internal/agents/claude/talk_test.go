@@ -86,7 +86,7 @@ func brief(events []event.Event) string {
 		case e.Text != "":
 			word += "=" + e.Text
 		}
-		if e.Unasked {
+		if e.Unprompted {
 			word += "!"
 		}
 		words = append(words, word)
@@ -220,7 +220,7 @@ func TestAnswers(t *testing.T) {
 		{"broken input", event.Reply{Option: "allow", Input: json.RawMessage(`{`)}, []string{`"behavior":"deny"`}, ""},
 		{"deny", event.Reply{Option: "deny", Text: "no"}, []string{`"behavior":"deny"`, `"message":"no"`}, ""},
 		{"stop", event.Reply{Option: "allow", Stop: true}, []string{`"behavior":"deny"`, `"interrupt":true`}, ""},
-		{"nobody", event.Reply{ByUs: true, Option: "allow"}, []string{`"behavior":"deny"`}, ""},
+		{"nobody", event.Reply{Automatic: true, Option: "allow"}, []string{`"behavior":"deny"`}, ""},
 		{"no such option", event.Reply{Option: "perhaps"}, nil, fault.ArgError},
 		{"no such question", event.Reply{Question: "r2", Option: "allow"}, nil, fault.NotFoundCode},
 	}
@@ -257,7 +257,7 @@ func TestAnswers(t *testing.T) {
 			}
 			if got := brief(step.Events); got != told {
 				t.Errorf("%s: told %s", step.Lines[0], got)
-			} else if denied && step.Events[0].Denial.ByUser == tt.reply.ByUs {
+			} else if denied && step.Events[0].Denial.ByUser == tt.reply.Automatic {
 				t.Errorf("%+v", step.Events[0].Denial)
 			}
 			if _, err := w.Do(cli.Command{Answer: &tt.reply}); err == nil {
@@ -308,12 +308,12 @@ func TestModeOfItsOwn(t *testing.T) {
 	if err != nil || len(step.Lines) != 1 {
 		t.Fatalf("%s, %v", step.Lines, err)
 	}
-	if got := w.Feed(status("default")); len(got.Settled) != 0 || modeOf(w) != setting.Plan {
+	if got := w.Feed(status("default")); len(got.Results) != 0 || modeOf(w) != setting.Plan {
 		t.Errorf("before its answer: %+v, %s", got, modeOf(w))
 	}
 	answer := `{"type":"control_response","response":{"subtype":"success","request_id":"omniagent-2","response":{}}}` +
 		"\n"
-	if got := w.Feed([]byte(answer)); len(got.Settled) != 1 || got.Settled[0].Token != 7 || got.Settled[0].Err != nil {
+	if got := w.Feed([]byte(answer)); len(got.Results) != 1 || got.Results[0].Token != 7 || got.Results[0].Err != nil {
 		t.Errorf("%+v", got)
 	}
 	if w.Feed(status("default")); modeOf(w) != setting.Default {
@@ -324,8 +324,8 @@ func TestModeOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	odd := `{"type":"control_response","response":{"subtype":"odd","request_id":"omniagent-3"}}` + "\n"
-	if got := w.Feed([]byte(odd)); len(got.Events) != 0 || len(got.Settled) != 1 || got.Settled[0].Token != 8 ||
-		got.Settled[0].Err == nil || modeOf(w) != setting.Default {
+	if got := w.Feed([]byte(odd)); len(got.Events) != 0 || len(got.Results) != 1 || got.Results[0].Token != 8 ||
+		got.Results[0].Err == nil || modeOf(w) != setting.Default {
 		t.Errorf("%+v, %s", got, modeOf(w))
 	}
 	// A mode that our hook keeps stays, whatever the model makes the CLI change to.
@@ -339,7 +339,7 @@ func TestModeOfItsOwn(t *testing.T) {
 
 func modeOf(w *talk) setting.Approval {
 	var f event.Facts
-	w.Know(&f)
+	w.AddFacts(&f)
 	return f.Mode
 }
 
@@ -367,7 +367,7 @@ func TestSteering(t *testing.T) {
 			t.Fatalf("%s, %v", step.Lines, err)
 		}
 		got := w.Feed([]byte(life("m2", "queued")))
-		if len(got.Settled) != 1 || got.Settled[0] != (cli.Settled{Token: 6}) {
+		if len(got.Results) != 1 || got.Results[0] != (cli.CommandResult{Token: 6}) {
 			t.Fatalf("%+v", got)
 		}
 		return w
@@ -417,7 +417,7 @@ func TestSteering(t *testing.T) {
 	w = greeted(t, talkOptions{})
 	w.Feed([]byte(life("m1", "started")))
 	_, _ = w.Do(cli.Command{Steer: []event.Block{{Text: "more"}}, Token: 6})
-	if got := w.Feed([]byte(life("m2", "refused"))); len(got.Settled) != 1 || got.Settled[0].Err == nil {
+	if got := w.Feed([]byte(life("m2", "refused"))); len(got.Results) != 1 || got.Results[0].Err == nil {
 		t.Errorf("refused: %+v", got)
 	}
 }
@@ -500,7 +500,7 @@ func TestUnwilling(t *testing.T) {
 			"\n"))
 	if got := brief(step.Events); got != "failed; end=error_during_execution" || len(step.Lines) != 0 {
 		t.Errorf("%s, %s", got, step.Lines)
-	} else if said := step.Events[1].End.Said; said != "no" {
+	} else if said := step.Events[1].End.AgentReason; said != "no" {
 		t.Errorf("it said %q", said)
 	}
 	if _, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}}); err == nil {

@@ -179,7 +179,7 @@ func (p *greeted) End(x agent.Exit) []event.Event {
 	m := p.mind
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.ended = x.Signal != "" || x.ByUs != ""
+	m.ended = x.Signal != "" || x.EndedBy != ""
 	return p.Proto.End(x)
 }
 
@@ -240,7 +240,7 @@ func (m *greeting) explained(e event.Event) event.Event {
 		if m.line != "" {
 			e.Fault.Message += ": " + m.line
 		}
-	case e.Kind == event.Ended && !e.Unasked:
+	case e.Kind == event.Ended && !e.Unprompted:
 		e.End = &event.End{Reason: event.FailedTurn}
 	}
 	return e

@@ -49,7 +49,7 @@ func (t *acpTalk) requested(m jsonrpc.Message) []event.Event {
 	default:
 		wrong = jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s is not supported", m.Method)
 	}
-	t.Say(jsonrpc.Failure(m.ID, wrong))
+	t.AddLine(jsonrpc.Failure(m.ID, wrong))
 	return []event.Event{{Kind: event.Notice, Text: m.Method}}
 }
 
@@ -71,7 +71,7 @@ func (t *acpTalk) permission(name string, q acpAsked, p acp.Permission) []event.
 	q.sort(p.Options)
 	switch allowed, decided := t.judge(q.call); {
 	case decided && allowed && len(q.choices) == 0 && cmp.Or(q.allow, q.always) != "":
-		t.Say(jsonrpc.Result(q.id, acp.Choose(cmp.Or(q.allow, q.always))))
+		t.AddLine(jsonrpc.Result(q.id, acp.Choose(cmp.Or(q.allow, q.always))))
 		return out
 	case decided && !allowed:
 		t.refuse(&q, false)
@@ -173,7 +173,7 @@ func (t *acpTalk) refuse(q *acpAsked, stop bool) {
 		t.deny(q.id)
 		return
 	}
-	t.Say(jsonrpc.Result(q.id, q.refusal(stop)))
+	t.AddLine(jsonrpc.Result(q.id, q.refusal(stop)))
 }
 
 func (q *acpAsked) refusal(stop bool) any {

@@ -23,7 +23,7 @@ import (
 func (t *acpTalk) chore(m jsonrpc.Message) []event.Event {
 	c, ok := acp.ReadChore(m.Params)
 	if !ok {
-		t.Say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: invalid parameters", m.Method)))
+		t.AddLine(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: invalid parameters", m.Method)))
 		return []event.Event{{Kind: event.Notice, Text: m.Method}}
 	}
 	about := &acp.Tool{ID: "c" + string(m.ID), Locations: []string{c.Path}}
@@ -134,7 +134,7 @@ func (t *acpTalk) need(id []byte, method string, params []byte) {
 
 // deny refuses a request.
 func (t *acpTalk) deny(id []byte) {
-	t.Say(jsonrpc.Failure(id, jsonrpc.Errorf(acp.RequestCancelled, "the user does not allow this")))
+	t.AddLine(jsonrpc.Failure(id, jsonrpc.Errorf(acp.RequestCancelled, "the user does not allow this")))
 }
 
 // hostAnswered answers a request that the host has served.
@@ -145,12 +145,12 @@ func (t *acpTalk) hostAnswered(m HostAnswer) {
 	}
 	delete(t.chores, m.Need)
 	if m.Err == nil {
-		t.Say(jsonrpc.Result(id, m.Result))
+		t.AddLine(jsonrpc.Result(id, m.Result))
 		return
 	}
 	told, is := errors.AsType[*jsonrpc.Error](m.Err)
 	if !is {
 		told = jsonrpc.Errorf(jsonrpc.InternalError, "%v", m.Err)
 	}
-	t.Say(jsonrpc.Failure(id, told))
+	t.AddLine(jsonrpc.Failure(id, told))
 }

@@ -58,7 +58,7 @@ func (t *acpTalk) change(c agent.Change, token int) error {
 		return agent.ErrRestart
 	}
 	method, params := t.offer.SetModel(c.Model)
-	t.Send(acpRequest{method, token}, method, params)
+	t.Request(acpRequest{method, token}, method, params)
 	t.offer.Model = c.Model
 	return nil
 }
@@ -66,11 +66,11 @@ func (t *acpTalk) change(c agent.Change, token int) error {
 // changed handles the response to a change.
 func (t *acpTalk) changed(r acpRequest, m jsonrpc.Message) []event.Event {
 	if m.Error != nil {
-		t.Step.Settle(r.token, t.faultOf(r.method, m.Error))
+		t.Step.AddResult(r.token, t.faultOf(r.method, m.Error))
 		return nil
 	}
 	t.offer.Read(m.Result)
-	t.Step.Settle(r.token, nil)
+	t.Step.AddResult(r.token, nil)
 	return nil
 }
 
@@ -88,7 +88,7 @@ func (t *acpTalk) interrupt() {
 			t.refuse(&q.Request, true)
 		}
 		t.Step.Events = append(t.Step.Events, t.Questions.WithdrawAll()...)
-		t.Say(jsonrpc.Notification("session/cancel", acp.Canceling(t.offer.Session)))
+		t.AddLine(jsonrpc.Notification("session/cancel", acp.Canceling(t.offer.Session)))
 	}
 }
 
@@ -102,7 +102,7 @@ func (t *acpTalk) reply(r event.Reply) error {
 	if open.Form {
 		return t.filled(open, r)
 	}
-	denied := r.ByUs || r.Stop || r.Option == event.Deny
+	denied := r.Automatic || r.Stop || r.Option == event.Deny
 	choice := q.choice(r)
 	switch {
 	case !denied && choice == "":
@@ -116,7 +116,7 @@ func (t *acpTalk) reply(r event.Reply) error {
 		t.refuse(q, r.Stop)
 		if q.call != nil {
 			t.Step.Events = append(t.Step.Events,
-				t.denial(q.call, cmp.Or(r.Text, "the user does not want this to run"), !r.ByUs))
+				t.denial(q.call, cmp.Or(r.Text, "the user does not want this to run"), !r.Automatic))
 		}
 		return nil
 	}
@@ -125,9 +125,9 @@ func (t *acpTalk) reply(r event.Reply) error {
 	case q.method != "":
 		t.need(q.id, q.method, q.params)
 	case q.form:
-		t.Say(jsonrpc.Result(q.id, acp.Submit(map[string]any{})))
+		t.AddLine(jsonrpc.Result(q.id, acp.Submit(map[string]any{})))
 	default:
-		t.Say(jsonrpc.Result(q.id, acp.Choose(choice)))
+		t.AddLine(jsonrpc.Result(q.id, acp.Choose(choice)))
 	}
 	return nil
 }
@@ -135,9 +135,9 @@ func (t *acpTalk) reply(r event.Reply) error {
 // filled records the answer to one question of a form. After the last one, it sends all answers.
 func (t *acpTalk) filled(open *Question[acpAsked], r event.Reply) error {
 	q := open.Request
-	if r.ByUs || r.Stop || r.Option == event.Deny {
+	if r.Automatic || r.Stop || r.Option == event.Deny {
 		t.Step.Events = append(t.Step.Events, t.Questions.Withdraw(open.id)...) // the other questions of the form
-		t.Say(jsonrpc.Result(q.id, acp.Submit(nil)))
+		t.AddLine(jsonrpc.Result(q.id, acp.Submit(nil)))
 		return nil
 	}
 	answer := cmp.Or(r.Text, r.Option)
@@ -153,6 +153,6 @@ func (t *acpTalk) filled(open *Question[acpAsked], r event.Reply) error {
 	for i, f := range q.fields {
 		content[f.ID], _ = f.Value(all[i])
 	}
-	t.Say(jsonrpc.Result(q.id, acp.Submit(content)))
+	t.AddLine(jsonrpc.Result(q.id, acp.Submit(content)))
 	return nil
 }

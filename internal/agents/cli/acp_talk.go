@@ -79,7 +79,7 @@ func newACPTalk(o acpOptions) *acpTalk {
 		o: o, calls: map[string]*acpCall{}, terminals: map[string]*acp.Terminal{},
 		chores: map[string]json.RawMessage{}, granted: map[string]bool{},
 	}
-	t.Hear(t.answered, t.requested, t.notified)
+	t.Handle(t.answered, t.requested, t.notified)
 	return t
 }
 
@@ -89,7 +89,9 @@ func (t *acpTalk) Begin() Step {
 	return t.Step.Take()
 }
 
-func (t *acpTalk) send(method string, params any) { t.Send(acpRequest{method: method}, method, params) }
+func (t *acpTalk) send(method string, params any) {
+	t.Request(acpRequest{method: method}, method, params)
+}
 
 // Ready reports whether the agent has answered the greeting.
 func (t *acpTalk) Ready() bool { return t.greeted }
@@ -104,8 +106,8 @@ func (t *acpTalk) End(agent.Exit) []event.Event {
 	return out
 }
 
-// Know adds the facts that the agent has reported.
-func (t *acpTalk) Know(f *event.Facts) {
+// AddFacts adds the facts that the agent has reported.
+func (t *acpTalk) AddFacts(f *event.Facts) {
 	f.Mode = t.o.mode
 	f.Merge(t.facts)
 	f.Model = cmp.Or(t.offer.Model, f.Model)
@@ -336,7 +338,7 @@ func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
 	case stop == "cancelled":
 		end.Reason = event.Cancelled
 	case stop == "max_turn_requests":
-		end.Reason, end.Said = event.MaxTurns, stop
+		end.Reason, end.AgentReason = event.MaxTurns, stop
 	case stop == "refusal":
 		f = fault.New(fault.ModelRefused, "the model behind %s refused", t.o.name)
 	case f == nil && !end.OK:
@@ -351,5 +353,5 @@ func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
 	if f != nil {
 		out = append(out, event.Event{Kind: event.Failed, Fault: f, Terminal: true})
 	}
-	return append(out, event.Event{Kind: event.Ended, Session: t.offer.Session, End: end, Unasked: unasked})
+	return append(out, event.Event{Kind: event.Ended, Session: t.offer.Session, End: end, Unprompted: unasked})
 }

@@ -178,7 +178,7 @@ func TestACPCaptures(t *testing.T) {
 				}
 			}
 			var facts event.Facts
-			whole.wire.Know(&facts)
+			whole.wire.AddFacts(&facts)
 			if facts.Version == "" || facts.Mode != setting.Prompt || whole.wire.offer.Session == "" {
 				t.Errorf("%+v", facts)
 			}
@@ -212,7 +212,7 @@ func FuzzACP(f *testing.F) {
 		p.take(Step{Events: p.wire.End(agent.Exit{})})
 		ends := 0
 		for _, e := range p.events {
-			if e.Kind == event.Ended && !e.Unasked {
+			if e.Kind == event.Ended && !e.Unprompted {
 				ends++
 			}
 		}

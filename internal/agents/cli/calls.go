@@ -9,7 +9,7 @@ import (
 
 // Calls collects the tool calls in the records of an agent. Its zero value is ready to use.
 type Calls struct {
-	all  []event.Done
+	all  []event.FinishedCall
 	open map[string]int // the calls without a result, by their ids
 }
 
@@ -25,7 +25,7 @@ func (c *Calls) Begin(call *event.Call, at time.Time) {
 		c.open = map[string]int{}
 	}
 	c.open[call.ID] = len(c.all)
-	c.all = append(c.all, event.Done{Call: *call, Began: at, Ended: at})
+	c.all = append(c.all, event.FinishedCall{Call: *call, Began: at, Ended: at})
 }
 
 // End adds the result of a call.
@@ -38,7 +38,7 @@ func (c *Calls) End(id string, at time.Time, failed bool) {
 
 // Drop removes a call that was refused.
 func (c *Calls) Drop(id string) {
-	c.all = slices.DeleteFunc(c.all, func(d event.Done) bool { return d.ID == id })
+	c.all = slices.DeleteFunc(c.all, func(d event.FinishedCall) bool { return d.ID == id })
 	delete(c.open, id)
 	for i := range c.all {
 		if _, known := c.open[c.all[i].ID]; known {
@@ -48,4 +48,4 @@ func (c *Calls) Drop(id string) {
 }
 
 // Done returns the calls, in order.
-func (c *Calls) Done() []event.Done { return c.all }
+func (c *Calls) Done() []event.FinishedCall { return c.all }

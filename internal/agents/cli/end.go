@@ -29,9 +29,9 @@ func (r *run) completed(last event.Event, x agent.Exit, e agent.Evidence) (out [
 	if !end.OK {
 		f := turnFault(r.mind.driver, r.mind.spec.Env, x, e, append(r.notes, last))
 		switch {
-		case x.ByUs == silence:
+		case x.EndedBy == silence:
 			f = silent(r.mind.driver, r.mind.services.Connect)
-		case x.ByUs != "" && last.Synthetic:
+		case x.EndedBy != "" && last.Synthetic:
 			end.Reason = event.Cancelled
 		}
 		out = append(out, event.Event{Kind: event.Failed, Fault: f, Terminal: true, Synthetic: true})
@@ -51,13 +51,13 @@ func silent(d agent.Driver, limit time.Duration) *fault.Fault {
 // turnFault returns the fault of a turn that failed.
 func turnFault(d agent.Driver, env []string, x agent.Exit, e agent.Evidence, events []event.Event) *fault.Fault {
 	f := d.Classify(x, events)
-	if general(f) && e.Fault != nil && x.ByUs == "" {
+	if general(f) && e.Fault != nil && x.EndedBy == "" {
 		f = e.Fault
 	}
 	if f == nil || f.Code == fault.NoAnswer {
 		f = fault.New(fault.AgentFailed, "the agent ended without a result")
 	}
-	if words := lastWords(x.Stderr, env); words != "" && f.Code == fault.AgentFailed && x.ByUs == "" {
+	if words := lastWords(x.Stderr, env); words != "" && f.Code == fault.AgentFailed && x.EndedBy == "" {
 		more := *f
 		more.Message += ": " + words
 		f = &more

@@ -80,7 +80,7 @@ func (d *JSONLines) End(agent.Exit) []event.Event {
 
 // Unfinished returns the synthetic end of a turn that the agent did not end. said is the agent's reason, if known.
 func Unfinished(session, said string) event.Event {
-	end := &event.End{Reason: event.FailedTurn, Said: said}
+	end := &event.End{Reason: event.FailedTurn, AgentReason: said}
 	return event.Event{Kind: event.Ended, Session: session, Synthetic: true, End: end}
 }
 

@@ -38,8 +38,8 @@ type running struct {
 // start starts the agent.
 func (m *live) start() error {
 	standby := m.services.Standby
-	if standby == nil && m.services.Around == nil {
-		standby = process.Prepare(m.services.Apart) // takes about as long as the preparations below
+	if standby == nil && m.services.WithWalls == nil {
+		standby = process.Prepare(m.services.OwnPIDs) // takes about as long as the preparations below
 		defer standby.Dismiss()
 	}
 	spec := m.spec
@@ -106,13 +106,13 @@ func (m *live) take(p *running, step Step) {
 		p.out.put(line)
 	}
 	now := m.facts
-	p.proto.Know(&now)
+	p.proto.AddFacts(&now)
 	if slices.ContainsFunc(step.Events, func(e event.Event) bool { return e.Kind == event.Started }) {
 		m.adopt(now) // this event reports them
 	} else {
 		m.tellFacts(now)
 	}
-	for _, s := range step.Settled {
+	for _, s := range step.Results {
 		if w := m.pending[s.Token]; w != nil {
 			delete(m.pending, s.Token)
 			m.settle(w, s.Err)
@@ -154,7 +154,7 @@ func (m *live) handle(p *running, e event.Event) {
 	case event.TurnBegan:
 		p.works = true
 	case event.Ended:
-		if m.services.Around != nil { // the mounts of its own sandbox are gone, ours remain
+		if m.services.WithWalls != nil { // the mounts of its own sandbox are gone, ours remain
 			p.child.Tidy()
 		}
 		m.ended(p, e)
@@ -170,7 +170,7 @@ func (m *live) ended(p *running, e event.Event) {
 	if t != nil && t.waits {
 		t = nil
 	}
-	if e.Unasked = e.Unasked || t == nil; e.Unasked {
+	if e.Unprompted = e.Unprompted || t == nil; e.Unprompted {
 		p.works = t != nil
 		m.put(e)
 		return
@@ -215,7 +215,7 @@ func (p *running) wait(observer agent.Observer) {
 	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: p.stderr.Bytes()}
 	p.mind.do(func() {
 		if x.Session = p.mind.id; end.Ended {
-			x.ByUs = p.byUs
+			x.EndedBy = p.byUs
 		}
 	})
 	evidence := observer.After(x)
@@ -271,7 +271,7 @@ func (m *live) lastEvents(p *running, x agent.Exit, e agent.Evidence) {
 		last = new(Unfinished("", ""))
 	}
 	if last.Synthetic {
-		if x.ByUs != "" && x.ByUs != silence {
+		if x.EndedBy != "" && x.EndedBy != silence {
 			last.End = &event.End{Reason: event.Cancelled}
 		}
 		if !failed {
@@ -283,7 +283,7 @@ func (m *live) lastEvents(p *running, x agent.Exit, e agent.Evidence) {
 }
 
 func (m *live) turnFault(p *running, x agent.Exit, e agent.Evidence, last event.Event) *fault.Fault {
-	if x.ByUs == silence {
+	if x.EndedBy == silence {
 		return silent(m.Driver, m.services.Connect)
 	}
 	return turnFault(m.Driver, m.spec.Env, x, e, append(p.notes, last))

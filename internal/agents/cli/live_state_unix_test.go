@@ -140,7 +140,7 @@ func TestSlowListener(t *testing.T) {
 	m.next(t)
 	_, _ = m.Close(within(t))
 	events := g.rest()
-	if last := events[len(events)-1]; last.Kind != event.Ended || last.Unasked {
+	if last := events[len(events)-1]; last.Kind != event.Ended || last.Unprompted {
 		t.Errorf("%+v", last)
 	}
 }
@@ -263,7 +263,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	wg.Wait()
 	ends := 0
 	for _, e := range left {
-		if e.Kind == event.Ended && !e.Unasked {
+		if e.Kind == event.Ended && !e.Unprompted {
 			ends++
 		}
 	}

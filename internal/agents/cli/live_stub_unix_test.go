@@ -194,7 +194,7 @@ func newWire() *wire {
 
 func (w *wire) settle(err error) {
 	if len(w.tokens) > 0 {
-		w.step.Settled = append(w.step.Settled, cli.Settled{Token: w.tokens[0], Err: err})
+		w.step.Results = append(w.step.Results, cli.CommandResult{Token: w.tokens[0], Err: err})
 		w.tokens = w.tokens[1:]
 	}
 }
@@ -228,7 +228,7 @@ func (w *wire) parse(data []byte) []event.Event {
 			e.Ask = &event.Ask{ID: e.Text, Options: []string{"allow", "deny"}, Tool: &event.Call{ID: "c1"}}
 		}
 		if e.Kind == event.Ended {
-			e.Unasked = !w.open
+			e.Unprompted = !w.open
 			w.open = false
 		}
 	}
@@ -282,7 +282,7 @@ func (w *wire) End(agent.Exit) []event.Event {
 	return events
 }
 
-func (w *wire) Know(f *event.Facts) {
+func (w *wire) AddFacts(f *event.Facts) {
 	f.Model, f.Mode = cmp.Or(w.model, f.Model), cmp.Or(w.mode, f.Mode)
 }
 

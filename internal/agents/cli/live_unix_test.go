@@ -32,7 +32,7 @@ func TestOneProcess(t *testing.T) {
 	}
 	began := time.Now()
 	left, o := rest(t, m)
-	if len(left) != 0 || o.Exit.ByUs != "" || o.Exit.Code != 0 || time.Since(began) > soon/2 {
+	if len(left) != 0 || o.Exit.EndedBy != "" || o.Exit.Code != 0 || time.Since(began) > soon/2 {
 		t.Errorf("%s, %+v", told(left), o)
 	}
 	if err := m.Turn(t.Context(), []event.Block{{Text: "say x"}}); err == nil {
@@ -90,7 +90,7 @@ func TestGarbageAndWaking(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := []event.Event{m.next(t), m.next(t), m.next(t), m.next(t)}
-	if told(events) != "end=done; turn; text=woken; end=woken" || events[0].Unasked || !events[3].Unasked {
+	if told(events) != "end=done; turn; text=woken; end=woken" || events[0].Unprompted || !events[3].Unprompted {
 		t.Error(told(events))
 	}
 	m.Kill() // what woke it is over
@@ -106,7 +106,7 @@ func TestGarbageAndWaking(t *testing.T) {
 	events = m.turn(t, "say again")
 	if got := told(events); got != "failed!; end=cancelled!; text=again; end=done" {
 		t.Error(got)
-	} else if !events[1].Unasked || events[3].Unasked {
+	} else if !events[1].Unprompted || events[3].Unprompted {
 		t.Errorf("%+v, %+v", events[1], events[3])
 	}
 }

@@ -23,10 +23,10 @@ import (
 // with its questions, clocks and changed files. It gets this fault through Classify as one piece of evidence.
 func ProcessFault(x agent.Exit, e agent.Evidence, usage ...int) *fault.Fault {
 	switch {
-	case x.ByUs == "timeout":
+	case x.EndedBy == "timeout":
 		return fault.New(fault.TimedOut, "the agent did not end in time")
-	case x.ByUs != "":
-		return fault.New(fault.Interrupted, "the agent was ended by %s", x.ByUs).With("signal", x.ByUs)
+	case x.EndedBy != "":
+		return fault.New(fault.Interrupted, "the agent was ended by %s", x.EndedBy).With("signal", x.EndedBy)
 	case x.Failed != nil:
 		return fault.Of(x.Failed)
 	case x.Code == 3:

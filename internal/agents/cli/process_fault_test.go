@@ -21,8 +21,8 @@ func TestOrderOfJudgement(t *testing.T) {
 		code fault.Code // empty: success
 		hold func(*agent.Exit, *agent.Evidence)
 	}{
-		{"our signal", fault.Interrupted, func(x *agent.Exit, _ *agent.Evidence) { x.ByUs = "SIGTERM" }},
-		{"our timeout", fault.TimedOut, func(x *agent.Exit, _ *agent.Evidence) { x.ByUs = "timeout" }},
+		{"our signal", fault.Interrupted, func(x *agent.Exit, _ *agent.Evidence) { x.EndedBy = "SIGTERM" }},
+		{"our timeout", fault.TimedOut, func(x *agent.Exit, _ *agent.Evidence) { x.EndedBy = "timeout" }},
 		{
 			"not started", fault.NotInstalled,
 			func(x *agent.Exit, _ *agent.Evidence) { x.Failed = fault.New(fault.NotInstalled, "it is not there") },
@@ -65,7 +65,7 @@ func TestWhatIsSaidOfTheEnd(t *testing.T) {
 		text   string
 		detail map[string]any
 	}{
-		{agent.Exit{ByUs: "SIGHUP"}, denied, "the agent was ended by SIGHUP", map[string]any{"signal": "SIGHUP"}},
+		{agent.Exit{EndedBy: "SIGHUP"}, denied, "the agent was ended by SIGHUP", map[string]any{"signal": "SIGHUP"}},
 		{agent.Exit{Code: 3}, agent.Evidence{}, "the agent says that policy blocked it", nil},
 		{
 			agent.Exit{Code: 3},

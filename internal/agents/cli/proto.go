@@ -10,7 +10,7 @@ import (
 // returns events and bytes. So tests can replay a recorded conversation without a process, and split it at any byte. A
 // Proto belongs to one process; the next process gets a new one. Its methods are not safe for concurrent use.
 //
-// It reports exactly one Ended that is not Unasked for every message, as long as the agent follows its own protocol.
+// It reports exactly one Ended that is not Unprompted for every message, as long as the agent follows its own protocol.
 // End adds what is missing when the process is gone.
 type Proto interface {
 	// Begin returns the first step, for a process that has just started.
@@ -24,21 +24,21 @@ type Proto interface {
 	Do(Command) (Step, error)
 	// End ends everything that is still open, and adds a synthetic Ended for a message without one.
 	End(agent.Exit) []event.Event
-	// Know adds what the wire has learned about the conversation.
-	Know(*event.Facts)
+	// AddFacts adds what the wire has learned about the conversation.
+	AddFacts(*event.Facts)
 }
 
 // Step is the outcome of a call.
 type Step struct {
 	Events  []event.Event
-	Lines   [][]byte  // for the agent, complete, in order
-	Needs   []Need    // each needs a Command with a HostAnswer
-	Settled []Settled // commands with a Token that the agent has accepted or refused
+	Lines   [][]byte        // for the agent, complete, in order
+	Needs   []Need          // each needs a Command with a HostAnswer
+	Results []CommandResult // commands with a Token that the agent has accepted or refused
 }
 
-// Settle adds the agent's answer to a command.
-func (s *Step) Settle(token int, err error) {
-	s.Settled = append(s.Settled, Settled{Token: token, Err: err})
+// AddResult adds the agent's answer to a command.
+func (s *Step) AddResult(token int, err error) {
+	s.Results = append(s.Results, CommandResult{Token: token, Err: err})
 }
 
 // Take returns the collected step and resets s.
@@ -66,11 +66,11 @@ type Command struct {
 	Interrupt  bool
 	HostAnswer *HostAnswer
 
-	Token int // for Steer and Change: Settled refers to it
+	Token int // for Steer and Change: CommandResult refers to it
 }
 
-// Settled is the agent's answer to a Steer or a Change. Each gets at most one.
-type Settled struct {
+// CommandResult is the agent's answer to a Steer or a Change. Each gets at most one.
+type CommandResult struct {
 	Token int
 	Err   error // a fault, or nil if the change was made or the turn includes the message
 }

@@ -13,14 +13,14 @@ import (
 type RPC[R, Q any] struct {
 	Step      Step
 	Questions Questions[Q]
-	Bare      bool // the lines have no version
+	NoVersion bool // the lines have no version
 	lines     JSONLines
 	sent      int64
 	requests  map[string]R // without a response
 }
 
-// Hear sets the functions that handle the responses, the requests and the notifications of the agent.
-func (w *RPC[R, Q]) Hear(answered func(R, jsonrpc.Message) []event.Event,
+// Handle sets the functions that handle the responses, the requests and the notifications of the agent.
+func (w *RPC[R, Q]) Handle(answered func(R, jsonrpc.Message) []event.Event,
 	requested, notified func(jsonrpc.Message) []event.Event,
 ) {
 	w.requests = map[string]R{}
@@ -43,16 +43,16 @@ func (w *RPC[R, Q]) Hear(answered func(R, jsonrpc.Message) []event.Event,
 	}
 }
 
-// Send adds a request.
-func (w *RPC[R, Q]) Send(r R, method string, params any) {
+// Request adds a request.
+func (w *RPC[R, Q]) Request(r R, method string, params any) {
 	w.sent++
 	w.requests[strconv.FormatInt(w.sent, 10)] = r
-	w.Say(jsonrpc.Request(w.sent, method, params))
+	w.AddLine(jsonrpc.Request(w.sent, method, params))
 }
 
-// Say adds a line, unless it is nil.
-func (w *RPC[R, Q]) Say(line []byte) {
-	if w.Bare {
+// AddLine adds a line, unless it is nil.
+func (w *RPC[R, Q]) AddLine(line []byte) {
+	if w.NoVersion {
 		line = jsonrpc.Bare(line)
 	}
 	if line != nil {

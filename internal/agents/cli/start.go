@@ -17,24 +17,25 @@ func startProcess(d agent.Driver, sv agent.Services, l agent.Launch, p process.P
 	}
 	observer := d.Observe(l)
 	p.Path, p.Argv, p.Dir, p.Env = l.Path, append([]string{d.Describe().Binary}, l.Args...), l.Dir, l.Env
-	p.Grace, p.Apart, p.Register = sv.Grace, sv.Apart, sv.Register
+	p.Grace, p.OwnPIDs, p.Register = sv.Grace, sv.OwnPIDs, sv.Register
 	p.Note, _ = process.Value(l.Env, agent.DepthVariable) // the agent may clear its environment later
 	if t := sv.Tap; t != nil {
 		p.Whole = b.Plain
 		p.Stdout, p.Stderr = io.MultiWriter(t.Stdout, p.Stdout), io.MultiWriter(t.Stderr, p.Stderr)
 	}
-	if sv.Around != nil {
+	if sv.WithWalls != nil {
 		var err error
-		if p, err = sv.Around(p); err != nil {
+		if p, err = sv.WithWalls(p); err != nil {
 			return nil, nil, err
 		}
 	}
 	sv.Register.Tidy() // remove the files of an agent that was killed together with its host
-	b.Leaves = agent.Absent(d.Describe(), l)
-	p.Leaves = b.Leaves
+	b.RemoveIfEmpty = agent.Absent(d.Describe(), l)
+	p.RemoveIfEmpty = b.RemoveIfEmpty
 	child, err := process.Start(p)
 	if err == nil && sv.Tap != nil {
-		b.PID, b.Launch, b.Apart = child.PID(), l, child.Apart() || sv.Around != nil // ours has a PID namespace too
+		b.PID, b.Launch = child.PID(), l
+		b.OwnPIDs = child.OwnPIDs() || sv.WithWalls != nil // walls have a PID namespace too
 		sv.Tap.Began(b)
 	}
 	return child, observer, err

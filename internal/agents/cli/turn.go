@@ -71,7 +71,7 @@ func (r *run) wait() agent.Exit {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if end.Ended {
-		x.ByUs = r.byUs
+		x.EndedBy = r.byUs
 	}
 	return x
 }
@@ -185,7 +185,7 @@ func (d *plainText) answer() string {
 func (d *plainText) End(x agent.Exit) []event.Event {
 	text := d.answer()
 	end := &event.End{Reason: event.FailedTurn, Text: text}
-	if x.Code == 0 && x.ByUs == "" && strings.TrimSpace(text) != "" {
+	if x.Code == 0 && x.EndedBy == "" && strings.TrimSpace(text) != "" {
 		end.OK, end.Reason = true, event.Success
 	}
 	return append(piece(d.partial), event.Event{Kind: event.Ended, Synthetic: true, End: end})

@@ -38,7 +38,7 @@ func TestTurns(t *testing.T) {
 		t.Errorf("session %q", session)
 	}
 	left, o := rest(t, m)
-	if len(left) != 0 || o.Exit.Code != 0 || o.Exit.ByUs != "" {
+	if len(left) != 0 || o.Exit.Code != 0 || o.Exit.EndedBy != "" {
 		t.Errorf("%s, %+v", told(left), o)
 	}
 	if err := m.Turn(t.Context(), []event.Block{{Text: "say x"}}); err == nil {
@@ -79,7 +79,7 @@ func TestEnds(t *testing.T) {
 			if got := told(append(events, left...)); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
-			if o.Exit.Code != tt.code || o.Exit.Signal != tt.signal || o.Exit.ByUs != "" {
+			if o.Exit.Code != tt.code || o.Exit.Signal != tt.signal || o.Exit.EndedBy != "" {
 				t.Errorf("%+v", o.Exit)
 			}
 			whole := len(o.Exit.Stderr) == 64<<10 && bytes.HasSuffix(o.Exit.Stderr, []byte("xlast words"))
@@ -237,7 +237,7 @@ func TestInterrupt(t *testing.T) {
 	if got := told(g.rest()); got != "end=done" {
 		t.Error(got)
 	}
-	if _, o := rest(t, m); o.Exit.ByUs != "SIGINT" || o.Exit.Signal != "SIGINT" {
+	if _, o := rest(t, m); o.Exit.EndedBy != "SIGINT" || o.Exit.Signal != "SIGINT" {
 		t.Errorf("%+v", o.Exit)
 	}
 }

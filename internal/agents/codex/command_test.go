@@ -331,7 +331,7 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 			if r.Explains(agent.Exit{Code: -1, Signal: "SIGTERM"}) ||
-				r.Explains(agent.Exit{Code: 1, ByUs: "SIGTERM"}) || r.Explains(agent.Exit{Failed: os.ErrNotExist}) {
+				r.Explains(agent.Exit{Code: 1, EndedBy: "SIGTERM"}) || r.Explains(agent.Exit{Failed: os.ErrNotExist}) {
 				t.Errorf("%s, %q: it did not end by itself", c.name, r.Reason)
 			}
 		}

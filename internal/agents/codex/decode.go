@@ -91,15 +91,15 @@ func (d *decoder) line(data []byte) []event.Event {
 
 // reconnecting parses "Reconnecting... 1/5 (why)" and "Reconnecting... waiting for network (why)", the forms of a
 // retry.
-func reconnecting(message string) *event.Again {
+func reconnecting(message string) *event.Repetition {
 	m := regexp.MustCompile(`^Reconnecting\.\.\. (\d+)/(\d+)(?: \((.*)\))?`).FindStringSubmatch(message)
 	if m == nil {
 		if why, is := strings.CutPrefix(cli.FirstLine(message), "Reconnecting... "); is {
-			return &event.Again{Reason: why}
+			return &event.Repetition{Reason: why}
 		}
 		return nil
 	}
-	again := &event.Again{Reason: m[3]}
+	again := &event.Repetition{Reason: m[3]}
 	again.Attempt, _ = strconv.Atoi(m[1])
 	again.Of, _ = strconv.Atoi(m[2])
 	again.Status = statusIn(m[3])

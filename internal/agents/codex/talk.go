@@ -93,8 +93,8 @@ func newTalk(o threadOptions) *talk {
 		items: newItems(), threads: map[string]string{}, servers: map[string]string{},
 		running: map[string]any{},
 	}
-	t.Bare = true
-	t.Hear(t.answered, t.requested, t.notified)
+	t.NoVersion = true
+	t.Handle(t.answered, t.requested, t.notified)
 	return t
 }
 
@@ -103,14 +103,14 @@ func (t *talk) Begin() cli.Step {
 	info := map[string]any{"name": "omniagent", "title": "omniagent", "version": "1"}
 	experimental := map[string]any{"experimentalApi": true} // for endCommand
 	t.send("initialize", map[string]any{"clientInfo": info, "capabilities": experimental})
-	t.Say(jsonrpc.Notification("initialized", nil)) // Codex reads in order, so we need not wait
+	t.AddLine(jsonrpc.Notification("initialized", nil)) // Codex reads in order, so we need not wait
 	t.open()
 	return t.Step.Take()
 }
 
-func (t *talk) send(method string, params any) { t.Send(ownRequest{method: method}, method, params) }
+func (t *talk) send(method string, params any) { t.Request(ownRequest{method: method}, method, params) }
 
-func (t *talk) respond(id json.RawMessage, result any) { t.Say(jsonrpc.Result(id, result)) }
+func (t *talk) respond(id json.RawMessage, result any) { t.AddLine(jsonrpc.Result(id, result)) }
 
 // Ready reports whether the thread is open, or has failed to open.
 func (t *talk) Ready() bool { return t.thread != "" || t.failed != nil }
@@ -125,8 +125,8 @@ func (t *talk) End(agent.Exit) []event.Event {
 	return out
 }
 
-// Know adds the facts that Codex has reported.
-func (t *talk) Know(f *event.Facts) {
+// AddFacts adds the facts that Codex has reported.
+func (t *talk) AddFacts(f *event.Facts) {
 	f.Mode = t.mode
 	f.Merge(t.facts)
 	f.Servers = nil
@@ -145,7 +145,7 @@ func (t *talk) answered(w ownRequest, m jsonrpc.Message) []event.Event {
 		case "turn/steer":
 			err := fault.New(fault.Interrupted, "codex did not take the message into its turn: %s",
 				cli.FirstLine(m.Error.Message))
-			t.Step.Settle(w.token, err)
+			t.Step.AddResult(w.token, err)
 			return nil
 		}
 		return t.refused(w.method, cli.FirstLine(m.Error.Message))
@@ -165,7 +165,7 @@ func (t *talk) answered(w ownRequest, m jsonrpc.Message) []event.Event {
 	case "thread/start", "thread/resume", "thread/fork":
 		return t.opened(m.Result)
 	case "turn/steer":
-		t.Step.Settle(w.token, nil)
+		t.Step.AddResult(w.token, nil)
 	case "turn/start":
 		var r struct {
 			Turn struct {
@@ -360,7 +360,7 @@ func (t *talk) trouble(n *notice) []event.Event {
 	}
 	again := reconnecting(e.Message)
 	if again == nil {
-		again = &event.Again{Reason: strings.TrimPrefix(cli.FirstLine(e.Message), "Reconnecting... ")}
+		again = &event.Repetition{Reason: strings.TrimPrefix(cli.FirstLine(e.Message), "Reconnecting... ")}
 	}
 	if why := cli.FirstLine(e.Details); why != "" && !strings.Contains(again.Reason, why) {
 		again.Reason = strings.TrimPrefix(again.Reason+": "+why, ": ")
@@ -375,7 +375,7 @@ func (t *talk) completed(done turn) []event.Event {
 		OK: done.Status == "completed", Text: t.items.last, Reason: done.Status,
 		Took: time.Duration(done.Duration) * time.Millisecond, Usage: t.now.minus(t.before).event(),
 	}}
-	if end.Unasked = !t.busy || t.turn != "" && done.ID != t.turn; !end.Unasked {
+	if end.Unprompted = !t.busy || t.turn != "" && done.ID != t.turn; !end.Unprompted {
 		t.busy, t.stops, t.turn = false, false, ""
 		t.mode, t.later = cmp.Or(t.later, t.mode), ""
 	}

@@ -75,7 +75,7 @@ func (t *talk) steer(blocks []event.Block, token int) error {
 	if err != nil {
 		return err
 	}
-	t.Send(ownRequest{"turn/steer", token}, "turn/steer", map[string]any{
+	t.Request(ownRequest{"turn/steer", token}, "turn/steer", map[string]any{
 		"threadId": t.thread, "expectedTurnId": t.turn, "input": input,
 	})
 	return nil
@@ -116,7 +116,7 @@ func (t *talk) reply(r event.Reply) error {
 	if open.Form {
 		return t.filled(q, r)
 	}
-	denied := r.ByUs || r.Stop || r.Option == event.Deny
+	denied := r.Automatic || r.Stop || r.Option == event.Deny
 	switch {
 	case !denied && r.Option != event.Allow && r.Option != event.Always:
 		return fault.New(fault.ArgError, "invalid answer %q", r.Option).Hint("allow, always or deny")
@@ -135,7 +135,7 @@ func (t *talk) reply(r event.Reply) error {
 		t.items.denied[q.call.ID] = true
 		reason := cmp.Or(r.Text, "the user does not want this to run")
 		t.Step.Events = append(t.Step.Events, event.Event{Kind: event.Denied, Session: t.thread, Denial: &event.Denial{
-			CallID: q.call.ID, Tool: q.call.Name, Reason: cli.FirstLine(reason), ByUser: !r.ByUs,
+			CallID: q.call.ID, Tool: q.call.Name, Reason: cli.FirstLine(reason), ByUser: !r.Automatic,
 		}})
 	}
 	return nil
@@ -179,7 +179,7 @@ func (q *question) result(r event.Reply, denied bool) map[string]any {
 // filled records the answer to one question of a form. After the last one, it sends all answers.
 func (t *talk) filled(q *question, r event.Reply) error {
 	answer := cmp.Or(r.Text, r.Option)
-	if r.ByUs || r.Stop || r.Option == event.Deny {
+	if r.Automatic || r.Stop || r.Option == event.Deny {
 		answer = cmp.Or(r.Text, "(no answer)")
 	}
 	all, err := t.Questions.Fill(r.Question, answer)

@@ -128,7 +128,7 @@ func (t *talk) requested(m jsonrpc.Message) []event.Event {
 }
 
 func (t *talk) reject(m jsonrpc.Message, why string) {
-	t.Say(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s: %s", m.Method, why)))
+	t.AddLine(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.MethodNotFound, "%s: %s", m.Method, why)))
 }
 
 // form asks the questions of a form.

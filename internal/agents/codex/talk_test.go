@@ -76,7 +76,7 @@ func brief(events []event.Event) string {
 		case e.Text != "" && e.Kind != event.Notice:
 			word += "=" + e.Text
 		}
-		if e.Unasked {
+		if e.Unprompted {
 			word += "!"
 		}
 		words = append(words, word)
@@ -210,7 +210,7 @@ func TestAnswersInItsWords(t *testing.T) {
 		{"rules", command, event.Reply{Option: event.Allow, Rules: []string{"Bash"}}, `{"decision":"decline"}`},
 		{"a stricter mode", command, event.Reply{Option: event.Allow, Mode: setting.Plan}, `{"decision":"decline"}`},
 		{"a wider mode", command, event.Reply{Option: event.Allow, Mode: setting.AutoEdit}, `{"decision":"accept"}`},
-		{"nobody", command, event.Reply{ByUs: true, Option: yes.Option}, `{"decision":"decline"}`},
+		{"nobody", command, event.Reply{Automatic: true, Option: yes.Option}, `{"decision":"decline"}`},
 		{"a file", file, yes, `{"decision":"accept"}`},
 		{"more", more, yes, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`},
 		{
@@ -314,7 +314,7 @@ func TestRetriesOfCodex(t *testing.T) {
 // TestChangesOfCodex: a change is for a new process, but for the mode of an answer, which holds from the next turn on.
 func TestChangesOfCodex(t *testing.T) {
 	facts := func(w *talk) (f event.Facts) {
-		w.Know(&f)
+		w.AddFacts(&f)
 		return f
 	}
 	w := begun(t, threadOptions{mode: setting.Yolo})
@@ -354,10 +354,10 @@ func TestSteeringOfCodex(t *testing.T) {
 			t.Fatalf("%s, %v", step.Lines, err)
 		}
 		got := w.Feed([]byte(answer + "\n"))
-		if len(got.Settled) != 1 || got.Settled[0].Token != 6 || len(got.Events) != 0 {
+		if len(got.Results) != 1 || got.Results[0].Token != 6 || len(got.Events) != 0 {
 			t.Fatalf("%s: %+v", answer, got)
 		}
-		if err := got.Settled[0].Err; code == "" && err != nil || code != "" && !errorsIs(err, code) {
+		if err := got.Results[0].Err; code == "" && err != nil || code != "" && !errorsIs(err, code) {
 			t.Errorf("%s: %v", answer, err)
 		}
 	}
@@ -441,7 +441,7 @@ func FuzzTalk(f *testing.F) {
 				}
 			}
 			for _, e := range step.Events {
-				if e.Kind == event.Ended && !e.Unasked {
+				if e.Kind == event.Ended && !e.Unprompted {
 					ends++
 				}
 				if e.Kind == event.Question {

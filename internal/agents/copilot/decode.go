@@ -155,7 +155,7 @@ func (d *reader) retry(r logEvent) []event.Event {
 	}
 	r.into(&v)
 	d.retries++
-	return one(event.Event{Kind: event.Retry, Retry: &event.Again{
+	return one(event.Event{Kind: event.Retry, Retry: &event.Repetition{
 		Attempt: d.retries, Status: d.last.Status, Reason: v.Reason,
 	}})
 }
@@ -179,7 +179,7 @@ func (d *reader) ended(r logEvent) []event.Event {
 		e.Reason = fmt.Sprintf("exit code %d", *r.ExitCode)
 	}
 	if d.aborted {
-		e.Reason, e.Said = event.Cancelled, e.Reason
+		e.Reason, e.AgentReason = event.Cancelled, e.Reason
 	}
 	return one(event.Event{Kind: event.Ended, Session: r.Session, End: e})
 }

@@ -193,7 +193,7 @@ func TestAborted(t *testing.T) {
 		`{"type":"result","sessionId":"s","exitCode":0}` + "\n"
 	events := New().Decode(setting.StreamJSON).Feed([]byte(said))
 	end := events[len(events)-1].End
-	if end == nil || end.OK || end.Reason != event.Cancelled || end.Said != "exit code 0" {
+	if end == nil || end.OK || end.Reason != event.Cancelled || end.AgentReason != "exit code 0" {
 		t.Errorf("%+v", events)
 	}
 }

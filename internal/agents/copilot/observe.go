@@ -109,7 +109,7 @@ func resumable(stderr []byte) string {
 
 // refused returns why the CLI gave up before the session had a log, judging by stderr.
 func refused(x agent.Exit) *fault.Fault {
-	if x.Code <= 0 || x.ByUs != "" {
+	if x.Code <= 0 || x.EndedBy != "" {
 		return nil
 	}
 	first := ""

@@ -255,7 +255,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	if e := after(t, nil, nil, agent.Exit{
-		Code: 1, ByUs: "SIGINT", Stderr: []byte("Error: No authentication information found.\n"),
+		Code: 1, EndedBy: "SIGINT", Stderr: []byte("Error: No authentication information found.\n"),
 	}); e.Fault != nil {
 		t.Errorf("ended by us: %v", e.Fault)
 	}

@@ -387,8 +387,9 @@ func TestSingle(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	if l, _, _ := New().Command(spec(t, interactive)); memory() > 0 != slices.Contains(l.Env, one) || l.Again != 199 {
-		t.Errorf("%d MiB: %q, again %d", memory(), l.Env, l.Again)
+	l, _, _ := New().Command(spec(t, interactive))
+	if memory() > 0 != slices.Contains(l.Env, one) || l.RestartCode != 199 {
+		t.Errorf("%d MiB: %q, again %d", memory(), l.Env, l.RestartCode)
 	}
 }
 

@@ -98,7 +98,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 		rehearse(&t, s)
 	}
 	l := d.Launch(s, t)
-	l.Session, l.Refusals, l.Again = session, refusals(s, l), startAnew
+	l.Session, l.Refusals, l.RestartCode = session, refusals(s, l), startAnew
 	return l, t.Warnings, nil
 }
 

@@ -145,7 +145,7 @@ type tally struct {
 type message struct {
 	denials []event.Denial
 	usage   event.Usage
-	calls   []event.Done
+	calls   []event.FinishedCall
 }
 
 // transcriptLine is one line of a transcript.
@@ -262,7 +262,7 @@ func (t *tally) add(r transcriptLine, subagent bool) {
 				}
 			}
 			if ran {
-				m.calls = append(m.calls, event.Done{
+				m.calls = append(m.calls, event.FinishedCall{
 					Call: *call(c.ID, c.Name, c.Args), Began: cli.Time(r.Time), Ended: cli.Time(c.Time),
 					Failed: c.Status == "error",
 				})
@@ -286,7 +286,7 @@ func (t *tally) denials() []event.Denial {
 	return out
 }
 
-func (t *tally) calls() (all []event.Done) {
+func (t *tally) calls() (all []event.FinishedCall) {
 	for _, id := range t.order {
 		all = append(all, t.messages[id].calls...)
 	}

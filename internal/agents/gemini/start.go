@@ -61,7 +61,7 @@ func hasDefaults() bool {
 // By default, the CLI starts itself a second time. The second process gets a larger heap, and the first one restarts it
 // when its terminal interface exits with 199: after a person has trusted the directory or signed in, and in /settings.
 // The CLI has a switch that omits the first process, so that the interface is ready in 1.2 s instead of 1.8 s. Then the
-// caller has to restart it: see Launch.Again. A value that a person gave to the switch is kept.
+// caller has to restart it: see Launch.RestartCode. A value that a person gave to the switch is kept.
 func singleProcess(s agent.Spec, memory int) []string {
 	if _, set := process.Value(s.Env, relaunchName); set {
 		return nil

@@ -92,11 +92,11 @@ func (r *reader) End(x agent.Exit) []event.Event {
 		return out
 	}
 	r.ended = true
-	end := &event.End{Text: r.text, Reason: event.FailedTurn, Said: r.finish, Usage: r.usage}
+	end := &event.End{Text: r.text, Reason: event.FailedTurn, AgentReason: r.finish, Usage: r.usage}
 	if r.turns > 0 {
 		end.Turns = &r.turns
 	}
-	end.OK = r.finish == "stop" && !r.failed && x.Code == 0 && x.Signal == "" && x.ByUs == "" && x.Failed == nil
+	end.OK = r.finish == "stop" && !r.failed && x.Code == 0 && x.Signal == "" && x.EndedBy == "" && x.Failed == nil
 	if end.OK {
 		end.Reason = event.Success
 	}

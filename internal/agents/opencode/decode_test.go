@@ -134,7 +134,10 @@ func TestEnds(t *testing.T) {
 	}{
 		{"answered", stopped, agent.Exit{}, true, ""},
 		{"answered, exit 1", stopped, agent.Exit{Code: 1}, false, fault.AgentFailed},
-		{"ended by us", stopped, agent.Exit{Code: -1, Signal: "terminated", ByUs: "SIGTERM"}, false, fault.Interrupted},
+		{
+			"ended by us", stopped, agent.Exit{Code: -1, Signal: "terminated", EndedBy: "SIGTERM"}, false,
+			fault.Interrupted,
+		},
 		{"nothing", "", agent.Exit{}, false, fault.NoAnswer},
 		{"rejected", string(contents(t, "testdata/agentreject-json.jsonl")), agent.Exit{}, false, fault.Blocked},
 		{"error", string(contents(t, "testdata/json-err401.jsonl")), agent.Exit{Code: 1}, false, fault.AuthRequired},

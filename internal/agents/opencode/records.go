@@ -361,7 +361,7 @@ func (g *reading) parts(id string) error {
 		}
 		d := p.denial()
 		if s := p.State; d == nil && (s.Status == "completed" || s.Status == "error") {
-			e.Calls = append(e.Calls, event.Done{
+			e.Calls = append(e.Calls, event.FinishedCall{
 				Call: *p.call(), Began: time.UnixMilli(s.Time.Start), Ended: time.UnixMilli(s.Time.End),
 				Failed: s.Status == "error",
 			})

@@ -31,18 +31,18 @@ import (
 //	host ◀── Out ── Watch ◀─── agent
 //	a signal, ctx, or a host that no longer reads ──▶ the agent is ended; a second signal kills it
 type Relay struct {
-	Launch  agent.Launch
-	Name    string // of the program, as the user should call it
-	In      io.Reader
-	Out     io.Writer
-	Log     func(format string, args ...any) // for people
-	Signals <-chan os.Signal
-	Grace   time.Duration
-	Stays   bool // it answers messages until In ends: then a failed turn does not affect the exit code
-	Quiet   bool // denials were asked for
-	Record  Record
-	// Around changes the plan of the agent so that it runs in a sandbox; nil: it runs without one.
-	Around func(process.Plan) (process.Plan, error)
+	Launch   agent.Launch
+	Name     string // of the program, as the user should call it
+	In       io.Reader
+	Out      io.Writer
+	Log      func(format string, args ...any) // for people
+	Signals  <-chan os.Signal
+	Grace    time.Duration
+	UntilEOF bool // it answers messages until In ends: then a failed turn does not affect the exit code
+	Quiet    bool // denials were asked for
+	Record   Record
+	// WithWalls changes the plan of the agent so that it runs in a sandbox; nil: it runs without one.
+	WithWalls func(process.Plan) (process.Plan, error)
 	// Register lists the agent while it runs. It may be nil.
 	Register *process.Register
 }
@@ -83,8 +83,8 @@ func (r Relay) Run(ctx context.Context) (int, error) {
 		Stdin: in, Stdout: watch, Stderr: errs, Grace: r.Grace, Register: r.Register, Note: depth,
 	}
 	var err error
-	if r.Around != nil {
-		if p, err = r.Around(p); err != nil {
+	if r.WithWalls != nil {
+		if p, err = r.WithWalls(p); err != nil {
 			return 0, err
 		}
 	}
@@ -150,7 +150,7 @@ func (r Relay) code(end process.Ending, w *Watch) int {
 			r.Log("the agent ended with exit code %d", end.ExitCode)
 		}
 		return failed
-	case r.Stays:
+	case r.UntilEOF:
 		return done
 	case last == nil:
 		r.Log("the agent ended without a result")

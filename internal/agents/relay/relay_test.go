@@ -101,7 +101,7 @@ func TestExitCodes(t *testing.T) {
 		{"none", true, false, 0},
 		{"usage", false, false, 2},
 	} {
-		code, _, log := run(t, tt.how, "", func(r *Relay) { r.Stays, r.Quiet = tt.stays, tt.calm })
+		code, _, log := run(t, tt.how, "", func(r *Relay) { r.UntilEOF, r.Quiet = tt.stays, tt.calm })
 		if code != tt.want {
 			t.Errorf("%+v: %d, %s", tt, code, log)
 		}

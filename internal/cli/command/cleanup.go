@@ -149,7 +149,7 @@ func endOrphans(ctx context.Context, c *contract.Call, data *cleanupData, found 
 	if c.Paths.State == "" {
 		return nil
 	}
-	orphans, err := process.Orphans(filepath.Join(c.Paths.State, stores.StartedDir))
+	orphans, err := process.Orphans(filepath.Join(c.Paths.State, stores.ProcessesDir))
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func endOrphans(ctx context.Context, c *contract.Call, data *cleanupData, found 
 		data.Ended = append(data.Ended, endedProcess{o.Argv0, o.Started, o.PIDs})
 	}
 	if !c.DryRun() {
-		process.Tidy(filepath.Join(c.Paths.State, stores.StartedDir))
+		process.Tidy(filepath.Join(c.Paths.State, stores.ProcessesDir))
 	}
 	store, err := stores.Runs(c)
 	if err != nil {
@@ -280,7 +280,7 @@ func leftovers(c *contract.Call, step string) []leftover {
 		// the homes of rehearsals that were killed
 		list = append(list, oldIn(filepath.Join(c.Paths.State, "rehearsal"), young,
 			func(string) bool { return true })...)
-		return append(list, endedChildren(filepath.Join(c.Paths.State, stores.StartedDir), young)...)
+		return append(list, endedChildren(filepath.Join(c.Paths.State, stores.ProcessesDir), young)...)
 	case "cache":
 		return oldIn(c.Paths.Cache, young, func(string) bool { return true })
 	case "logs":

@@ -132,7 +132,7 @@ func demoRunner(c *contract.Call) func(context.Context, string, []string, ...str
 // end of the call, with parent directories that did not exist before.
 func demoPlace(c *contract.Call) (string, error) {
 	if base := demoBase(c); base != "" {
-		children := filepath.Join(c.Paths.State, stores.StartedDir) // the call itself creates it for its children
+		children := filepath.Join(c.Paths.State, stores.ProcessesDir) // the call itself creates it for its children
 		missing, missingToo := firstMissing(base), firstMissing(children)
 		if err := os.MkdirAll(base, 0o700); err == nil {
 			for _, old := range oldIn(base, time.Now().Add(-demoLeft), func(string) bool { return true }) {
@@ -255,11 +255,11 @@ func nativeLogin(c *contract.Call, apis []model.API) (command, by string) {
 	const ask = ` -p 'What is in this directory?'`
 	options := provider.Options{
 		APIs: apis, Lookup: parts.OwnPrograms(c), Home: c.Host.Home(),
-		Keys:   setup.PlaceholderKeys{Store: stores.Keys(c)},
-		Wishes: parts.ConfiguredModel(c),
+		Keys:       setup.PlaceholderKeys{Store: stores.Keys(c)},
+		Selections: parts.ConfiguredModel(c),
 	}
-	if w := parts.ProfilesOf(c)(c.Dir()).Wish(); w != nil {
-		options.Wishes = append(options.Wishes, *w)
+	if w := parts.ProfilesOf(c)(c.Dir()).Selection(); w != nil {
+		options.Selections = append(options.Selections, *w)
 	}
 	choice, err := provider.Choose(options)
 	if err == nil {

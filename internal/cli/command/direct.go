@@ -30,7 +30,7 @@ func directCalls(drivers []agent.Driver) *contract.Direct {
 			{Number: "131", Name: "QUIT", When: "SIGQUIT", Effect: "partial"},
 			{Number: "143", Name: "TERMINATED", When: "SIGTERM", Effect: "partial"},
 		},
-		Differ: "A flag that an agent does not have is ignored with a warning (--strict: exit 2); deny, ask and " +
+		Differences: "A flag that an agent does not have is ignored with a warning (--strict: exit 2); deny, ask and " +
 			"plan fail then. omniagent help agents has the table.",
 		Detail: matrixHelp(drivers),
 	}

@@ -168,7 +168,7 @@ func (p Parts) newShim(program *contract.Program) *shim.Shim {
 				RecordedVersion: stores.Versions(paths).Of,
 				Targets:         func(f *agentsfile.File) ([]agent.Driver, error) { return custom.New(f, p.Agents) },
 			}
-			settings.Around = func(d agent.Driver, s agent.Spec, touched *touch.Log) (shim.Walls, error) {
+			settings.OpenWalls = func(d agent.Driver, s agent.Spec, touched *touch.Log) (shim.Walls, error) {
 				return p.around(program, host, set, paths, d, s, touched)
 			}
 			if err == nil {
@@ -205,21 +205,21 @@ func (p Parts) around(
 	program *contract.Program, host contract.Host, set *config.Set, paths contract.Paths, d agent.Driver, s agent.Spec,
 	touched *touch.Log,
 ) (shim.Walls, error) {
-	why := fault.New(fault.Down, "no walls can be built around %s here", d.Describe().Title).
+	why := fault.New(fault.ServiceDown, "no walls can be built around %s here", d.Describe().Title).
 		Hint("Run: omniagent doctor")
 	s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{} // the walls take the place of the agent's own sandbox
 	around, err := launch.Env{
 		Home: host.Home(), State: paths.State, Temp: paths.Temp, Lookup: host.Lookup,
-		Native: launch.NativeSettings{Known: p.GuardedBeside(paths, host.Lookup), Read: set.List("native.read")},
+		Native: launch.NativeSettings{Known: p.GuardAgents(paths, host.Lookup), Read: set.List("native.read")},
 		Owns:   set.List("agents.own"), Reviewed: program.Trusted(host).Beneath,
 		Log: func(format string, args ...any) {
-			why = fault.New(fault.Down, format, args...).Hint("Run: omniagent doctor")
+			why = fault.New(fault.ServiceDown, format, args...).Hint("Run: omniagent doctor")
 		},
-	}.Around(d, s, touched)
+	}.OpenWalls(d, s, touched)
 	switch {
 	case err != nil:
 		return nil, err
-	case !around.Stands():
+	case !around.Exist():
 		return nil, why
 	}
 	return around, nil

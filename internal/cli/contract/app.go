@@ -35,12 +35,12 @@ type Registered struct {
 
 // Direct describes a call that names no command. Other code parses it and carries it out.
 type Direct struct {
-	Usage   string // what follows the program's name
-	Summary string // one line, no period
-	Differ  string // how agents differ, for the help of the program
-	Detail  string // the same at length, for the manual
-	Params  []Param
-	Exits   []DirectExit
+	Usage       string // what follows the program's name
+	Summary     string // one line, no period
+	Differences string // how agents differ, for the help of the program
+	Detail      string // the same at length, for the manual
+	Params      []Param
+	Exits       []DirectExit
 	// Suggest returns the call that was probably meant by a word that names no command, or "".
 	Suggest func(word string) string
 }

@@ -24,12 +24,12 @@ func (c *Call) conditions() *fault.Fault {
 	}
 	active := c.Config.List("scopes")
 	// Without configured rights it is unknown which ones the credentials have.
-	if missing := Lacking(command.Scopes, active); len(active) > 0 && len(missing) > 0 {
+	if missing := Missing(command.Scopes, active); len(active) > 0 && len(missing) > 0 {
 		return fault.New(fault.MissingScopes, "%s needs rights that are not configured: %s", command.Path,
 			strings.Join(missing, ", ")).
 			FixBy("add missing_scopes to the configuration key scopes", "").With("missing_scopes", missing)
 	}
-	if len(command.Scopes) > 0 && len(Lacking(active, command.Scopes)) > 0 {
+	if len(command.Scopes) > 0 && len(Missing(active, command.Scopes)) > 0 {
 		c.Warn("OVER_PRIVILEGED", "the configured rights (%s) go beyond what %s needs (%s)", strings.Join(active, ", "),
 			command.Path, strings.Join(command.Scopes, ", "))
 	}
@@ -37,8 +37,8 @@ func (c *Call) conditions() *fault.Fault {
 	return nil
 }
 
-// Lacking returns the rights of the first list that are not in the second.
-func Lacking(rights, among []string) []string {
+// Missing returns the rights of the first list that are not in the second.
+func Missing(rights, among []string) []string {
 	return slices.DeleteFunc(slices.Clone(rights), func(s string) bool { return slices.Contains(among, s) })
 }
 

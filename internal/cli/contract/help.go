@@ -295,7 +295,7 @@ func (p *Program) rootHelp(h *helpPage) {
 	if p.Direct != nil {
 		d := p.Direct()
 		h.params("Flags without a command:", slices.DeleteFunc(d.Params, func(q Param) bool { return !q.Common }))
-		h.text(d.Differ)
+		h.text(d.Differences)
 	}
 	h.heading("More help:")
 	rows := [][2]string{{p.Name + " help COMMAND", "everything about a command, or about a topic:"}}

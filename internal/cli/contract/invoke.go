@@ -128,14 +128,14 @@ func (c *Call) prepare() *fault.Fault {
 		c.dir = dir
 	}
 	if c.Command.Here && !filepath.IsAbs(c.dir) { // a directory that was removed has no path
-		return c.invalid(fault.Problem{Param: "cwd", Fault: Gone()})
+		return c.invalid(fault.Problem{Param: "cwd", Fault: CwdRemoved()})
 	}
 	c.Paths = c.Host.paths(c.Program.Name, c.instance)
 	return c.configure()
 }
 
-// Gone returns the error for a current directory that was removed.
-func Gone() *fault.Fault {
+// CwdRemoved returns the error for a current directory that was removed.
+func CwdRemoved() *fault.Fault {
 	return fault.New(fault.FileMissing, "the current directory was removed").
 		Hint("cd to another directory, or name one by its whole path: --cwd DIR")
 }

@@ -47,7 +47,7 @@ type Param struct {
 	Position  int    // 1 is the first
 	Variadic  bool   // takes all further positional arguments; may be repeated as a flag
 	Pattern   string // anchored regular expression; kind ID has its own
-	Like      string // an example that matches, for people
+	Example   string // an example that matches, for people
 	MaxLen    int    // in bytes; zero: 64 KiB
 	Min, Max  int64  // of an Int; both zero: no bounds
 	Secret    bool   // never on the command line: becomes --NAME-from-env and --NAME-from-file
@@ -56,7 +56,7 @@ type Param struct {
 	Global    bool   // shared by the commands it applies to; once in the manifest
 	Repeat    bool   // may be given several times
 	Optional  bool   // its value may be left out, at the end or before another flag; then it is empty
-	Else      string // of a Bool: added to the message about any other value
+	BoolHint  string // of a Bool: added to the message about any other value
 	Common    bool   // often used: the help of the program names it
 }
 
@@ -174,7 +174,7 @@ func (p Param) check(value string) []fault.Problem {
 		}
 	case Bool:
 		if _, err := strconv.ParseBool(value); err != nil {
-			return bad(fault.ArgError, "", "%s takes true or false%s", p.shown(), p.Else)
+			return bad(fault.ArgError, "", "%s takes true or false%s", p.shown(), p.BoolHint)
 		}
 	case Duration:
 		if _, ok := text.Duration(value); !ok {
@@ -197,8 +197,8 @@ func (p Param) check(value string) []fault.Problem {
 	case JSON:
 		return p.checkJSON(value, bad)
 	}
-	if !p.matches(value) && p.Like != "" {
-		return bad(fault.ArgError, "", "%s takes a value such as %s", p.shown(), p.Like)
+	if !p.matches(value) && p.Example != "" {
+		return bad(fault.ArgError, "", "%s takes a value such as %s", p.shown(), p.Example)
 	}
 	if !p.matches(value) {
 		return bad(fault.ArgError, "", "%s must match %s", p.shown(), p.pattern())

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// On makes the Run of a command that works on what open returns, such as a store.
-func On[S any](open func(*Call) (S, error),
+// WithStore makes the Run of a command that works on what open returns, such as a store.
+func WithStore[S any](open func(*Call) (S, error),
 	do func(context.Context, *Call, S) (Result, error),
 ) func(context.Context, *Call) (Result, error) {
 	return func(ctx context.Context, c *Call) (Result, error) {

@@ -220,7 +220,7 @@ func Rehearsal() []contract.Param {
 	return []contract.Param{
 		{
 			Name: "rehearse", Kind: contract.Bool, Help: "on a scripted model: no key, no cost",
-			Else: "; a file is named with --script FILE",
+			BoolHint: "; a file is named with --script FILE",
 		},
 		{Name: "script", Kind: contract.File, Help: "what it says; see help script"},
 	}

@@ -78,7 +78,7 @@ func forkList() *contract.Command {
 		},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "they are listed"}},
 		Examples: []contract.Example{{Description: "All of them", Command: "omniagent fork list"}},
-		Run: contract.On(stores.Forks, func(
+		Run: contract.WithStore(stores.Forks, func(
 			_ context.Context, _ *contract.Call, store fork.Store,
 		) (contract.Result, error) {
 			all, err := store.List()
@@ -124,7 +124,7 @@ func forkDelete() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "Throw it away", Command: "omniagent fork delete try --confirm-destructive"},
 		},
-		Run: contract.On(stores.Forks, deleteForks),
+		Run: contract.WithStore(stores.Forks, deleteForks),
 	})
 }
 

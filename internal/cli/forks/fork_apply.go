@@ -146,7 +146,9 @@ func forkApply(p parts.Parts) *contract.Command {
 			{Code: contract.Conflict, When: "git is at work there, or this is the fork"},
 		},
 		Examples: []contract.Example{{Description: "All of it", Command: "omniagent fork apply try"}},
-		Run: contract.On(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
+		Run: contract.WithStore(forkNamed, func(
+			ctx context.Context, c *contract.Call, f *fork.Fork,
+		) (contract.Result, error) {
 			d, err := Apply(ctx, p, c, f)
 			return contract.Result{
 				Data: d, Effect: d.Effect(), Target: map[string]any{"fork": f.Name, "cwd": f.Workspace},

@@ -97,7 +97,9 @@ func forkDiff() *contract.Command {
 			noFork(),
 		},
 		Examples: []contract.Example{{Description: "Line by line", Command: "omniagent fork diff try --patch"}},
-		Run: contract.On(forkNamed, func(ctx context.Context, c *contract.Call, f *fork.Fork) (contract.Result, error) {
+		Run: contract.WithStore(forkNamed, func(
+			ctx context.Context, c *contract.Call, f *fork.Fork,
+		) (contract.Result, error) {
 			changes, err := f.Changes(ctx)
 			if err != nil {
 				return contract.Result{}, err

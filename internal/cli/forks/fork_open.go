@@ -22,8 +22,9 @@ func forkOpen() *contract.Command {
 		Params: []contract.Param{
 			forkParam(),
 			{
-				Name: "port", Kind: contract.Text, Position: 2, Required: true, Pattern: `^:?[0-9]{1,5}$`, Like: "8080",
-				Help: "such as :3000",
+				Name: "port", Kind: contract.Text, Position: 2, Required: true, Pattern: `^:?[0-9]{1,5}$`,
+				Example: "8080",
+				Help:    "such as :3000",
 			},
 			{Name: "cwd", Kind: contract.File, Help: "current directory of the call"},
 		},

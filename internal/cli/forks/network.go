@@ -63,7 +63,8 @@ func NetworkIn(c *contract.Call, f *fork.Fork, word string) (fork.Net, error) {
 // chosenNetwork returns the network for a value of --network, or a fault for an invalid one.
 func chosenNetwork(c *contract.Call, word string) (fork.Net, error) {
 	w := policy.Wanted{
-		Home: c.Host.Home(), Network: word, Lookup: c.Host.Lookup, Via: parts.ForkProxy(c), Refused: parts.KeptFrom(c),
+		Home: c.Host.Home(), Network: word, Lookup: c.Host.Lookup, Via: parts.ForkProxy(c),
+		Refused: parts.ReportRefusedHosts(c),
 	}
 	through, err := w.Through()
 	return fork.Net{Word: w.Network, Network: through}, err

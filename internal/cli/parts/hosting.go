@@ -87,8 +87,8 @@ func LineWriter(c *contract.Call, prefix string) func(format string, args ...any
 	return func(format string, args ...any) { writeLine(c, prefix, known.String(fmt.Sprintf(format, args...))) }
 }
 
-// Quiet returns serve with the secrets of the environment removed from its error.
-func Quiet(serve contract.Serve) contract.Serve {
+// RedactErrors returns serve with the secrets of the environment removed from its error.
+func RedactErrors(serve contract.Serve) contract.Serve {
 	return func(ctx context.Context, c *contract.Call, signals <-chan os.Signal) (int, error) {
 		code, err := serve(ctx, c, signals)
 		if err == nil {

@@ -11,7 +11,7 @@ import (
 func TestLines(t *testing.T) {
 	var b bytes.Buffer
 	c := &contract.Call{Host: contract.Host{Stderr: &b, Lookup: func(string) (string, bool) { return "", false }}}
-	tell := KeptFrom(c)
+	tell := ReportRefusedHosts(c)
 	for _, host := range []string{"a:443", "a:443", "b:443", "a:443"} {
 		tell(host, "no\x1b[31m")
 	}

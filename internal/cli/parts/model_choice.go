@@ -20,8 +20,8 @@ const (
 
 // ConfiguredModel returns what the configuration says about the model, or nil if it says nothing. If a layer names the
 // provider, a model or an address of a lower layer is ignored: it belongs to another provider.
-func ConfiguredModel(c *contract.Call) []provider.Wish {
-	var w provider.Wish
+func ConfiguredModel(c *contract.Call) []provider.Selection {
+	var w provider.Selection
 	rank := lowest
 	for _, key := range []struct {
 		name string
@@ -43,7 +43,7 @@ func ConfiguredModel(c *contract.Call) []provider.Wish {
 	if w.From == "" {
 		return nil
 	}
-	return []provider.Wish{w}
+	return []provider.Selection{w}
 }
 
 const lowest = 3

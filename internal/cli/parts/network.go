@@ -31,8 +31,9 @@ func ForkProxy(c *contract.Call) netip.AddrPort {
 	return at
 }
 
-// KeptFrom returns a function that reports a host which a command could not reach, and why, once for each host.
-func KeptFrom(c *contract.Call) func(host, why string) {
+// ReportRefusedHosts returns a function that reports a host which a command could not reach, and why, once for each
+// host.
+func ReportRefusedHosts(c *contract.Call) func(host, why string) {
 	return policy.OncePerHost(func(host, why string) {
 		LogLine(c, "the command was kept from %s: %s", host, why)
 	})

@@ -38,13 +38,13 @@ type Opener struct {
 	// Only for the native agent: the model API, and its address.
 	Provider, Base string
 	Ask            []string      // calls that need a question, in the words of docs/rules.md
-	Moded          bool          // the caller chooses a mode for each conversation
+	ChoosesMode    bool          // the caller chooses a mode for each conversation
 	Closed         bool          // only agents of `omniagent agents allow` are started
 	Patience       time.Duration // for the answer to a question; 0: the conversation's own
 	// Others returns what carries out the work that conversations delegate. If it is nil, they cannot delegate.
 	Others    func(Opener) tool.Agents
 	Run       string           // the run of delegated work, for the audit log; empty: nothing is delegated
-	Of        string           // the run that a conversation is a part of; empty: none
+	PartOf    string           // the run that a conversation is a part of; empty: none
 	Rehearsal *agent.Rehearsal // answers in place of a model, or nil
 }
 
@@ -61,7 +61,7 @@ func (o Opener) Env() launch.Env {
 		Versions: stores.Versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(stores.KeepKey), Log: o.Log, Detail: o.Detail,
 		Bare: o.bare(), Owns: c.Config.List("agents.own"), Reviewed: trust.Beneath,
-		Undo: stores.SnapshotsToKeep(c), Fork: forkRoots, ForkID: forkID, Run: o.Of,
+		Undo: stores.SnapshotsToKeep(c), Fork: forkRoots, ForkID: forkID, Run: o.PartOf,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool {
 				return process.Find(program, host.Lookup) != ""
@@ -135,7 +135,7 @@ func (o Opener) Converse(
 	turn, connect := flags.Clocks(o.Call)
 	sv.Timeout, sv.Connect = cmp.Or(sv.Timeout, turn), cmp.Or(sv.Connect, connect)
 	e, r := o.Env(), launch.Request{
-		Agent: name, Spec: s, Services: sv, Mode: o.Moded ||
+		Agent: name, Spec: s, Services: sv, Mode: o.ChoosesMode ||
 			chosen != "", Provider: o.Provider, Base: o.Base, Ask: o.Ask,
 		Patience: o.Patience,
 	}
@@ -162,16 +162,16 @@ func (o Opener) Relay(ctx context.Context, q launch.Request, w relay.Wishes, r r
 	if _, err := speaker.Relayed(spec, w); err != nil { // before a session is created
 		return 0, err
 	}
-	p, err := plan.Pass(ctx)
+	p, err := plan.PassThrough(ctx)
 	if err != nil {
 		return 0, err
 	}
-	around, err := o.Env().Around(driver, p.Spec, p.Touched)
+	around, err := o.Env().OpenWalls(driver, p.Spec, p.Touched)
 	if err != nil {
 		return 0, err
 	}
 	defer around.Close()
-	p.Spec.Walled, r.Around = around.Stands(), around.Plan
+	p.Spec.Walled, r.WithWalls = around.Exist(), around.Plan
 	record := stream.Record(p.Record, wallsDecoder{driver.Decode(setting.StreamJSON), around})
 	defer func() {
 		if err := record.Close(); err != nil {
@@ -194,7 +194,7 @@ func (o Opener) Relay(ctx context.Context, q launch.Request, w relay.Wishes, r r
 // wallsDecoder is a Decoder that also shows its events to the walls, which depend on them.
 type wallsDecoder struct {
 	agent.Decoder
-	around *launch.Around
+	around *launch.AgentWalls
 }
 
 // Feed decodes data and shows the events to the walls.
@@ -230,7 +230,7 @@ func (p Parts) Refuses(ctx context.Context, c *contract.Call, r launch.Request, 
 func DepthOf(c *contract.Call) int {
 	var around []string
 	if c.Paths.State != "" {
-		around = process.OwnNotes(filepath.Join(c.Paths.State, stores.StartedDir))
+		around = process.OwnNotes(filepath.Join(c.Paths.State, stores.ProcessesDir))
 	}
 	return mcp.Depth(c.Host.Lookup, around)
 }

@@ -54,10 +54,10 @@ func (p Parts) AgentPrograms() (list []contract.Subprocess) {
 func (p Parts) APIWords() string { return text.Either(provider.Names(p.APIs)) }
 
 // Guarded returns what guard must know about the agents, and where our own keys are, to judge a call of a tool.
-func (p Parts) Guarded(c *contract.Call) guard.Agents { return p.GuardedBeside(c.Paths, c.Host.Lookup) }
+func (p Parts) Guarded(c *contract.Call) guard.Agents { return p.GuardAgents(c.Paths, c.Host.Lookup) }
 
-// GuardedBeside is Guarded where there is no contract.Call.
-func (p Parts) GuardedBeside(paths contract.Paths, lookup func(string) (string, bool)) guard.Agents {
+// GuardAgents is Guarded where there is no contract.Call.
+func (p Parts) GuardAgents(paths contract.Paths, lookup func(string) (string, bool)) guard.Agents {
 	var all guard.Agents
 	for _, d := range p.Agents {
 		about := d.Describe()

@@ -57,7 +57,7 @@ func (p commands) answer() *contract.Command {
 			{Description: "Let a tool run", Command: "omniagent answer run-1a2b3c4d --approve"},
 		},
 		Instead: inForkOfRun,
-		Run:     contract.On(stores.Runs, p.runAnswer),
+		Run:     contract.WithStore(stores.Runs, p.runAnswer),
 	})
 }
 
@@ -101,7 +101,7 @@ func (p commands) runAnswer(ctx context.Context, c *contract.Call, store run.Sto
 	if err != nil {
 		return contract.Result{}, err
 	}
-	asked, err := record.Meant(c.String("question"))
+	asked, err := record.QuestionFor(c.String("question"))
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -190,7 +190,7 @@ func follow(ctx context.Context, c *contract.Call, store run.Store, id string, a
 		if err != nil {
 			return contract.Result{Data: runDataOf(r), Effect: contract.Updated}, err
 		}
-		if r.State.Terminal() || r.Rests() {
+		if r.State.Terminal() || r.WaitsForPerson() {
 			return answerOf(r)
 		}
 		q := openExcept(r, answered)[0]

@@ -123,7 +123,7 @@ func (p commands) review() *contract.Command {
 			{Description: "Any diff", Command: "git diff HEAD~3 | omniagent review --agent claude --json"},
 		},
 		Validate: validateRun,
-		Run:      contract.On(stores.Runs, p.runReview),
+		Run:      contract.WithStore(stores.Runs, p.runReview),
 	})
 	c.Output, c.Background, c.Job, c.Again = contract.TypeOf[reviewData](), nil, nil, nil
 	c.Volatile = []string{"run_id", "usage"}

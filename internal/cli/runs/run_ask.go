@@ -179,7 +179,7 @@ func (a *asker) answer(ctx context.Context, q event.FormQuestion) (answer string
 // line reads what the person types. ok is false if that leaves the question open.
 func (a *asker) line(ctx context.Context) (line string, ok bool) {
 	line, err := a.c.Line(ctx, "> ")
-	if settled := run.Settled(""); errors.As(err, &settled) {
+	if settled := run.QuestionClosed(""); errors.As(err, &settled) {
 		a.c.Say(settled.Error())
 		a.postponed.Store(settled == run.Unanswered)
 		return "", false

@@ -53,8 +53,8 @@ func checkWalls(o parts.Opener, dir, network, temp string) (*policy.Walls, error
 	walls, err := policy.Open(policy.Wanted{
 		Root: dir, Home: e.Home, Agents: e.Native.Known, State: e.State, Memory: e.Native.Memory, Read: e.Native.Read,
 		Network: cmp.Or(network, e.Native.Network), Lookup: e.Lookup, Via: e.Native.Via, Temp: temp,
-		Barred:  e.Native.Rules.Barred(guard.Place{Root: dir, Dir: dir, Home: e.Home}),
-		Refused: parts.KeptFrom(o.Call), Hide: hide,
+		DeniedPaths: e.Native.Rules.Barred(guard.Place{Root: dir, Dir: dir, Home: e.Home}),
+		Refused:     parts.ReportRefusedHosts(o.Call), Hide: hide,
 	})
 	if err == nil && !walls.Whole() {
 		err = fault.New(fault.Unsupported, "the walls %s do not hold all", walls.Enforced().Name)

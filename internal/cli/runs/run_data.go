@@ -140,7 +140,7 @@ func runDataOf(r run.Record) runData {
 func (d *runData) add(out run.Result, dir string) {
 	d.Reason, d.Usage, d.Text.Value = string(out.Reason), out.Usage, out.Text
 	d.Asks, d.Evidence = out.Asks, out.Evidence
-	d.NotKept, d.Unfinished = out.NotKept, out.Unfinished
+	d.NotKept, d.Unfinished = out.DeletedPaths, out.Unfinished
 	d.Summary.What.Value = text.OneLine(out.Text, 300)
 	if out.Tested != nil {
 		t := *out.Tested

@@ -126,7 +126,7 @@ func presentResult(ctx context.Context, c *contract.Call, id string) (contract.R
 	switch {
 	case err != nil:
 		return contract.Result{}, err
-	case r.State.Terminal(), r.Rests():
+	case r.State.Terminal(), r.WaitsForPerson():
 		return answerOf(r)
 	case r.Detached:
 		return contract.Result{Data: jobOf(store, r), Effect: contract.Noop}, nil

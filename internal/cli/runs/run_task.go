@@ -104,7 +104,7 @@ func (p commands) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (c
 	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }
 	open := parts.Opener{
 		Call: c, Log: log, Detail: c.Debug, Parts: p.Parts, Provider: c.String("provider"), Base: c.String("api-base"),
-		Moded: true, Closed: true, Patience: 24 * time.Hour,
+		ChoosesMode: true, Closed: true, Patience: 24 * time.Hour,
 	}
 	end, err := rehearsedRun(c, &open, r)
 	if err != nil {
@@ -167,7 +167,7 @@ const (
 // OwnerOf returns the owner that carries out a run in this process, with the settings of the user's configuration.
 func OwnerOf(o parts.Opener, r *run.Run) run.Owner {
 	c := o.Call
-	o.Of = r.ID
+	o.PartOf = r.ID
 	var wrote func() func(path string) bool
 	if f := stores.ForkAround(c); f != nil {
 		wrote = f.Wrote
@@ -183,7 +183,7 @@ func OwnerOf(o parts.Opener, r *run.Run) run.Owner {
 		Spec:     func(string) agent.Spec { return agent.Spec{Env: os.Environ()} },
 		Inside:   native.Name,
 		Fork:     wrote,
-		Apart:    c.Config.String(NamespaceKey) != NamespaceOff,
+		OwnPIDs:  c.Config.String(NamespaceKey) != NamespaceOff,
 		Parallel: cmp.Or(int(c.Config.Int("run.parallel")), 2*runtime.NumCPU()),
 		Hooks: run.Hooks{
 			Before: c.Config.List("run.hooks.pre"), After: c.Config.List("run.hooks.post"),
@@ -202,7 +202,7 @@ func answerOf(r run.Record) (contract.Result, error) {
 	f.Phase = fault.Execution
 	nothing := r.Result.Changed != nil && r.Result.Changed.Count == 0 && r.Result.Changed.Doubtful == 0
 	if r.State.Terminal() {
-		f.Retry = new(nothing && (run.Passing(r.Result.Reason) || r.Result.Reason == run.OwnerDied))
+		f.Retry = new(nothing && (run.Temporary(r.Result.Reason) || r.Result.Reason == run.OwnerDied))
 	}
 	if r.State == run.NeedsInput {
 		f.HintAny(r.Answers())

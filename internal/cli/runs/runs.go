@@ -58,7 +58,7 @@ func runsList() *contract.Command {
 			{Description: "All of them", Command: "omniagent runs list"},
 			{Description: "Those that wait for an answer", Command: "omniagent runs list --status needs_input"},
 		},
-		Run: contract.On(stores.Runs, func(
+		Run: contract.WithStore(stores.Runs, func(
 			ctx context.Context, c *contract.Call, store run.Store,
 		) (contract.Result, error) {
 			all, skipped, err := store.List(ctx)
@@ -111,7 +111,7 @@ func runsCancel() *contract.Command {
 			{Description: "One of them", Command: "omniagent runs cancel run-1a2b3c4d"},
 			{Description: "All that are not over", Command: "omniagent runs cancel --all"},
 		},
-		Run: contract.On(stores.Runs, cancelRuns),
+		Run: contract.WithStore(stores.Runs, cancelRuns),
 	})
 }
 
@@ -175,7 +175,7 @@ func runsDelete() *contract.Command {
 		Examples: []contract.Example{{
 			Description: "One of them", Command: "omniagent runs delete run-1a2b3c4d --confirm-destructive",
 		}},
-		Run: contract.On(stores.Runs, func(
+		Run: contract.WithStore(stores.Runs, func(
 			ctx context.Context, c *contract.Call, store run.Store,
 		) (contract.Result, error) {
 			r, err := store.Load(ctx, c.String("id"))
@@ -204,7 +204,7 @@ func (p commands) runsContinue() *contract.Command {
 		},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent runs continue run-1a2b3c4d"}},
 		Instead:  inForkOfRun,
-		Run: contract.On(stores.Runs, func(
+		Run: contract.WithStore(stores.Runs, func(
 			ctx context.Context, c *contract.Call, store run.Store,
 		) (contract.Result, error) {
 			if c.DryRun() {

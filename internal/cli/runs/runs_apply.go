@@ -80,7 +80,7 @@ func (p commands) runsApply() *contract.Command {
 				Command:     "omniagent runs apply run-1a2b3c4d --as patch --output plain",
 			},
 		},
-		Run: contract.On(stores.Runs, p.applyRun),
+		Run: contract.WithStore(stores.Runs, p.applyRun),
 	})
 }
 

@@ -50,7 +50,7 @@ func (p commands) runsRetry() *contract.Command {
 			return problems
 		},
 		Instead: inForkOfRun,
-		Run:     contract.On(stores.Runs, p.retry),
+		Run:     contract.WithStore(stores.Runs, p.retry),
 	})
 }
 

@@ -115,7 +115,7 @@ func runsShow() *contract.Command {
 		Background: background(),
 		Exits:      []contract.Exit{{Code: contract.Success, When: "it is shown, whatever came of it"}},
 		Examples:   []contract.Example{{Description: "One of them", Command: "omniagent runs show run-1a2b3c4d"}},
-		Run: contract.On(stores.Runs, func(
+		Run: contract.WithStore(stores.Runs, func(
 			ctx context.Context, c *contract.Call, store run.Store,
 		) (contract.Result, error) {
 			r, err := store.Load(ctx, c.String("id"))
@@ -181,7 +181,7 @@ func (d *runShown) last(r run.Record) {
 		d.Version, d.Executable = contract.OrNil(a.Version), contract.OrNil(a.Program)
 		d.Signal = contract.OrNil(a.Signal)
 		d.Command, d.EnvKeys, d.Policies = a.Args, a.EnvKeys, a.Policies
-		d.Namespace, d.Walls = a.Apart, a.Walls
+		d.Namespace, d.Walls = a.OwnPIDs, a.Walls
 		if !a.FirstOutput.IsZero() {
 			d.FirstOutput = &a.FirstOutput
 		}

@@ -35,7 +35,7 @@ func runsStatus() *contract.Command {
 		Examples: []contract.Example{
 			{Description: "Whether it is done", Command: "omniagent runs status run-1a2b3c4d"},
 		},
-		Run: contract.On(stores.Runs, func(
+		Run: contract.WithStore(stores.Runs, func(
 			ctx context.Context, c *contract.Call, store run.Store,
 		) (contract.Result, error) {
 			r, err := store.Load(ctx, c.String("id"))
@@ -50,10 +50,10 @@ func runsStatus() *contract.Command {
 			case r.State == run.NeedsInput:
 				return out, fault.New(fault.NeedsInput, "%s waits for an answer", r.ID).HintAny(r.Answers())
 			case r.State.Terminal():
-				return out, fault.New(fault.NotDone, "%s is over: %s", r.ID, endWords(d.Status, d.Reason)).
+				return out, fault.New(fault.RunNotSucceeded, "%s is over: %s", r.ID, endWords(d.Status, d.Reason)).
 					Hint("omniagent runs show %s", r.ID)
 			}
-			return out, fault.New(fault.NotOver, "%s is not over: %s", r.ID, d.Status).
+			return out, fault.New(fault.RunNotOver, "%s is not over: %s", r.ID, d.Status).
 				Hint("omniagent runs watch %s ends with it", r.ID)
 		}),
 	})

@@ -120,10 +120,10 @@ func watch(ctx context.Context, store run.Store, id string, from int64, out io.W
 			n++
 			continue
 		}
-		if n >= len(r.Attempts) && (r.State.Terminal() || r.Rests()) {
+		if n >= len(r.Attempts) && (r.State.Terminal() || r.WaitsForPerson()) {
 			return r, nil
 		}
-		if err := store.Followed(r, &since); err != nil {
+		if err := store.CheckProgress(r, &since); err != nil {
 			return r, err
 		}
 		if err := pause(ctx); err != nil {

@@ -51,7 +51,7 @@ func checkPermissions() *contract.Command {
 					continue
 				}
 				found = true
-				missing, beyond := contract.Lacking(command.Scopes, active), contract.Lacking(active, command.Scopes)
+				missing, beyond := contract.Missing(command.Scopes, active), contract.Missing(active, command.Scopes)
 				one := scopeOfOne{Required: command.Scopes, OverPrivileged: len(beyond) > 0}
 				one.Covered, data.Missing = len(missing) == 0, append(data.Missing, missing...)
 				data.Required = append(data.Required, command.Scopes...)
@@ -61,7 +61,7 @@ func checkPermissions() *contract.Command {
 				return contract.Result{}, fault.New(fault.NotFoundCode, "there is no command %s", c.String("for")).
 					Hint("omniagent manifest lists the commands")
 			}
-			data.Excess = contract.Lacking(active, data.Required)
+			data.Excess = contract.Missing(active, data.Required)
 			data.Covered, data.OverPrivileged = len(data.Missing) == 0, len(data.Excess) > 0
 			if !data.Covered {
 				return contract.Result{Data: data}, fault.New(fault.MissingScopes, "%d rights are missing",

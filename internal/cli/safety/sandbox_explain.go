@@ -97,7 +97,7 @@ func (p commands) sandboxExplain() *contract.Command {
 		}, wallParams()...),
 		Children: []contract.Subprocess{{Binary: "omniagent", FixedArgs: []string{}}},
 		// the trial creates mount points, which are recorded for other processes
-		Files: []contract.FileEffect{stores.WallsFile(), stores.HeldWallsFile()},
+		Files: []contract.FileEffect{stores.WallsFile(), stores.TriedWallsFile()},
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "it is explained"},
 			{Code: contract.NotFound, When: "there is no such agent, or it is not installed"},
@@ -125,7 +125,7 @@ func (p commands) runSandboxExplain(_ context.Context, c *contract.Call) (contra
 	}
 	known := guard.Known(p.Tools.Specs())
 	rules, problems := parts.RulesOf(c, known)
-	w.Barred = rules.Barred(guard.Place{Root: w.Root, More: w.Roots, Dir: w.Root, Home: w.Home})
+	w.DeniedPaths = rules.Barred(guard.Place{Root: w.Root, More: w.Roots, Dir: w.Root, Home: w.Home})
 	limits, err := w.Policy()
 	if err != nil {
 		return contract.Result{}, err
@@ -154,7 +154,7 @@ func (p commands) runSandboxExplain(_ context.Context, c *contract.Call) (contra
 	}
 	judge.Place.Containment = guard.Containment{
 		Walls: walls.Whole(), Network: data.Walls.Network != "off", Cover: coverOf(c, limits.Root),
-		Trees: limits.Repositories, Ways: sandbox.GitDirs(limits.Root),
+		Trees: limits.Repositories, OpenDirs: sandbox.GitDirs(limits.Root),
 	}
 	words := c.Strings("subject")
 	if data.Kind = c.String("as"); data.Kind == "" {
@@ -240,12 +240,12 @@ func coverOf(c *contract.Call, root string) (cover guard.Cover) {
 // placesOf returns rows for the places that exist, and for those that the walls provide.
 func placesOf(places []sandbox.Place) (rows []placeRow) {
 	for _, place := range places {
-		same := func(row placeRow) bool { return row.Path == place.Path && row.How == place.Sight.String() }
+		same := func(row placeRow) bool { return row.Path == place.Path && row.How == place.Visibility.String() }
 		if slices.ContainsFunc(rows, same) {
 			continue
 		}
-		if _, err := os.Stat(place.Path); err == nil || place.Sight == sandbox.Owned {
-			rows = append(rows, placeRow{place.Path, place.Why, place.Sight.String()})
+		if _, err := os.Stat(place.Path); err == nil || place.Visibility == sandbox.Owned {
+			rows = append(rows, placeRow{place.Path, place.Why, place.Visibility.String()})
 		}
 	}
 	return rows

@@ -116,7 +116,7 @@ func (p commands) serveSandboxRun(_ context.Context, c *contract.Call, signals <
 				Hint("Each path has its own --hide, and a shell writes your home directory for ~ in --hide ~/x only.")
 		}
 	}
-	w.Refused = parts.KeptFrom(c)
+	w.Refused = parts.ReportRefusedHosts(c)
 	walls, err := policy.Open(w)
 	if err != nil {
 		return 0, err

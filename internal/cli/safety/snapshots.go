@@ -40,7 +40,7 @@ func snapshotsList() *contract.Command {
 			{Description: "All of them", Command: "omniagent snapshots list"},
 			{Description: "The IDs of this workspace", Command: "omniagent snapshots list --here --output id"},
 		},
-		Run: contract.On(stores.Snapshots, func(
+		Run: contract.WithStore(stores.Snapshots, func(
 			_ context.Context, c *contract.Call, store undo.Store,
 		) (contract.Result, error) {
 			list := store.All
@@ -80,7 +80,7 @@ func snapshotsDelete() *contract.Command {
 		Examples: []contract.Example{{
 			Description: "One of them", Command: "omniagent snapshots delete 6nk2b0p5 --confirm-destructive",
 		}},
-		Run: contract.On(stores.Snapshots, func(
+		Run: contract.WithStore(stores.Snapshots, func(
 			ctx context.Context, c *contract.Call, store undo.Store,
 		) (contract.Result, error) {
 			all, err := store.All()

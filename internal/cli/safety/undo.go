@@ -32,7 +32,7 @@ func UndoFor(c *contract.Call) func(ctx context.Context, dir, session string, re
 			return "", err
 		}
 		words := strings.Join(append([]string{undoWords(out, false)}, movedWords(out, false)...), "\n")
-		if len(out.Kept) > 0 {
+		if len(out.NotRestored) > 0 {
 			words += "\nhint: " + keptHint(out, false, false, "the reasons stand above")
 		}
 		return words, nil
@@ -50,14 +50,16 @@ func keptHint(out undo.Outcome, takeOld, takeAll bool, why string) string {
 		all += " --take-old"
 	}
 	kept := func(causes ...undo.Cause) bool {
-		return slices.ContainsFunc(out.Kept, func(k undo.Kept) bool { return slices.Contains(causes, k.Cause) })
+		return slices.ContainsFunc(out.NotRestored, func(p undo.NotRestored) bool {
+			return slices.Contains(causes, p.Cause)
+		})
 	}
 	switch {
-	case !takeAll && kept(undo.Doubted):
+	case !takeAll && kept(undo.CauseUncertain):
 		way = all + " takes back also what others may have changed"
-	case !takeOld && kept(undo.ByHand):
+	case !takeOld && kept(undo.CauseChangedSince):
 		way = old + " restores what has changed since too"
-	case kept(undo.Passing, undo.ByHand, undo.Doubted):
+	case kept(undo.CauseTemporary, undo.CauseChangedSince, undo.CauseUncertain):
 		way = old + " restores them once the reasons are gone"
 	}
 	switch {
@@ -177,7 +179,7 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	gone := q.Dir == "" // the directory was removed, perhaps by the turn, but PWD still has its path
 	if gone {
 		if q.Dir, _ = c.Host.Lookup("PWD"); q.Dir == "" {
-			return contract.Result{}, contract.Gone().
+			return contract.Result{}, contract.CwdRemoved().
 				Hint("mkdir -p DIRECTORY && omniagent undo --cwd DIRECTORY, with the name that it had")
 		}
 	}
@@ -192,7 +194,7 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	out, err := store.Undo(ctx, q)
 	switch {
 	case gone && errors.Is(err, fault.NotFoundCode):
-		err = contract.Gone()
+		err = contract.CwdRemoved()
 	case q.Run != "" && errors.Is(err, fault.NotFoundCode):
 		if why := whyNothing(c, store, q); why != nil {
 			err = why
@@ -214,8 +216,8 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 	if q.Run != "" && out.Undo.ID != "" {
 		warnOfEarlier(c, store, q, out.Turn.ID)
 	}
-	if len(out.Kept) > 0 && !q.DryRun {
-		return result, fault.New(fault.PartialFailure, "not restored: %s", text.Plural(len(out.Kept), "path")).
+	if len(out.NotRestored) > 0 && !q.DryRun {
+		return result, fault.New(fault.PartialFailure, "not restored: %s", text.Plural(len(out.NotRestored), "path")).
 			With("turn", out.Turn.ID).Hint("%s", keptHint(out, q.TakeOld, q.TakeAll, "data.kept says why"))
 	}
 	return result, nil
@@ -242,8 +244,8 @@ func askAbout(ctx context.Context, c *contract.Call, store undo.Store, q undo.Re
 	if err != nil || out.Resumed {
 		return nil, nil // Undo reports the error, or completes an earlier undo without questions
 	}
-	for _, k := range out.Kept {
-		if k.Cause != undo.ByHand && k.Cause != undo.Doubted {
+	for _, k := range out.NotRestored {
+		if k.Cause != undo.CauseChangedSince && k.Cause != undo.CauseUncertain {
 			continue
 		}
 		do := "restore"

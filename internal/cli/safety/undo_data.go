@@ -44,7 +44,7 @@ func undoTurnOf(r undo.Record) undoTurn {
 	t := undoTurn{
 		ID: r.ID, Kind: string(r.Kind), Session: contract.OrNil(r.Session), Run: contract.OrNil(r.Run), Agent: r.Agent,
 		Began:   r.Began,
-		Changed: r.Changed, Doubtful: r.Doubtful, Perhaps: r.Perhaps,
+		Changed: r.Changed, Doubtful: r.Doubtful, Perhaps: r.Possible,
 		Of: contract.OrNil(r.Undoes), Back: contract.OrNil(r.UndoneBy), Late: r.Late, Abandoned: r.Abandoned,
 	}
 	if len(r.Roots) > 0 {
@@ -79,7 +79,7 @@ func undoDataOf(out undo.Outcome, dryRun bool) undoData {
 		Of: new(undoTurnOf(out.Turn)), By: contract.OrNil(out.Undo.ID), Restored: out.Restored, Resumed: out.Resumed,
 		words: undoWords(out, dryRun),
 	}
-	for _, k := range out.Kept {
+	for _, k := range out.NotRestored {
 		d.Kept = append(d.Kept, undoMissed{k.Path, k.Reason})
 	}
 	return d
@@ -123,13 +123,13 @@ func undoWords(out undo.Outcome, dryRun bool) string {
 		lines = append(lines, line)
 	}
 	lines = append(lines, andMore(len(files))...)
-	if len(out.Kept) > 0 {
+	if len(out.NotRestored) > 0 {
 		lines = append(lines, kept)
 	}
-	for _, k := range out.Kept[:min(len(out.Kept), mostPathLines)] {
+	for _, k := range out.NotRestored[:min(len(out.NotRestored), mostPathLines)] {
 		lines = append(lines, "  "+text.Visible(k.Path)+": "+text.Visible(k.Reason))
 	}
-	lines = append(lines, andMore(len(out.Kept))...)
+	lines = append(lines, andMore(len(out.NotRestored))...)
 	return strings.Join(lines, "\n")
 }
 

@@ -34,7 +34,7 @@ func sessionDelete() *contract.Command {
 			Description: "One of them",
 			Command:     "omniagent session delete sess-1a2b3c4d --confirm-destructive",
 		}},
-		Run: contract.On(stores.Sessions, func(
+		Run: contract.WithStore(stores.Sessions, func(
 			ctx context.Context, c *contract.Call, store session.Store,
 		) (contract.Result, error) {
 			d := sessionDeleted{ID: c.String("id")}

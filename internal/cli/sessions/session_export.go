@@ -34,7 +34,7 @@ func sessionExport() *contract.Command {
 			Description: "As a page",
 			Command:     "omniagent session export sess-1a2b3c4d --output plain",
 		}},
-		Run: contract.On(stores.Sessions, func(
+		Run: contract.WithStore(stores.Sessions, func(
 			_ context.Context, c *contract.Call, store session.Store,
 		) (contract.Result, error) {
 			var text strings.Builder

@@ -28,7 +28,7 @@ func sessionFork() *contract.Command {
 			{Code: contract.Conflict, When: "the new id is taken"},
 		},
 		Examples: []contract.Example{{Description: "Try another way", Command: "omniagent session fork sess-1a2b3c4d"}},
-		Run: contract.On(stores.Sessions, func(
+		Run: contract.WithStore(stores.Sessions, func(
 			ctx context.Context, c *contract.Call, store session.Store,
 		) (contract.Result, error) {
 			v, err := store.Show(c.String("id"))

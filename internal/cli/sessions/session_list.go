@@ -128,7 +128,7 @@ func (p commands) sessionList() *contract.Command {
 			{Description: "Those with one agent", Command: "omniagent session list --agent claude"},
 			{Description: "Also those that agents keep by themselves", Command: "omniagent session list --all"},
 		},
-		Run: contract.On(stores.Sessions, func(
+		Run: contract.WithStore(stores.Sessions, func(
 			ctx context.Context, c *contract.Call, store session.Store,
 		) (contract.Result, error) {
 			filter := sessionFilter(c)

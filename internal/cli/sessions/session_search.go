@@ -37,7 +37,7 @@ func (p commands) sessionSearch() *contract.Command {
 			Description: "Where was that said",
 			Command:     "omniagent session search deadlock",
 		}},
-		Run: contract.On(stores.Sessions, func(
+		Run: contract.WithStore(stores.Sessions, func(
 			ctx context.Context, c *contract.Call, store session.Store,
 		) (contract.Result, error) {
 			filter := sessionFilter(c)

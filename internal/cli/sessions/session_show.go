@@ -125,7 +125,7 @@ func sessionShow() *contract.Command {
 		}, Params: []contract.Param{sessionParam()},
 		Exits:    []contract.Exit{{Code: contract.Success, When: "it is shown"}},
 		Examples: []contract.Example{{Description: "One of them", Command: "omniagent session show sess-1a2b3c4d"}},
-		Run: contract.On(stores.Sessions, func(
+		Run: contract.WithStore(stores.Sessions, func(
 			ctx context.Context, c *contract.Call, store session.Store,
 		) (contract.Result, error) {
 			v, err := store.Show(c.String("id"))

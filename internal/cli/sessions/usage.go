@@ -69,7 +69,7 @@ func (p commands) usage() *contract.Command {
 			{Description: "The last week by day", Command: "omniagent usage --by day --since 7d"},
 		},
 		Validate: flags.CheckSince("7d"),
-		Run:      contract.On(stores.Sessions, p.runUsage),
+		Run:      contract.WithStore(stores.Sessions, p.runUsage),
 	})
 }
 

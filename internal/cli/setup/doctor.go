@@ -85,7 +85,7 @@ func (p commands) doctor() *contract.Command {
 		Children: slices.Concat(rehearsalCalls(drivers), versionCalls(drivers),
 			[]contract.Subprocess{{Binary: "git", FixedArgs: []string{"--version"}}}),
 		Tools: map[string]string{"git": gitMinimum},
-		Files: append(rehearsalFiles(), stores.StartedFile(), versionsFile()),
+		Files: append(rehearsalFiles(), stores.ProcessesFile(), versionsFile()),
 		Exits: []contract.Exit{
 			{Code: contract.Success, When: "every required check is well"},
 			{
@@ -235,10 +235,10 @@ func checkNamespace(c *contract.Call) check {
 	if c.Config.String(runs.NamespaceKey) == runs.NamespaceOff {
 		gap += "; omniagent cleanup --live ends what is left then"
 		k.Detail = &gap
-		return failed(k, fault.New(fault.Down, "%s is %s", runs.NamespaceKey, runs.NamespaceOff),
+		return failed(k, fault.New(fault.ServiceDown, "%s is %s", runs.NamespaceKey, runs.NamespaceOff),
 			"omniagent config unset "+runs.NamespaceKey+" --global")
 	}
-	err := process.Apart()
+	err := process.CheckPIDNamespace()
 	if err == nil {
 		return k
 	}

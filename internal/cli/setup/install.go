@@ -88,11 +88,11 @@ func install(ctx context.Context, c *contract.Call, place foreignconfig.Place, a
 		data.Status, effect, edit = "removed", contract.Deleted, place.Remove
 	}
 	change, err := edit(c.Bool("replace"))
-	data.File, data.Was = change.File, contract.OrNil(change.Was)
+	data.File, data.Was = change.File, contract.OrNil(change.Previous)
 	switch {
-	case change.Stays:
+	case change.Unchanged:
 		data.Status, effect = "unchanged", contract.Noop
-	case change.Was == "" && !c.Bool("remove"):
+	case change.Previous == "" && !c.Bool("remove"):
 		effect = contract.Created
 	}
 	if err == nil && !c.DryRun() {

@@ -69,10 +69,10 @@ func (p commands) runModelsList(ctx context.Context, c *contract.Call) (contract
 	if problem != nil {
 		data.Problem = contract.OrNil(fault.Of(problem).Message)
 	}
-	add := func(name, from string, w *provider.Wish) *modelRow {
+	add := func(name, from string, w *provider.Selection) *modelRow {
 		o := options
 		if o.Provider = name; w != nil {
-			o.Provider, o.Wishes = "", []provider.Wish{*w}
+			o.Provider, o.Selections = "", []provider.Selection{*w}
 		}
 		rows = append(rows, modelRowOf(name, from, o))
 		row := &rows[len(rows)-1]
@@ -86,7 +86,7 @@ func (p commands) runModelsList(ctx context.Context, c *contract.Call) (contract
 		add("configured", w.From, &w)
 	}
 	for _, one := range env.Native.Profiles(c.Dir()).All {
-		w := one.Wish()
+		w := one.Selection()
 		row := add(cmp.Or(one.Name, "(the single model)"), one.File, &w)
 		row.Protocol, row.Output, row.Input = contract.OrNil(one.Protocol), &one.Output, &one.Input
 	}
@@ -114,8 +114,9 @@ func modelRowOf(name, from string, o provider.Options) modelRow {
 	}
 	row.Problem = contract.OrNil(fault.Of(err).Message)
 	row.Provider, row.Base = o.Provider, ""
-	if len(o.Wishes) > 0 {
-		row.Provider, row.Base, row.Model = o.Wishes[0].Provider, o.Wishes[0].Base, contract.OrNil(o.Wishes[0].Model)
+	if len(o.Selections) > 0 {
+		first := o.Selections[0]
+		row.Provider, row.Base, row.Model = first.Provider, first.Base, contract.OrNil(first.Model)
 	}
 	for _, api := range o.APIs {
 		if api.Name == row.Provider {

@@ -10,7 +10,7 @@ import (
 func ConversationFiles(more ...contract.FileEffect) []contract.FileEffect {
 	return append(UndoFiles(
 		contract.FileEffect{Path: "~/.yume/sessions", Type: "state", ClearableWith: "omniagent session delete"},
-		WallsFile(), HeldWallsFile(), StartedFile(),
+		WallsFile(), TriedWallsFile(), ProcessesFile(),
 	), more...)
 }
 
@@ -22,8 +22,8 @@ func UndoFiles(more ...contract.FileEffect) []contract.FileEffect {
 	}, more...)
 }
 
-// HeldWallsFile declares the record of which kinds of walls were tried on this machine and held.
-func HeldWallsFile() contract.FileEffect {
+// TriedWallsFile declares the record of which kinds of walls were tried on this machine and held.
+func TriedWallsFile() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/agent-walls", Type: "state"}
 }
 
@@ -45,11 +45,11 @@ func AllowlistFile() contract.FileEffect {
 	return contract.FileEffect{Path: "~/.local/state/omniagent/agents.json", Type: "state"}
 }
 
-// StartedDir is the directory with the records of running programs, below the state directory.
-const StartedDir = "sessions"
+// ProcessesDir is the directory with the records of running programs, below the state directory.
+const ProcessesDir = "sessions"
 
-// StartedFile declares the directory with the records of running programs.
-func StartedFile() contract.FileEffect {
+// ProcessesFile declares the directory with the records of running programs.
+func ProcessesFile() contract.FileEffect {
 	return contract.FileEffect{
 		Path: "~/.local/state/omniagent/sessions", Type: "state", ClearableWith: "omniagent cleanup --scope temp",
 	}

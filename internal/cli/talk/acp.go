@@ -70,7 +70,7 @@ func (p commands) acpCommand() *contract.Command {
 			{Description: "The native agent, as an editor starts it", Command: "omniagent acp"},
 			{Description: "An installed agent", Command: "omniagent acp --agent codex"},
 		},
-		Serve: parts.Quiet(p.serveACP),
+		Serve: parts.RedactErrors(p.serveACP),
 	}
 }
 

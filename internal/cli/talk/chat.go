@@ -82,7 +82,7 @@ func (p commands) chat() *contract.Command {
 			{Description: "Talk to an installed one", Command: "omniagent chat --agent claude"},
 			{Description: "Go on where this directory's last conversation ended", Command: "omniagent chat --continue"},
 		},
-		Serve: parts.Quiet(p.forked(p.serveChat)),
+		Serve: parts.RedactErrors(p.forked(p.serveChat)),
 	}
 }
 

@@ -63,7 +63,7 @@ func (p commands) mcpServer() *contract.Command {
 				Command:     "omniagent mcp --allow-mode edit --dir .",
 			},
 		},
-		Serve: parts.Quiet(p.serveMCP),
+		Serve: parts.RedactErrors(p.serveMCP),
 	}
 }
 
@@ -88,7 +88,7 @@ func (p commands) serveMCP(ctx context.Context, c *contract.Call, signals <-chan
 	}
 	o := parts.Opener{
 		Call: c, Log: log, Detail: parts.NoLog, Parts: p.Parts, Provider: c.String("provider"),
-		Base: c.String("api-base"), Moded: true,
+		Base: c.String("api-base"), ChoosesMode: true,
 	}
 	ctx, ended, stop := contract.UntilSignal(ctx, signals)
 	defer stop()

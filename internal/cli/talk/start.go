@@ -62,7 +62,7 @@ func (p commands) start() *contract.Command {
 			return contract.ProblemsOf("provider", name,
 				provider.Options{APIs: p.APIs, Agents: p.Providing()}.Check(name))
 		},
-		Serve:  parts.Quiet(p.forked(p.serveStart)),
+		Serve:  parts.RedactErrors(p.forked(p.serveStart)),
 		Refuse: func(c *contract.Call, f *fault.Fault) { refuseStart(c, f) },
 	}
 }
@@ -109,7 +109,7 @@ func (p commands) startParams() []contract.Param {
 		{Name: "disallowed-tools", Kind: contract.Text, Repeat: true, Help: "rule: calls that never run"},
 		{Name: "tools", Kind: contract.Name, Repeat: true, Help: "a tool to offer, and no others"},
 		{
-			Name: "max-budget-usd", Kind: contract.Text, Pattern: `^[0-9]+(\.[0-9]+)?$`, Like: "0.50",
+			Name: "max-budget-usd", Kind: contract.Text, Pattern: `^[0-9]+(\.[0-9]+)?$`, Example: "0.50",
 			Help: "what a turn may cost",
 		},
 		{Name: "continue", Kind: contract.Bool, Help: "continue the newest session here"},

@@ -65,6 +65,6 @@ func (p commands) serveRelay(
 	}
 	return p.openerOf(c, log, detail, r.notes).Relay(ctx, r.Request, w, relay.Relay{
 		// Claude Code has no exit code for a denial, so Quiet
-		In: in, Out: c.Host.Stdout, Signals: signals, Stays: stays, Quiet: true,
+		In: in, Out: c.Host.Stdout, Signals: signals, UntilEOF: stays, Quiet: true,
 	})
 }

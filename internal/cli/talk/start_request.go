@@ -24,7 +24,7 @@ import (
 // openRequest is what a call of start or chat asks for.
 type openRequest struct {
 	launch.Request
-	host  stream.Say
+	host  stream.HostSettings
 	notes []string
 	tools guard.Known
 }
@@ -73,7 +73,7 @@ func (p commands) requestOf(c *contract.Call, stays bool) (r openRequest, err er
 		}
 	}
 	r.tools = p.Tools.Specs()
-	r.host = stream.Say{Unasked: c.String("permission-mode") == flags.DontAsk}
+	r.host = stream.HostSettings{Unasked: c.String("permission-mode") == flags.DontAsk}
 	r.Spec = agent.Spec{
 		Dir: c.Dir(), Fresh: c.String("session-id"), Resume: c.String("resume"),
 		Shared: setting.Shared{
@@ -181,7 +181,7 @@ func deltasOf(c *contract.Call) (deltas []claude.Delta, err error) {
 		sources = append(sources, source{"--agents", value, stream.Helpers})
 	}
 	if value := c.String("settings"); value != "" {
-		sources = append(sources, source{"--settings", value, stream.Handed})
+		sources = append(sources, source{"--settings", value, stream.ReadSettings})
 	}
 	files := filesOf(c)
 	for _, s := range sources {

@@ -82,7 +82,7 @@ func (p commands) serveStart(ctx context.Context, c *contract.Call, signals <-ch
 		return 0, fault.New(fault.Unsupported,
 			"%s keeps records of its own, so --no-session-persistence cannot be kept", r.Agent).Hint("leave it out")
 	}
-	host.Frames, host.Stays, r.First = in.frames, in.stays, in.prompt
+	host.Frames, host.UntilEOF, r.First = in.frames, in.stays, in.prompt
 	if d, ok := dialect.(*stream.Claude); ok {
 		var open bool
 		if r, open, err = greet(ctx, c, host, d, r, signals); err != nil || !open {
@@ -123,7 +123,7 @@ func greet(
 	if s := &r.Spec; s.Fresh == "" && (s.Resume == "" && !s.Terms.Continue || s.Terms.Fork) {
 		s.Fresh = ident.UUID()
 	}
-	if host.Stays {
+	if host.UntilEOF {
 		g, err := parts.UntilOpen(ctx, signals,
 			func(ctx context.Context) (stream.Greeting, error) { return d.Greet(ctx, host.Frames), nil })
 		if err != nil || !g.Open {

@@ -245,7 +245,7 @@ type Launch struct {
 	Native     bool  // Spec.Schema is passed on to the agent itself
 	UsageCodes []int // exit codes with which the agent rejects its arguments
 	// the exit code with which an interactive agent asks to be restarted unchanged; 0 if there is no such code
-	Again       int
+	RestartCode int
 	Spec        Spec // the request
 	Interactive bool
 }
@@ -288,7 +288,7 @@ type Refusal struct {
 // Explains reports whether the agent may have ended for this reason: it exited by itself, with one of the exit codes.
 func (r Refusal) Explains(x Exit) bool {
 	switch {
-	case x.Failed != nil || x.Signal != "" || x.ByUs != "":
+	case x.Failed != nil || x.Signal != "" || x.EndedBy != "":
 		return false
 	case len(r.Codes) == 0:
 		return x.Code == 1
@@ -317,9 +317,9 @@ const (
 
 // Exit is how the process of an agent ended.
 type Exit struct {
-	Code   int    // -1 when a signal ended it
-	Signal string // that signal
-	ByUs   string // if we ended it, why: a signal's name, or "timeout"
+	Code    int    // -1 when a signal ended it
+	Signal  string // that signal
+	EndedBy string // if we ended it, why: a signal's name, or "timeout"
 	// the agent's own id of its session, if its protocol reported it; otherwise see Launch.Session
 	Session string
 	Stderr  []byte // the last 64 KiB of its stderr, if we could read it
@@ -340,9 +340,9 @@ type Evidence struct {
 	Fault        *fault.Fault // what ended the run, if the records say so
 	Usage        *event.Usage
 	Model        string
-	Records      []string     // the files that were read
-	Calls        []event.Done // of tools, in order, as far as they are recorded
-	Walls        *event.Walls // the walls that its commands really ran in, if recorded
+	Records      []string             // the files that were read
+	Calls        []event.FinishedCall // of tools, in order, as far as they are recorded
+	Walls        *event.Walls         // the walls that its commands really ran in, if recorded
 }
 
 // Tri is yes, no or unknown.

@@ -9,7 +9,7 @@ import (
 )
 
 // Absent returns the paths of About.Placeholders that do not exist in the directories of a launch. Call it before the
-// agent starts; process.Plan.Leaves takes them.
+// agent starts; process.Plan.RemoveIfEmpty takes them.
 func Absent(a About, l Launch) (paths []string) {
 	for _, dir := range slices.Concat([]string{l.Dir}, l.Spec.Terms.Dirs) {
 		for _, name := range a.Placeholders {

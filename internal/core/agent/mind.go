@@ -23,7 +23,7 @@ type Mind interface {
 	// Facts returns what is known before the first message. Later ones are reported as Started and Changed events.
 	Facts() event.Facts
 	// Turn answers a message, and returns when the turn is over. Its last event is the only Ended event that is not
-	// Unasked; if it returns an error, there is no such event. Cancelling ctx asks the turn to end in order.
+	// Unprompted; if it returns an error, there is no such event. Cancelling ctx asks the turn to end in order.
 	Turn(ctx context.Context, message []event.Block) error
 	// Steer adds a message to the current turn. If it returns an error, the message did not reach the turn.
 	Steer(ctx context.Context, message []event.Block) error

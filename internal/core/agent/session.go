@@ -54,9 +54,9 @@ type Services struct {
 	Private func(content []byte) bool
 	// Touched gets what the agent writes; it may be nil.
 	Touched *touch.Log
-	// Around changes the plan of a process of the agent so that it runs behind walls; nil for no walls.
-	Around func(process.Plan) (process.Plan, error)
-	Apart  bool // the agent ends with us even if all our processes are killed at once, where the system allows that
+	// WithWalls changes the plan of a process of the agent so that it runs behind walls; nil for no walls.
+	WithWalls func(process.Plan) (process.Plan, error)
+	OwnPIDs   bool // the agent ends with us even if all our processes are killed at once, where the system allows that
 	// Standby ends the agent's first process with us, if it was prepared; it may be nil.
 	Standby *process.Standby
 	// Register lists the agent while it runs, so that it can be ended after we have died; it may be nil.
@@ -71,12 +71,12 @@ type Tap struct {
 
 // Beginning is the start of a process of an agent.
 type Beginning struct {
-	PID      int
-	Launch   Launch
-	Protocol bool     // its input carries a protocol of lines
-	Plain    bool     // it prints text, and no records
-	Apart    bool     // it has a PID namespace of its own
-	Leaves   []string // see Absent
+	PID           int
+	Launch        Launch
+	Protocol      bool     // its input carries a protocol of lines
+	Plain         bool     // it prints text, and no records
+	OwnPIDs       bool     // it has a PID namespace of its own
+	RemoveIfEmpty []string // see Absent
 }
 
 // Hook lets the host intervene at a moment of the conversation, which waits for its answer.

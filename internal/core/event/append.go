@@ -41,7 +41,7 @@ func (e *Event) AppendBody(dst []byte) ([]byte, bool) {
 	for _, m := range [...]struct {
 		name string
 		is   bool
-	}{{"delta", e.Delta}, {"synthetic", e.Synthetic}, {"unasked", e.Unasked}, {"denies", e.Denies}} {
+	}{{"delta", e.Delta}, {"synthetic", e.Synthetic}, {"unasked", e.Unprompted}, {"denies", e.Denies}} {
 		if m.is {
 			name(m.name)
 			dst = append(dst, "true"...)

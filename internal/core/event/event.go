@@ -69,14 +69,14 @@ type Event struct {
 	Denial     *Denial      `json:"denial,omitempty"`
 	Ask        *Ask         `json:"question,omitempty"`
 	Reply      *Reply       `json:"reply,omitempty"`
-	Retry      *Again       `json:"retry,omitempty"`
+	Retry      *Repetition  `json:"retry,omitempty"`
 	Fault      *fault.Fault `json:"fault,omitempty"`
 	Terminal   bool         `json:"terminal,omitempty"`
 	End        *End         `json:"end,omitempty"`
 	Compaction *Compaction  `json:"compaction,omitempty"`
 	Synthetic  bool         `json:"synthetic,omitempty"` // we concluded it; the agent did not report it
 	// with Ended: no message began this turn; something that the agent had left running woke it
-	Unasked bool `json:"unasked,omitempty"`
+	Unprompted bool `json:"unasked,omitempty"`
 	// with Notice: the reason why we deny a call, or all that the agent would ask about from now on
 	Denies bool `json:"denies,omitempty"`
 
@@ -223,8 +223,8 @@ type Change struct {
 // Differs reports whether the content of the file has changed, or the file is new.
 func (c Change) Differs() bool { return c.Old == nil || *c.Old != c.New }
 
-// Done is a Call that is over, according to the agent's records.
-type Done struct {
+// FinishedCall is a Call that is over, according to the agent's records.
+type FinishedCall struct {
 	Call
 	Began, Ended time.Time
 	Failed       bool
@@ -274,11 +274,11 @@ type Reply struct {
 	Stop   bool             `json:"stop,omitempty"`   // the turn ends with it
 	Secret bool             `json:"secret,omitempty"` // only the agent gets the text, and no record has it
 	// it is our denial: nobody could be asked, nobody answered in time, or what the call changes is not as it was asked
-	ByUs bool `json:"by_us,omitempty"`
+	Automatic bool `json:"by_us,omitempty"`
 }
 
-// Again is a request that an agent repeats.
-type Again struct {
+// Repetition is a request that an agent repeats.
+type Repetition struct {
 	Attempt int           `json:"attempt,omitempty"` // 0: not reported
 	Of      int           `json:"of,omitempty"`      // 0: not reported
 	After   time.Duration `json:"after_ns,omitempty"`
@@ -287,7 +287,7 @@ type Again struct {
 }
 
 // Sentence says that the model is asked again, when, and why, as far as that is known.
-func (a Again) Sentence() string {
+func (a Repetition) Sentence() string {
 	s := "the model is asked again"
 	if after := a.After.Round(time.Second); after > 0 {
 		s += " in " + after.String()
@@ -301,7 +301,7 @@ func (a Again) Sentence() string {
 const longestReason = 1000 // bytes of what an agent says about an attempt
 
 // Note says which attempt failed, and why, as far as that is known.
-func (a Again) Note() string {
+func (a Repetition) Note() string {
 	why, attempt := a.Reason, ""
 	if a.Status != 0 {
 		why = strings.TrimSpace(fmt.Sprintf("%s (HTTP %d)", why, a.Status))
@@ -337,13 +337,13 @@ type End struct {
 	OK   bool   `json:"ok"`
 	Text string `json:"text,omitempty"` // the final answer, if the event has it
 	// the answer that fits the schema; "structured" in JSON, as a string
-	Structured json.RawMessage `json:"-"`
-	Reason     Reason          `json:"reason,omitempty"`
-	Said       string          `json:"said,omitempty"` // the agent's own word, if it differs from Reason
-	Usage      *Usage          `json:"usage,omitempty"`
-	Turns      *int            `json:"model_turns,omitempty"` // answers of the model, if reported
-	Took       time.Duration   `json:"took_ns,omitempty"`     // the whole turn; 0: not reported
-	Asking     time.Duration   `json:"asking_ns,omitempty"`   // the part of it in which a model answered
+	Structured  json.RawMessage `json:"-"`
+	Reason      Reason          `json:"reason,omitempty"`
+	AgentReason string          `json:"said,omitempty"` // the agent's own word, if it differs from Reason
+	Usage       *Usage          `json:"usage,omitempty"`
+	Turns       *int            `json:"model_turns,omitempty"` // answers of the model, if reported
+	Took        time.Duration   `json:"took_ns,omitempty"`     // the whole turn; 0: not reported
+	Asking      time.Duration   `json:"asking_ns,omitempty"`   // the part of it in which a model answered
 	// what went wrong and was repaired, such as a repeated request
 	Notes []string `json:"notes,omitempty"`
 	// paths that were written in the turn and are deleted with the walls; a directory ends in a slash

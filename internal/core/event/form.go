@@ -32,9 +32,9 @@ type FormOption struct {
 
 // Shown returns an option in one line, as a person sees it.
 func (o FormOption) Shown() string {
-	line := text.OneLine(text.Decided(o.Label), longestOption)
+	line := text.OneLine(text.ForDecision(o.Label), longestOption)
 	if o.Description != "" && o.Description != o.Label {
-		line += ": " + text.OneLine(text.Decided(o.Description), longestOption)
+		line += ": " + text.OneLine(text.ForDecision(o.Description), longestOption)
 	}
 	return line
 }

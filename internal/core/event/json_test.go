@@ -140,7 +140,7 @@ func TestPiecesOfTextHaveOneForm(t *testing.T) {
 				Draw(t, "delta"),
 			Synthetic: rapid.Bool().
 				Draw(t, "synthetic"),
-			Unasked: rapid.Bool().Draw(t, "unasked"), Denies: rapid.Bool().Draw(t, "denies"),
+			Unprompted: rapid.Bool().Draw(t, "unasked"), Denies: rapid.Bool().Draw(t, "denies"),
 			Hash: hostile().Draw(t, "hash"),
 		}
 		sameForm(t, e)

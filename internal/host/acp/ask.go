@@ -223,7 +223,9 @@ const noneOfThese = "None of these"
 const unanswered = "the question was not answered"
 
 // denied returns the denial of an unanswered question.
-func denied(why string) event.Reply { return event.Reply{Option: event.Deny, ByUs: true, Text: why} }
+func denied(why string) event.Reply {
+	return event.Reply{Option: event.Deny, Automatic: true, Text: why}
+}
 
 func (s *clientSession) deny(q *event.Ask, why string) { go s.answer(q, denied(why)) }
 

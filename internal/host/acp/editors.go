@@ -55,8 +55,8 @@ func neovim(env func(string) string, name string, argv []string) foreignconfig.P
 		words = append(words, lua(arg))
 	}
 	return foreignconfig.Place{
-		Files: []string{filepath.Join(dir, name+".lua")}, Form: foreignconfig.Whole, Beside: dir,
-		Since: "lazy.nvim reads what plugins are added from there",
+		Files: []string{filepath.Join(dir, name+".lua")}, Form: foreignconfig.Whole, RequiredDir: dir,
+		Reason: "lazy.nvim reads what plugins are added from there",
 		Text: fmt.Sprintf(neovimPlugins, lua(name), strings.Join(words, ", "), words[0],
 			strings.Join(words[1:], ", ")),
 	}

@@ -22,7 +22,7 @@ func (c *Chat) about(one *Question, q *event.Ask) {
 	call := q.Tool
 	one.call = call.ID
 	path := text.Name(c.near(call.Path))
-	command := text.Decided(call.Command)
+	command := text.ForDecision(call.Command)
 	switch one.Change = changeOf(call); {
 	case one.Change != nil:
 		one.Title = text.Name(call.Name) + " " + text.Name(c.near(one.Change.Path))
@@ -37,8 +37,8 @@ func (c *Chat) about(one *Question, q *event.Ask) {
 	default:
 		one.Title, one.Detail = "Use "+text.Name(call.Name), bars(members(call))
 	}
-	one.Why = text.Cut(text.Name(text.Decided(q.Reason)), 4*shortCommand) // it may quote the command
-	if part := text.Decided(q.Part); q.Reason != "" && part != command && call.Command != "" && part != "" {
+	one.Why = text.Cut(text.Name(text.ForDecision(q.Reason)), 4*shortCommand) // it may quote the command
+	if part := text.ForDecision(q.Part); q.Reason != "" && part != command && call.Command != "" && part != "" {
 		one.Why += ": " + text.OneLine(part, 2*shortCommand)
 	}
 	if words := said(q); words != "" && words != one.Title {
@@ -69,14 +69,14 @@ func said(q *event.Ask) string {
 			all = append(all, words)
 		}
 	}
-	return text.Decided(strings.Join(all, "\n"))
+	return text.ForDecision(strings.Join(all, "\n"))
 }
 
 // members returns the input of a call, one member on each line, without those that the question shows.
 func members(call *event.Call) string {
 	var in map[string]json.RawMessage
 	if json.Unmarshal(call.Input, &in) != nil {
-		return text.Decided(string(call.Input))
+		return text.ForDecision(string(call.Input))
 	}
 	var lines []string
 	for name, raw := range in {
@@ -93,7 +93,7 @@ func members(call *event.Call) string {
 		lines = append(lines, fmt.Sprintf("%s: %s", name, words))
 	}
 	slices.Sort(lines)
-	return text.Decided(strings.Join(lines, "\n"))
+	return text.ForDecision(strings.Join(lines, "\n"))
 }
 
 // bar begins each row of the agent's words, so that none of them looks like a line of ours.

@@ -43,7 +43,7 @@ func (c *Chat) completeCommand(ctx context.Context, typed string) (found []linee
 		}
 	}
 	for _, p := range c.fileCommands(ctx) { // first, because a person knows the built-in ones
-		if !strings.ContainsFunc(p.Name, text.Acted) {
+		if !strings.ContainsFunc(p.Name, text.IsControl) {
 			add(p.Name, p.Description)
 		}
 	}

@@ -107,7 +107,7 @@ func (c *Chat) event(e event.Event, past bool) {
 	case event.Replied:
 		switch r := e.Reply; { // a question answered here is closed already
 		case !c.forget(r.Question):
-		case r.ByUs:
+		case r.Automatic:
 			c.View.Notice("· no: " + text.Name(r.Text))
 		default: // by another client of the conversation
 			c.View.Notice("· somebody has answered: " + text.Name(r.Option))

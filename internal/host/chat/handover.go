@@ -66,9 +66,9 @@ func (h *summary) add(e event.Event) {
 		if e.Call.Kind == event.Write {
 			h.writes[e.Call.ID] = e.Call.Path
 		}
-		h.lists.Called(e.Call)
+		h.lists.RecordCall(e.Call)
 	case event.ToolResult:
-		if tasks, ok := h.lists.Came(e.Result); ok {
+		if tasks, ok := h.lists.After(e.Result); ok {
 			h.todos = nil
 			for _, t := range tasks {
 				if t.Status != "completed" {
@@ -86,7 +86,7 @@ func (h *summary) add(e event.Event) {
 	case event.Question:
 		h.questions[e.Ask.ID] = firstLine(e.Ask.Text)
 	case event.Replied:
-		if asked, ok := h.questions[e.Reply.Question]; ok && !e.Reply.ByUs {
+		if asked, ok := h.questions[e.Reply.Question]; ok && !e.Reply.Automatic {
 			h.decisions = append(h.decisions, strings.TrimSpace(asked+" -> "+e.Reply.Option+" "+e.Reply.Text))
 		}
 	case event.Ended:

@@ -133,7 +133,7 @@ func TestTypedWhileItWorks(t *testing.T) {
 func TestAskedBehindThePast(t *testing.T) {
 	var past []event.Event
 	for n := range 1000 {
-		past = append(past, event.Event{Kind: event.Retry, Retry: &event.Again{Reason: fmt.Sprint("attempt ", n)}})
+		past = append(past, event.Event{Kind: event.Retry, Retry: &event.Repetition{Reason: fmt.Sprint("attempt ", n)}})
 	}
 	p := sit(t, converseOn(t, `[{"say":"You said ${input}."}]`, past, kit("Look", false, func() {})), ignore)
 	p.await(t, "attempt 999\n> ")

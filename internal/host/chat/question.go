@@ -130,7 +130,7 @@ func (c *Chat) asked(q *event.Ask) *Question {
 	}
 	one := &Question{id: q.ID, Title: c.agentName() + " asks", Keys: "yn"}
 	if q.Tool == nil {
-		one.Said = text.Decided(q.Text)
+		one.Said = text.ForDecision(q.Text)
 	} else {
 		c.about(one, q)
 	}
@@ -217,7 +217,7 @@ func (c *Chat) form(q *event.Ask, send func(context.Context, event.Reply) error)
 	step = func(i int) *Question {
 		ask := form.Questions[i]
 		one := &Question{
-			id: q.ID, Title: c.agentName() + " asks", Said: text.Decided(ask.Question), Detail: bars(options(ask)),
+			id: q.ID, Title: c.agentName() + " asks", Said: text.ForDecision(ask.Question), Detail: bars(options(ask)),
 		}
 		switch {
 		case len(ask.Options) == 0:

@@ -217,7 +217,7 @@ func TestWhatBelongsToThisConversation(t *testing.T) {
 		t.Error(got)
 	}
 	end := event.Event{Kind: event.Ended, End: &event.End{
-		Reason: event.FailedTurn, Said: conversation.UnknownOutcome, Notes: []string{"the process died"},
+		Reason: event.FailedTurn, AgentReason: conversation.UnknownOutcome, Notes: []string{"the process died"},
 	}}
 	if got := eventLine(end); got != "· the process died" {
 		t.Error(got)

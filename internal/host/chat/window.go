@@ -419,7 +419,7 @@ func (w *Window) grow(piece string) {
 // called shows a call of a tool.
 func (w *Window) called(c *event.Call) {
 	w.does = text.Name(c.Name)
-	w.lists.Called(c)
+	w.lists.RecordCall(c)
 	line := callLine(c)
 	sign, rest, _ := strings.Cut(strings.TrimPrefix(line, "⏺ "), " ")
 	w.part(w.style.call("⏺ ") + w.style.bold(sign) + " " + rest)
@@ -428,7 +428,7 @@ func (w *Window) called(c *event.Call) {
 func (w *Window) result(e event.Event, number int) {
 	r := e.Result
 	w.does = ""
-	if tasks, ok := w.lists.Came(r); ok {
+	if tasks, ok := w.lists.After(r); ok {
 		w.tasks = todoOf(tasks)
 	}
 	if report, ok := run.ReadReport(r); ok {

@@ -257,7 +257,7 @@ func TestBesideAnAnswer(t *testing.T) {
 			}}, 0)
 		}, true},
 		"a retry": {func(s *seat) {
-			s.Event(event.Event{Kind: event.Retry, Retry: &event.Again{Reason: "beside"}}, 0)
+			s.Event(event.Event{Kind: event.Retry, Retry: &event.Repetition{Reason: "beside"}}, 0)
 		}, true},
 		"a call": {func(s *seat) {
 			s.Event(event.Event{Kind: event.ToolCall, Call: &event.Call{ID: "c1", Name: "beside"}}, 0)

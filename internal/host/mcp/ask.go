@@ -101,7 +101,7 @@ func (s *server) carryOut(ctx context.Context, r askInput, progress func(string)
 	defer cancel()
 	quiet := func() {}
 	mode := r.Mode.Approval(s.o.Reads)
-	e := run.Errand{
+	e := run.Exchange{
 		Open: s.o.Open, Agent: r.Agent, Spec: s.spec(r), Mode: mode, Prompt: r.Prompt, Ask: ask,
 		Services: agent.Services{
 			CanAsk: mode != setting.Default, // other modes can need a person
@@ -109,13 +109,13 @@ func (s *server) carryOut(ctx context.Context, r askInput, progress func(string)
 			Timeout: r.limit, Connect: s.o.Connect,
 		},
 		Sent: func(int64) { quiet = beat(r.Agent, progress) },
-		See: func(e event.Event) {
+		OnEvent: func(e event.Event) {
 			if c := e.Call; e.Kind == event.ToolCall {
 				progress(strings.TrimSpace(c.Name + " " + text.OneLine(cmp.Or(c.Command, c.Path), 120)))
 			}
 		},
 	}
-	ending := e.Do(limited)
+	ending := e.Run(limited)
 	quiet()
 	return answerOf(r.Agent, ending)
 }
@@ -143,7 +143,7 @@ func ask(a event.Ask) (*event.Reply, bool) {
 		return nil, false
 	}
 	return &event.Reply{
-		Option: event.Deny, ByUs: true, Text: "it needs approval, and nobody can be asked",
+		Option: event.Deny, Automatic: true, Text: "it needs approval, and nobody can be asked",
 	}, false
 }
 

@@ -132,7 +132,7 @@ func (c *shimCall) putReport(data []byte) error {
 	if there, err := os.Stat(dir); err != nil || !os.SameFile(held, there) {
 		return fmt.Errorf("%s is not the directory that it was before", printable(dir))
 	}
-	return fault.Bare(workspace.PutIn(c.reportDir, name, data))
+	return fault.Bare(workspace.WriteAtomic(c.reportDir, name, data))
 }
 
 func (c *shimCall) report(launch agent.Launch, warnings []agent.Warning, o outcome, code int) error {
@@ -142,7 +142,7 @@ func (c *shimCall) report(launch agent.Launch, warnings []agent.Warning, o outco
 		Argv: redact.Args(append([]string{c.driver.Describe().Binary}, launch.Args...)), Dir: c.dir,
 		Mode:  string(c.mode),
 		Began: o.began.UTC().Format(time.RFC3339Nano), DurationMS: o.took.Milliseconds(), ExitCode: code,
-		AgentSignal: optional(o.exit.Signal), EndedBy: optional(o.exit.ByUs),
+		AgentSignal: optional(o.exit.Signal), EndedBy: optional(o.exit.EndedBy),
 		Session: optional(cmp.Or(o.evidence.Session, launch.Session)), Model: optional(o.evidence.Model),
 		Denials: []reportDenial{}, DenialsKnown: o.evidence.DenialsKnown,
 		Policies: append([]agent.Policy{}, launch.Policies...), Warnings: []reportWarning{},

@@ -91,12 +91,12 @@ func (c *shimCall) start() (code int, err error) {
 	}
 	c.touched = touch.New()
 	if c.args.Walls && !c.driver.Describe().BuiltIn { // the native agent has its own
-		if c.walls, err = c.settings.Around(c.driver, spec, c.touched); err != nil {
+		if c.walls, err = c.settings.OpenWalls(c.driver, spec, c.touched); err != nil {
 			return 0, err
 		}
 		defer c.walls.Close()
 	} else {
-		c.touched.Unseen(touch.Unwatched)
+		c.touched.Unseen(touch.ReasonUnwatched)
 	}
 	c.snapshotBefore()
 	defer c.snapshotAfter("")
@@ -197,15 +197,15 @@ func (c *shimCall) runOnce(launch agent.Launch, out io.Writer) outcome {
 		Env: launch.Env,
 		// a configured 0 means no grace, not the default
 		Stdout: out, Stderr: c.host.Stderr, Grace: max(1, c.settings.Set.Duration("grace")), Standby: c.standby,
-		Leaves: agent.Absent(c.driver.Describe(), launch),
+		RemoveIfEmpty: agent.Absent(c.driver.Describe(), launch),
 	}
 	err := c.streams(&plan, launch, tail)
 	for anew := true; anew && err == nil; {
 		var child *process.Child
 		if child, err = c.startAround(plan); err == nil {
 			o.exit = c.wait(child)
-			anew = c.mode == setting.Interactive && launch.Again != 0 && o.exit.Code == launch.Again &&
-				o.exit.ByUs == ""
+			anew = c.mode == setting.Interactive && launch.RestartCode != 0 && o.exit.Code == launch.RestartCode &&
+				o.exit.EndedBy == ""
 		}
 	}
 	if err != nil {
@@ -216,7 +216,7 @@ func (c *shimCall) runOnce(launch agent.Launch, out io.Writer) outcome {
 	o.exit.Stderr = tail.Bytes()
 	evidence := observer.After(o.exit)
 	for _, done := range evidence.Calls {
-		for _, one := range claim.Of(done, c.dir) {
+		for _, one := range claim.Claims(done, c.dir) {
 			c.touched.Claim(one)
 		}
 	}
@@ -344,7 +344,7 @@ func (c *shimCall) wait(child *process.Child) agent.Exit {
 		case e := <-ended:
 			x := agent.Exit{Code: e.ExitCode, Signal: e.Signal}
 			if e.Ended || byUs == forwardedInterrupt && (x.Signal == "SIGINT" || x.Code == Interrupted) {
-				x.ByUs = byUs
+				x.EndedBy = byUs
 			}
 			return x
 		case s := <-c.host.Signals:
@@ -375,7 +375,7 @@ func (c *shimCall) wait(child *process.Child) agent.Exit {
 // signals: from the terminal, and from the shell or another parent.
 const repeatWindow = 500 * time.Millisecond
 
-// forwardedInterrupt is the Exit.ByUs of an agent that died of an interrupt that we passed on.
+// forwardedInterrupt is the Exit.EndedBy of an agent that died of an interrupt that we passed on.
 const forwardedInterrupt = "SIGINT"
 
 // conclude reports the outcome, writes the report and returns the exit code.

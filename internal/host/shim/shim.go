@@ -79,8 +79,8 @@ type Settings struct {
 	Temp            string         // where temporary directories are made
 	Custom          []agent.Driver // agents that the configuration defines
 	Undo            *undo.Store    // of the snapshots around each run; nil: none are taken
-	// Around builds walls around an agent. It fails if this machine has none.
-	Around func(agent.Driver, agent.Spec, *touch.Log) (Walls, error)
+	// OpenWalls builds walls around an agent. It fails if this machine has none.
+	OpenWalls func(agent.Driver, agent.Spec, *touch.Log) (Walls, error)
 	// Targets turns the targets of a trusted file of a repository into agents.
 	Targets func(*agentsfile.File) ([]agent.Driver, error)
 }

@@ -210,7 +210,7 @@ func (d *Claude) ask(a event.Ask) [][]byte {
 	if d.Encoder.Unasked {
 		const why = "in the permission mode dontAsk nobody is asked"
 		no, _, _ := q.Verdict(claude.Reply{Error: why})
-		no.Text, no.ByUs = why, true
+		no.Text, no.Automatic = why, true
 		d.answerQuestion(context.Background(), a.ID, no)
 		return nil
 	}
@@ -275,15 +275,15 @@ const bypassRefused = "Cannot set permission mode to bypassPermissions because t
 // Refuse implements Dialect.
 func (d *Claude) Refuse(f *fault.Fault) [][]byte { return d.Encoder.Refuse(f) }
 
-// Wrong implements Dialect. The dialect has no line for that.
-func (*Claude) Wrong(error) [][]byte { return nil }
+// Unreadable implements Dialect. The dialect has no line for that.
+func (*Claude) Unreadable(error) [][]byte { return nil }
 
-// Gone implements Dialect.
-func (d *Claude) Gone() { d.over.Do(func() { close(d.gone) }) }
+// InputEnded implements Dialect.
+func (d *Claude) InputEnded() { d.over.Do(func() { close(d.gone) }) }
 
 // Code implements Dialect with the exit codes of Claude Code, which has none for a denial.
 func (d *Claude) Code(h *Host, last *event.End) int {
-	if last == nil && h.Stays && !h.refused || last != nil && last.OK {
+	if last == nil && h.UntilEOF && !h.refused || last != nil && last.OK {
 		return done
 	}
 	return failed

@@ -22,14 +22,14 @@ import (
 // Delta, and With merges them into the request to open a conversation. A limit is enforced or refused, and no source
 // allows what another has forbidden.
 
-// Say holds the settings of such a host that are not part of the request.
-type Say struct {
+// HostSettings holds the settings of such a host that are not part of the request.
+type HostSettings struct {
 	Unasked  bool // questions are denied
 	NoBypass bool // forbids Terms.Bypass, whatever another source says
 }
 
-// Handed reads Claude Code's settings that the host passed.
-func Handed(from string, data []byte) (claude.Delta, error) {
+// ReadSettings reads Claude Code's settings that the host passed.
+func ReadSettings(from string, data []byte) (claude.Delta, error) {
 	d, err := claude.ReadSettings(from, data)
 	if err != nil {
 		var syntax *json.SyntaxError
@@ -65,7 +65,7 @@ func Source(name string, f Files) (claude.Delta, error) {
 			"--setting-sources %s: %s cannot be read, and may forbid something", name, path).
 			Because(err)
 	}
-	d, err := Handed("--setting-sources "+name, data)
+	d, err := ReadSettings("--setting-sources "+name, data)
 	return d.Stricter(), err
 }
 
@@ -98,7 +98,7 @@ func Initialize(i claude.Initialize, f Files) ([]claude.Delta, error) {
 			return nil, err
 		}
 	}
-	more, err := Handed("initialize", data)
+	more, err := ReadSettings("initialize", data)
 	return []claude.Delta{i.Delta, more}, err
 }
 
@@ -121,7 +121,7 @@ func Helpers(from string, data []byte) (claude.Delta, error) {
 }
 
 // With returns the request with the changes of the sources, in order.
-func With(r launch.Request, say Say, deltas ...claude.Delta) (launch.Request, Say, error) {
+func With(r launch.Request, say HostSettings, deltas ...claude.Delta) (launch.Request, HostSettings, error) {
 	var err error
 	for _, d := range deltas {
 		if r, say, err = with(r, say, d); err != nil {
@@ -131,7 +131,7 @@ func With(r launch.Request, say Say, deltas ...claude.Delta) (launch.Request, Sa
 	return r, say, nil
 }
 
-func with(r launch.Request, say Say, d claude.Delta) (launch.Request, Say, error) {
+func with(r launch.Request, say HostSettings, d claude.Delta) (launch.Request, HostSettings, error) {
 	t := &r.Spec.Terms
 	t.Allow, t.Deny, r.Ask = slices.Concat(t.Allow, d.Allow), slices.Concat(t.Deny, d.Deny), slices.Concat(r.Ask, d.Ask)
 	t.Helpers, t.Dirs = slices.Concat(t.Helpers, d.Helpers), slices.Clone(t.Dirs)

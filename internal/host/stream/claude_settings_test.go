@@ -18,7 +18,7 @@ import (
 // settings reads settings that a host handed over.
 func settings(t *testing.T, data string) claude.Delta {
 	t.Helper()
-	d, err := stream.Handed("--settings", []byte(data))
+	d, err := stream.ReadSettings("--settings", []byte(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestSettingsOpenNothing(t *testing.T) {
 	for flag, want := range map[string]string{"off": "off", "": "a.example"} {
 		r, _, err := stream.With(
 			launch.Request{Spec: agent.Spec{Terms: agent.Terms{Network: flag}}},
-			stream.Say{},
+			stream.HostSettings{},
 			d,
 		)
 		if err != nil || r.Spec.Terms.Network != want || r.Spec.Shared.Sandbox.Value != setting.WorkspaceWrite {
@@ -68,7 +68,7 @@ func TestSources(t *testing.T) {
 		all = append(all, d)
 	}
 	may := launch.Request{Spec: agent.Spec{Terms: agent.Terms{Bypass: true}}}
-	r, _, err := stream.With(may, stream.Say{}, all...)
+	r, _, err := stream.With(may, stream.HostSettings{}, all...)
 	if err != nil || r.Spec.Terms.Allow != nil || !slices.Equal(r.Spec.Terms.Deny, []string{"WebFetch"}) ||
 		!slices.Equal(r.Ask, []string{"Write"}) ||
 		r.Spec.Terms.Bypass ||
@@ -78,7 +78,7 @@ func TestSources(t *testing.T) {
 		t.Errorf("%+v, %v, %v", r, all[0].Notes(), err)
 	}
 	if _, _, err := stream.With(launch.Request{Spec: agent.Spec{Terms: agent.Terms{Mode: setting.Yolo}}},
-		stream.Say{}, all...); err == nil {
+		stream.HostSettings{}, all...); err == nil {
 		t.Error("a mode that is forbidden was chosen")
 	}
 	for dir, want := range map[string]string{"/bad": "may be a limit", "/shut": "cannot be read"} {
@@ -116,7 +116,7 @@ func TestModes(t *testing.T) {
 			Spec: agent.Spec{Terms: agent.Terms{Bypass: true}},
 		}, deltas: []claude.Delta{never}},
 	} {
-		r, say, err := stream.With(c.begin, stream.Say{}, c.deltas...)
+		r, say, err := stream.With(c.begin, stream.HostSettings{}, c.deltas...)
 		got := string(r.Spec.Terms.Mode)
 		if err != nil {
 			got = "refused"
@@ -162,7 +162,7 @@ func TestInitialize(t *testing.T) {
 			},
 		},
 	}
-	r, _, err := stream.With(begin, stream.Say{}, deltas...)
+	r, _, err := stream.With(begin, stream.HostSettings{}, deltas...)
 	terms := r.Spec.Terms
 	if err != nil || string(terms.Servers) != `{"in":{"name":"in","type":"sdk"},"out":{"command":"x"}}` ||
 		terms.Append != "be kind" ||

@@ -65,7 +65,7 @@ func stand(t *testing.T) (d *Claude, b *board, say func(string), hangUp func()) 
 		defer close(over)
 		for range frames {
 		}
-		d.Gone()
+		d.InputEnded()
 	}()
 	hangUp = func() { _ = out.Close() }
 	t.Cleanup(func() {

@@ -41,7 +41,7 @@ func serve(
 	unread, out := io.Pipe()
 	ignored := func(string, ...any) {}
 	h := New(out, d, Lines)
-	h.Stays, h.Log, h.Hint, h.Detail = true, ignored, ignored, ignored
+	h.UntilEOF, h.Log, h.Hint, h.Detail = true, ignored, ignored, ignored
 	o := conversation.Options{Journal: journal, Services: agent.Services{Grace: time.Hour}}
 	o.Spec.Terms.Mode = setting.Prompt
 	if prepare != nil {

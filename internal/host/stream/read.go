@@ -123,10 +123,10 @@ func (h *Host) input(ctx context.Context, said Input) {
 	case said.Err != nil:
 		h.refused = true
 		h.Log("ignored a line on standard input: %v", said.Err)
-		h.write(h.Dialect.Wrong(said.Err))
+		h.write(h.Dialect.Unreadable(said.Err))
 	case f.User != nil && h.signal != nil:
 		h.Log("a message was ignored: the conversation is being ended")
-	case f.User != nil && !h.Stays:
+	case f.User != nil && !h.UntilEOF:
 		h.Log("a message on standard input was ignored: this process answers one, and that came with --prompt")
 	case f.User != nil:
 		h.send(ctx, f)

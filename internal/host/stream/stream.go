@@ -53,12 +53,12 @@ type Dialect interface {
 	Event(e event.Event) [][]byte
 	// Refuse returns the whole stream of a conversation that cannot begin.
 	Refuse(f *fault.Fault) [][]byte
-	// Wrong returns the lines for a line of the other side that could not be read, if any.
-	Wrong(why error) [][]byte
+	// Unreadable returns the lines for a line of the other side that could not be read, if any.
+	Unreadable(why error) [][]byte
 	// Read parses a line of the other side, in the reader's goroutine. An empty Frame is ignored.
 	Read(line []byte) (Frame, error)
-	// Gone is called when the other side's input has ended.
-	Gone()
+	// InputEnded is called when the other side's input has ended.
+	InputEnded()
 	// Code returns the exit code for the end of the last turn; nil: no turn ended.
 	Code(h *Host, last *event.End) int
 }
@@ -75,9 +75,9 @@ type Host struct {
 	Hint         func(format string, args ...any) // the next step, on standard error
 	Detail       func(format string, args ...any) // as Log, only with --verbose
 	Frames       <-chan Input                     // lines of the other side; nil: none
-	// Stays: the process waits for further messages until Frames end. Otherwise it ends with the turn of the message
+	// UntilEOF: the process waits for further messages until Frames end. Otherwise it ends with the turn of the message
 	// that the conversation was opened with.
-	Stays bool
+	UntilEOF bool
 	// Quiet: denials were asked for, so they do not affect the exit code.
 	Quiet   bool
 	Signals <-chan os.Signal
@@ -139,7 +139,7 @@ func (h *Host) Run(ctx context.Context) int {
 		h.open[turn] = true
 	}
 	h.converse(ctx, events)
-	h.Dialect.Gone()
+	h.Dialect.InputEnded()
 	<-h.closed
 	if h.failure != nil {
 		h.Log("the conversation could not be closed: %v", h.failure)
@@ -206,7 +206,8 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 	frames, lost, written, over := h.Frames, h.lost, h.out.Written(), ctx.Done()
 	var late <-chan time.Time
 	for {
-		if h.closing == nil && len(h.open) == 0 && h.pending == 0 && (!h.Stays || frames == nil || h.signal != nil) &&
+		if h.closing == nil && len(h.open) == 0 && h.pending == 0 &&
+			(!h.UntilEOF || frames == nil || h.signal != nil) &&
 			len(h.held) == 0 {
 			h.close()
 		}
@@ -235,7 +236,7 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 		case s, more := <-said:
 			if !more || errors.Is(s.Err, io.EOF) {
 				frames = nil
-				h.Dialect.Gone()
+				h.Dialect.InputEnded()
 				h.Conversation.NobodyAnswers()
 				continue
 			}
@@ -277,7 +278,7 @@ func (h *Host) converse(ctx context.Context, events <-chan event.Event) {
 func (h *Host) lose(why error) {
 	if h.outputError == nil {
 		h.outputError = why
-		h.Dialect.Gone()
+		h.Dialect.InputEnded()
 		h.close()
 	}
 }

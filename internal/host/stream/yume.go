@@ -32,8 +32,8 @@ func (y *Yume) Event(e event.Event) [][]byte { return y.encoder.Event(e) }
 // Refuse implements Dialect.
 func (y *Yume) Refuse(f *fault.Fault) [][]byte { return y.encoder.Refuse(f) }
 
-// Gone implements Dialect.
-func (y *Yume) Gone() {}
+// InputEnded implements Dialect.
+func (y *Yume) InputEnded() {}
 
 // Read implements Dialect.
 func (y *Yume) Read(line []byte) (Frame, error) {
@@ -83,20 +83,20 @@ func (y *Yume) taken(turn int64, steered bool) [][]byte {
 	return y.encoder.Queued(turn)
 }
 
-// Wrong implements Dialect.
-func (y *Yume) Wrong(why error) [][]byte { return y.encoder.Wrong(why) }
+// Unreadable implements Dialect.
+func (y *Yume) Unreadable(why error) [][]byte { return y.encoder.Wrong(why) }
 
 // Code implements Dialect. It reports failure, denial or success of the last turn. An interruption by a host that stays
 // is a success.
 func (y *Yume) Code(h *Host, last *event.End) int {
 	switch {
-	case last == nil && h.Stays && !h.refused:
+	case last == nil && h.UntilEOF && !h.refused:
 		return done
-	case last == nil && h.Stays:
+	case last == nil && h.UntilEOF:
 		return misused
 	case last == nil:
 		return failed
-	case !last.OK && h.Stays && last.Reason == event.Cancelled:
+	case !last.OK && h.UntilEOF && last.Reason == event.Cancelled:
 		return done
 	case !last.OK && h.failCode == fault.Blocked: // ended by a denial, or by the agent's own policy
 		return blocked

@@ -38,8 +38,8 @@ func Ordered() string {
 	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b))
 }
 
-// Made returns when Ordered made a name.
-func Made(name string) (at time.Time, ok bool) {
+// TimeOf returns when Ordered made a name.
+func TimeOf(name string) (at time.Time, ok bool) {
 	b, err := base32.HexEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(name))
 	if err != nil || len(b) != orderedSize {
 		return at, false

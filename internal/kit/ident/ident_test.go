@@ -31,7 +31,7 @@ func TestOrderedSortsByTime(t *testing.T) {
 	for range 5 {
 		before := time.Now().Truncate(time.Millisecond)
 		name := Ordered()
-		if at, ok := Made(name); !ok || at.Before(before) || at.After(time.Now()) {
+		if at, ok := TimeOf(name); !ok || at.Before(before) || at.After(time.Now()) {
 			t.Errorf("%s was made at %v", name, at)
 		}
 		names = append(names, name)
@@ -42,7 +42,7 @@ func TestOrderedSortsByTime(t *testing.T) {
 		t.Fatalf("got %q", names)
 	}
 	for _, name := range []string{"", "1a2b3c4d", names[0][1:], "z" + names[0][1:]} {
-		if at, ok := Made(name); ok {
+		if at, ok := TimeOf(name); ok {
 			t.Errorf("%q was made at %v", name, at)
 		}
 	}

@@ -15,9 +15,9 @@ const (
 	mostEmpty  = 1
 )
 
-// Decided returns a text of several lines for a person who decides about it: what cannot be seen is written out, and
-// runs of blanks and of empty lines, which could push the rest out of sight, are shown as their number.
-func Decided(s string) string {
+// ForDecision returns a text of several lines for a person who decides about it: what cannot be seen is written out,
+// and runs of blanks and of empty lines, which could push the rest out of sight, are shown as their number.
+func ForDecision(s string) string {
 	var lines []string
 	empty := 0
 	flush := func() {

@@ -22,7 +22,7 @@ func TestDecided(t *testing.T) {
 		"a" + strings.Repeat("\u3164\u2800", 500) + "b": "a⟨1000 characters that cannot be seen⟩b",
 		"日本 é für":                                      "日本 é für",
 	} {
-		if got := text.Decided(given); got != want {
+		if got := text.ForDecision(given); got != want {
 			t.Errorf("%q: %q, not %q", given, got, want)
 		}
 	}

@@ -13,12 +13,12 @@ import (
 // escaped, which does not change the value.
 func Line(v any) ([]byte, error) {
 	line, err := JSON(v)
-	if err != nil || !bytes.ContainsFunc(line, Acted) {
+	if err != nil || !bytes.ContainsFunc(line, IsControl) {
 		return line, err
 	}
 	var calm bytes.Buffer
 	for _, r := range string(line) {
-		if Acted(r) {
+		if IsControl(r) {
 			fmt.Fprintf(&calm, "\\u%04x", r)
 			continue
 		}
@@ -61,9 +61,9 @@ func SameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// Acted reports whether a terminal acts on a character, it reverses the direction of text, or it stands for an invalid
-// byte: encoding/json writes an escape for such a byte, so the character itself is escaped too, and a line that is read
-// and written again is the same.
-func Acted(r rune) bool {
+// IsControl reports whether a terminal acts on a character, it reverses the direction of text, or it stands for an
+// invalid byte: encoding/json writes an escape for such a byte, so the character itself is escaped too, and a line that
+// is read and written again is the same.
+func IsControl(r rune) bool {
 	return r == utf8.RuneError || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }

@@ -20,7 +20,7 @@ func TestLinesCanBeLookedAt(t *testing.T) {
 		got["b"].(map[string]any)["x"] != "\u009b\u202e" {
 		t.Errorf("%v: %s", err, line)
 	}
-	if bytes.ContainsFunc(line, Acted) || bytes.ContainsRune(line, '\x1b') || bytes.ContainsRune(line, '\n') ||
+	if bytes.ContainsFunc(line, IsControl) || bytes.ContainsRune(line, '\x1b') || bytes.ContainsRune(line, '\n') ||
 		!strings.Contains(string(line), "é😀") || !strings.Contains(string(line), "<&>") {
 		t.Errorf("%q", line)
 	}

@@ -10,7 +10,7 @@ import (
 // Builder assembles an answer from its pieces. Pieces of several blocks may come in any order: a key of the wire
 // identifies a block, and the first piece of a block decides its position.
 type Builder struct {
-	Hear   func(Piece) // gets text, thinking and searches; may be nil
+	Emit   func(Piece) // gets text, thinking and searches; may be nil
 	Wire   string      // marks opaque data
 	blocks []*part
 	byKey  map[any]*part
@@ -35,23 +35,23 @@ func (b *Builder) part(key any, kind Kind) *part {
 	return p
 }
 
-// Say adds to a block of text or thinking.
-func (b *Builder) Say(key any, kind Kind, text string) {
+// AddText adds to a block of text or thinking.
+func (b *Builder) AddText(key any, kind Kind, text string) {
 	p := b.part(key, kind)
 	if text = strings.ToValidUTF8(text, "\uFFFD"); text == "" {
 		return
 	}
 	p.text.WriteString(text)
 	b.heard = true
-	if b.Hear != nil {
-		b.Hear(Piece{Kind: kind, Text: text})
+	if b.Emit != nil {
+		b.Emit(Piece{Kind: kind, Text: text})
 	}
 }
 
 // Searched reports a search that the API made.
 func (b *Builder) Searched(s Search) {
-	if b.Hear != nil {
-		b.Hear(Piece{Kind: Searched, Search: &s})
+	if b.Emit != nil {
+		b.Emit(Piece{Kind: Searched, Search: &s})
 	}
 }
 
@@ -74,11 +74,11 @@ func (b *Builder) Opaque(key any, kind Kind, data json.RawMessage) {
 	p.block.Opaque, p.block.Wire = data, b.Wire
 }
 
-// Heard reports whether Hear was called.
-func (b *Builder) Heard() bool { return b.heard }
+// Emitted reports whether Emit was called.
+func (b *Builder) Emitted() bool { return b.heard }
 
-// Said returns the blocks of text and thinking so far, without calls, which may be incomplete.
-func (b *Builder) Said() []Block { return b.collect(false) }
+// Texts returns the blocks of text and thinking so far, without calls, which may be incomplete.
+func (b *Builder) Texts() []Block { return b.collect(false) }
 
 // Blocks returns the whole answer. Arguments that are not a JSON object become Broken. It leaves out empty blocks.
 func (b *Builder) Blocks() []Block { return b.collect(true) }

@@ -13,18 +13,18 @@ import (
 
 func TestBuilder(t *testing.T) {
 	var heard []model.Piece
-	b := model.Builder{Wire: "w", Hear: func(p model.Piece) { heard = append(heard, p) }}
-	if b.Heard() || b.Blocks() != nil || b.Said() != nil {
+	b := model.Builder{Wire: "w", Emit: func(p model.Piece) { heard = append(heard, p) }}
+	if b.Emitted() || b.Blocks() != nil || b.Texts() != nil {
 		t.Error("something was said before anything was")
 	}
 	b.Call("c2", "id2", "")
-	b.Say(1, model.Thinking, "th")
-	b.Say(0, model.Text, "")
-	b.Say(1, model.Thinking, "ink")
+	b.AddText(1, model.Thinking, "th")
+	b.AddText(0, model.Text, "")
+	b.AddText(1, model.Thinking, "ink")
 	b.Arguments("c1", `{"a":`)
-	b.Say(0, model.Text, "te\xff")
+	b.AddText(0, model.Text, "te\xff")
 	b.Call("c1", "id1", "one")
-	b.Say(9, model.Text, "")
+	b.AddText(9, model.Text, "")
 	b.Arguments("c1", `1}`)
 	b.Call("c2", "", "two")
 	b.Opaque(1, model.Thinking, json.RawMessage(`"seal"`))
@@ -44,18 +44,18 @@ func TestBuilder(t *testing.T) {
 	if got := b.Blocks(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if got := b.Said(); !reflect.DeepEqual(got, []model.Block{want[1], want[2], want[4]}) {
+	if got := b.Texts(); !reflect.DeepEqual(got, []model.Block{want[1], want[2], want[4]}) {
 		t.Errorf("%+v", got)
 	}
 	if want := []model.Piece{
 		{Kind: model.Thinking, Text: "th"}, {Kind: model.Thinking, Text: "ink"}, {Kind: model.Text, Text: "te\uFFFD"},
-	}; !b.Heard() ||
+	}; !b.Emitted() ||
 		!reflect.DeepEqual(heard, want) {
 		t.Errorf("%+v", heard)
 	}
 	err := b.Failure(errors.New("x"), model.Usage{Input: 3})
 	var e *model.Error
-	if !errors.As(err, &e) || !e.Heard || len(e.Partial) != 3 || e.Usage.Input != 3 || e.Trouble != model.Broken {
+	if !errors.As(err, &e) || !e.Emitted || len(e.Partial) != 3 || e.Usage.Input != 3 || e.Trouble != model.Broken {
 		t.Errorf("%#v", err)
 	}
 }

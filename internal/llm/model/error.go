@@ -38,9 +38,9 @@ type Error struct {
 	Next    string        // what to do about it, or empty
 	Request string        // the API's id of the request
 	After   time.Duration // when to retry, according to the API; 0 if unknown
-	// Heard is set if text or thinking was passed to hear before the failure. Partial is the answer up to then, without
-	// calls.
-	Heard   bool
+	// Emitted is set if text or thinking was passed to hear before the failure. Partial is the answer up to then,
+	// without calls.
+	Emitted bool
 	Partial []Block
 	Usage   Usage // as far as the API reported it
 	Cause   error

@@ -66,6 +66,6 @@ func (b *Builder) Failure(err error, u Usage) error {
 	if !is {
 		e = &Error{Trouble: Broken, Message: err.Error(), Cause: err}
 	}
-	e.Heard, e.Partial, e.Usage = b.Heard(), b.Said(), u
+	e.Emitted, e.Partial, e.Usage = b.Emitted(), b.Texts(), u
 	return e
 }

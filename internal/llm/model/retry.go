@@ -104,7 +104,7 @@ func (r *retrying) again(ctx context.Context, text *bool, once func() error) err
 		r.notify(Retry{Attempt: attempt, Of: tries, After: after, Error: e})
 		if !pause(ctx, after) {
 			return &Error{
-				Trouble: Stopped, Message: "stopped while waiting to ask again: " + e.Message, Heard: e.Heard,
+				Trouble: Stopped, Message: "stopped while waiting to ask again: " + e.Message, Emitted: e.Emitted,
 				Partial: e.Partial, Usage: e.Usage, Cause: context.Cause(ctx),
 			}
 		}

@@ -69,10 +69,10 @@ func TestRetrying(t *testing.T) {
 	later := func(d time.Duration) attempt {
 		return attempt{err: &model.Error{Trouble: model.Limited, After: d}}
 	}
-	thought := attempt{hears: []model.Kind{model.Thinking}, err: &model.Error{Trouble: model.Broken, Heard: true}}
+	thought := attempt{hears: []model.Kind{model.Thinking}, err: &model.Error{Trouble: model.Broken, Emitted: true}}
 	spoke := attempt{
 		hears: []model.Kind{model.Thinking, model.Text},
-		err:   &model.Error{Trouble: model.Overloaded, Heard: true},
+		err:   &model.Error{Trouble: model.Overloaded, Emitted: true},
 	}
 	for name, c := range map[string]struct {
 		o        model.RetryOptions
@@ -191,13 +191,13 @@ func TestRetryingStops(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		client := &scripted{attempts: []attempt{{
 			hears: []model.Kind{model.Thinking},
-			err:   &model.Error{Trouble: model.Broken, Heard: true, Partial: []model.Block{{Kind: model.Thinking}}},
+			err:   &model.Error{Trouble: model.Broken, Emitted: true, Partial: []model.Block{{Kind: model.Thinking}}},
 		}}}
 		begin := time.Now()
 		time.AfterFunc(300*time.Millisecond, func() { cancel(why) })
 		_, err := model.Retrying(client, model.RetryOptions{}, nil).Ask(ctx, model.Request{}, nil)
 		var e *model.Error
-		if !errors.As(err, &e) || e.Trouble != model.Stopped || !errors.Is(err, why) || !e.Heard ||
+		if !errors.As(err, &e) || e.Trouble != model.Stopped || !errors.Is(err, why) || !e.Emitted ||
 			len(e.Partial) != 1 || time.Since(begin) != 300*time.Millisecond {
 			t.Errorf("%#v after %s", err, time.Since(begin))
 		}

@@ -249,9 +249,9 @@ func (p Profile) foreign() bool {
 	return p.Vendor != eidolonVendor && p.Base != eidolonBase && !loopbackURL(p.Base)
 }
 
-// Wish returns the profile as a wish.
-func (p Profile) Wish() Wish {
-	w := Wish{
+// Selection returns the profile as a selection.
+func (p Profile) Selection() Selection {
+	w := Selection{
 		Provider: p.Kind, Model: p.Model, Base: p.Base, Layer: p.Layer, From: p.Title(), Profile: p.Name, Unit: true,
 		Vendor: p.Vendor, Key: p.Key, Output: p.Output, Protocol: p.Protocol,
 	}
@@ -261,25 +261,25 @@ func (p Profile) Wish() Wish {
 	return w
 }
 
-// Wish returns the active profile as a wish, or nil.
-func (p Profiles) Wish() *Wish {
+// Selection returns the active profile as a selection, or nil.
+func (p Profiles) Selection() *Selection {
 	if p.Chosen < 0 {
 		return nil
 	}
-	w := p.Active().Wish()
+	w := p.Active().Selection()
 	return &w
 }
 
 // EidolonDefault returns the model that eidolon uses without a profile.
-func EidolonDefault() Wish {
-	w := Profiles{Chosen: -1}.Active().Wish()
+func EidolonDefault() Selection {
+	w := Profiles{Chosen: -1}.Active().Selection()
 	w.Profile = eidolonVendor
 	return w
 }
 
 // Recorded returns the model in a conversation's record as a wish. If its profile no longer exists, the address has no
 // key, because no other key is meant for it.
-func (p Profiles) Recorded(w Wish) Wish {
+func (p Profiles) Recorded(w Selection) Selection {
 	w.From = "the record of the conversation"
 	i := slices.IndexFunc(p.All, func(one Profile) bool {
 		if w.Profile == "" {
@@ -287,10 +287,10 @@ func (p Profiles) Recorded(w Wish) Wish {
 		}
 		return one.Name == w.Profile
 	})
-	var found Wish
+	var found Selection
 	switch {
 	case i >= 0:
-		found = p.All[i].Wish()
+		found = p.All[i].Selection()
 	case w.Profile == eidolonVendor:
 		found = EidolonDefault()
 	default:

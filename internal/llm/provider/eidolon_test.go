@@ -90,7 +90,9 @@ func TestProfilesOfAProject(t *testing.T) {
 	if p := all.Active(); p.Base != "https://theirs/v1" || p.Key.reveal() != "" || p.Layer != Project {
 		t.Errorf("trusted: got %+v", p)
 	}
-	o := Options{Wishes: []Wish{*all.Wish()}, Lookup: env("SILICONFLOW_API_KEY="+canary, "OPENAI_API_KEY="+canary)}
+	o := Options{
+		Selections: []Selection{*all.Selection()}, Lookup: env("SILICONFLOW_API_KEY="+canary, "OPENAI_API_KEY="+canary),
+	}
 	if c, err := Choose(o); err == nil {
 		t.Errorf("a key travels to a project's address: %+v", c)
 	}
@@ -127,7 +129,7 @@ func TestNoticesOfProfiles(t *testing.T) {
 	write(t, filepath.Join(home, ".eidolon.json"),
 		`{"models":{"active":"zz","profiles":[{"name":"a","apiKey":"`+canary+`"}]}}`)
 	all := ReadProfiles(home, home, nil)
-	c, err := Choose(Options{Wishes: []Wish{*all.Wish()}, Notes: all.Notices})
+	c, err := Choose(Options{Selections: []Selection{*all.Selection()}, Notes: all.Notices})
 	if err != nil || len(c.Notes) != 1 || c.Profile != "a" || c.Protocol != "xnl" || c.Known.Output != eidolonLimit {
 		t.Errorf("got %+v, %v", c, err)
 	}

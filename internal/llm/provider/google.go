@@ -209,7 +209,7 @@ func (g *google) exchange(ctx context.Context, address string, form url.Values) 
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return "", 0, fault.New(fault.Down, "%s cannot be reached", request.URL.Host).Because(err)
+		return "", 0, fault.New(fault.ServiceDown, "%s cannot be reached", request.URL.Host).Because(err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxCredentials))
@@ -221,7 +221,7 @@ func (g *google) exchange(ctx context.Context, address string, form url.Values) 
 	}
 	switch {
 	case err != nil:
-		return "", 0, fault.New(fault.Down, "the connection to %s broke", request.URL.Host).Because(err)
+		return "", 0, fault.New(fault.ServiceDown, "the connection to %s broke", request.URL.Host).Because(err)
 	case json.Unmarshal(body, &answer) != nil || answer.Token == "" && answer.Error == "":
 		return "", 0, fault.New(fault.AuthRequired, "%s answered with HTTP %d and no token", request.URL.Host,
 			response.StatusCode)

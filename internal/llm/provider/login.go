@@ -109,7 +109,7 @@ func (o Options) missing(api model.API, e Endpoint) error {
 }
 
 // missingFor returns an error that lists possible keys of a profile.
-func (o Options) missingFor(w *Wish, e Endpoint) error {
+func (o Options) missingFor(w *Selection, e Endpoint) error {
 	methods := append([]string{"apiKey"}, w.Instead...)
 	return fault.New(fault.AuthRequired, "%s has no key for %s", w.From, e.URL).
 		With("auth_methods", methods).With("provider", w.Vendor).

@@ -90,9 +90,9 @@ func account(api model.API) string { return cmp.Or(api.Account, api.Name) }
 
 // Options holds everything that the choice depends on.
 type Options struct {
-	Provider, Model, Base string   // as typed, or empty
-	Wishes                []Wish   // other sources that name a model, the strongest first
-	Notes                 []string // what a person should know of these sources, unless they typed the provider
+	Provider, Model, Base string      // as typed, or empty
+	Selections            []Selection // other sources that name a model, the strongest first
+	Notes                 []string    // what a person should know of these sources, unless they typed the provider
 
 	APIs   []model.API // nil for APIs
 	Agents []string    // programs that a caller may drive instead of a model API; Choose refuses them
@@ -123,7 +123,7 @@ type Choice struct {
 	Protocol string // how the model calls tools, in the profile's words: xnl, native, or empty
 
 	api        model.API
-	wish       *Wish
+	wish       *Selection
 	credential Credential
 	options    Options
 }
@@ -205,7 +205,7 @@ func (o Options) known(c Choice) model.Profile {
 }
 
 // provider returns the provider, the wish that chose it, if any, and the reason for the choice.
-func (o Options) provider() (api model.API, w *Wish, how string, err error) {
+func (o Options) provider() (api model.API, w *Selection, how string, err error) {
 	w = o.wish()
 	switch {
 	case o.Provider != "":

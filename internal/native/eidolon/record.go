@@ -180,9 +180,9 @@ func (r *Record) event(e event.Event) {
 		r.thought += e.Text
 	case event.ToolCall:
 		r.line(e.Time, "tool_call id=%s route=%s", e.Call.ID, e.Call.Name)
-		r.lists.Called(e.Call)
+		r.lists.RecordCall(e.Call)
 	case event.ToolResult:
-		if items, ok := r.lists.Came(e.Result); ok {
+		if items, ok := r.lists.After(e.Result); ok {
 			r.fail(r.writeTodos(items))
 			r.line(e.Time, "todos total=%d", len(items))
 		}
@@ -291,7 +291,7 @@ func (r *Record) answer(m model.Message) {
 		thought = r.thought
 	}
 	r.thought = ""
-	content, blocks := textOf(xnlcall.Written(m, r.turn), model.Text), xnlcall.Raw(m)
+	content, blocks := textOf(xnlcall.AsWritten(m, r.turn), model.Text), xnlcall.RawText(m)
 	if blocks == "" {
 		content = textOf(m, model.Text)
 	}
@@ -338,7 +338,7 @@ func inputOf(b model.Block) any {
 
 // results writes the results of tools: one message for all if the calls were text, otherwise one for each.
 func (r *Record) results(m model.Message) {
-	told, notes := xnlcall.Told(m, r.turn)
+	told, notes := xnlcall.ResultTexts(m, r.turn)
 	if told != "" {
 		r.write("user", xnl.Object{{Key: "name", Value: "tool_results"}, {Key: "content", Value: told}})
 	}
@@ -417,8 +417,8 @@ type Task struct {
 // Lists holds the lists of tasks that calls without a result want to write, by the id of the call.
 type Lists map[string][]Task
 
-// Called records a call of any tool.
-func (l *Lists) Called(c *event.Call) {
+// RecordCall records a call of any tool.
+func (l *Lists) RecordCall(c *event.Call) {
 	tasks, ok := tasksOf(c)
 	if !ok {
 		return
@@ -429,8 +429,8 @@ func (l *Lists) Called(c *event.Call) {
 	(*l)[c.ID] = tasks
 }
 
-// Came returns the list that a call has written, given its result. ok is false if the call failed or writes no list.
-func (l Lists) Came(r *event.Result) (tasks []Task, ok bool) {
+// After returns the list that a call has written, given its result. ok is false if the call failed or writes no list.
+func (l Lists) After(r *event.Result) (tasks []Task, ok bool) {
 	tasks, ok = l[r.ID]
 	delete(l, r.ID)
 	return tasks, ok && !r.Failed

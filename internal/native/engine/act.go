@@ -34,12 +34,12 @@ type step struct {
 	begun        bool   // it runs in parallel with others
 	waits        bool   // its result mentions something that still runs
 	ran          bool
-	changed      bool          // a host has changed its input
-	seen         *tool.Sight   // what a person saw of its file
-	stops        bool          // the answer to its question ends the turn
-	refusal      string        // what the walls will refuse, and the setting that allows it
-	needsNetwork bool          // an approval opens the network for it
-	context      []model.Block // what a hook adds for the model before it runs
+	changed      bool            // a host has changed its input
+	seen         *tool.FileState // what a person saw of its file
+	stops        bool            // the answer to its question ends the turn
+	refusal      string          // what the walls will refuse, and the setting that allows it
+	needsNetwork bool            // an approval opens the network for it
+	context      []model.Block   // what a hook adds for the model before it runs
 	done         chan tool.Result
 }
 

@@ -163,7 +163,7 @@ func (l *loop) replyTo(ctx context.Context, ask *event.Ask) (reply event.Reply, 
 func (l *loop) applyReply(s *step, reply event.Reply) *event.Denial {
 	s.stops = reply.Stop
 	switch {
-	case reply.ByUs:
+	case reply.Automatic:
 		return s.refused(false, "%s", cmp.Or(reply.Text, "nobody answered whether it may run"))
 	case !reply.Stop && (reply.Option == event.Allow || reply.Option == event.Always):
 	case reply.Text != "":

@@ -160,7 +160,7 @@ func (l *loop) client() model.Client {
 // patient returns a client that retries failed requests and reports each retry.
 func (l *loop) patient(m Model) model.Client {
 	return model.Retrying(m.Client, m.Retry, func(r model.Retry) {
-		again := event.Again{
+		again := event.Repetition{
 			Attempt: r.Attempt, Of: r.Of, After: r.After, Status: r.Error.Status, Reason: r.Error.Message,
 		}
 		l.notes = append(l.notes, again.Note())

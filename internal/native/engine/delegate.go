@@ -75,7 +75,7 @@ func (c *caller) Ask(ctx context.Context, ask event.Ask) (event.Reply, bool) {
 	if reply.Stop {
 		c.mind.interrupt(c.turn)
 	}
-	ok = ok && !reply.ByUs && !reply.Stop
+	ok = ok && !reply.Automatic && !reply.Stop
 	if own {
 		reply, ok = answered(ask, call, reply, ok)
 		c.end(event.Result{ID: given, Failed: !ok, Output: reply.Text})

@@ -90,9 +90,9 @@ func TestQuestions(t *testing.T) {
 		{"yes", "", &event.Reply{Option: event.Allow}, false, "", 1},
 		{"no", "", &event.Reply{Option: event.Deny, Text: "not today"}, true, "denied the user refused: not today", 0},
 		{"nobody", "", nil, false, nobody, 0},
-		{"late", "", &event.Reply{Option: event.Deny, ByUs: true, Text: "too late"}, false, "denied too late", 0},
-		{"gone", "", &event.Reply{Option: event.Allow, ByUs: true, Text: "gone"}, false, "denied gone", 0},
-		{"no reason", "", &event.Reply{ByUs: true}, false, "denied nobody answered whether it may run", 0},
+		{"late", "", &event.Reply{Option: event.Deny, Automatic: true, Text: "too late"}, false, "denied too late", 0},
+		{"gone", "", &event.Reply{Option: event.Allow, Automatic: true, Text: "gone"}, false, "denied gone", 0},
+		{"no reason", "", &event.Reply{Automatic: true}, false, "denied nobody answered whether it may run", 0},
 		{
 			"deny", setting.DenyAll, &event.Reply{Option: event.Allow}, false,
 			"denied the permission mode deny lets no tool run; say what you would do instead", 0,

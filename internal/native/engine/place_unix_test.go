@@ -152,7 +152,7 @@ func TestWhoHasGoneHasNotAgreed(t *testing.T) {
 		o := engine.Options{Mode: setting.Default, Services: agent.Services{CanAsk: attended}, Walls: engine.Whole}
 		got := told(p.run(t, o, func(s *mind, e event.Event) {
 			if e.Kind == event.Question {
-				answer(t, s, e, event.Reply{Option: event.Deny, ByUs: true, Text: "nobody can answer any more"})
+				answer(t, s, e, event.Reply{Option: event.Deny, Automatic: true, Text: "nobody can answer any more"})
 			}
 		}, "ls", "touch x"))
 		if strings.Contains(got, "denied nobody can answer any more") != attended {

@@ -67,8 +67,8 @@ func codeOf(t model.Trouble) fault.Code {
 		model.Overflow:   fault.ContextFull,
 		model.Limited:    fault.TooManyRequests,
 		model.Quota:      fault.QuotaExhausted,
-		model.Overloaded: fault.Down,
-		model.Offline:    fault.Down,
+		model.Overloaded: fault.ServiceDown,
+		model.Offline:    fault.ServiceDown,
 		model.Stalled:    fault.TimedOut,
 		model.Stopped:    fault.Interrupted,
 	}[t], fault.APIError)

@@ -41,7 +41,7 @@ func newSearchArea(env *Env, name, own string) *searchArea {
 			g.scope = lifted(g.scope, at)
 		}
 	}
-	g.above = fromTop(env.Files.Above(name, func(dir *workspace.Above) {
+	g.above = fromTop(env.Files.Above(name, func(dir *workspace.Parent) {
 		at := fromTop(dir.Path)
 		named(at)
 		g.scope = g.scope.Enter(at, g.rules(dir, g.scope))

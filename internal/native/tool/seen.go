@@ -53,16 +53,16 @@ func changed(shown string) error {
 		Hint("Read it again, then repeat the change on what it holds now.")
 }
 
-// Sight is the state of a file when a person was asked about a call. A file that is too large or cannot be read is
+// FileState is the state of a file when a person was asked about a call. A file that is too large or cannot be read is
 // identified by its size and time.
-type Sight struct {
+type FileState struct {
 	name  string
 	print workspace.Fingerprint
 	info  os.FileInfo // nil: there was no file
 }
 
 // same reports whether the file is unchanged.
-func (was *Sight) same(is *Sight) bool {
+func (was *FileState) same(is *FileState) bool {
 	switch {
 	case !was.print.Same(is.print) || (was.info == nil) != (is.info == nil):
 		return false
@@ -74,9 +74,9 @@ func (was *Sight) same(is *Sight) bool {
 }
 
 // sight returns the current state of the file, given its fingerprint.
-func (s *subject) sight(print workspace.Fingerprint) *Sight {
+func (s *subject) sight(print workspace.Fingerprint) *FileState {
 	info, _ := s.files.Stat(s.name)
-	return &Sight{s.name, print, info}
+	return &FileState{s.name, print, info}
 }
 
 // print returns the fingerprint of the file, or the zero value without one.
@@ -86,7 +86,7 @@ func (s *subject) print() workspace.Fingerprint {
 }
 
 // note implements Action.Asked for a call that changes the file.
-func (s *subject) note(seen *Sight) *Sight {
+func (s *subject) note(seen *FileState) *FileState {
 	if seen == nil {
 		seen = s.sight(s.print())
 	}

@@ -40,7 +40,7 @@ type Action struct {
 	// Asked is called with nil before a person is asked about the call, and returns the state of the file that the
 	// person sees. Run then fails if the file has another state. If the input is changed afterwards, Asked of the new
 	// call is called with that state. It may be nil.
-	Asked func(seen *Sight) *Sight
+	Asked func(seen *FileState) *FileState
 	// Run runs the call. It returns soon after ctx ends, and leaves nothing running.
 	Run func(ctx context.Context) Result
 	// Delegate replaces Run if another agent does the work. by is the calling conversation.

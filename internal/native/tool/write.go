@@ -44,7 +44,7 @@ type subject struct {
 	shown  string   // as the model wrote it, for messages
 	paths  []string // name and target, so that a decision sees .git/hooks behind a link named docs
 	files  *workspace.Dir
-	asked  *Sight // its state when a person was asked; nil: nobody was asked
+	asked  *FileState // its state when a person was asked; nil: nobody was asked
 }
 
 func newSubject(env *Env, written string) (s *subject, err error) {

@@ -78,7 +78,7 @@ func (f *Fetcher) Fetch(ctx context.Context, address string) (Page, error) {
 		}
 		to, err := at.Parse(next)
 		if err != nil {
-			return Page{}, fault.New(fault.Down, "%s redirects to %q, which is not a valid address", at, next)
+			return Page{}, fault.New(fault.ServiceDown, "%s redirects to %q, which is not a valid address", at, next)
 		}
 		if to, err = f.read(to.String()); err != nil {
 			refused := fault.Of(err)
@@ -90,7 +90,7 @@ func (f *Fetcher) Fetch(ctx context.Context, address string) (Page, error) {
 			return p, nil
 		}
 		if hops == MaxHops {
-			return Page{}, fault.New(fault.Down, "%s redirects more than %d times", address, MaxHops)
+			return Page{}, fault.New(fault.ServiceDown, "%s redirects more than %d times", address, MaxHops)
 		}
 		at = to
 	}
@@ -244,9 +244,9 @@ func explain(ctx context.Context, at *url.URL, err error) error {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return fault.New(fault.NotFoundCode, "there is no host %s", at.Hostname()).Because(err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fault.New(fault.Down, "nobody answers at %s", at.Host).Because(err)
+		return fault.New(fault.ServiceDown, "nobody answers at %s", at.Host).Because(err)
 	}
-	return fault.New(fault.Down, "%s could not be fetched", at).Because(err)
+	return fault.New(fault.ServiceDown, "%s could not be fetched", at).Because(err)
 }
 
 // shorten makes a text from elsewhere fit for a message.

@@ -246,7 +246,7 @@ func TestRedirects(t *testing.T) {
 	}
 	for path, code := range map[string]fault.Code{
 		"/file": fault.ArgError, "/script": fault.ArgError,
-		"/user": fault.ArgError, "/torn": fault.Down, "/loop": fault.Down,
+		"/user": fault.ArgError, "/torn": fault.ServiceDown, "/loop": fault.ServiceDown,
 	} {
 		_, err = fetch(t, address+path)
 		wantCode(t, err, code)
@@ -357,7 +357,7 @@ func TestTimeAndTroubleAreTold(t *testing.T) {
 		_ = conn.Close()
 	})
 	_, err = fetch(t, torn)
-	wantCode(t, err, fault.Down)
+	wantCode(t, err, fault.ServiceDown)
 	rubbish, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	go func() {
@@ -371,10 +371,10 @@ func TestTimeAndTroubleAreTold(t *testing.T) {
 		}
 	}()
 	_, err = fetch(t, "http://"+rubbish.Addr().String())
-	wantCode(t, err, fault.Down)
+	wantCode(t, err, fault.ServiceDown)
 	check(t, rubbish.Close())
 	_, err = fetch(t, "http://"+rubbish.Addr().String())
-	wantCode(t, err, fault.Down)
+	wantCode(t, err, fault.ServiceDown)
 }
 
 func TestProxyIsAsked(t *testing.T) {

@@ -384,8 +384,8 @@ func TestWritten(t *testing.T) {
 		got  model.Message
 		want string
 	}{
-		{xnlcall.Written(said, earlier[:1]), readCall},
-		{xnlcall.Written(result, earlier), "!unquote_start\n<tool_resp id=\"r1\" #r1>one</#r1>\n!unquote_end"},
+		{xnlcall.AsWritten(said, earlier[:1]), readCall},
+		{xnlcall.AsWritten(result, earlier), "!unquote_start\n<tool_resp id=\"r1\" #r1>one</#r1>\n!unquote_end"},
 	} {
 		if len(tt.got.Blocks) != 1 || tt.got.Blocks[0].Text != tt.want {
 			t.Errorf("%+v, want %q", tt.got, tt.want)

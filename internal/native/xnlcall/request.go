@@ -150,14 +150,14 @@ func Results(results []model.Block) string {
 	return b.String() + unquoteEnd
 }
 
-// Written returns a message in the form that the model wrote or got. earlier are the messages before it.
-func Written(m model.Message, earlier []model.Message) model.Message {
+// AsWritten returns a message in the form that the model wrote or got. earlier are the messages before it.
+func AsWritten(m model.Message, earlier []model.Message) model.Message {
 	all := written(model.Request{Messages: append(slices.Clone(earlier), m)}).Messages
 	return all[len(all)-1]
 }
 
-// Raw returns the blocks of calls in an answer as the model wrote them, or "" if no call was written as text.
-func Raw(m model.Message) string {
+// RawText returns the blocks of calls in an answer as the model wrote them, or "" if no call was written as text.
+func RawText(m model.Message) string {
 	var b strings.Builder
 	for _, one := range m.Blocks {
 		if o, ok := originOf(one); ok {
@@ -173,9 +173,9 @@ func ID(call model.Block) string {
 	return cmp.Or(o.ID, call.ID)
 }
 
-// Told returns the text of the results in a message, and the problems of invalid blocks. Both are empty unless the
-// calls were written as text. earlier are the messages before it.
-func Told(m model.Message, earlier []model.Message) (results string, notes []string) {
+// ResultTexts returns the text of the results in a message, and the problems of invalid blocks. Both are empty unless
+// the calls were written as text. earlier are the messages before it.
+func ResultTexts(m model.Message, earlier []model.Message) (results string, notes []string) {
 	ids := idsOf(earlier)
 	told := m
 	told.Blocks = nil

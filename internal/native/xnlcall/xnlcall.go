@@ -47,9 +47,9 @@ func originOf(b model.Block) (o origin, ok bool) {
 // Wrap returns a client whose model calls tools in XNL.
 func Wrap(c model.Client) model.Client { return &client{Client: c} }
 
-// Played returns a client for the script of a rehearsal. The script makes ordinary calls; they are written in XNL, as a
-// model would write them, and parsed like any answer.
-func Played(c model.Client) model.Client { return &client{Client: script{c}, plays: true} }
+// ScriptClient returns a client for the script of a rehearsal. The script makes ordinary calls; they are written in
+// XNL, as a model would write them, and parsed like any answer.
+func ScriptClient(c model.Client) model.Client { return &client{Client: script{c}, plays: true} }
 
 // script writes the calls of an answer as text.
 type script struct{ model.Client }

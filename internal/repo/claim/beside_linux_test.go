@@ -100,8 +100,8 @@ type running struct {
 	who    string
 	log    *touch.Log
 	window *touch.Window
-	hearer *claim.Hearer
-	done   []event.Done // for the shim
+	hearer *claim.Reporter
+	done   []event.FinishedCall // for the shim
 	turn   *undo.Turn
 	id     string
 	open   *call
@@ -140,10 +140,10 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 func (w *world) start(who string) {
 	r := &running{who: who, log: touch.New()}
-	r.log.Unseen(touch.Unwatched)
+	r.log.Unseen(touch.ReasonUnwatched)
 	r.window = r.log.Open()
 	if !w.shim {
-		r.hearer = claim.Hear(r.log, w.dir)
+		r.hearer = claim.NewReporter(r.log, w.dir)
 	}
 	var err error
 	if r.turn, err = w.store.Begin(w.t.Context(), undo.Origin{Dir: w.dir, Run: who}); err != nil {
@@ -165,7 +165,7 @@ func (w *world) end(who string) {
 		r.hearer.Tell(&event.Event{Kind: event.Ended, End: &event.End{}})
 	}
 	for _, d := range r.done {
-		for _, c := range claim.Of(d, w.dir) {
+		for _, c := range claim.Claims(d, w.dir) {
 			r.log.Claim(c)
 		}
 	}
@@ -255,7 +255,7 @@ func (w *world) finish(r *running, failed bool) {
 	switch {
 	case c.hidden:
 	case r.hearer == nil && !c.asks:
-		d := event.Done{Call: c.Call, Began: c.began, Ended: time.Now(), Failed: failed}
+		d := event.FinishedCall{Call: c.Call, Began: c.began, Ended: time.Now(), Failed: failed}
 		if c.swap != nil {
 			d.Input = c.swap
 		}
@@ -315,7 +315,7 @@ func (w *world) check() {
 	wrong := func(name, why string) {
 		w.t.Helper()
 		w.t.Errorf("seed %d, shim %v, record %d: %s: %s\nwas %q\nleft %q\nis %q\n%v %+v\n%s", w.seed, w.shim, w.record,
-			name, why, w.was[name], left[name], is[name], err, out.Kept, strings.Join(w.history, "\n"))
+			name, why, w.was[name], left[name], is[name], err, out.NotRestored, strings.Join(w.history, "\n"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.by)) {
 		before, there := left[name]

@@ -21,8 +21,8 @@ import (
 	"omniagent/internal/walls/guard"
 )
 
-// Of returns the changes that a call says it makes. dir is the directory in which the agent works.
-func Of(c event.Done, dir string) []touch.Claim {
+// Claims returns the changes that a call says it makes. dir is the directory in which the agent works.
+func Claims(c event.FinishedCall, dir string) []touch.Claim {
 	var all []touch.Claim
 	switch {
 	case c.Kind == event.Shell:
@@ -65,8 +65,9 @@ func workDir(c *event.Call, dir string) string {
 	return dir
 }
 
-// Hearer gets the events of a conversation, and reports what the calls in them claim to a log. A nil one does nothing.
-type Hearer struct {
+// Reporter gets the events of a conversation, and reports what the calls in them claim to a log. A nil one does
+// nothing.
+type Reporter struct {
 	log *touch.Log
 	dir string
 
@@ -77,23 +78,23 @@ type Hearer struct {
 
 // heard is a call that has not ended.
 type heard struct {
-	call event.Done
+	call event.FinishedCall
 	// of the paths that it named when it began, and of their parent directories, which it may create
 	was   map[string]*workspace.Status
 	above []string
 }
 
-// Hear returns a Hearer for the agent that works in dir, or nil if log is nil.
-func Hear(log *touch.Log, dir string) *Hearer {
+// NewReporter returns a Reporter for the agent that works in dir, or nil if log is nil.
+func NewReporter(log *touch.Log, dir string) *Reporter {
 	if log == nil {
 		return nil
 	}
-	return &Hearer{log: log, dir: dir, open: map[string]*heard{}, asked: map[string]string{}}
+	return &Reporter{log: log, dir: dir, open: map[string]*heard{}, asked: map[string]string{}}
 }
 
 // Tell handles an event of the agent, or the answer to one of its questions, at the time at which it arrives. While a
 // call waits for an answer it changes nothing.
-func (h *Hearer) Tell(e *event.Event) {
+func (h *Reporter) Tell(e *event.Event) {
 	if h == nil {
 		return
 	}
@@ -126,7 +127,7 @@ func (h *Hearer) Tell(e *event.Event) {
 
 // over reports what a call claims once it has ended. A call that still waits for an answer never ran and claims
 // nothing.
-func (h *Hearer) over(id string, r *event.Result) {
+func (h *Reporter) over(id string, r *event.Result) {
 	one := h.open[id]
 	delete(h.open, id)
 	for question, about := range h.asked {
@@ -141,9 +142,9 @@ func (h *Hearer) over(id string, r *event.Result) {
 }
 
 // begin records that a call begins, and the status of the paths that it names.
-func (h *Hearer) begin(call *event.Call) {
-	one := &heard{call: event.Done{Call: *call, Began: time.Now()}, was: map[string]*workspace.Status{}}
-	for _, c := range Of(one.call, h.dir) {
+func (h *Reporter) begin(call *event.Call) {
+	one := &heard{call: event.FinishedCall{Call: *call, Began: time.Now()}, was: map[string]*workspace.Status{}}
+	for _, c := range Claims(one.call, h.dir) {
 		one.was[c.Path] = status(c.Path)
 		if !c.Removes {
 			one.lookAbove(c.Path)
@@ -168,23 +169,24 @@ func (o *heard) lookAbove(path string) {
 }
 
 // end reports what a call claims once it has ended.
-func (h *Hearer) end(one *heard, r *event.Result) {
+func (h *Reporter) end(one *heard, r *event.Result) {
 	c := one.call
 	c.Ended = time.Now()
-	all := Made(c, r, h.dir)
+	all := ChangesOf(c, r, h.dir)
 	for _, dir := range one.above {
 		all = append(all, touch.Claim{Path: dir, Began: c.Began, Ended: c.Ended})
 	}
 	for _, a := range all {
-		a.Was, a.Is = one.was[a.Path], status(a.Path)
-		if a.Was != nil { // otherwise the call named it only after somebody could have changed it
+		a.Before, a.After = one.was[a.Path], status(a.Path)
+		if a.Before != nil { // otherwise the call named it only after somebody could have changed it
 			h.log.Claim(a)
 		}
 	}
 }
 
-// Made returns the changes that a call with a result says it has made. dir is the directory in which the agent works.
-func Made(c event.Done, r *event.Result, dir string) []touch.Claim {
+// ChangesOf returns the changes that a call with a result says it has made. dir is the directory in which the agent
+// works.
+func ChangesOf(c event.FinishedCall, r *event.Result, dir string) []touch.Claim {
 	c.Failed = r.Failed
 	if r.Input != nil {
 		c.Input, c.Canonical = r.Input, nil
@@ -192,7 +194,7 @@ func Made(c event.Done, r *event.Result, dir string) []touch.Claim {
 			c.Command = text
 		}
 	}
-	all := Of(c, dir)
+	all := Claims(c, dir)
 	if d := r.Change; d != nil && !r.Failed {
 		path := real(dir, d.Path)
 		all = slices.DeleteFunc(all, func(c touch.Claim) bool { return c.Path == path })

@@ -38,7 +38,7 @@ func TestEdits(t *testing.T) {
 		"no text":          {`{"path":"f","insert_line":1,"new_str":"x"}`, none},
 	} {
 		call := event.NewCall("1", name, event.Write, json.RawMessage(c.input), "file_path", "filePath", "path")
-		all := Of(event.Done{Call: *call}, "/w")
+		all := Claims(event.FinishedCall{Call: *call}, "/w")
 		if len(all) != 1 || all[0].Path != "/w/f" {
 			t.Errorf("%s: %+v", name, all)
 			continue
@@ -69,7 +69,7 @@ func TestPatchOfSeveral(t *testing.T) {
 	write := event.NewCall("1", "apply_patch", event.Write, json.RawMessage(`{"input":`+quote(patch)+`}`))
 	shell := &event.Call{Kind: event.Shell, Command: "apply_patch <<'EOF'\n" + patch + "EOF"}
 	for _, call := range []*event.Call{write, shell} {
-		all := Of(event.Done{Call: *call}, "/w")
+		all := Claims(event.FinishedCall{Call: *call}, "/w")
 		if len(all) != 4 || all[0].Path != "/w/a" || !all[1].Removes || all[2].Path != "/w/c" || !all[2].Removes ||
 			all[3].Path != "/w/d" {
 			t.Fatalf("%+v", all)
@@ -101,7 +101,7 @@ func TestWhatIsNoClaim(t *testing.T) {
 		{event.Shell, true, 1},
 	} {
 		call := event.NewCall("1", "t", c.kind, input, "file_path")
-		if all := Of(event.Done{Call: *call, Failed: c.failed}, "/w"); len(all) != c.want {
+		if all := Claims(event.FinishedCall{Call: *call, Failed: c.failed}, "/w"); len(all) != c.want {
 			t.Errorf("%s, failed %v: %+v", c.kind, c.failed, all)
 		}
 	}
@@ -112,9 +112,9 @@ func TestHearerLooks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	log := touch.New()
-	log.Unseen(touch.Unwatched)
+	log.Unseen(touch.ReasonUnwatched)
 	w := log.Open()
-	h := Hear(log, dir)
+	h := NewReporter(log, dir)
 	call := event.NewCall("1", "Bash", event.Shell, json.RawMessage(`{"command":"sed -i s/a/b/ f"}`))
 	put := func(text string) { write(t, filepath.Join(dir, "f"), text) }
 	put("a")
@@ -126,7 +126,7 @@ func TestHearerLooks(t *testing.T) {
 	if v := w.Judge(filepath.Join(dir, "f"), before, is); v.By != touch.Agent {
 		t.Errorf("%+v", v)
 	}
-	Hear(nil, dir).Tell(&event.Event{Kind: event.ToolCall, Call: call})
+	NewReporter(nil, dir).Tell(&event.Event{Kind: event.ToolCall, Call: call})
 }
 
 // TestWhatWaitsForAnAnswerChangesNothing: while a person is asked whether a command may run, they change the file that
@@ -137,8 +137,8 @@ func TestWhatWaitsForAnAnswerChangesNothing(t *testing.T) {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "f")
 		log := touch.New()
-		log.Unseen(touch.Unwatched)
-		w, h := log.Open(), Hear(log, dir)
+		log.Unseen(touch.ReasonUnwatched)
+		w, h := log.Open(), NewReporter(log, dir)
 		call := event.NewCall("1", "Bash", event.Shell, json.RawMessage(`{"command":"test -f f || echo x > f"}`))
 		h.Tell(&event.Event{Kind: event.ToolCall, Call: call})
 		h.Tell(&event.Event{Kind: event.Question, Ask: &event.Ask{ID: "q", Tool: call}})
@@ -158,7 +158,7 @@ func TestWhatWaitsForAnAnswerChangesNothing(t *testing.T) {
 			h.Tell(&event.Event{Kind: event.Denied, Denial: &event.Denial{CallID: "1"}})
 		}
 		h.Tell(&event.Event{Kind: event.ToolResult, Result: &event.Result{ID: "1", Failed: true}})
-		if v := w.Judge(file, moment{}, is); v.By != touch.Perhaps {
+		if v := w.Judge(file, moment{}, is); v.By != touch.Unknown {
 			t.Errorf("%s: %+v", answer, v)
 		}
 	}

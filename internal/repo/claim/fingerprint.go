@@ -23,7 +23,7 @@ func Fingerprint(c *event.Call, dir string) string {
 	if c == nil || c.Kind != event.Write {
 		return ""
 	}
-	all := Of(event.Done{Call: *c}, dir)
+	all := Claims(event.FinishedCall{Call: *c}, dir)
 	if len(all) == 0 {
 		return ""
 	}

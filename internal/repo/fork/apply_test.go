@@ -258,7 +258,7 @@ func TestRefused(t *testing.T) {
 	}
 	g2.must(filepath.Dir(g.dir), "mv elsewhere project; mkdir linked; cd project; git worktree add -q ../linked")
 	_, err = g.store.Make(t.Context(), fork.Wanted{Dir: filepath.Join(filepath.Dir(g.dir), "linked"), Tier: fork.Copy})
-	check("a linked worktree", err, fault.Down, "its repository is outside of it")
+	check("a linked worktree", err, fault.ServiceDown, "its repository is outside of it")
 	if _, err := os.Stat(g.dir); err != nil {
 		t.Error(err)
 	}

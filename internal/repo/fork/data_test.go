@@ -60,7 +60,7 @@ func TestRepositoriesElsewhere(t *testing.T) {
 				rm -rf $(readlink -f $l)/*; done; rm -rf $d || true`)
 			check()
 			_, err := g.store.Make(t.Context(), fork.Wanted{Dir: g.dir, Tier: fork.Copy})
-			if !errors.Is(err, fault.Down) || !strings.Contains(err.Error(), "data") {
+			if !errors.Is(err, fault.ServiceDown) || !strings.Contains(err.Error(), "data") {
 				t.Errorf("a copy: %v", err)
 			}
 			if c.at != "." {
@@ -127,7 +127,7 @@ func TestNoCopySharesARepository(t *testing.T) {
 			g := newGround(t)
 			g.must(g.dir, "git init -q -b main; echo a >a; git add .; git commit -qm a; "+script)
 			_, err := g.store.Make(t.Context(), fork.Wanted{Dir: g.dir, Tier: fork.Copy})
-			if !errors.Is(err, fault.Down) || !strings.Contains(err.Error(), g.dir) {
+			if !errors.Is(err, fault.ServiceDown) || !strings.Contains(err.Error(), g.dir) {
 				t.Errorf("%v", err)
 			}
 		})

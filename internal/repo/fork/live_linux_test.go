@@ -204,8 +204,8 @@ func TestKilled(t *testing.T) {
 		}
 		if out.Resumed && out.Turn != "" { // what both have done is one turn
 			back, err := g.snapshots.Undo(t.Context(), undo.Request{Dir: g.dir})
-			if err != nil || len(back.Kept) > 0 {
-				t.Errorf("round %d: %v %+v", round, err, back.Kept)
+			if err != nil || len(back.NotRestored) > 0 {
+				t.Errorf("round %d: %v %+v", round, err, back.NotRestored)
 			}
 			if got := g.sh(g.dir, `git log --format=%s; ls; grep -lx three d/* | wc -l`); got != "first\nd\n0\n" {
 				t.Errorf("round %d, undone: %s", round, got)

@@ -102,7 +102,7 @@ func (w *Work) enter(p process.Plan, n Net) error {
 		err = w.begin(entry)
 	}
 	if err != nil {
-		return fault.New(fault.Down, "the fork %s cannot be entered: %v", f.Name, err).Because(err).
+		return fault.New(fault.ServiceDown, "the fork %s cannot be entered: %v", f.Name, err).Because(err).
 			Hint("omniagent fork apply %s brings home what is in it", f.Name)
 	}
 	return nil
@@ -238,7 +238,7 @@ func (f *Fork) try() error {
 		err = entry.Try(child)
 	}
 	if reason, fix := sandbox.NamespaceSettings("user.max_net_namespaces"); err != nil && reason != "" {
-		return fault.New(fault.Down, "namespaces are denied, because %s", reason).Hint("%s", fix).Because(err)
+		return fault.New(fault.ServiceDown, "namespaces are denied, because %s", reason).Hint("%s", fix).Because(err)
 	}
 	return err
 }

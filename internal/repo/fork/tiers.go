@@ -28,7 +28,7 @@ func (f *Fork) choose(ctx context.Context, wanted Tier) error {
 		Reflink: "keep the workspace and XDG_STATE_HOME on one btrfs or XFS",
 		Copy:    "make room there, or set XDG_STATE_HOME",
 	}
-	failed := fault.New(fault.Down, "no fork can be made of %s", f.Workspace)
+	failed := fault.New(fault.ServiceDown, "no fork can be made of %s", f.Workspace)
 	for _, t := range Tiers() {
 		if wanted != "" && t != wanted {
 			continue
@@ -58,7 +58,7 @@ func (f *Fork) choose(ctx context.Context, wanted Tier) error {
 			return unfitFor(f.Workspace, unfit)
 		}
 		why, fix := fault.Bare(err).Error(), fixes[t]
-		if f := fault.Of(err); f.Code == fault.Down {
+		if f := fault.Of(err); f.Code == fault.ServiceDown {
 			why, fix = f.Message, cmp.Or(f.Suggestion, fix)
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %s; fix: %s", t, why, fix))

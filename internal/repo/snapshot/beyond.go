@@ -33,7 +33,7 @@ const OtherName = "it is hard-linked from outside the workspace, so writing to i
 
 const noContent = "it is neither a file, a directory nor a link"
 
-// beyond returns Index.Beyond.
+// beyond returns Index.Unrepresented.
 func (w *walk) beyond() (all []Gap) {
 	for _, f := range w.index.folders {
 		for i := range f.entries {

@@ -97,10 +97,10 @@ type Index struct {
 	Root  string    // absolute
 	Taken time.Time // when the walk began
 	Gaps  []Gap     // what the index does not have, sorted by path
-	// Beyond are files that an index cannot represent, set by Take with Whole: those with names outside of the root,
-	// and those that are neither files, directories nor links. For an ignored file it has the topmost ignored
+	// Unrepresented are files that an index cannot represent, set by Take with Whole: those with names outside of the
+	// root, and those that are neither files, directories nor links. For an ignored file it has the topmost ignored
 	// directory. They are sorted by path.
-	Beyond []Gap
+	Unrepresented []Gap
 
 	// Absent are the files that git tracks and that do not exist, sorted, if Options.Absent asked for them. A loaded
 	// index has none.
@@ -234,7 +234,7 @@ func Take(ctx context.Context, root string, o Options) (*Index, error) {
 		return nil, err
 	}
 	if o.Whole {
-		w.index.Beyond = w.beyond()
+		w.index.Unrepresented = w.beyond()
 	}
 	slices.SortFunc(w.index.Gaps, func(a, b Gap) int { return strings.Compare(a.Path, b.Path) })
 	return w.index, nil

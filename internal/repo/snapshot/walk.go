@@ -83,7 +83,7 @@ func (w *walk) fromAbove() *inherited {
 		}
 	}
 	var top string
-	full := w.dir.Above(".", func(dir *workspace.Above) {
+	full := w.dir.Above(".", func(dir *workspace.Parent) {
 		at := fromTop(dir.Path)
 		named(at)
 		if dir.Has(".git") {

@@ -8,11 +8,11 @@ import (
 	"omniagent/internal/sys/workspace"
 )
 
-// Whose returns a func that says who changed a path that differs in two indexes, as far as their contents can be read.
-// seen may be nil: then nothing is known.
-func Whose(seen *touch.Window, before, after *Index, contents *Contents) func(path string) touch.Verdict {
+// ChangedBy returns a func that says who changed a path that differs in two indexes, as far as their contents can be
+// read. seen may be nil: then nothing is known.
+func ChangedBy(seen *touch.Window, before, after *Index, contents *Contents) func(path string) touch.Verdict {
 	if seen == nil {
-		return func(string) touch.Verdict { return touch.Verdict{By: touch.Perhaps, Why: touch.Unwatched} }
+		return func(string) touch.Verdict { return touch.Verdict{By: touch.Unknown, Why: touch.ReasonUnwatched} }
 	}
 	root := pathname.Real(before.Root)
 	was, is := moment{root, before, contents}, moment{root, after, contents}

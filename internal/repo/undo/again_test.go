@@ -70,8 +70,8 @@ func TestAnotherBranchIsCheckedOut(t *testing.T) {
 			{Dir: root, ID: id}, {Dir: root, ID: id, TakeOld: true}, {Dir: root, ID: id, TakeOld: true, TakeAll: true},
 		} {
 			out := back(t, s, q)
-			if len(out.Kept) != 1 || !strings.HasSuffix(out.Kept[0].Reason, "; first: "+command) {
-				t.Errorf("%s: %+v", name, out.Kept)
+			if len(out.NotRestored) != 1 || !strings.HasSuffix(out.NotRestored[0].Reason, "; first: "+command) {
+				t.Errorf("%s: %+v", name, out.NotRestored)
 			}
 			same(t, name, kept, sh(t, root, mine))
 		}
@@ -128,7 +128,7 @@ func TestAnUndoOfNothingLeavesTheTurn(t *testing.T) {
 	was := look(t, root)
 	for range 2 {
 		out := back(t, s, undo.Request{Dir: root})
-		if len(out.Restored) > 0 || len(out.Kept) != 1 || out.Undo.ID != "" {
+		if len(out.Restored) > 0 || len(out.NotRestored) != 1 || out.Undo.ID != "" {
 			t.Errorf("%+v", out)
 		}
 	}
@@ -203,8 +203,8 @@ func TestAdviceAboutBranches(t *testing.T) {
 		id := end(t, turn).ID
 		sh(t, root, script)
 		out := back(t, s, undo.Request{Dir: root, ID: id, TakeOld: true, TakeAll: true})
-		if len(out.Kept) != 1 || !strings.Contains(out.Kept[0].Reason, want) {
-			t.Errorf("%s: %+v", script, out.Kept)
+		if len(out.NotRestored) != 1 || !strings.Contains(out.NotRestored[0].Reason, want) {
+			t.Errorf("%s: %+v", script, out.NotRestored)
 		}
 	}
 }

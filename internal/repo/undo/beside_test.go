@@ -25,8 +25,8 @@ func TestWhatTwoTurnsSayIsKept(t *testing.T) {
 			if under {
 				two = touch.Under(one)
 			}
-			one.Unseen(touch.Unwatched)
-			two.Unseen(touch.Unwatched)
+			one.Unseen(touch.ReasonUnwatched)
+			two.Unseen(touch.ReasonUnwatched)
 			seen := []*touch.Window{one.Open(), two.Open()}
 			first, began := begin(t, s, root), time.Now()
 			second := begin(t, s, root)
@@ -40,7 +40,7 @@ func TestWhatTwoTurnsSayIsKept(t *testing.T) {
 			end(t, second)
 			first.Watch(seen[0])
 			id := end(t, first).ID
-			kept := back(t, s, undo.Request{Dir: root, ID: id}).Kept
+			kept := back(t, s, undo.Request{Dir: root, ID: id}).NotRestored
 			if under && len(kept) > 0 || !under && (len(kept) != 1 || !strings.HasSuffix(kept[0].Reason, second.ID())) {
 				t.Errorf("%+v", kept)
 			}

@@ -108,7 +108,7 @@ func TestAFileThatGitConvertedOnceIsNotRestoredWrongly(t *testing.T) {
 	sh(t, root, `rm f`)
 	end(t, turn)
 	out := back(t, s, undo.Request{Dir: root})
-	if len(out.Kept) != 1 || !strings.Contains(out.Kept[0].Reason, "converted") {
-		t.Errorf("kept are %v, restored %v", out.Kept, out.Restored)
+	if len(out.NotRestored) != 1 || !strings.Contains(out.NotRestored[0].Reason, "converted") {
+		t.Errorf("kept are %v, restored %v", out.NotRestored, out.Restored)
 	}
 }

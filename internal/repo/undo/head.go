@@ -32,7 +32,7 @@ func (c *comparison) otherCommit(dir string, actions []action) reason {
 		if was.Ref != "" && !restored[path.Join(common, was.Ref)] && !restored[path.Join(common, git.PackedRefs)] &&
 			c.value(c.before, common, was.Ref) != c.value(c.now, common, was.Ref) {
 			return reason{
-				Lasting, "the branch has commits of others, and the index of before would remove their files",
+				CausePermanent, "the branch has commits of others, and the index of before would remove their files",
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func (c *comparison) otherCommit(dir string, actions []action) reason {
 func (c *comparison) elsewhereNow(dir, common, at string, was, is git.Head) reason {
 	for _, name := range git.Unfinished() {
 		if c.now.Find(path.Join(at, name)) != nil {
-			return reason{Passing, "git is in the middle of a rebase, a merge or the like"}
+			return reason{CauseTemporary, "git is in the middle of a rebase, a merge or the like"}
 		}
 	}
 	in := []string{"git"}
@@ -53,15 +53,15 @@ func (c *comparison) elsewhereNow(dir, common, at string, was, is git.Head) reas
 	name := strings.TrimPrefix(was.Ref, "refs/heads/")
 	switch {
 	case name != "" && c.value(c.now, common, was.Ref) == "":
-		return reason{Lasting, "the branch of before the turn, " + name + ", is not there any more"}
+		return reason{CausePermanent, "the branch of before the turn, " + name + ", is not there any more"}
 	case name != "":
 		in = append(in, "switch", name)
 	case is.Ref == "": // a switch would leave what was committed here without a name
-		return reason{Lasting, "HEAD is detached, and names another commit than before the turn"}
+		return reason{CausePermanent, "HEAD is detached, and names another commit than before the turn"}
 	default:
 		in = append(in, "switch", "--detach", was.Commit)
 	}
-	return reason{Passing, "another branch is checked out than before the turn; first: " + text.Shell(in...)}
+	return reason{CauseTemporary, "another branch is checked out than before the turn; first: " + text.Shell(in...)}
 }
 
 // goBack returns the branches, and a detached HEAD, that are restored although they are not where the turn left them.

@@ -28,7 +28,7 @@ func put(t testing.TB, path, text string) {
 // keeps returns the paths that an outcome keeps.
 func keeps(out undo.Outcome) []string {
 	names := []string{}
-	for _, k := range out.Kept {
+	for _, k := range out.NotRestored {
 		names = append(names, k.Path)
 	}
 	return names
@@ -128,8 +128,8 @@ func TestADamagedPackIsNotGivenBack(t *testing.T) {
 	end(t, turn)
 	sh(t, s.Dir, `for f in */git/*/objects/pack/*.pack; do chmod u+w $f; echo damaged >> $f; done`)
 	out := back(t, s, undo.Request{Dir: root})
-	if !slices.Contains(keeps(out), ".git") || !strings.Contains(fmt.Sprint(out.Kept), "damaged") {
-		t.Errorf("kept %v", out.Kept)
+	if !slices.Contains(keeps(out), ".git") || !strings.Contains(fmt.Sprint(out.NotRestored), "damaged") {
+		t.Errorf("kept %v", out.NotRestored)
 	}
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
 		t.Error("a damaged repository is made")

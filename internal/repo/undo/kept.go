@@ -6,8 +6,8 @@ import (
 	"omniagent/internal/kit/fault"
 )
 
-// Kept is a path that was not restored.
-type Kept struct {
+// NotRestored is a path that was not restored.
+type NotRestored struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
 	Cause  Cause  `json:"-"`
@@ -20,10 +20,10 @@ type Cause int
 
 // The causes.
 const (
-	Passing Cause = iota // another try may restore it, as when the disk was full
-	ByHand               // it was changed after the turn, or may have been: Request.TakeOld restores it
-	Doubted              // it is not certain that the turn changed it: Request.TakeAll restores it
-	Lasting              // nothing restores it
+	CauseTemporary    Cause = iota // another try may restore it, as when the disk was full
+	CauseChangedSince              // it was changed after the turn, or may have been: Request.TakeOld restores it
+	CauseUncertain                 // it is not certain that the turn changed it: Request.TakeAll restores it
+	CausePermanent                 // nothing restores it
 )
 
 // reason is why a path is kept. If its text is empty, the path is not kept.
@@ -43,7 +43,7 @@ func (r reason) at(path string) reason {
 // keep adds a path to what is kept.
 func (p *plan) keep(path string, why error) {
 	p.keptPaths[path] = true
-	kept := Kept{Path: path, Reason: fault.Bare(why).Error()}
+	kept := NotRestored{Path: path, Reason: fault.Bare(why).Error()}
 	if r := (reason{}); errors.As(why, &r) {
 		kept.Cause = r.cause
 	}
@@ -52,19 +52,21 @@ func (p *plan) keep(path string, why error) {
 
 // The reasons.
 var (
-	changedSince     = reason{ByHand, "it has changed since the turn left it"}
-	changedByOthers  = reason{ByHand, "somebody else has changed it"} // of what the turn did not change
-	changedMeanwhile = reason{Lasting, "somebody else changed it while the turn ran"}
+	changedSince     = reason{CauseChangedSince, "it has changed since the turn left it"}
+	changedByOthers  = reason{CauseChangedSince, "somebody else has changed it"} // of what the turn did not change
+	changedMeanwhile = reason{CausePermanent, "somebody else changed it while the turn ran"}
 	leftHidden       = reason{
-		ByHand, "what the turn left there could not be read, so it may have been changed after the turn",
+		CauseChangedSince, "what the turn left there could not be read, so it may have been changed after the turn",
 	}
-	notHeld    = reason{Lasting, "no copy of its content was saved"}
-	notSaved   = reason{Passing, "what is there now could not be brought back"}
-	special    = reason{Lasting, "it is neither a file, a directory nor a link"}
-	unreadable = reason{Passing, "it cannot be read"}
-	notEmpty   = reason{Passing, "it contains files that the turn did not create"}
-	foreign    = reason{Lasting, "it belongs to another working tree that was worked in"}
-	shared     = reason{Lasting, "its refs are in one file with those of another working tree that was worked in"}
-	gitAtWork  = reason{Passing, "git is at work there, or has left a lock"}
-	uncertain  = reason{Doubted, "it is not certain that the turn changed it"}
+	notHeld    = reason{CausePermanent, "no copy of its content was saved"}
+	notSaved   = reason{CauseTemporary, "what is there now could not be brought back"}
+	special    = reason{CausePermanent, "it is neither a file, a directory nor a link"}
+	unreadable = reason{CauseTemporary, "it cannot be read"}
+	notEmpty   = reason{CauseTemporary, "it contains files that the turn did not create"}
+	foreign    = reason{CausePermanent, "it belongs to another working tree that was worked in"}
+	shared     = reason{
+		CausePermanent, "its refs are in one file with those of another working tree that was worked in",
+	}
+	gitAtWork = reason{CauseTemporary, "git is at work there, or has left a lock"}
+	uncertain = reason{CauseUncertain, "it is not certain that the turn changed it"}
 )

@@ -57,8 +57,8 @@ func TestAnEditAfterTheKillStays(t *testing.T) {
 		want["zz"] = is["zz"]
 		same(t, "after the undo", want, look(t, root))
 		out = back(t, s, undo.Request{Dir: root, Redo: true})
-		if got := look(t, root); len(out.Kept) > 0 || got["zz"] != is["zz"] || got["n1"] != "" {
-			t.Errorf("redo keeps %v; zz is %s, not %s", out.Kept, got["zz"], is["zz"])
+		if got := look(t, root); len(out.NotRestored) > 0 || got["zz"] != is["zz"] || got["n1"] != "" {
+			t.Errorf("redo keeps %v; zz is %s, not %s", out.NotRestored, got["zz"], is["zz"])
 		}
 		if files, _ := filepath.Glob(filepath.Join(root, ".omniagent*")); len(files) > 0 {
 			t.Errorf("left is %v", files)
@@ -113,7 +113,7 @@ func editInTheMiddle(t *testing.T, script string) bool {
 		return false
 	}
 	if !slices.Equal(keeps(out), []string{"zz"}) || len(out.Restored) != 1000 {
-		t.Errorf("%s: kept %v, restored %d", script, out.Kept, len(out.Restored))
+		t.Errorf("%s: kept %v, restored %d", script, out.NotRestored, len(out.Restored))
 	}
 	return true
 }
@@ -202,8 +202,8 @@ func TestADamagedJournalIsNoObstacle(t *testing.T) {
 			continue
 		}
 		put(t, journals[0], "")
-		if out := back(t, s, undo.Request{Dir: root}); !out.Resumed || len(out.Kept) > 0 {
-			t.Errorf("resumed: %v, kept %v", out.Resumed, out.Kept)
+		if out := back(t, s, undo.Request{Dir: root}); !out.Resumed || len(out.NotRestored) > 0 {
+			t.Errorf("resumed: %v, kept %v", out.Resumed, out.NotRestored)
 		}
 		same(t, "after the undo", was, look(t, root))
 		return

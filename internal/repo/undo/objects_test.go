@@ -48,8 +48,8 @@ func TestATurnThatOnlyDestroysObjectsIsTakenBack(t *testing.T) {
 		turn = begin(t, s, root)
 		end(t, turn)
 		planned := back(t, s, undo.Request{Dir: root, DryRun: true})
-		if len(planned.Kept) > 0 || len(planned.Restored) == 0 {
-			t.Errorf("%s: a dry run gives %v, %v", script, planned.Restored, planned.Kept)
+		if len(planned.NotRestored) > 0 || len(planned.Restored) == 0 {
+			t.Errorf("%s: a dry run gives %v, %v", script, planned.Restored, planned.NotRestored)
 		}
 		out := back(t, s, undo.Request{Dir: root})
 		same(t, script+": kept", []string{}, keeps(out))
@@ -179,8 +179,8 @@ func TestPacksThatAreDamagedInBothPlacesAreNamed(t *testing.T) {
 	end(t, turn)
 	out := back(t, s, undo.Request{Dir: root})
 	same(t, "kept", []string{".git"}, keeps(out))
-	if !strings.Contains(out.Kept[0].Reason, "damaged") {
-		t.Errorf("kept is %v", out.Kept)
+	if !strings.Contains(out.NotRestored[0].Reason, "damaged") {
+		t.Errorf("kept is %v", out.NotRestored)
 	}
 }
 

@@ -24,7 +24,7 @@ type action struct {
 type plan struct {
 	root      string
 	actions   []action        // sorted by path
-	kept      []Kept          // left as they are
+	kept      []NotRestored   // left as they are
 	states    []string        // the directories .git that are restored, relative to the root
 	removed   []string        // the directories .git that the restore removes
 	keptState []string        // the directories .git that are left as they are
@@ -104,7 +104,7 @@ func compare(before, after, now *snapshot.Index, o restoreOptions, contents *sna
 	}
 	c.considerDirs()
 	slices.SortFunc(c.actions, func(a, b action) int { return strings.Compare(a.path, b.path) })
-	slices.SortFunc(c.kept, func(a, b Kept) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(c.kept, func(a, b NotRestored) int { return strings.Compare(a.Path, b.Path) })
 	slices.Sort(c.states)
 	return c.plan
 }
@@ -316,7 +316,7 @@ func (c *comparison) obstacle(dir string, actions []action) error {
 		case foreign && c.takeAll:
 			doubt = changedMeanwhile
 		case foreign:
-			doubt = uncertain.at(touch.Both)
+			doubt = uncertain.at(touch.ReasonBoth)
 		}
 		switch {
 		case doubt.text != "" && !slices.Contains(c.overwrite, c.name(dir)):

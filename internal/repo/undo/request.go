@@ -41,13 +41,13 @@ func (q Request) Fits(r Record) bool {
 
 // Outcome is the result of a Request.
 type Outcome struct {
-	Turn     Record   // what was taken back
-	Undo     Record   // the record of the restore; empty with Request.DryRun
-	Restored []string // paths that are as they were before the turn
-	Removed  []string // those of them that did not exist then
-	Kept     []Kept   // paths that were not restored
-	Moved    []Moved  // branches that the restore moved from where the turn had not left them
-	Resumed  bool     // an earlier restore, whose process had died, was completed; nothing else was done
+	Turn        Record        // what was taken back
+	Undo        Record        // the record of the restore; empty with Request.DryRun
+	Restored    []string      // paths that are as they were before the turn
+	Removed     []string      // those of them that did not exist then
+	NotRestored []NotRestored // paths that were not restored
+	Moved       []Moved       // branches that the restore moved from where the turn had not left them
+	Resumed     bool          // an earlier restore, whose process had died, was completed; nothing else was done
 }
 
 // Moved is a branch that a restore moved from where the turn had not left it.
@@ -277,7 +277,7 @@ func (p *place) restore(ctx context.Context, t *Turn, out *Outcome, then snapsho
 	plans := p.each(out, then, is, func(c *plan, before *snapshot.Index, contents *snapshot.Contents) []string {
 		return p.carryOut(c, before, contents, staging)
 	})
-	if len(out.Restored) == 0 && len(out.Kept) > 0 && !out.Resumed { // the turn is not undone
+	if len(out.Restored) == 0 && len(out.NotRestored) > 0 && !out.Resumed { // the turn is not undone
 		t.Drop()
 		return os.Remove(filepath.Join(p.dir, journalFile))
 	}
@@ -360,14 +360,15 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 	plans := map[string]*plan{}
 	unsure, err := p.doubtsOf(out.Turn.ID)
 	var others neighbours
-	if len(unsure) > 0 || out.Turn.Said {
+	if len(unsure) > 0 || out.Turn.FromCalls {
 		others = p.besides(out.Turn)
 	}
 	for i, root := range out.Turn.Roots {
 		atRoot := func(x *snapshot.Index) bool { return x.Root == root }
 		at := slices.IndexFunc(is.indexes, atRoot)
 		if at < 0 {
-			out.Kept = append(out.Kept, Kept{Path: root, Reason: "the repository is not there any more"})
+			gone := NotRestored{Path: root, Reason: "the repository is not there any more"}
+			out.NotRestored = append(out.NotRestored, gone)
 			continue
 		}
 		o := is.restoreOptions
@@ -412,7 +413,7 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 		}
 		for _, k := range c.kept {
 			k.Path = nameIn(i, out.Turn.Roots, k.Path)
-			out.Kept = append(out.Kept, k)
+			out.NotRestored = append(out.NotRestored, k)
 		}
 	}
 	return plans

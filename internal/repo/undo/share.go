@@ -86,7 +86,7 @@ func (p *place) noteShared(commons []string, x *snapshot.Index) {
 		if rel, within := pathname.In(x.Root, objects); within {
 			name = filepath.ToSlash(rel)
 		}
-		x.Beyond = append(x.Beyond, snapshot.Gap{Path: name, Reason: reason})
+		x.Unrepresented = append(x.Unrepresented, snapshot.Gap{Path: name, Reason: reason})
 	}
 }
 

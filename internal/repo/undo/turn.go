@@ -182,7 +182,7 @@ func (t *Turn) Cover() event.Cover {
 			" are shared with the snapshot, and this file system does not tell when they are written"})
 	}
 	for i, x := range t.before {
-		for j, g := range append(slices.Clone(x.Gaps), x.Beyond...) {
+		for j, g := range append(slices.Clone(x.Gaps), x.Unrepresented...) {
 			path, f := filepath.FromSlash(g.Path), x.Find(g.Path)
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(t.record.Roots[i], path)
@@ -259,8 +259,8 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*snapshot.In
 	if adjust != nil {
 		adjust(before, after)
 	}
-	r.Ended, r.Files, r.Changed, r.Doubtful, r.Perhaps = time.Now().UTC(), 0, nil, 0, nil
-	r.Judged = t.judged
+	r.Ended, r.Files, r.Changed, r.Doubtful, r.Possible = time.Now().UTC(), 0, nil, 0, nil
+	r.OwnOnly = t.judged
 	for i := range r.Roots {
 		if same, _ := snapshot.Same(before[i], after[i]); same {
 			continue
@@ -269,7 +269,7 @@ func (t *Turn) end(ctx context.Context, adjust func(before, after []*snapshot.In
 			name := nameIn(i, r.Roots, path)
 			number, list := &r.Files, &r.Changed
 			if _, doubted := t.doubts[name]; doubted {
-				number, list = &r.Doubtful, &r.Perhaps
+				number, list = &r.Doubtful, &r.Possible
 			}
 			if *number++; len(*list) < mostListed {
 				*list = append(*list, name)
@@ -323,7 +323,7 @@ func nameIn(i int, roots []string, path string) string {
 
 func gaps(indexes []*snapshot.Index) (all []snapshot.Gap) {
 	for i, x := range indexes {
-		for _, g := range append(slices.Clone(x.Gaps), x.Beyond...) {
+		for _, g := range append(slices.Clone(x.Gaps), x.Unrepresented...) {
 			if len(all) == mostListed {
 				return all
 			}

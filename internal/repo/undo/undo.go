@@ -107,15 +107,15 @@ type Record struct {
 	Files int       `json:"files"` // how many changed
 	// Some of those that changed.
 	Changed []string `json:"changed,omitempty"`
-	// Judged says that Files and Changed are only what the agent changed. Doubtful is how many it has perhaps changed,
-	// and Perhaps are some of them.
-	Judged   bool     `json:"judged,omitempty"`
+	// OwnOnly says that Files and Changed are only what the agent changed. Doubtful is how many it has perhaps changed,
+	// and Possible are some of them.
+	OwnOnly  bool     `json:"judged,omitempty"`
 	Doubtful int      `json:"doubtful,omitempty"`
-	Perhaps  []string `json:"perhaps,omitempty"`
-	// Said says that some of Files may only be what the agent's calls say. Under says that it worked for another agent,
-	// in whose turn its changes are too.
-	Said  bool `json:"said,omitempty"`
-	Under bool `json:"under,omitempty"`
+	Possible []string `json:"perhaps,omitempty"`
+	// FromCalls says that some of Files may only be what the agent's calls say. WithinTurn says that it worked for
+	// another agent, in whose turn its changes are too.
+	FromCalls  bool `json:"said,omitempty"`
+	WithinTurn bool `json:"under,omitempty"`
 	// Undoes is the record that this one took back; UndoneBy is the record that took back this one.
 	Undoes   string `json:"of,omitempty"`
 	UndoneBy string `json:"back,omitempty"`
@@ -393,7 +393,7 @@ func (p *place) list() ([]Record, error) {
 
 // damaged returns a record for a turn whose record cannot be read.
 func (p *place) damaged(id string) Record {
-	made, _ := ident.Made(id)
+	made, _ := ident.TimeOf(id)
 	r := Record{ID: id, Kind: OfTurn, Began: made, Ended: made, Damaged: true, Roots: []string{}}
 	if p.root != "" {
 		r.Roots = append(r.Roots, p.root)

@@ -201,8 +201,8 @@ func takeBack(t *testing.T, s undo.Store, root string, seed uint64, was map[stri
 		return
 	}
 	out := back(t, s, undo.Request{Dir: root})
-	if diff := cmp.Diff(was, look(t, root)); diff != "" || len(out.Kept) > 0 {
-		t.Fatalf("script %d is not taken back:\n%s\nkept %v\n(-was +is):\n%s", seed, text, out.Kept, diff)
+	if diff := cmp.Diff(was, look(t, root)); diff != "" || len(out.NotRestored) > 0 {
+		t.Fatalf("script %d is not taken back:\n%s\nkept %v\n(-was +is):\n%s", seed, text, out.NotRestored, diff)
 	}
 	if dice.IntN(3) > 0 {
 		return
@@ -214,8 +214,8 @@ func takeBack(t *testing.T, s undo.Store, root string, seed uint64, was map[stri
 		return
 	}
 	out = back(t, s, undo.Request{Dir: root, Redo: true})
-	if diff := cmp.Diff(left, look(t, root)); diff != "" || len(out.Kept) > 0 {
-		t.Fatalf("script %d is not done again:\n%s\nkept %v\n(-was +is):\n%s", seed, text, out.Kept, diff)
+	if diff := cmp.Diff(left, look(t, root)); diff != "" || len(out.NotRestored) > 0 {
+		t.Fatalf("script %d is not done again:\n%s\nkept %v\n(-was +is):\n%s", seed, text, out.NotRestored, diff)
 	}
 	back(t, s, undo.Request{Dir: root})
 	if diff := cmp.Diff(said, state(t, root)); diff != "" {
@@ -249,7 +249,7 @@ func TestADryRunWritesNothing(t *testing.T) {
 			t.Errorf("it would restore %v only", out.Restored)
 		}
 		var names []string
-		for _, k := range out.Kept {
+		for _, k := range out.NotRestored {
 			names = append(names, k.Path)
 		}
 		if diff := cmp.Diff(kept, names); diff != "" {
@@ -299,7 +299,7 @@ func TestWhatChangesRightAfterTheTurnStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	var kept []string
-	for _, k := range back(t, s, undo.Request{Dir: root}).Kept {
+	for _, k := range back(t, s, undo.Request{Dir: root}).NotRestored {
 		kept = append(kept, k.Path)
 	}
 	if diff := cmp.Diff([]string{"mine", "src/f1.go"}, kept, cmpopts.SortSlices(strings.Compare)); diff != "" {
@@ -336,8 +336,8 @@ func TestWithoutGit(t *testing.T) {
 	sh(t, root, `rm -rf a empty; echo x > a; ln -sfn a link; echo new > new`)
 	r := end(t, turn)
 	left := look(t, root)
-	if out := back(t, s, undo.Request{Dir: root, DryRun: true}); len(out.Restored) == 0 || len(out.Kept) > 0 {
-		t.Errorf("a dry run finds %v and keeps %v", out.Restored, out.Kept)
+	if out := back(t, s, undo.Request{Dir: root, DryRun: true}); len(out.Restored) == 0 || len(out.NotRestored) > 0 {
+		t.Errorf("a dry run finds %v and keeps %v", out.Restored, out.NotRestored)
 	}
 	if diff := cmp.Diff(left, look(t, root)); diff != "" {
 		t.Fatalf("a dry run changed something:\n%s", diff)
@@ -366,7 +366,7 @@ func TestWhatIsChangedByHandStays(t *testing.T) {
 	mine := look(t, root)
 	out := back(t, s, undo.Request{Dir: root})
 	var kept []string
-	for _, k := range out.Kept {
+	for _, k := range out.NotRestored {
 		kept = append(kept, k.Path)
 	}
 	if diff := cmp.Diff([]string{"src/f1.go", ".git"}, kept, cmpopts.SortSlices(strings.Compare)); diff != "" {
@@ -402,11 +402,11 @@ func TestADirectoryWithSomethingElseStays(t *testing.T) {
 	said := back(t, s, undo.Request{Dir: root, DryRun: true})
 	out := back(t, s, undo.Request{Dir: root})
 	sorted := cmpopts.SortSlices(strings.Compare)
-	want := []undo.Kept{
+	want := []undo.NotRestored{
 		{Path: "a/b", Reason: "it contains files that the turn did not create"},
 		{Path: "d/e", Reason: "it contains files that the turn did not create"},
 	}
-	if diff := cmp.Diff(want, out.Kept) + cmp.Diff(said.Kept, out.Kept) +
+	if diff := cmp.Diff(want, out.NotRestored) + cmp.Diff(said.NotRestored, out.NotRestored) +
 		cmp.Diff(said.Restored, out.Restored, sorted); diff != "" {
 		t.Errorf("%s", diff)
 	}
@@ -423,8 +423,8 @@ func TestAMereLookIsNoChange(t *testing.T) {
 	sh(t, root, `git add -A; git commit -qm agent; touch src/*.go`)
 	end(t, turn)
 	sh(t, root, `GIT_OPTIONAL_LOCKS=1 git status; git update-index -q --really-refresh`)
-	if out := back(t, s, undo.Request{Dir: root}); len(out.Kept) > 0 {
-		t.Errorf("kept %v", out.Kept)
+	if out := back(t, s, undo.Request{Dir: root}); len(out.NotRestored) > 0 {
+		t.Errorf("kept %v", out.NotRestored)
 	}
 	if diff := cmp.Diff(was, look(t, root)); diff != "" {
 		t.Fatalf("(-was +is):\n%s", diff)
@@ -457,8 +457,8 @@ func TestAKilledRestoreIsCompleted(t *testing.T) {
 		if out.Resumed {
 			resumed++
 		}
-		if diff := cmp.Diff(was, look(t, root)); diff != "" || len(out.Kept) > 0 {
-			t.Fatalf("kept %v (-was +is):\n%s", out.Kept, diff)
+		if diff := cmp.Diff(was, look(t, root)); diff != "" || len(out.NotRestored) > 0 {
+			t.Fatalf("kept %v (-was +is):\n%s", out.NotRestored, diff)
 		}
 	}
 	t.Logf("%d of %d were completed", resumed, kills(t))
@@ -507,8 +507,8 @@ func TestAKilledSnapshotLosesNothing(t *testing.T) {
 		if err == nil {
 			back++
 		}
-		if diff := cmp.Diff(was, look(t, root)); diff != "" || len(out.Kept) > 0 {
-			t.Fatalf("kept %v (-was +is):\n%s", out.Kept, diff)
+		if diff := cmp.Diff(was, look(t, root)); diff != "" || len(out.NotRestored) > 0 {
+			t.Fatalf("kept %v (-was +is):\n%s", out.NotRestored, diff)
 		}
 		if all, err := s.List(root); err != nil || len(all) != 0 && len(all) != 2 {
 			t.Fatalf("left are %v, %v", all, err)

@@ -55,7 +55,8 @@ func TestWhatTheTurnHidIsKept(t *testing.T) {
 			sh(t, root, c.after)
 			out := back(t, s, undo.Request{Dir: root})
 			same(t, "kept", c.kept, keeps(out))
-			if reason := out.Kept[0].Reason; name == "one file" && !strings.Contains(reason, "permission denied") {
+			reason := out.NotRestored[0].Reason
+			if name == "one file" && !strings.Contains(reason, "permission denied") {
 				t.Errorf("kept because %s", reason)
 			}
 			sh(t, root, open)

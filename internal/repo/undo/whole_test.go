@@ -46,7 +46,7 @@ func TestTheStateOfGitStaysWithoutItsObjects(t *testing.T) {
 			left := sh(t, root, is)
 			out := back(t, s, undo.Request{Dir: root})
 			if !slices.Contains(keeps(out), ".git") {
-				t.Errorf("kept are %v", out.Kept)
+				t.Errorf("kept are %v", out.NotRestored)
 			}
 			for _, path := range out.Restored {
 				if path != "own" && path != "big" {
@@ -95,9 +95,9 @@ func TestTheStateOfGitStaysWithoutRoom(t *testing.T) {
 			left := sh(t, root, is)
 			out := back(t, s, undo.Request{Dir: root})
 			kept := keeps(out)
-			passes := func(k undo.Kept) bool { return k.Cause == undo.Passing }
-			if !slices.Contains(kept, c.kept) || !slices.ContainsFunc(out.Kept, passes) {
-				t.Errorf("kept are %v", out.Kept)
+			passes := func(k undo.NotRestored) bool { return k.Cause == undo.CauseTemporary }
+			if !slices.Contains(kept, c.kept) || !slices.ContainsFunc(out.NotRestored, passes) {
+				t.Errorf("kept are %v", out.NotRestored)
 			}
 			if slices.Contains(kept, ".git") {
 				same(t, "the state", left, sh(t, root, is))

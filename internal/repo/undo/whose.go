@@ -22,18 +22,18 @@ func (t *Turn) Watch(w *touch.Window) { t.seen = w }
 // judge removes from the indexes what the agent has not changed, and records what it has perhaps not changed.
 func (t *Turn) judge(before, after []*snapshot.Index) {
 	t.judged, t.doubts = true, doubts{}
-	t.record.Said, t.record.Under = t.seen != nil && !t.seen.Exact(), t.seen != nil && t.seen.Under()
+	t.record.FromCalls, t.record.WithinTurn = t.seen != nil && !t.seen.Exact(), t.seen != nil && t.seen.Under()
 	contents := snapshot.OpenContents(t.place.contents(), t.place.objectsOf)
 	defer contents.Close()
 	for i := range before {
 		dropped := map[string]bool{}
-		whose := snapshot.Whose(t.seen, before[i], after[i], contents)
+		whose := snapshot.ChangedBy(t.seen, before[i], after[i], contents)
 		snapshot.Each(before[i], after[i], func(path string, _, _ *snapshot.File) {
 			v := whose(path)
 			switch v.By {
 			case touch.Other:
 				dropped[path] = true
-			case touch.Perhaps:
+			case touch.Unknown:
 				t.doubts[nameIn(i, t.record.Roots, path)] = v.Why
 			}
 		})
@@ -96,7 +96,7 @@ func (p *place) besides(r Record) neighbours {
 	records, _ := p.list() // it was listed before
 	n := neighbours{map[string]string{}, map[string]string{}}
 	for _, other := range records {
-		if other.ID == r.ID || other.Kind != OfTurn || other.Damaged || !other.Judged || !overlap(r, other) {
+		if other.ID == r.ID || other.Kind != OfTurn || other.Damaged || !other.OwnOnly || !overlap(r, other) {
 			continue
 		}
 		unsure, err := p.doubtsOf(other.ID)
@@ -108,7 +108,7 @@ func (p *place) besides(r Record) neighbours {
 		if other.Run != "" {
 			named = "the run " + other.Run
 		}
-		one := r.Under && within(r, other) || other.Under && within(other, r)
+		one := r.WithinTurn && within(r, other) || other.WithinTurn && within(other, r)
 		for i := range other.Roots {
 			snapshot.Each(then.before[i], then.after[i], func(path string, _, _ *snapshot.File) {
 				name := nameIn(i, other.Roots, path)
@@ -116,8 +116,9 @@ func (p *place) besides(r Record) neighbours {
 				if !doubted {
 					n.certain[name] = named
 				}
-				said := !doubted || why == touch.Both || why == touch.Unexplained || why == touch.Untold
-				if r.Said && !one && said {
+				said := !doubted ||
+					why == touch.ReasonBoth || why == touch.ReasonUnexplained || why == touch.ReasonAmbiguous
+				if r.FromCalls && !one && said {
 					n.said[name] = named
 				}
 			})
@@ -132,10 +133,10 @@ func (n neighbours) shared(why, name string) (reason string, foreign bool) {
 	certain, said := n.certain[name], n.said[name]
 	switch {
 	case why == "" && said != "":
-		return touch.Both + ", in " + said, false
+		return touch.ReasonBoth + ", in " + said, false
 	case why == "" || certain == "":
 		return why, false
-	case why == touch.Both:
+	case why == touch.ReasonBoth:
 		return why + ", in " + certain, false
 	}
 	return why, true

@@ -33,13 +33,13 @@ const (
 
 // Place is an entry in the configuration of another program.
 type Place struct {
-	Files  []string // the first one that exists is edited; without any, the first one is made
-	Form   Form
-	Path   []string // the keys that lead to the entry
-	Entry  Entry
-	Text   string // of a file that is all ours
-	Beside string // of such a file: the directory that has to exist, or the program would not read it
-	Since  string // and why that is so, as a sentence
+	Files       []string // the first one that exists is edited; without any, the first one is made
+	Form        Form
+	Path        []string // the keys that lead to the entry
+	Entry       Entry
+	Text        string // of a file that is all ours
+	RequiredDir string // of such a file: the directory that has to exist, or the program would not read it
+	Reason      string // and why that is so, as a sentence
 }
 
 // Entry is the value of a Place: its members in their order.
@@ -107,7 +107,7 @@ func (e Entry) starts() string {
 
 // Lines returns what a file with this entry alone would contain.
 func (p Place) Lines() (string, error) {
-	p.Files, p.Beside = nil, ""
+	p.Files, p.RequiredDir = nil, ""
 	switch p.Form {
 	case Whole:
 		return p.Text, nil
@@ -121,12 +121,12 @@ func (p Place) Lines() (string, error) {
 
 // Change is an edit of a file.
 type Change struct {
-	File   string
-	Before []byte // nil: there was no file
-	After  []byte
-	Gone   bool   // the file is removed
-	Was    string // what the entry started before; empty: there was none
-	Stays  bool   // nothing has to be written
+	File        string
+	Before      []byte // nil: there was no file
+	After       []byte
+	RemovesFile bool   // the file is removed
+	Previous    string // what the entry started before; empty: there was none
+	Unchanged   bool   // nothing has to be written
 }
 
 // most is the size up to which a file is edited. Claude Code keeps its history in the same file as its settings.
@@ -173,11 +173,11 @@ func (p Place) Install(replace bool) (Change, error) {
 		return change, err
 	}
 	if found {
-		if change.Was = starts(old); p.Form == Whole {
-			change.Was = file
+		if change.Previous = starts(old); p.Form == Whole {
+			change.Previous = file
 		}
 		if foreign := p.foreign(old, data); foreign && !replace {
-			return change, p.taken(file, change.Was)
+			return change, p.taken(file, change.Previous)
 		} else if foreign {
 			if data, err = p.without(data); err != nil {
 				return change, unfit(file, err)
@@ -195,23 +195,24 @@ func (p Place) Install(replace bool) (Change, error) {
 	default:
 		change.After, err = literal.SetJSON(data, p.Path, p.Entry)
 	}
-	change.Stays = bytes.Equal(change.Before, change.After) && change.Before != nil
+	change.Unchanged = bytes.Equal(change.Before, change.After) && change.Before != nil
 	return change, unfit(file, err)
 }
 
 // readable refuses a file of our own where the program would not read it.
 func (p Place) readable() error {
-	if info, err := os.Stat(p.Beside); err == nil && info.IsDir() {
+	if info, err := os.Stat(p.RequiredDir); err == nil && info.IsDir() {
 		return nil
 	}
-	return fault.New(fault.FileMissing, "there is no directory %s: %s", p.Beside, p.Since).With("path", p.Beside).
+	return fault.New(fault.FileMissing, "there is no directory %s: %s", p.RequiredDir, p.Reason).
+		With("path", p.RequiredDir).
 		Hint("make the directory, or write by hand what --dry-run --json has in data.entry")
 }
 
 // Remove returns the change that takes the entry out. An entry of another program goes only if the caller says so.
 func (p Place) Remove(replace bool) (Change, error) {
 	file, data, err := p.read()
-	change := Change{File: file, Before: data, After: data, Stays: true}
+	change := Change{File: file, Before: data, After: data, Unchanged: true}
 	if err != nil || data == nil {
 		return change, err
 	}
@@ -219,13 +220,13 @@ func (p Place) Remove(replace bool) (Change, error) {
 	if err != nil || !found {
 		return change, err
 	}
-	if change.Was = starts(old); p.Form == Whole {
-		change.Was = file
+	if change.Previous = starts(old); p.Form == Whole {
+		change.Previous = file
 	}
 	if p.foreign(old, data) && !replace {
-		return change, p.taken(file, change.Was)
+		return change, p.taken(file, change.Previous)
 	}
-	change.Stays, change.Gone = false, p.Form == Whole
+	change.Unchanged, change.RemovesFile = false, p.Form == Whole
 	change.After, err = p.without(data)
 	return change, unfit(file, err)
 }
@@ -313,7 +314,7 @@ func unfit(file string, err error) error {
 
 // Write makes the change, if the file is still as it was read.
 func (c Change) Write() error {
-	if c.Stays {
+	if c.Unchanged {
 		return nil
 	}
 	now, err := workspace.ReadFile(c.File, most)
@@ -324,7 +325,7 @@ func (c Change) Write() error {
 		return fault.New(fault.ConcurrentModification, "%s was changed by another program in between", c.File).
 			With("path", c.File).Hint("try again")
 	}
-	if c.Gone {
+	if c.RemovesFile {
 		return os.Remove(c.File)
 	}
 	if err := workspace.MkdirAll(filepath.Dir(c.File)); err != nil {

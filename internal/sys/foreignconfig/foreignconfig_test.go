@@ -19,7 +19,8 @@ func places(dir string) map[string]Place {
 			Files: []string{filepath.Join(dir, "a.toml")}, Form: TOML, Path: []string{"servers", "omniagent"},
 			Entry: entry,
 		},
-		"whole": {Files: []string{filepath.Join(dir, "a.lua")}, Form: Whole, Beside: dir, Text: "-- ours\nreturn {}\n"},
+		"whole": {Files: []string{filepath.Join(dir, "a.lua")}, Form: Whole, RequiredDir: dir,
+			Text: "-- ours\nreturn {}\n"},
 	}
 }
 
@@ -62,21 +63,21 @@ func TestBytesStay(t *testing.T) {
 	} {
 		p := all[name]
 		write(t, p.Files[0], before)
-		if c := do(t, p.Install, false); c.Stays || c.Was != "" {
+		if c := do(t, p.Install, false); c.Unchanged || c.Previous != "" {
 			t.Errorf("%s: the first time: %+v", name, c)
 		}
 		with := text(t, p.Files[0])
 		if !strings.HasPrefix(with, before[:20]) || !strings.Contains(with, "/bin/omniagent") {
 			t.Errorf("%s: %s", name, with)
 		}
-		if c := do(t, p.Install, false); !c.Stays || c.Was != "/bin/omniagent" {
+		if c := do(t, p.Install, false); !c.Unchanged || c.Previous != "/bin/omniagent" {
 			t.Errorf("%s: the second time: %+v", name, c)
 		}
 		do(t, p.Remove, false)
 		if got := text(t, p.Files[0]); got != before {
 			t.Errorf("%s: %q became %q", name, before, got)
 		}
-		if c := do(t, p.Remove, false); !c.Stays {
+		if c := do(t, p.Remove, false); !c.Unchanged {
 			t.Errorf("%s: removed twice: %+v", name, c)
 		}
 		if info, err := os.Stat(p.Files[0]); err != nil || info.Mode().Perm() != 0o640 {
@@ -100,16 +101,16 @@ func TestOwnEntryKeepsMore(t *testing.T) {
 func TestMadeAndTakenAway(t *testing.T) {
 	for _, name := range []string{"json", "toml", "whole"} {
 		p := places(filepath.Join(t.TempDir(), "sub"))[name]
-		if p.Beside != "" {
+		if p.RequiredDir != "" {
 			if _, err := p.Install(false); err == nil || fault.Of(err).Code != fault.FileMissing {
 				t.Errorf("%s: without the directory: %v", name, err)
 			}
-			if err := os.MkdirAll(p.Beside, 0o700); err != nil {
+			if err := os.MkdirAll(p.RequiredDir, 0o700); err != nil {
 				t.Fatal(err)
 			}
 		}
 		do(t, p.Install, false)
-		if c := do(t, p.Install, false); !c.Stays {
+		if c := do(t, p.Install, false); !c.Unchanged {
 			t.Errorf("%s: %+v", name, c)
 		}
 		do(t, p.Remove, false)

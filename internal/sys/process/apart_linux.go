@@ -259,8 +259,8 @@ func groupRuns(group int) bool {
 	})
 }
 
-// Apart tries to create a PID namespace, as Plan.Apart asks for, and returns why that is impossible.
-func Apart() error {
+// CheckPIDNamespace tries to create a PID namespace, as Plan.OwnPIDs asks for, and returns why that is impossible.
+func CheckPIDNamespace() error {
 	n, err := newNamespace()
 	if err == nil {
 		n.dismiss()
@@ -269,5 +269,5 @@ func Apart() error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS) { // it has nothing to do with a disk
 		err = errors.New("the limit on namespaces is reached")
 	}
-	return fault.New(fault.Down, "no PID namespace can be made").Because(err)
+	return fault.New(fault.ServiceDown, "no PID namespace can be made").Because(err)
 }

@@ -20,7 +20,7 @@ import (
 // needsApart skips a test where there are no PID namespaces.
 func needsApart(t *testing.T) {
 	t.Helper()
-	if err := Apart(); err != nil {
+	if err := CheckPIDNamespace(); err != nil {
 		t.Skipf("no PID namespace here: %v", err)
 	}
 }
@@ -61,7 +61,7 @@ func again(t *testing.T, cmd *exec.Cmd) {
 // apart is a Plan for a script that is started in a namespace.
 func apart(script string, args ...string) Plan {
 	p := shell(script, args...)
-	p.Apart = true
+	p.OwnPIDs = true
 	return p
 }
 
@@ -198,7 +198,7 @@ func TestApartInside(t *testing.T) {
 	if e := ends(t, c); e.ExitCode != 0 {
 		t.Fatalf("%+v", e)
 	}
-	p.Apart, p.Stdout = true, &inside
+	p.OwnPIDs, p.Stdout = true, &inside
 	ends(t, begin(t, p))
 	if plain.String() != inside.String() {
 		t.Errorf("without:\n%swithin:\n%s", plain.String(), inside.String())

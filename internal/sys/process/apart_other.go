@@ -12,14 +12,16 @@ import (
 // namespace is for Linux.
 type namespace struct{}
 
-func newNamespace() (*namespace, error) { return nil, Apart() }
+func newNamespace() (*namespace, error) { return nil, CheckPIDNamespace() }
 
 func (n *namespace) start(string, []string, *syscall.ProcAttr) (pid, tracked int, err error) {
-	return 0, -1, Apart()
+	return 0, -1, CheckPIDNamespace()
 }
 
 func (n *namespace) kill()    {}
 func (n *namespace) dismiss() {}
 
-// Apart returns why there are no PID namespaces.
-func Apart() error { return fault.New(fault.Unsupported, "%s has no PID namespaces", runtime.GOOS) }
+// CheckPIDNamespace returns why there are no PID namespaces.
+func CheckPIDNamespace() error {
+	return fault.New(fault.Unsupported, "%s has no PID namespaces", runtime.GOOS)
+}

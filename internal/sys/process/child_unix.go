@@ -73,7 +73,7 @@ func (c *Child) supervise() {
 	err := c.fork()
 	if err == nil {
 		if c.guard != nil {
-			c.guard.tell(c.pid, c.terminal == nil, c.plan.Leaves)
+			c.guard.tell(c.pid, c.terminal == nil, c.plan.RemoveIfEmpty)
 		}
 		if c.terminal != nil {
 			c.terminal.child = c.pid
@@ -212,8 +212,8 @@ func (c *Child) finish() {
 	}
 }
 
-// Apart reports whether the program has its own PID namespace.
-func (c *Child) Apart() bool { return c.space != nil }
+// OwnPIDs reports whether the program has its own PID namespace.
+func (c *Child) OwnPIDs() bool { return c.space != nil }
 
 // dismiss ends the guard or the namespace.
 func (c *Child) dismiss() {

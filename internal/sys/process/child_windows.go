@@ -51,8 +51,8 @@ func (c *Child) start() error {
 	return nil
 }
 
-// Apart reports whether the program has its own PID namespace.
-func (c *Child) Apart() bool { return false }
+// OwnPIDs reports whether the program has its own PID namespace.
+func (c *Child) OwnPIDs() bool { return false }
 
 func (c *Child) supervise() {
 	c.group.waitLeader()

@@ -466,7 +466,7 @@ func BenchmarkStart(b *testing.B) {
 	}{
 		{"plain", func() error { return exec.Command("/bin/true").Run() }},
 		{"guarded", start(Plan{Argv: []string{"true"}, Path: "/bin/true"})},
-		{"apart", start(Plan{Argv: []string{"true"}, Path: "/bin/true", Apart: true})},
+		{"apart", start(Plan{Argv: []string{"true"}, Path: "/bin/true", OwnPIDs: true})},
 	} {
 		b.Run(way.name, func(b *testing.B) {
 			before := used()

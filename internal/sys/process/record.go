@@ -53,7 +53,7 @@ type registerLine struct {
 	Space    string    `json:"pid_namespace,omitempty"` // in which the numbers count
 	Inside   string    `json:"inside,omitempty"`        // the PID namespace of the child, if it is another
 	Note     string    `json:"note,omitempty"`          // as Plan.Note
-	Leaves   []string  `json:"leaves,omitempty"`        // as Plan.Leaves
+	Leaves   []string  `json:"leaves,omitempty"`        // as Plan.RemoveIfEmpty
 	Ended    bool      `json:"ended,omitempty"`
 }
 
@@ -122,9 +122,9 @@ func (s *registration) take(c *Child) error {
 	s.child = registerLine{
 		PID: c.pid, Argv0: c.plan.Argv[0], Started: time.Now().UTC(), Identity: id, Mark: c.mark,
 		Owner: os.Getpid(), OwnerIs: ours, Space: numberSpace("self"), Note: c.plan.Note,
-		Leaves: c.plan.Leaves,
+		Leaves: c.plan.RemoveIfEmpty,
 	}
-	if c.Apart() {
+	if c.OwnPIDs() {
 		s.child.Inside = numberSpace(strconv.Itoa(c.pid))
 	}
 	s.of.mu.Lock()

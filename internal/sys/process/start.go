@@ -33,9 +33,9 @@ type Plan struct {
 	Detach   bool          // processes that left the child's session may outlive a child that ends by itself
 	Grace    time.Duration // from End to the kill; 0: 5 s
 	Standby  *Standby      // a waiting guard, for one child; nil, or taken: start another
-	// give the child its own PID namespace, if the system allows it: see the function Apart. A child with a Terminal,
+	// give the child its own PID namespace, if the system allows it: see CheckPIDNamespace. A child with a Terminal,
 	// a Shape or Detach never has one.
-	Apart    bool
+	OwnPIDs  bool
 	Register *Register // where the running child is listed; nil: nowhere
 	Note     string    // is listed with the child; see OwnNotes
 
@@ -48,7 +48,7 @@ type Plan struct {
 	Bound bool
 	Files []*os.File // become the descriptors from 3 on, on Unix; the caller closes them
 	// files and directories that do not exist now, and are removed if they are empty when the child has ended
-	Leaves []string
+	RemoveIfEmpty []string
 	// called once, before Wait returns, when nothing of the child is left; it may correct the ending; nil: not started
 	After func(*Ending)
 }
@@ -139,7 +139,7 @@ func start(p Plan) (*Child, error) {
 	return c, err
 }
 
-func (p Plan) apart() bool { return p.Apart && p.Terminal == nil && p.Shape == nil && !p.Detach }
+func (p Plan) apart() bool { return p.OwnPIDs && p.Terminal == nil && p.Shape == nil && !p.Detach }
 
 // PID returns the number of the program and, except on Windows, of its group.
 func (c *Child) PID() int { return c.pid }
@@ -219,15 +219,15 @@ func (c *Child) Wait() Ending {
 	return c.final
 }
 
-// Tidy removes the empty Plan.Leaves before the child has ended.
-func (c *Child) Tidy() { RemoveEmpty(c.plan.Leaves) }
+// Tidy removes the empty Plan.RemoveIfEmpty before the child has ended.
+func (c *Child) Tidy() { RemoveEmpty(c.plan.RemoveIfEmpty) }
 
 // settle runs when nothing of the child is left.
 func (c *Child) settle() {
 	if c.plan.After != nil {
 		c.plan.After(&c.final)
 	}
-	RemoveEmpty(c.plan.Leaves)
+	RemoveEmpty(c.plan.RemoveIfEmpty)
 	<-c.listed
 	c.place.leave()
 	close(c.done)

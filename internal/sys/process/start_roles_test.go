@@ -34,7 +34,7 @@ func starter(args []string) error {
 	env := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, roleVariable+"=") })
 	p := Plan{
 		Argv: s.Argv, Path: s.Argv[0], Env: append(env, s.Env...), Detach: s.Detach, Grace: s.Grace,
-		Apart: s.Apart || os.Getenv(apartVariable) != "", Bound: s.Bound, Leaves: s.Leaves,
+		OwnPIDs: s.Apart || os.Getenv(apartVariable) != "", Bound: s.Bound, RemoveIfEmpty: s.Leaves,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
 	if s.Register != "" {

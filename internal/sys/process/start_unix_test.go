@@ -39,7 +39,7 @@ func ends(t *testing.T, c *Child) Ending {
 
 func begin(t *testing.T, p Plan) *Child {
 	t.Helper()
-	p.Apart = p.Apart || os.Getenv(apartVariable) != ""
+	p.OwnPIDs = p.OwnPIDs || os.Getenv(apartVariable) != ""
 	c, err := Start(p)
 	check(t, err)
 	return c
@@ -71,7 +71,7 @@ func TestWhatCannotStart(t *testing.T) {
 		{Plan{Argv: []string{"x"}, Path: "/etc/passwd"}, fault.PermissionDenied},
 		{Plan{Argv: []string{"x\x00"}, Path: "/bin/sh"}, fault.ArgError},
 	} {
-		c.plan.Apart = os.Getenv(apartVariable) != ""
+		c.plan.OwnPIDs = os.Getenv(apartVariable) != ""
 		_, err := Start(c.plan)
 		wantCode(t, err, c.want)
 	}
@@ -79,7 +79,7 @@ func TestWhatCannotStart(t *testing.T) {
 	if err := hermetic.WriteProgram(script, []byte("#!/no/such/node --flag\nx\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	plan := Plan{Argv: []string{"agent"}, Path: script, Apart: os.Getenv(apartVariable) != ""}
+	plan := Plan{Argv: []string{"agent"}, Path: script, OwnPIDs: os.Getenv(apartVariable) != ""}
 	if _, err := Start(plan); err == nil || !strings.Contains(err.Error(), "needs /no/such/node") {
 		t.Errorf("without its interpreter: %v", err)
 	}

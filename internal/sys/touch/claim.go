@@ -25,8 +25,8 @@ import (
 type Claim struct {
 	Path         string // absolute, without links
 	Began, Ended time.Time
-	// Was and Is are the status of the path when the call began and when it ended; nil: nobody looked.
-	Was, Is *workspace.Status
+	// Before and Is are the status of the path when the call began and when it ended; nil: nobody looked.
+	Before, After *workspace.Status
 	// Edit returns the content that the call makes; exists tells that there was a file. It is nil if the record of the
 	// call does not say that.
 	Edit    func(content []byte, exists bool) (made []byte, is, ok bool)
@@ -74,12 +74,12 @@ func (c *Claim) from(at int64) bool { return !c.Began.IsZero() && at >= c.Began.
 // it removes still exists.
 func (c *Claim) idle() bool {
 	switch {
-	case c.Was == nil || c.Is == nil:
+	case c.Before == nil || c.After == nil:
 		return false
-	case present(*c.Is) && c.Was.Inode == c.Is.Inode && (c.Removes || c.Was.Changed == c.Is.Changed):
-		return c.Removes || !c.Starts(c.Was.Changed)
+	case present(*c.After) && c.Before.Inode == c.After.Inode && (c.Removes || c.Before.Changed == c.After.Changed):
+		return c.Removes || !c.Starts(c.Before.Changed)
 	}
-	return !present(*c.Was) && !present(*c.Is) && !c.Starts(c.Was.Changed)
+	return !present(*c.Before) && !present(*c.After) && !c.Starts(c.Before.Changed)
 }
 
 // claims returns the claims of calls that may have changed a path.
@@ -90,7 +90,7 @@ func (w *Window) claims(name string) (all []Claim) {
 			continue
 		}
 		if !own { // Was and Is are those of the directory
-			c.Was, c.Is = nil, nil
+			c.Before, c.After = nil, nil
 		}
 		all = append(all, c)
 	}
@@ -106,9 +106,9 @@ func (w *Window) explained(name string, before, after Moment) Verdict {
 	case is.Mode.IsDir() && !present(was) && w.saysMade(name):
 		return Verdict{By: Agent}
 	case len(all) == 0:
-		return Verdict{Perhaps, w.blind}
+		return Verdict{Unknown, w.blind}
 	case !chained(all, was, is):
-		return Verdict{Perhaps, Both}
+		return Verdict{Unknown, ReasonBoth}
 	}
 	if len(sure) > 0 && edited(sure) {
 		made, known := replay(sure, name, before)
@@ -116,7 +116,7 @@ func (w *Window) explained(name string, before, after Moment) Verdict {
 		case known && agrees(made, name, was, is, after) && last(sure, is) >= 0:
 			return Verdict{By: Agent}
 		case known && len(sure) == len(all):
-			return Verdict{Perhaps, Unexplained}
+			return Verdict{Unknown, ReasonUnexplained}
 		}
 	}
 	end := all[len(all)-1]
@@ -124,11 +124,11 @@ func (w *Window) explained(name string, before, after Moment) Verdict {
 	case !present(is) && end.Removes && !end.Unsure:
 		return Verdict{By: Agent}
 	case !present(is) && !end.Removes:
-		return Verdict{Perhaps, w.blind}
+		return Verdict{Unknown, w.blind}
 	case moved(sure, name, before, is) || len(sure) == len(all) && timely(all, name, was, is):
 		return Verdict{By: Agent}
 	}
-	return Verdict{Perhaps, Untold}
+	return Verdict{Unknown, ReasonAmbiguous}
 }
 
 // chained reports whether each call whose path was looked at found it as the snapshot, or the call before, left it, and
@@ -137,10 +137,10 @@ func chained(all []Claim, was, is workspace.Status) bool {
 	left := &was // nil: unknown
 	for i, c := range all {
 		again := i > 0 && c.Began.Equal(all[i-1].Began) // it is the same call
-		if !again && left != nil && c.Was != nil && !same(*left, *c.Was) && !c.Starts(c.Was.Changed) {
+		if !again && left != nil && c.Before != nil && !same(*left, *c.Before) && !c.Starts(c.Before.Changed) {
 			return false
 		}
-		left = c.Is
+		left = c.After
 	}
 	return left == nil || same(*left, is)
 }
@@ -157,10 +157,10 @@ func (w *Window) saysMade(dir string) bool {
 		switch {
 		case c.Removes:
 			return false
-		case c.Was == nil:
+		case c.Before == nil:
 			return c.about(dir) || strings.HasPrefix(c.Path, dir+"/")
 		}
-		return c.about(dir) && present(*c.Is) && (!present(*c.Was) || c.Starts(c.Was.Changed))
+		return c.about(dir) && present(*c.After) && (!present(*c.Before) || c.Starts(c.Before.Changed))
 	})
 }
 
@@ -237,7 +237,7 @@ func timely(all []Claim, name string, was, is workspace.Status) bool {
 		switch {
 		case c.From != "":
 			return false // moved has returned false for it
-		case c.Was != nil: // chained has checked it
+		case c.Before != nil: // chained has checked it
 		case i == 0 && (replaced && kept || c.makes(was) || present(was) && same(was, withMode(is, was))):
 		case i > 0 && c.Began.Equal(all[first+i-1].Began): // it is the same call
 		default:

@@ -28,11 +28,11 @@ type By string
 // The values of By.
 const (
 	Agent   By = "agent"
-	Perhaps By = "perhaps" // it cannot be told
+	Unknown By = "perhaps" // it cannot be told
 	Other   By = "other"   // not the agent's
 )
 
-// Verdict is a By, with the reason for Perhaps.
+// Verdict is a By, with the reason for Unknown.
 type Verdict struct {
 	By  By     `json:"by"`
 	Why string `json:"why,omitempty"`
@@ -40,10 +40,10 @@ type Verdict struct {
 
 // The reasons.
 const (
-	Both        = "somebody else changed it too while the turn ran"
-	Unwatched   = "nothing saw who wrote it"
-	Unexplained = "it is not what the agent's calls say that they made of it"
-	Untold      = "a command of the agent names it, and what that made of it cannot be told"
+	ReasonBoth        = "somebody else changed it too while the turn ran"
+	ReasonUnwatched   = "nothing saw who wrote it"
+	ReasonUnexplained = "it is not what the agent's calls say that they made of it"
+	ReasonAmbiguous   = "a command of the agent names it, and what that made of it cannot be told"
 )
 
 // Moment is the state of a workspace at a moment.
@@ -328,7 +328,7 @@ func (w *Window) Judge(name string, before, after Moment) Verdict {
 		if same(before.Status(from), is) {
 			return Verdict{By: Agent}
 		}
-		return Verdict{Perhaps, Both}
+		return Verdict{Unknown, ReasonBoth}
 	}
 	if !present(is) && w.movedAway(name) {
 		return Verdict{By: Agent}
@@ -350,7 +350,7 @@ func (w *Window) traced(t *trace, name string, before Moment, after workspace.St
 		foreign = foreign || !same(o.before, before.Status(o.path))
 	}
 	if foreign {
-		return Verdict{Perhaps, Both}
+		return Verdict{Unknown, ReasonBoth}
 	}
 	return Verdict{By: Agent}
 }

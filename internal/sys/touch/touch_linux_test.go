@@ -112,13 +112,13 @@ func TestWhoseAPathIs(t *testing.T) {
 	s.agent("alone", "x")
 	s.agent("alone", "y")
 	s.write("theirs", "theirs, longer")
-	s.judge("first", touch.Perhaps)
-	s.judge("after", touch.Perhaps)
-	s.judge("between", touch.Perhaps)
+	s.judge("first", touch.Unknown)
+	s.judge("after", touch.Unknown)
+	s.judge("between", touch.Unknown)
 	s.judge("alone", touch.Agent)
 	s.judge("theirs", touch.Other)
 	s.log.Unseen("nothing sees it")
-	s.judge("theirs", touch.Perhaps)
+	s.judge("theirs", touch.Unknown)
 }
 
 // TestAFileOpenFromBeforeCounts: the agent writes through a descriptor that it had before the window.
@@ -168,7 +168,7 @@ func TestAFileWhereOneWasMovedAway(t *testing.T) {
 		s.write(name, "theirs and the agent's")
 		s.log.Moved(s.at(from), s.at("old"), is, workspace.Status{}, moves)
 		s.log.Wrote(s.at(name), theirs, writes)
-		s.judge(name, touch.Perhaps)
+		s.judge(name, touch.Unknown)
 	}
 }
 
@@ -187,8 +187,8 @@ func TestWhatIsMovedKeepsItsOwner(t *testing.T) {
 	s.judge("d/written", touch.Agent)
 	s.judge("e/whole", touch.Agent)
 	s.judge("d/whole", touch.Agent)
-	s.judge("e/theirs", touch.Perhaps)
-	s.judge("e/new", touch.Perhaps)
+	s.judge("e/theirs", touch.Unknown)
+	s.judge("e/new", touch.Unknown)
 }
 
 // TestWhatCallsExplain: nothing sees the writes, and the agent's calls name files. The clock is that of the files: a
@@ -212,33 +212,33 @@ func TestWhatCallsExplain(t *testing.T) {
 		want   touch.By
 	}{
 		{"a new file", touch.Claim{Whole: true}, false, false, 0, "agent", touch.Agent},
-		{"a new one that nobody looked at", touch.Claim{}, false, false, 0, "agent", touch.Perhaps},
-		{"a person's new one, not looked at", touch.Claim{}, false, false, before, "both", touch.Perhaps},
-		{"a person's new one, in an edit", touch.Claim{Edit: fails}, false, false, before, "both", touch.Perhaps},
-		{"an old one that nobody looked at", touch.Claim{}, false, true, 0, "agent", touch.Perhaps},
+		{"a new one that nobody looked at", touch.Claim{}, false, false, 0, "agent", touch.Unknown},
+		{"a person's new one, not looked at", touch.Claim{}, false, false, before, "both", touch.Unknown},
+		{"a person's new one, in an edit", touch.Claim{Edit: fails}, false, false, before, "both", touch.Unknown},
+		{"an old one that nobody looked at", touch.Claim{}, false, true, 0, "agent", touch.Unknown},
 		{"an old one", touch.Claim{}, true, true, 0, "agent", touch.Agent},
-		{"an old one that a person wrote first", touch.Claim{}, true, true, before, "agent", touch.Perhaps},
-		{"a new one that a person made", touch.Claim{}, true, false, before, "agent", touch.Perhaps},
-		{"one that a person wrote last", touch.Claim{}, true, true, after, "agent", touch.Perhaps},
+		{"an old one that a person wrote first", touch.Claim{}, true, true, before, "agent", touch.Unknown},
+		{"a new one that a person made", touch.Claim{}, true, false, before, "agent", touch.Unknown},
+		{"one that a person wrote last", touch.Claim{}, true, true, after, "agent", touch.Unknown},
 		{"a whole one", touch.Claim{Whole: true}, false, true, 0, "agent", touch.Agent},
 		{"a whole one that a person wrote first", touch.Claim{Whole: true}, false, true, before, "agent", touch.Agent},
-		{"a whole one that a person wrote last", touch.Claim{Whole: true}, false, true, after, "agent", touch.Perhaps},
+		{"a whole one that a person wrote last", touch.Claim{Whole: true}, false, true, after, "agent", touch.Unknown},
 		{"an edit", touch.Claim{Edit: adds}, false, true, 0, "before+agent", touch.Agent},
-		{"an edit of what a person wrote", touch.Claim{Edit: adds}, false, true, before, "person+agent", touch.Perhaps},
-		{"an edit that a person wrote over", touch.Claim{Edit: adds}, true, true, after, "before+agent", touch.Perhaps},
-		{"another edit than is said", touch.Claim{Edit: whole("x")}, true, true, 0, "agent", touch.Perhaps},
-		{"one that may not have run", touch.Claim{Unsure: true}, true, true, 0, "agent", touch.Perhaps},
-		{"an unsure edit", touch.Claim{Edit: adds, Unsure: true}, true, true, 0, "before+agent", touch.Perhaps},
-		{"a removal that may not have run", touch.Claim{Removes: true, Unsure: true}, true, true, 0, "", touch.Perhaps},
+		{"an edit of what a person wrote", touch.Claim{Edit: adds}, false, true, before, "person+agent", touch.Unknown},
+		{"an edit that a person wrote over", touch.Claim{Edit: adds}, true, true, after, "before+agent", touch.Unknown},
+		{"another edit than is said", touch.Claim{Edit: whole("x")}, true, true, 0, "agent", touch.Unknown},
+		{"one that may not have run", touch.Claim{Unsure: true}, true, true, 0, "agent", touch.Unknown},
+		{"an unsure edit", touch.Claim{Edit: adds, Unsure: true}, true, true, 0, "before+agent", touch.Unknown},
+		{"a removal that may not have run", touch.Claim{Removes: true, Unsure: true}, true, true, 0, "", touch.Unknown},
 		{"a removal", touch.Claim{Removes: true}, false, true, 0, "", touch.Agent},
-		{"a removal that is not said", touch.Claim{}, true, true, 0, "", touch.Perhaps},
+		{"a removal that is not said", touch.Claim{}, true, true, 0, "", touch.Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newScene(t)
 			if c.there {
 				s = newScene(t, "f")
 			}
-			s.log.Unseen(touch.Unwatched)
+			s.log.Unseen(touch.ReasonUnwatched)
 			s.window = s.log.Open()
 			s.write("other", "theirs")
 			if c.person == before {
@@ -254,7 +254,7 @@ func TestWhatCallsExplain(t *testing.T) {
 			}
 			c.claim.Ended = time.Now()
 			if is := s.status("f"); c.looked {
-				c.claim.Was, c.claim.Is = &was, &is
+				c.claim.Before, c.claim.After = &was, &is
 			}
 			s.log.Claim(c.claim)
 			if c.person == after {
@@ -262,7 +262,7 @@ func TestWhatCallsExplain(t *testing.T) {
 				s.write("f", "person")
 			}
 			s.judge("f", c.want)
-			s.judge("other", touch.Perhaps)
+			s.judge("other", touch.Unknown)
 		})
 	}
 }
@@ -272,7 +272,7 @@ func TestWhatCallsExplain(t *testing.T) {
 func TestWhatAPersonMadeAndAnAgentMovesIsTheirs(t *testing.T) {
 	for _, looked := range []bool{true, false} {
 		s := newScene(t)
-		s.log.Unseen(touch.Unwatched)
+		s.log.Unseen(touch.ReasonUnwatched)
 		s.write("theirs", "theirs")
 		s.pass()
 		began := time.Now()
@@ -283,24 +283,24 @@ func TestWhatAPersonMadeAndAnAgentMovesIsTheirs(t *testing.T) {
 			Path: s.at("moved"), From: s.at("theirs"), Whole: true, Beneath: true, Began: began, Ended: time.Now(),
 		}
 		if is := s.status("moved"); looked {
-			c.Was, c.Is = &workspace.Status{}, &is
+			c.Before, c.After = &workspace.Status{}, &is
 		}
 		s.log.Claim(c)
-		s.judge("moved", touch.Perhaps)
+		s.judge("moved", touch.Unknown)
 		s.write("moved", "theirs+agent")
 		c = touch.Claim{Path: s.at("moved"), Began: began, Ended: time.Now()}
 		s.log.Claim(c)
-		s.judge("moved", touch.Perhaps)
+		s.judge("moved", touch.Unknown)
 	}
 }
 
 // TestACallWithoutATimeHoldsNoChange: its record does not say when it began.
 func TestACallWithoutATimeHoldsNoChange(t *testing.T) {
 	s := newScene(t)
-	s.log.Unseen(touch.Unwatched)
+	s.log.Unseen(touch.ReasonUnwatched)
 	s.write("f", "theirs")
 	s.log.Claim(touch.Claim{Path: s.at("f"), Whole: true, Ended: time.Now()})
-	s.judge("f", touch.Perhaps)
+	s.judge("f", touch.Unknown)
 }
 
 // pass lets as much time pass, on the clock of the files, as a call may be recorded late.
@@ -316,9 +316,9 @@ func (s *scene) pass() {
 
 // TestALongCallOfUnknownBytesIsPerhaps: others may write into the file that it holds.
 func TestALongCallOfUnknownBytesIsPerhaps(t *testing.T) {
-	for takes, want := range map[time.Duration]touch.By{time.Second: touch.Agent, time.Minute: touch.Perhaps} {
+	for takes, want := range map[time.Duration]touch.By{time.Second: touch.Agent, time.Minute: touch.Unknown} {
 		s := newScene(t)
-		s.log.Unseen(touch.Unwatched)
+		s.log.Unseen(touch.ReasonUnwatched)
 		ended := time.Now()
 		s.write("f", "agent")
 		s.log.Claim(touch.Claim{

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Above is a parent directory of another one. It reads small files by name, never through a link.
-type Above struct {
+// Parent is a parent directory of another one. It reads small files by name, never through a link.
+type Parent struct {
 	Path string // absolute
 
 	place  openDir
@@ -17,7 +17,7 @@ type Above struct {
 // absolute path of name itself, without links. It opens parents above the workspace by path, because others do not
 // control them; from the workspace on, it opens each in its parent, never through a link. A directory that cannot be
 // opened counts as empty.
-func (d *Dir) Above(name string, visit func(*Above)) (full string) {
+func (d *Dir) Above(name string, visit func(*Parent)) (full string) {
 	if own, rel := d.owner(name); own != d {
 		return own.Above(rel, visit)
 	}
@@ -57,18 +57,18 @@ func (d *Dir) Above(name string, visit func(*Above)) (full string) {
 	return full
 }
 
-func visitParent(path string, p openDir, err error, visit func(*Above)) {
-	visit(&Above{Path: path, place: p, opened: err == nil})
+func visitParent(path string, p openDir, err error, visit func(*Parent)) {
+	visit(&Parent{Path: path, place: p, opened: err == nil})
 	if err == nil {
 		p.close()
 	}
 }
 
 // Has reports whether the directory has an entry with that name.
-func (a *Above) Has(name string) bool { return a.opened && a.place.has(name) }
+func (a *Parent) Has(name string) bool { return a.opened && a.place.has(name) }
 
 // ReadFile reads a regular file of up to limit bytes in or below the directory. No element of its name may be a link.
-func (a *Above) ReadFile(name string, limit int64) ([]byte, error) {
+func (a *Parent) ReadFile(name string, limit int64) ([]byte, error) {
 	if !a.opened {
 		return nil, changedSince(a.Path)
 	}

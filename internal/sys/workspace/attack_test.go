@@ -147,7 +147,7 @@ func TestAbove(t *testing.T) {
 	} {
 		got := ""
 		var last string
-		full := y.Above(name, func(a *Above) {
+		full := y.Above(name, func(a *Parent) {
 			last = a.Path
 			if rel, err := filepath.Rel(y.top, a.Path); err != nil || strings.HasPrefix(rel, "..") {
 				return

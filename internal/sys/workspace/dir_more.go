@@ -27,8 +27,8 @@ func (d *Dir) Add(dir string) (*Dir, error) {
 	return more, nil
 }
 
-// More returns the absolute paths of the added directories.
-func (d *Dir) More() []string {
+// AddedDirs returns the absolute paths of the added directories.
+func (d *Dir) AddedDirs() []string {
 	var paths []string
 	for _, more := range d.roots {
 		paths = append(paths, more.path)

@@ -86,7 +86,7 @@ func TestFurtherRoot(t *testing.T) {
 	if check(t, err); len(found) != 3 {
 		t.Errorf("%v", found)
 	}
-	if full := y.Above(at("sub"), func(*Above) {}); filepath.ToSlash(full) != at("sub") {
+	if full := y.Above(at("sub"), func(*Parent) {}); filepath.ToSlash(full) != at("sub") {
 		t.Errorf("%q", full)
 	}
 }
@@ -186,7 +186,7 @@ func TestWhatCanBeAdded(t *testing.T) {
 	if own, rel := y.owner(filepath.ToSlash(filepath.Join(y.out, "secret"))); own != around || rel != "out/secret" {
 		t.Errorf("%q", rel)
 	}
-	if paths := strings.Join(y.More(), " "); paths != filepath.Join(y.top, "more")+" "+y.top {
+	if paths := strings.Join(y.AddedDirs(), " "); paths != filepath.Join(y.top, "more")+" "+y.top {
 		t.Error(paths)
 	}
 }

@@ -215,9 +215,9 @@ func (d *Dir) replaceIn(k disk, parent *os.Root, at slot, data []byte, expect *F
 	return nil
 }
 
-// PutIn writes a file in an open directory atomically, readable only by us, in place of whatever has its name, even a
-// link.
-func PutIn(parent *os.Root, name string, data []byte) error {
+// WriteAtomic writes a file in an open directory atomically, readable only by us, in place of whatever has its name,
+// even a link.
+func WriteAtomic(parent *os.Root, name string, data []byte) error {
 	k, temporary := diskIn(parent, 0o600), temporaryPrefix+ident.Hex(12)
 	f, err := k.create(temporary)
 	if err != nil {

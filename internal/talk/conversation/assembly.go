@@ -245,7 +245,7 @@ func (a *assembly) end(e event.Event) (out []event.Event) {
 	}
 	end := *e.End
 	blank := strings.TrimSpace(end.Text+a.lastText) == "" && len(end.Structured) == 0
-	if end.OK && blank && !a.did && !e.Unasked { // a turn without a message needs no answer
+	if end.OK && blank && !a.did && !e.Unprompted { // a turn without a message needs no answer
 		f := fault.New(fault.NoAnswer, "the agent reported success without an answer")
 		a.fail(event.Event{Kind: event.Failed, Session: e.Session, Fault: f, Terminal: true, Synthetic: true})
 		end.OK = false
@@ -268,8 +268,8 @@ func (a *assembly) end(e event.Event) (out []event.Event) {
 			out = append(out, *a.failure)
 		}
 	}
-	if original != end.Reason && end.Said == "" {
-		end.Said = original
+	if original != end.Reason && end.AgentReason == "" {
+		end.AgentReason = original
 	}
 	e.End = &end
 	*a = assembly{failureText: failureText, hidden: a.hidden}

@@ -172,8 +172,8 @@ func word(e event.Event) string {
 		word += string(e.Fault.Code)
 	case e.End != nil:
 		word += strings.Join(append([]string{e.End.Reason, e.End.Text}, e.End.Notes...), " ")
-		if e.End.Said != "" {
-			word = strings.TrimSpace(word) + " (" + e.End.Said + ")"
+		if e.End.AgentReason != "" {
+			word = strings.TrimSpace(word) + " (" + e.End.AgentReason + ")"
 		}
 	default:
 		word += e.Text

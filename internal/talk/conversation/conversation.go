@@ -90,8 +90,8 @@ type Conversation struct {
 
 	// Owned by run.
 	mind       agent.Mind
-	claims     *claim.Hearer // reads what the Mind changes; nil: not recorded
-	generation int           // of the Mind; events of an earlier one are ignored
+	claims     *claim.Reporter // reads what the Mind changes; nil: not recorded
+	generation int             // of the Mind; events of an earlier one are ignored
 	able       agent.Abilities
 	spec       agent.Spec
 	canAsk     bool
@@ -185,7 +185,7 @@ func (c *Conversation) first() func() error {
 func (c *Conversation) newMind(ctx context.Context, s agent.Spec) (agent.Mind, error) {
 	c.generation++
 	generation, services := c.generation, c.o.Services
-	claims := claim.Hear(services.Touched, s.Dir)
+	claims := claim.NewReporter(services.Touched, s.Dir)
 	c.claims = claims
 	services.Tell = func(e event.Event) {
 		if precedesChange(e.Kind) {

@@ -151,14 +151,14 @@ func (c *Conversation) open(e *event.Event) *question {
 // unanswered denies an open question that nobody answers.
 func (c *Conversation) unanswered(open *question, why string) {
 	id := open.ask.ID
-	_ = c.reply(event.Reply{Question: id, Option: event.Deny, ByUs: true, Text: why})
+	_ = c.reply(event.Reply{Question: id, Option: event.Deny, Automatic: true, Text: why})
 	c.record(event.Event{Kind: event.Withdrawn, Turn: open.turn, Ask: &event.Ask{ID: id}, Synthetic: true})
 }
 
 // deny denies a question that is not recorded.
 func (c *Conversation) deny(wire, why string) {
 	mind := c.mind
-	go func() { _ = mind.Answer(event.Reply{Question: wire, Option: event.Deny, ByUs: true, Text: why}) }()
+	go func() { _ = mind.Answer(event.Reply{Question: wire, Option: event.Deny, Automatic: true, Text: why}) }()
 }
 
 // answer implements Answer.
@@ -185,7 +185,7 @@ func (c *Conversation) answer(r event.Reply) (turn int64, err error) {
 	}
 	if before, answered := q.past[r.Question]; answered || q.calls[r.Question] != nil {
 		by := ""
-		if before.ByUs {
+		if before.Automatic {
 			by = ", by omniagent: " + before.Text
 		}
 		return 0, fault.New(fault.Conflicting, "question %s was answered already%s", r.Question, by).
@@ -203,7 +203,7 @@ func (c *Conversation) reply(r event.Reply) error {
 	outdated := r.Option != event.Deny && c.fileOf(open.ask.Tool) != open.file
 	if outdated {
 		name := cmp.Or(text.Name(open.ask.Tool.Path), "what it would change")
-		r = event.Reply{Question: r.Question, Option: event.Deny, ByUs: true, Stop: r.Stop, Text: name +
+		r = event.Reply{Question: r.Question, Option: event.Deny, Automatic: true, Stop: r.Stop, Text: name +
 			" has changed since the person was asked; nothing was written. Read it, then make the call that suits it."}
 	}
 	given, mind := r, c.mind
@@ -224,7 +224,7 @@ func (c *Conversation) reply(r event.Reply) error {
 		}
 		if err := mind.Answer(given); err != nil && given.Option != event.Deny {
 			// It may still wait for an answer.
-			_ = mind.Answer(event.Reply{Question: given.Question, Option: event.Deny, ByUs: true})
+			_ = mind.Answer(event.Reply{Question: given.Question, Option: event.Deny, Automatic: true})
 			c.inbox.post(func() {
 				c.record(event.Event{
 					Kind: event.Notice, Turn: open.turn, Synthetic: true,

@@ -63,7 +63,8 @@ func TestNobodyAnswered(t *testing.T) {
 	k := converse(t, changes, func(o *conversation.Options) { o.Patience = time.Millisecond }, scripted.Done("Change"))
 	k.send("one")
 	id := k.until(event.Question).Ask.ID
-	if r := k.until(event.Replied).Reply; r.Option != event.Deny || !r.ByUs || !strings.Contains(r.Text, "within 1ms") {
+	r := k.until(event.Replied).Reply
+	if r.Option != event.Deny || !r.Automatic || !strings.Contains(r.Text, "within 1ms") {
 		t.Errorf("%+v", r)
 	}
 	says(t, k.until(event.Withdrawn).Ask.ID, id)
@@ -140,8 +141,8 @@ func TestProcessDied(t *testing.T) {
 	t.Parallel()
 	k := converse(t, stays, func(o *conversation.Options) { o.Journal = died(t) })
 	first, second := k.until(event.Ended), k.until(event.Ended)
-	if first.Turn != 1 || first.End.Said != conversation.UnknownOutcome || second.Turn != 2 ||
-		second.End.Said != conversation.NeverBegan || !conversation.Abandoned(second.End) {
+	if first.Turn != 1 || first.End.AgentReason != conversation.UnknownOutcome || second.Turn != 2 ||
+		second.End.AgentReason != conversation.NeverBegan || !conversation.Abandoned(second.End) {
 		t.Errorf("%+v %+v", first.End, second.End)
 	}
 	if turn := k.send("three"); turn != 3 {

@@ -17,14 +17,14 @@ import (
 type Recorder struct {
 	mu     sync.Mutex
 	c      *Conversation
-	claims *claim.Hearer // reads what the agent changes; nil: not recorded
-	looks  bool          // Conversation.watch belongs to the turn that runs or is about to begin
+	claims *claim.Reporter // reads what the agent changes; nil: not recorded
+	looks  bool            // Conversation.watch belongs to the turn that runs or is about to begin
 }
 
 // Watch makes w take snapshots before and after each turn, and records in log what the calls of the agent change. dir
 // is the agent's directory. Call it before the first message.
 func (r *Recorder) Watch(w Witness, log *touch.Log, dir string) {
-	r.c.o.Witness, r.claims = w, claim.Hear(log, dir)
+	r.c.o.Witness, r.claims = w, claim.NewReporter(log, dir)
 }
 
 // begin takes the snapshot before the turn of the oldest message that waits.
@@ -75,7 +75,7 @@ func (r *Recorder) Tell(e event.Event) {
 	defer r.mu.Unlock()
 	e.Hash, e.Raw = hash(e.Raw), nil
 	c := r.c
-	if c.turn == nil && beginsTurn(e.Kind) && !e.Unasked && len(c.waiting) > 0 {
+	if c.turn == nil && beginsTurn(e.Kind) && !e.Unprompted && len(c.waiting) > 0 {
 		m := c.waiting[0]
 		c.waiting = c.waiting[1:]
 		c.turn = &turn{number: m.turn}

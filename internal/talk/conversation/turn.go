@@ -199,7 +199,7 @@ func (c *Conversation) endWithout(t *turn, err error) {
 func (c *Conversation) endUnprompted() {
 	if c.unprompted != nil {
 		c.take(&event.Event{
-			Kind: event.Ended, Unasked: true, Synthetic: true, End: &event.End{Reason: event.Cancelled},
+			Kind: event.Ended, Unprompted: true, Synthetic: true, End: &event.End{Reason: event.Cancelled},
 		})
 	}
 }
@@ -303,7 +303,7 @@ func (c *Conversation) take(e *event.Event) {
 		c.questions.withdraw(c, e.Ask.ID)
 		return
 	case event.Ended:
-		e.Unasked = e.Unasked || c.turn == nil || c.turn.ended
+		e.Unprompted = e.Unprompted || c.turn == nil || c.turn.ended
 	}
 	if c.flooded(e) {
 		return
@@ -345,7 +345,7 @@ func (c *Conversation) tell(e *event.Event) {
 // attribute assigns an event to its turn. If no turn runs, the event may begin one that no message began.
 func (c *Conversation) attribute(e *event.Event) *turn {
 	t := c.turn
-	if t != nil && t.ended || e.Kind == event.Ended && e.Unasked {
+	if t != nil && t.ended || e.Kind == event.Ended && e.Unprompted {
 		t = nil
 	}
 	if t == nil {
@@ -381,7 +381,7 @@ func beginsTurn(k event.Kind) bool {
 // end ends a turn: its open questions are withdrawn, and dropped messages get their ends.
 func (c *Conversation) end(t *turn, e *event.Event) {
 	if t == c.unprompted {
-		c.unprompted, e.Unasked = nil, true
+		c.unprompted, e.Unprompted = nil, true
 	} else if t == nil || t != c.turn {
 		return
 	}
@@ -450,16 +450,18 @@ func (c *Conversation) endUnfinished(state session.State) {
 				"message %d waited when its process died, and no turn began with it; send it again", u.Turn)
 		}
 		c.recordEnd(event.Event{Kind: event.Ended, Turn: u.Turn, Synthetic: true, End: &event.End{
-			Reason: event.FailedTurn, Said: said, Notes: []string{note},
+			Reason: event.FailedTurn, AgentReason: said, Notes: []string{note},
 		}})
 	}
 }
 
-// The values of End.Said for a turn whose process died.
+// The values of End.AgentReason for a turn whose process died.
 const (
 	UnknownOutcome = "unknown_outcome" // what the turn did is unknown
 	NeverBegan     = "never_began"     // its message was still in the queue
 )
 
 // Abandoned reports whether it is the end of a turn whose process died.
-func Abandoned(e *event.End) bool { return e.Said == UnknownOutcome || e.Said == NeverBegan }
+func Abandoned(e *event.End) bool {
+	return e.AgentReason == UnknownOutcome || e.AgentReason == NeverBegan
+}

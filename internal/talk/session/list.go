@@ -267,7 +267,7 @@ func (s Store) searchIn(ctx context.Context, hit *Hit, wanted string) error {
 func plainest(wanted string) string {
 	longest := ""
 	for piece := range strings.FieldsFuncSeq(wanted, func(r rune) bool {
-		return r < 0x20 || strings.ContainsRune("\"\\\u2028\u2029\uFFFD", r) || text.Acted(r)
+		return r < 0x20 || strings.ContainsRune("\"\\\u2028\u2029\uFFFD", r) || text.IsControl(r)
 	}) {
 		if len(piece) > len(longest) {
 			longest = piece

@@ -261,7 +261,7 @@ func wakes(t *testing.T, s Subject) {
 	turn := k.say("say a", "wake")
 	k.endOf(turn)
 	woken := k.until("end of a turn that nobody asked for", func(e event.Event) bool {
-		return e.Kind == event.Ended && e.Unasked
+		return e.Kind == event.Ended && e.Unprompted
 	})
 	if woken.Turn != turn+1 || k.text(woken.Turn) != "woken" || k.text(turn) != "a" {
 		t.Errorf("turn %d said %q, turn %d said %q", turn, k.text(turn), woken.Turn, k.text(woken.Turn))
@@ -271,7 +271,7 @@ func wakes(t *testing.T, s Subject) {
 		t.Errorf("it has no beginning\n%s", told(k.events()))
 	}
 	next := k.say("say b")
-	if e := k.endOf(next); next <= woken.Turn || !e.End.OK || e.Unasked {
+	if e := k.endOf(next); next <= woken.Turn || !e.End.OK || e.Unprompted {
 		t.Errorf("turn %d behind %d: %+v", next, woken.Turn, e)
 	}
 }

@@ -46,7 +46,7 @@ func Recorded(said []event.Event) ([]event.Event, error) {
 		}
 	}
 	for _, e := range said {
-		e.Unasked = false
+		e.Unprompted = false
 		r.Tell(e)
 	}
 	if broken != nil {

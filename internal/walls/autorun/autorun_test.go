@@ -139,7 +139,7 @@ func TestHome(t *testing.T) {
 	for _, name := range []string{"absent", "auto", "bin/tool", "fish/conf.d/x", "link", "sourced"} {
 		want = append(want, filepath.Join(root, name))
 	}
-	got := h.Into(root)
+	got := h.PathsInto(root)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)

@@ -130,9 +130,9 @@ func (h *Home) programs(dir string, left *int) {
 	}
 }
 
-// Into returns where the links lead into a workspace, and the paths there that start-up files and the files behind the
-// links name.
-func (h Home) Into(root string) []string {
+// PathsInto returns where the links lead into a workspace, and the paths there that start-up files and the files behind
+// the links name.
+func (h Home) PathsInto(root string) []string {
 	var paths []string
 	add := func(more ...string) {
 		for _, path := range more {

@@ -160,7 +160,7 @@ func sourced(words []string, base string) (files []string) {
 		if i == 0 || !slices.Contains(readers(), words[i-1]) || !strings.ContainsAny(words[i], "./") {
 			continue
 		}
-		path := Homely(words[i], base)
+		path := ExpandHome(words[i], base)
 		if name, rest, found := strings.Cut(words[i], "/"); found && name != "" && strings.ToUpper(name) == name &&
 			strings.Trim(name, ".~") != "" { // a variable
 			path = filepath.Join(base, rest)
@@ -207,7 +207,7 @@ func split(line string) []string {
 
 // spellings returns the paths that a word may mean: as it is, or after a variable or a substitution.
 func spellings(word, base string) []string {
-	paths := []string{Homely(word, base)}
+	paths := []string{ExpandHome(word, base)}
 	if _, rest, found := strings.Cut(word, "/"); found {
 		paths = append(paths, filepath.Join(base, rest))
 		if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(strings.Trim(word, "{}"), "HOME") {
@@ -229,7 +229,7 @@ func filesOf(words []string, tree string, counts func([]string, int) bool) (file
 	dirs := []string{tree}
 	for i, word := range words {
 		for _, dir := range dirs {
-			paths := []string{Homely(word, dir)}
+			paths := []string{ExpandHome(word, dir)}
 			if dir == tree {
 				paths = spellings(word, dir)
 			}
@@ -266,8 +266,8 @@ func completed(path string) (files []string) {
 	return files
 }
 
-// Homely makes a path of a configuration absolute, from a base; ~ and ~name are home directories.
-func Homely(path, base string) string {
+// ExpandHome makes a path of a configuration absolute, from a base; ~ and ~name are home directories.
+func ExpandHome(path, base string) string {
 	name, rest, found := strings.Cut(path, "/")
 	switch {
 	case !found || !strings.HasPrefix(name, "~"):

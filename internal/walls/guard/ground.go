@@ -13,12 +13,12 @@ import (
 // Containment is what limits the effects of a call, whatever its text: walls that contain it, and a snapshot that can
 // undo it. Where both do, only a call with effects beyond them needs a person; see Verdict.
 type Containment struct {
-	Walls   bool // commands can write only to the workspace and Ways, and not to what is protected there
+	Walls   bool // commands can write only to the workspace and OpenDirs, and not to what is protected there
 	Network bool // commands can reach the network, not only the hosts that the user has opened
 	Cover   Cover
-	// Trees are the repositories in which walls protect git's files; Ways are directories outside of the workspace that
-	// the walls leave open, such as the repository of a linked work tree.
-	Trees, Ways []string
+	// Trees are the repositories in which walls protect git's files; OpenDirs are directories outside of the workspace
+	// that the walls leave open, such as the repository of a linked work tree.
+	Trees, OpenDirs []string
 }
 
 // Cover is what a snapshot from before the call can restore. The zero value is nothing.
@@ -400,10 +400,11 @@ func (w *walker) changesThere(p *piece, path, fixed string, takes change) {
 	place := w.place
 	root := place.root(fixed)
 	if root == "" {
-		way := slices.IndexFunc(place.Containment.Ways, func(dir string) bool { return pathname.Within(dir, fixed) })
+		dirs := place.Containment.OpenDirs
+		way := slices.IndexFunc(dirs, func(dir string) bool { return pathname.Within(dir, fixed) })
 		switch {
 		case way >= 0:
-			p.reaches(uncovered, "undo does not cover "+place.Containment.Ways[way]+": it lies outside the workspace")
+			p.reaches(uncovered, "undo does not cover "+dirs[way]+": it lies outside the workspace")
 		case !temporary(fixed):
 			p.reaches(outside, outsideWorkspace)
 		}

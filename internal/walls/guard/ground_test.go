@@ -144,7 +144,7 @@ func TestBeyond(t *testing.T) {
 func TestWhatWallsRefuse(t *testing.T) {
 	t.Parallel()
 	place := held()
-	place.Containment.Trees, place.Containment.Ways = []string{"/w/ws/tree"}, []string{"/w/main/.git"}
+	place.Containment.Trees, place.Containment.OpenDirs = []string{"/w/ws/tree"}, []string{"/w/main/.git"}
 	for want, lines := range map[string][]string{
 		"outside the workspace": {
 			"echo x > /etc/x", "rm -rf ~/work", "cp a /usr/local/bin/", "mkdir ~/x", "touch ../x", "mv a ../b",
@@ -182,7 +182,7 @@ func TestWhatWallsRefuse(t *testing.T) {
 
 // linked is a place in which two links lead into the home directory.
 func linked(p Place) Place {
-	p.Leads = func(path string) []string {
+	p.ResolveLinks = func(path string) []string {
 		path = strings.Replace(path, "/sub/..", "", 1)
 		for link, to := range map[string]string{"/w/ws/k": "/w/home/.config", "/w/ws/ssh": "/w/home/.ssh"} {
 			if rest, found := strings.CutPrefix(path, link); found && (rest == "" || rest[0] == '/') {

@@ -9,8 +9,8 @@
 // ask rule never makes a verdict laxer, whatever the order and the source of the rules. A rule covers a command that is
 // plainly written, and what cannot be read plainly and may be that command is asked about.
 //
-// It is not a sandbox. It sees a text, not a system: it follows symbolic links only by Place.Leads, as they are before
-// a command runs, it cannot know which program PATH finds, and a person may allow more than it does. The kernel
+// It is not a sandbox. It sees a text, not a system: it follows symbolic links only by Place.ResolveLinks, as they are
+// before a command runs, it cannot know which program PATH finds, and a person may allow more than it does. The kernel
 // enforces the rest; see package sandbox.
 package guard
 
@@ -87,9 +87,9 @@ type Place struct {
 	Fresh func(path string) string
 	// InGit reports whether a path lies in a git directory, whatever its name; nil: only .git is one
 	InGit func(path string) bool
-	// Leads returns where a path leads if a link is on the way, or where each match of a pattern with * or ? leads.
-	// nil: links are not followed
-	Leads func(path string) []string
+	// ResolveLinks returns where a path leads if a link is on the way, or where each match of a pattern with * or ?
+	// leads. nil: links are not followed
+	ResolveLinks func(path string) []string
 	// Names lists a directory, to find the matches of a pattern. nil: that is unknown
 	Names       func(dir string) []string
 	Containment Containment

@@ -70,14 +70,14 @@ func (p Place) physical(dir, text string) []string {
 
 // leads returns where a path leads through links. A path in the workspace is returned as one below Root or More.
 func (p Place) leads(path string) []string {
-	if p.Leads == nil {
+	if p.ResolveLinks == nil {
 		return nil
 	}
 	var all []string
-	for _, real := range p.Leads(path) {
+	for _, real := range p.ResolveLinks(path) {
 		for _, root := range append([]string{p.Root}, p.More...) {
 			at := root // the workspace itself may be named over a link
-			if to := p.Leads(root); len(to) == 1 {
+			if to := p.ResolveLinks(root); len(to) == 1 {
 				at = to[0]
 			}
 			if rel, within := pathname.In(at, real); within {

@@ -60,8 +60,8 @@ func (r Rules) Reading(w Decision, p Place) func(path string) bool {
 	}
 }
 
-// Barred is what deny rules forbid in a workspace, as far as walls can enforce it without seeing the calls.
-type Barred struct {
+// DeniedPaths is what deny rules forbid in a workspace, as far as walls can enforce it without seeing the calls.
+type DeniedPaths struct {
 	Unread, Unchanged []string // paths, each with everything below
 	// Names of files that nobody may read or change in any directory, and of directories with everything below. * and ?
 	// are wildcards, and case does not count.
@@ -69,7 +69,7 @@ type Barred struct {
 }
 
 // Barred returns what deny rules forbid to everybody.
-func (r Rules) Barred(p Place) (b Barred) {
+func (r Rules) Barred(p Place) (b DeniedPaths) {
 	roots := append([]string{p.Root}, p.More...)
 	for _, one := range r {
 		about := one.known.of(one.tool)

@@ -11,7 +11,7 @@ func lacking() Place {
 	place.Containment.Cover.Gaps = []Gap{
 		{Path: "/w/ws/dist", Why: "it is ignored"}, {Path: "/w/ws/data/big.bin", Why: "it is large", Loose: true},
 	}
-	place.Leads = func(path string) []string { // dd leads to dist, lk to a file in it, v to what decides later
+	place.ResolveLinks = func(path string) []string { // dd leads to dist, lk to a file in it, v to what decides later
 		for link, to := range map[string]string{
 			"dd": "/w/ws/dist", "lk": "/w/ws/dist/out", "v": "/w/ws/sub/.vscode", "far": "/w/home/x",
 		} {

@@ -72,7 +72,7 @@ func (w AgentWanted) policy() (policy sandbox.AgentPolicy, files []string, err e
 	})
 	for _, name := range w.Caches {
 		p.Places = append(p.Places, sandbox.Place{
-			Path: filepath.Join("/tmp", name), Sight: sandbox.Owned, Why: "what the agent has compiled",
+			Path: filepath.Join("/tmp", name), Visibility: sandbox.Owned, Why: "what the agent has compiled",
 		})
 	}
 	policy = sandbox.AgentPolicy{Policy: p, Veiled: w.Veiled, OwnSettings: w.OwnSettings, Reviewed: w.Reviewed}
@@ -144,7 +144,7 @@ func (a *AgentWalls) Plan(p process.Plan) (process.Plan, error) {
 		env = os.Environ()
 	}
 	n := a.wanted.needs(p.Path, env)
-	p.Standby, p.Apart = nil, false // the namespace of the walls ends with us
+	p.Standby, p.OwnPIDs = nil, false // the namespace of the walls ends with us
 	return a.walls.Plan(p, n)
 }
 

@@ -19,14 +19,14 @@ var placesText string
 
 // row is a place below any home directory.
 type row struct {
-	sight     sandbox.Sight
+	sight     sandbox.Visibility
 	path, why string
 	parts     []sandbox.Part
 }
 
 // table returns the rows of places.txt, the variables that move directories, and those of them that are for caches.
 func table() (rows []row, moved map[string]string, caches []string) {
-	sights := map[string]sandbox.Sight{"show": sandbox.Shown, "copy": sandbox.Copied, "own": sandbox.Owned}
+	sights := map[string]sandbox.Visibility{"show": sandbox.Shown, "copy": sandbox.Copied, "own": sandbox.Owned}
 	moved = map[string]string{}
 	for line := range strings.Lines(placesText) {
 		kind, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -162,10 +162,10 @@ func (s *sight) opens(path string) string {
 // show adds a readable place, unless it is already there.
 func (s *sight) show(path, why string) {
 	again := slices.ContainsFunc(s.places, func(p sandbox.Place) bool {
-		return p.Path == path || p.Sight != sandbox.Owned && pathname.Within(p.Path, path)
+		return p.Path == path || p.Visibility != sandbox.Owned && pathname.Within(p.Path, path)
 	})
 	if !again && s.opens(path) == "" {
-		s.places = append(s.places, sandbox.Place{Path: path, Sight: sandbox.Shown, Why: why})
+		s.places = append(s.places, sandbox.Place{Path: path, Visibility: sandbox.Shown, Why: why})
 	}
 }
 
@@ -206,7 +206,7 @@ func (s *sight) listed() {
 				paths, _ = filepath.Glob(path)
 			}
 			for _, path := range paths {
-				s.list(sandbox.Place{Path: path, Sight: r.sight, Why: r.why, Parts: r.parts})
+				s.list(sandbox.Place{Path: path, Visibility: r.sight, Why: r.why, Parts: r.parts})
 			}
 		}
 	}
@@ -216,9 +216,9 @@ func (s *sight) listed() {
 // replaced for commands, so a place that a variable moves elsewhere is read-only.
 func (s *sight) list(place sandbox.Place) {
 	if !s.inside(place.Path) {
-		place.Sight = sandbox.Shown
+		place.Visibility = sandbox.Shown
 	}
-	if place.Sight != sandbox.Owned {
+	if place.Visibility != sandbox.Owned {
 		if real, err := filepath.EvalSymlinks(place.Path); err == nil && real != place.Path && s.opens(real) != "" {
 			return
 		}

@@ -214,8 +214,8 @@ func TestVariablesMove(t *testing.T) {
 		}
 	}
 	for _, place := range p.Places {
-		if place.Path == "/data/build" && place.Sight != sandbox.Shown {
-			t.Errorf("%s is read-only, and the table says: %s", place.Path, place.Sight)
+		if place.Path == "/data/build" && place.Visibility != sandbox.Shown {
+			t.Errorf("%s is read-only, and the table says: %s", place.Path, place.Visibility)
 		}
 	}
 	if slices.ContainsFunc(p.Hidden, func(path string) bool { return path == home+"/.ssh" }) {
@@ -233,13 +233,13 @@ func TestACacheOfTheAccount(t *testing.T) {
 	if err := w.furnish(&p, at("account")); err != nil {
 		t.Fatal(err)
 	}
-	var sights []sandbox.Sight
+	var sights []sandbox.Visibility
 	for _, place := range p.Places {
 		if place.Path == cache {
-			sights = append(sights, place.Sight)
+			sights = append(sights, place.Visibility)
 		}
 	}
-	if !slices.Equal(sights, []sandbox.Sight{sandbox.Copied}) {
+	if !slices.Equal(sights, []sandbox.Visibility{sandbox.Copied}) {
 		t.Errorf("%v", sights)
 	}
 }

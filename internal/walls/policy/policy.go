@@ -30,20 +30,20 @@ import (
 
 // Wanted describes the walls to build.
 type Wanted struct {
-	Root    string                 // the workspace, absolute
-	Roots   []string               // further workspaces, absolute
-	Home    string                 // the user's home directory
-	Agents  guard.Agents           // whose settings and logins are kept from commands
-	Network string                 // off, on, or hosts separated by commas; empty: off
-	Temp    string                 // a private directory, accessible only by the user
-	State   string                 // where sandbox records what to clean up if this process is killed
-	Hide    []string               // further unreadable paths, absolute
-	Barred  guard.Barred           // what nobody may read or change in the workspaces; Landlock cannot hide it
-	Read    []string               // further readable paths in the home directory, absolute or with ~/
-	Memory  int64                  // bytes of data per process; 0: no limit
-	Only    string                 // the name of the tier; empty: the best that works
-	Via     netip.AddrPort         // the gate through which hosts are reached; not valid: directly
-	Refused func(host, why string) // called for each refusal of the gate; nil: not called
+	Root        string                 // the workspace, absolute
+	Roots       []string               // further workspaces, absolute
+	Home        string                 // the user's home directory
+	Agents      guard.Agents           // whose settings and logins are kept from commands
+	Network     string                 // off, on, or hosts separated by commas; empty: off
+	Temp        string                 // a private directory, accessible only by the user
+	State       string                 // where sandbox records what to clean up if this process is killed
+	Hide        []string               // further unreadable paths, absolute
+	DeniedPaths guard.DeniedPaths      // what nobody may read or change in the workspaces; Landlock cannot hide it
+	Read        []string               // further readable paths in the home directory, absolute or with ~/
+	Memory      int64                  // bytes of data per process; 0: no limit
+	Only        string                 // the name of the tier; empty: the best that works
+	Via         netip.AddrPort         // the gate through which hosts are reached; not valid: directly
+	Refused     func(host, why string) // called for each refusal of the gate; nil: not called
 
 	// RefusedName is called with paths that a command could not write, see sandbox.Options; nil: not called
 	RefusedName func(path string)
@@ -66,7 +66,8 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 		Root: root, Write: sandbox.GitDirs(root), Protected: w.Agents.Protected(),
 		Hidden: Credentials(w.Agents, w.Home), GitConfig: GitConfig(w.Home, w.Lookup), Temp: w.Temp,
 		Obeyed:      w.Agents.Protected(),
-		HiddenNames: w.Barred.UnreadNames, KeptNames: w.Barred.UnchangedNames, Limits: sandbox.Limits{Memory: w.Memory},
+		HiddenNames: w.DeniedPaths.UnreadNames, KeptNames: w.DeniedPaths.UnchangedNames,
+		Limits: sandbox.Limits{Memory: w.Memory},
 	}
 	for _, dir := range w.Roots {
 		real, err := filepath.EvalSymlinks(dir)
@@ -75,7 +76,7 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 		}
 		p.Roots, p.Write = append(p.Roots, real), append(append(p.Write, real), sandbox.GitDirs(real)...)
 	}
-	for _, path := range w.Barred.Unchanged {
+	for _, path := range w.DeniedPaths.Unchanged {
 		for _, dir := range append([]string{w.Root}, w.Roots...) {
 			if name, within := pathname.In(dir, path); within && name != "." {
 				p.Protected = append(slices.Clip(p.Protected), name)
@@ -87,15 +88,15 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 		if place := started.Holds(dir); place != "" {
 			return p, startsThere(dir, place)
 		}
-		p.Started = append(p.Started, started.Into(dir)...)
+		p.Started = append(p.Started, started.PathsInto(dir)...)
 		p.Fresh = append(p.Fresh, autorun.For(dir, nil, excludes(w.Home, w.Lookup)))
 		trees, whole := sandbox.Repositories(dir)
-		p.Repositories, p.Unseen = append(p.Repositories, trees...), p.Unseen || !whole
+		p.Repositories, p.MoreRepositories = append(p.Repositories, trees...), p.MoreRepositories || !whole
 	}
 	if err := w.furnish(&p, accountHome()); err != nil {
 		return p, err
 	}
-	p.Hidden = slices.Concat(p.Hidden, w.Hide, w.Barred.Unread)
+	p.Hidden = slices.Concat(p.Hidden, w.Hide, w.DeniedPaths.Unread)
 	p.Network, err = w.Through()
 	return p, err
 }
@@ -240,11 +241,11 @@ func Open(w Wanted) (*Walls, error) {
 		}
 	}
 	if first == nil && w.Only != "" {
-		first = fault.New(fault.Down, "there are no walls %s on %s that could hold this", w.Only, runtime.GOOS).
+		first = fault.New(fault.ServiceDown, "there are no walls %s on %s that could hold this", w.Only, runtime.GOOS).
 			Hint("Run: omniagent doctor")
 	}
 	if first == nil {
-		first = fault.New(fault.Down, "no walls can be built around commands on %s", runtime.GOOS).
+		first = fault.New(fault.ServiceDown, "no walls can be built around commands on %s", runtime.GOOS).
 			Hint("Run: omniagent doctor")
 	}
 	return nil, first
@@ -260,7 +261,7 @@ func (w Wanted) build(tier sandbox.Tier, p sandbox.Policy) (walls *sandbox.Walls
 			return walls, nil, nil
 		}
 		switch why := sandbox.Stands(tier, p); {
-		case errors.Is(why, fault.Down):
+		case errors.Is(why, fault.ServiceDown):
 			return nil, why, nil
 		case why != nil:
 			return nil, nil, why
@@ -273,7 +274,7 @@ func (w Wanted) build(tier sandbox.Tier, p sandbox.Policy) (walls *sandbox.Walls
 func around(root string, tier sandbox.Tier, failed error) error {
 	was := fault.Of(failed)
 	code, hint := was.Code, was.Suggestion
-	if code == fault.Down {
+	if code == fault.ServiceDown {
 		code, hint = fault.Unsafe, "Remove what the message names, or put it right."
 	}
 	f := fault.New(code, "the walls %s cannot be built around %s: %s", tier, root, was.Message).Because(was.Cause)

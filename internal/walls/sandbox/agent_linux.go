@@ -43,7 +43,8 @@ type agentProcess struct {
 // that belong to the agent: it gets copies, and its changes are written back, also those made by a rename.
 func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 	if walled() {
-		return nil, fault.New(fault.Down, "no walls can be built here: %s", withinWalls).Hint("Run it outside of them.")
+		return nil, fault.New(fault.ServiceDown, "no walls can be built here: %s", withinWalls).
+			Hint("Run it outside of them.")
 	}
 	if err := p.check(); err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func (w *AgentWalls) try() error {
 		if passing(err) {
 			return fault.New(fault.Internal, "the walls could not be tried").Because(err)
 		}
-		return fault.New(fault.Down, "no walls can be built around agents: %s", refusal(err)).
+		return fault.New(fault.ServiceDown, "no walls can be built around agents: %s", refusal(err)).
 			Hint("Run: omniagent doctor").Because(err)
 	}
 	clock := time.AfterFunc(trialTime, func() { child.End(os.Kill) })
@@ -107,7 +108,8 @@ func (w *AgentWalls) try() error {
 		return nil
 	}
 	if reason, failed := strings.CutPrefix(said, "failed "); failed {
-		return fault.New(fault.Down, "no walls can be built around agents: %s", reason).Hint("Run: omniagent doctor")
+		return fault.New(fault.ServiceDown, "no walls can be built around agents: %s", reason).
+			Hint("Run: omniagent doctor")
 	}
 	return fault.New(fault.TimedOut, "the walls around an agent could not be tried (exit %d %s)", ending.ExitCode,
 		ending.Signal).Hint("The machine may be busy; try again.")

@@ -65,7 +65,7 @@ func newAgentHomeWith(t *testing.T, reviewed map[string]string, change func(home
 	},
 		[]string{a.home + "/.agent.json"}, Options{State: g.state})
 	masked := os.Getenv(groundVariable) != "" && err != nil && strings.Contains(err.Error(), "/proc:")
-	if errors.Is(err, fault.Down) && (masked || len(tiers(t)) < 2) {
+	if errors.Is(err, fault.ServiceDown) && (masked || len(tiers(t)) < 2) {
 		t.Skipf("there are no walls for agents here: %v", err)
 	}
 	must(t, err)

@@ -13,7 +13,7 @@ type AgentWalls struct{}
 
 // OpenAgent fails: there are no namespaces here.
 func OpenAgent(AgentPolicy, []string, Options) (*AgentWalls, error) {
-	return nil, fault.New(fault.Down, "walls around agents are known for Linux alone").
+	return nil, fault.New(fault.ServiceDown, "walls around agents are known for Linux alone").
 		Hint("The sandbox of the agent itself stands, as far as it has one.")
 }
 
@@ -22,7 +22,7 @@ func (*AgentWalls) Enforced() event.Walls { return event.Walls{} }
 
 // Plan fails: there are no namespaces here.
 func (*AgentWalls) Plan(p process.Plan, _ AgentNeeds) (process.Plan, error) {
-	return p, fault.New(fault.Down, "walls around agents are known for Linux alone")
+	return p, fault.New(fault.ServiceDown, "walls around agents are known for Linux alone")
 }
 
 // SetWritable does nothing.

@@ -13,7 +13,7 @@ import (
 // and nothing else.
 func TestThePageHasEachHole(t *testing.T) {
 	claimed := map[Tier]map[string]bool{Namespaces: {}, Landlock: {}}
-	open, shut := Policy{Hidden: []string{"x"}, KeptNames: []string{"x"}, Unseen: true}, Policy{}
+	open, shut := Policy{Hidden: []string{"x"}, KeptNames: []string{"x"}, MoreRepositories: true}, Policy{}
 	open.Network.Open, open.Limits.Memory = true, 1
 	for range fewRepositories + 1 {
 		open.Repositories = append(open.Repositories, "")

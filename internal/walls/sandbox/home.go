@@ -13,22 +13,23 @@ import (
 // Commands see home directories that are empty except for Policy.Places, so that no file there is exposed because
 // nobody thought of it, or because it appeared later.
 
-// Sight says what commands see of a place.
-type Sight int
+// Visibility says what commands see of a place.
+type Visibility int
 
 const (
-	Shown  Sight = iota // the content, read-only
-	Copied              // the content, with their changes in a copy until Walls.Close; Shown where that is impossible
+	Shown Visibility = iota // the content, read-only
+	// the content, with their changes in a copy until Walls.Close; Shown where that is impossible
+	Copied
 	// a directory of their own, empty at first, which later commands in the same workspace share
 	Owned
 )
 
 // Place is a file or directory below one of Policy.Homes that commands see.
 type Place struct {
-	Path  string // absolute and clean; it need not exist
-	Sight Sight
-	Why   string // what it is for, as a phrase
-	Parts []Part // of a Copied place below an Owned one
+	Path       string // absolute and clean; it need not exist
+	Visibility Visibility
+	Why        string // what it is for, as a phrase
+	Parts      []Part // of a Copied place below an Owned one
 }
 
 // Part is what commands find of a Copied place where nothing can be mounted.
@@ -38,7 +39,7 @@ type Part struct {
 }
 
 // String says what commands may do there.
-func (s Sight) String() string {
+func (s Visibility) String() string {
 	switch s {
 	case Copied:
 		return "what commands write there goes to a copy of their own"
@@ -48,10 +49,10 @@ func (s Sight) String() string {
 	return "commands may read it"
 }
 
-// owned returns the directory of Sight Owned that holds a place, or "".
+// owned returns the directory of Visibility Owned that holds a place, or "".
 func (p Policy) owned(place string) string {
 	for _, other := range p.Places {
-		if other.Sight == Owned && other.Path != place && pathname.Within(other.Path, place) {
+		if other.Visibility == Owned && other.Path != place && pathname.Within(other.Path, place) {
 			return other.Path
 		}
 	}
@@ -103,8 +104,8 @@ func (p Policy) readsHome(path string, t Tier) (e Effect, ok bool) {
 	switch {
 	case t == Seatbelt || home == "" && !listed:
 		return e, false
-	case listed && (place.Sight == Owned ||
-		t == Landlock && place.Sight == Copied && p.owned(place.Path) != "" && !found):
+	case listed && (place.Visibility == Owned ||
+		t == Landlock && place.Visibility == Copied && p.owned(place.Path) != "" && !found):
 		why := fmt.Sprintf("commands have a directory of their own in place of %s", place.Path)
 		if path != place.Path {
 			why += ", and this is not in it"
@@ -130,14 +131,14 @@ func (p Policy) readsHome(path string, t Tier) (e Effect, ok bool) {
 // writesHome explains a write in a home directory; ok is false if the place does not decide.
 func (p Policy) writesHome(path string, t Tier) (e Effect, ok bool) {
 	place, listed := p.place(path)
-	if !listed || t == Seatbelt || place.Sight == Shown {
+	if !listed || t == Seatbelt || place.Visibility == Shown {
 		return e, false
 	}
 	_, linked := place.brought(path)
-	if place.Sight == Copied && t == Landlock && (linked || p.owned(place.Path) == "") {
+	if place.Visibility == Copied && t == Landlock && (linked || p.owned(place.Path) == "") {
 		return e, false
 	}
-	return Effect{"write", true, fmt.Sprintf("%s: %s, and yours does not change", place.Path, place.Sight)}, true
+	return Effect{"write", true, fmt.Sprintf("%s: %s, and yours does not change", place.Path, place.Visibility)}, true
 }
 
 // fills reports whether commands can write to a cache directory.
@@ -150,7 +151,7 @@ func (p Policy) fills(path string, t Tier) bool {
 		return pathname.Within(p.Homes[0], path) // their home directory is another one
 	}
 	place, listed := p.place(path)
-	return listed && place.Sight != Shown
+	return listed && place.Visibility != Shown
 }
 
 // GitIdentity returns the part of git's configuration in these files that commands need: who commits, and how git

@@ -215,7 +215,7 @@ func (h *homes) find(p Policy) error {
 // add adds one place to h.found.
 func (h *homes) add(p Policy, place Place) error {
 	o, linked := &h.found, h.linked
-	real, sight, isDir := place.Path, place.Sight, true
+	real, sight, isDir := place.Path, place.Visibility, true
 	beneath := p.owned(place.Path) != ""
 	if sight != Owned {
 		info, err := os.Lstat(place.Path)

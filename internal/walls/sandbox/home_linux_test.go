@@ -52,10 +52,10 @@ func (h house) read(path string) string {
 func (h house) buildHomes(p *Policy) {
 	p.Homes, p.Scratch = []string{h.home}, h.temp+"-home"
 	p.Identity = GitIdentity([]string{h.home + "/.gitconfig"})
-	for path, sight := range map[string]Sight{
+	for path, sight := range map[string]Visibility{
 		".tool/bin": Shown, ".cache": Owned, ".cache/build": Copied, ".store": Copied, ".absent": Copied, ".own": Owned,
 	} {
-		p.Places = append(p.Places, Place{Path: filepath.Join(h.home, path), Sight: sight, Why: "the test"})
+		p.Places = append(p.Places, Place{Path: filepath.Join(h.home, path), Visibility: sight, Why: "the test"})
 	}
 	slices.SortFunc(p.Places, func(a, b Place) int { return strings.Compare(a.Path, b.Path) })
 }
@@ -64,7 +64,8 @@ func (h house) buildHomes(p *Policy) {
 func (h house) parts(p *Policy) {
 	h.buildHomes(p)
 	p.Places = append(p.Places, Place{
-		Path: h.home + "/.cache/parts", Sight: Copied, Parts: []Part{{"v1/*", true}, {"v1/*", false}}, Why: "the test",
+		Path: h.home + "/.cache/parts", Visibility: Copied,
+		Parts: []Part{{"v1/*", true}, {"v1/*", false}}, Why: "the test",
 	})
 }
 

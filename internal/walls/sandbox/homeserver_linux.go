@@ -70,7 +70,7 @@ func (w *Walls) hold(h *homes) error {
 		if passing(err) {
 			return fault.New(fault.Internal, "no home directory can be made for commands").Because(err)
 		}
-		return fault.New(fault.Down, "no home directory can be made for commands").Because(err)
+		return fault.New(fault.ServiceDown, "no home directory can be made for commands").Because(err)
 	}
 	h.held = &homeServer{run.control, child, o.Lives && len(o.Files) > 0}
 	return nil

@@ -23,7 +23,7 @@ type linkedHome struct {
 
 // add links a place. In an owned directory, which commands write, it links only names at the top: a deeper path may
 // lead elsewhere by now.
-func (f *linkedHome) add(place, real string, sight Sight) error {
+func (f *linkedHome) add(place, real string, sight Visibility) error {
 	rel, within := pathname.In(f.home, place)
 	if !within || rel == "." {
 		return nil // commands see it under its own name

@@ -205,7 +205,7 @@ func homely(path, base string) string {
 	if rest, found := strings.CutPrefix(path, "%(prefix)/"); found {
 		return filepath.Join(gitPrefix(), rest)
 	}
-	return filepath.Clean(autorun.Homely(path, base))
+	return filepath.Clean(autorun.ExpandHome(path, base))
 }
 
 // gitPrefix returns the directory in which git is installed.

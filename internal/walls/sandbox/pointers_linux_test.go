@@ -126,7 +126,7 @@ func TestMostDirectories(t *testing.T) {
 // TestUnseenIsTold: repositories that were not looked for are a hole that a claim names.
 func TestUnseenIsTold(t *testing.T) {
 	for _, unseen := range []bool{false, true} {
-		list := trial{}.holes(Policy{Unseen: unseen}, Namespaces, false)
+		list := trial{}.holes(Policy{MoreRepositories: unseen}, Namespaces, false)
 		if told := slices.ContainsFunc(list,
 			func(s string) bool { return strings.Contains(s, "too deep or too many") }); told !=
 			unseen {

@@ -33,12 +33,12 @@ type Policy struct {
 	// HiddenNames, and Seatbelt ignores both.
 	HiddenNames, KeptNames []string
 
-	Repositories []string         // work trees below Root and Roots whose git directories are protected too
-	Unseen       bool             // there may be more repositories
-	GitConfig    []string         // the user's git configuration files, which may name files of the workspace
-	Started      []string         // paths in Root and Roots to which start-up places of the user lead, see autorun.Home
-	Obeyed       []string         // those names in Protected that agents obey; what they name is protected too
-	Fresh        []autorun.Policy // for each of Root and Roots, which new names are refused
+	Repositories     []string         // work trees below Root and Roots whose git directories are protected too
+	MoreRepositories bool             // there may be more repositories
+	GitConfig        []string         // the user's git configuration files, which may name files of the workspace
+	Started          []string         // paths in Root and Roots to which start-up files of the user lead; autorun.Home
+	Obeyed           []string         // those names in Protected that agents obey; what they name is protected too
+	Fresh            []autorun.Policy // for each of Root and Roots, which new names are refused
 
 	Hidden []string // unreadable; paths that do not exist are ignored
 	// Homes are home directories, without links, of which commands see only Places, with the tiers Namespaces and

@@ -43,7 +43,7 @@ func TestRunIsEmpty(t *testing.T) {
 	const want = "ran\nran\nhidden\nhidden\nunset\n"
 	for _, tier := range tiers(t) {
 		w := g.walls(t, tier, func(p *Policy) {
-			p.Homes, p.Places = []string{g.state}, []Place{{Path: dir + "/named", Sight: Shown}}
+			p.Homes, p.Places = []string{g.state}, []Place{{Path: dir + "/named", Visibility: Shown}}
 		})
 		if got := says(w.Plan); got != strings.Replace(want, "hidden\nu", "#!/bin/sh\necho ran\nu", 1) {
 			t.Errorf("%s: %q", tier, got)
@@ -94,7 +94,7 @@ func TestTmpOfOthers(t *testing.T) {
 	g.repository(t)
 	w := g.walls(t, Landlock, func(p *Policy) {
 		p.Write, p.Homes = []string{dir + "/more"}, []string{g.state}
-		p.Places = []Place{{Path: dir + "/book", Sight: Shown}}
+		p.Places = []Place{{Path: dir + "/book", Visibility: Shown}}
 	})
 	r := g.sh(t, w, "echo x >own && cat own; echo y >../more/own && cat ../more/own; "+
 		"echo z >$TMPDIR/t && cat $TMPDIR/t; cat ../book/page; git add own && git status --short; cat <<<here; "+

@@ -249,7 +249,8 @@ func (t trial) holes(p Policy, tier Tier, root bool) []string {
 		"files name")
 	add(true, "what git's index names: an entry in .git becomes a file there when a person restores the work tree")
 	add(p.many(), "settings that repositories beneath do not have yet: there are many of them")
-	add(p.Unseen, "repositories in directories of the workspace that are too deep or too many to be looked at")
+	add(p.MoreRepositories,
+		"repositories in directories of the workspace that are too deep or too many to be looked at")
 	add(root,
 		"programs with the set-user-id bit that a command makes in the workspace: they are the superuser's")
 	add(t.NoNumbers, "the number of processes: the superuser has no limit here")

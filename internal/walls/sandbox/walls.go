@@ -49,12 +49,12 @@ func Open(p Policy, r Report, o Options) (*Walls, error) {
 
 // noWalls is the error that says what is missing.
 func noWalls(r Report) error {
-	f := fault.New(fault.Down, "no walls can be built around commands here").With("system", r.OS)
+	f := fault.New(fault.ServiceDown, "no walls can be built around commands here").With("system", r.OS)
 	for _, fact := range r.Facts {
 		if fact.OK {
 			continue
 		}
-		f = fault.New(fault.Down, "no walls can be built around commands here: %s: %s", fact.Name, fact.Detail).
+		f = fault.New(fault.ServiceDown, "no walls can be built around commands here: %s: %s", fact.Name, fact.Detail).
 			With("system", r.OS).With("missing", fact.Name)
 		if fact.Fix != "" {
 			return f.Hint("What would make it so: %s.", fact.Fix)

@@ -15,7 +15,8 @@ func private(info os.FileInfo) bool { return info.Mode().Perm()&0o077 == 0 }
 
 func (w *Walls) open(r Report, _ Options) error {
 	if w.policy.Network.Serve != nil {
-		return fault.New(fault.Down, "a list of hosts cannot be held here").Hint("Leave the network off, or open it.")
+		return fault.New(fault.ServiceDown, "a list of hosts cannot be held here").
+			Hint("Leave the network off, or open it.")
 	}
 	w.holes = r.Holes
 	return nil

@@ -111,11 +111,11 @@ func private(info os.FileInfo) bool {
 
 func (w *Walls) open(r Report, o Options) error {
 	if walled() {
-		return fault.New(fault.Down, "no walls can be built here: %s", withinWalls).
+		return fault.New(fault.ServiceDown, "no walls can be built here: %s", withinWalls).
 			Hint("Run it outside of them.")
 	}
 	if w.tier == Landlock && w.policy.Network.Serve != nil {
-		return fault.New(fault.Down, "a list of hosts cannot be held without a network namespace").With("tier",
+		return fault.New(fault.ServiceDown, "a list of hosts cannot be held without a network namespace").With("tier",
 			w.tier.String()).
 			Hint("Leave the network off, or open it.")
 	}
@@ -172,7 +172,8 @@ func (w *Walls) stand() (err error) {
 				w.planned.Store(false)
 				return nil
 			}
-			err = fault.New(fault.Down, "the walls do not stop what they stopped before: %s", strings.Join(more, "; "))
+			err = fault.New(fault.ServiceDown, "the walls do not stop what they stopped before: %s",
+				strings.Join(more, "; "))
 		}
 		_ = w.release()
 		w.policy.Hidden, w.policy.Scratch, w.system.homes = hidden, scratch, nil
@@ -229,7 +230,7 @@ func (w *Walls) try() (trial, error) {
 		if w.tier == Namespaces && (errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS)) {
 			why = ": " + refusal(err)
 		}
-		return result, fault.New(fault.Down, "the walls cannot be built%s", why).
+		return result, fault.New(fault.ServiceDown, "the walls cannot be built%s", why).
 			Hint("Run: omniagent doctor").Because(err)
 	}
 	clock := time.AfterFunc(trialTime, func() { child.End(os.Kill) })
@@ -247,7 +248,7 @@ func (w *Walls) try() (trial, error) {
 	if !ok {
 		reason = fmt.Sprintf("they were not tried to the end (exit %d %s)", ending.ExitCode, ending.Signal)
 	}
-	return result, fault.New(fault.Down, "the walls do not hold: %s", reason).With("tier", w.tier.String()).
+	return result, fault.New(fault.ServiceDown, "the walls do not hold: %s", reason).With("tier", w.tier.String()).
 		Hint("Run: omniagent doctor")
 }
 

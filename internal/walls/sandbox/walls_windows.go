@@ -12,12 +12,12 @@ type wallsOf struct{}
 func private(os.FileInfo) bool { return true }
 
 func (w *Walls) open(Report, Options) error {
-	return fault.New(fault.Down, "no wall is known for Windows").
+	return fault.New(fault.ServiceDown, "no wall is known for Windows").
 		Hint("Run it under WSL 2, which has the walls of Linux.")
 }
 
 func (w *Walls) plan(process.Plan, Network) (process.Plan, error) {
-	return process.Plan{}, fault.New(fault.Down, "no wall is known for Windows")
+	return process.Plan{}, fault.New(fault.ServiceDown, "no wall is known for Windows")
 }
 
 func (w *Walls) release() error { return nil }

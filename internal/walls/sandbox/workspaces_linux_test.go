@@ -110,7 +110,7 @@ func TestWorkspaces(t *testing.T) {
 			outcome, name, _ := strings.Cut(w[1], " ")
 			if err != nil {
 				named := strings.Contains(err.Error(), name) || strings.Contains(fault.Of(err).Sentence(), name)
-				if outcome == "stands" || errors.Is(err, fault.Down) || !named {
+				if outcome == "stands" || errors.Is(err, fault.ServiceDown) || !named {
 					t.Errorf("refused: %v (%s)", err, fault.Of(err).Code)
 				}
 				return
@@ -195,7 +195,7 @@ func TestStands(t *testing.T) {
 		}
 	}
 	t.Setenv("TMPDIR", t.TempDir()+"/none")
-	if err := Stands(Landlock, Policy{}); err == nil || errors.Is(err, fault.Down) {
+	if err := Stands(Landlock, Policy{}); err == nil || errors.Is(err, fault.ServiceDown) {
 		t.Errorf("%v", err)
 	}
 }

@@ -334,7 +334,7 @@ result/success 0 hello`,
 			false,
 			[]event.Event{
 				began,
-				{Kind: event.Retry, Retry: &event.Again{Attempt: 1, Of: 3, Status: 500}},
+				{Kind: event.Retry, Retry: &event.Repetition{Attempt: 1, Of: 3, Status: 500}},
 				ended("success"),
 			},
 			"system/init\nsystem/api_retry\nresult/success 0 hello",

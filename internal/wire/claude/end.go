@@ -39,7 +39,7 @@ func errorKind(f *fault.Fault) string {
 		return "model_not_found"
 	case fault.ContextFull, fault.ModelRefused:
 		return "invalid_request"
-	case fault.Down:
+	case fault.ServiceDown:
 		return "overloaded"
 	case fault.APIError, fault.TimedOut:
 		return "server_error"

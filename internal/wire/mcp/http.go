@@ -207,7 +207,8 @@ func (r *remote) do(ctx context.Context, method string, body []byte, after strin
 		if wrapped, is := errors.AsType[*url.Error](err); is {
 			err = wrapped.Err // the address may contain a secret
 		}
-		return nil, fault.New(fault.Down, "the MCP server %s at %s cannot be reached", r.conn.server.Name, r.host).
+		return nil, fault.New(fault.ServiceDown, "the MCP server %s at %s cannot be reached",
+			r.conn.server.Name, r.host).
 			Because(err)
 	}
 	return response, nil
@@ -221,7 +222,7 @@ func (r *remote) refused(response *http.Response) error {
 		if at, err := response.Location(); err == nil {
 			to = at.Scheme + "://" + at.Host + at.Path
 		}
-		return fault.New(fault.Down, "the MCP server %s has moved to %s", name, text.OneLine(to, 300)).
+		return fault.New(fault.ServiceDown, "the MCP server %s has moved to %s", name, text.OneLine(to, 300)).
 			Hint("If you trust that address, put it into the configuration.")
 	}
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
@@ -233,7 +234,7 @@ func (r *remote) refused(response *http.Response) error {
 	if m, ok := jsonrpc.Read(body); ok && m.Error != nil {
 		return m.Error
 	}
-	f := fault.New(fault.Down, "the MCP server %s answered with HTTP %d", name, status).With("server", name).
+	f := fault.New(fault.ServiceDown, "the MCP server %s answered with HTTP %d", name, status).With("server", name).
 		With("status", status)
 	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
 		f = f.Hint("Check the url. Servers of the older type sse are not supported.")

@@ -246,11 +246,11 @@ func TestHTTPServersThatDoNotOpen(t *testing.T) {
 		code fault.Code
 		says string
 	}{
-		"moved": {fault.Down, "http://elsewhere.example/mcp"}, "login": {fault.AuthRequired, "401"}, "old": {
-			fault.Down,
+		"moved": {fault.ServiceDown, "http://elsewhere.example/mcp"}, "login": {fault.AuthRequired, "401"}, "old": {
+			fault.ServiceDown,
 			"405",
 		},
-		"page": {fault.Down, "text/html"}, "accepted": {fault.Down, "no response"}, "hangs": {
+		"page": {fault.ServiceDown, "text/html"}, "accepted": {fault.ServiceDown, "no response"}, "hangs": {
 			fault.TimedOut,
 			"within 300ms",
 		},
@@ -272,7 +272,7 @@ func TestHTTPServersThatDoNotOpen(t *testing.T) {
 	s.Close()
 	server := at(s)
 	server.URL += "?token=canary"
-	if _, err := Open(t.Context(), server, Options{}); !errors.Is(err, fault.Down) ||
+	if _, err := Open(t.Context(), server, Options{}); !errors.Is(err, fault.ServiceDown) ||
 		strings.Contains(err.Error(), "canary") {
 		t.Errorf("nobody there: %v", err)
 	}
@@ -307,7 +307,7 @@ func TestHTTPStreamThatBreaksOff(t *testing.T) {
 	_, s := newWeb(t, "broken")
 	c := open(t, at(s), Options{})
 	_, err := c.Call(t.Context(), "echo", nil, nil)
-	if !errors.Is(err, fault.Down) || !strings.Contains(err.Error(), "ended before the response") {
+	if !errors.Is(err, fault.ServiceDown) || !strings.Contains(err.Error(), "ended before the response") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -53,7 +53,7 @@ func TestLongHeaders(t *testing.T) {
 	}))
 	defer s.Close()
 	_, err := Open(t.Context(), Server{Name: "x", URL: s.URL}, Options{})
-	if !errors.Is(err, fault.Down) || !strings.Contains(err.Error(), "headers exceeded") {
+	if !errors.Is(err, fault.ServiceDown) || !strings.Contains(err.Error(), "headers exceeded") {
 		t.Errorf("%v", err)
 	}
 }

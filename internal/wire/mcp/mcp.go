@@ -194,7 +194,8 @@ func (c *Conn) hello(ctx context.Context) (greeting, error) {
 		"clientInfo": map[string]any{"name": "omniagent", "version": cmp.Or(c.options.Version, "0")},
 	}, &answer)
 	if err == nil && !slices.Contains(versions(), answer.ProtocolVersion) {
-		err = fault.New(fault.Down, "the MCP server %s speaks version %q of the protocol, which is not supported",
+		err = fault.New(fault.ServiceDown,
+			"the MCP server %s speaks version %q of the protocol, which is not supported",
 			c.server.Name, text.OneLine(answer.ProtocolVersion, 40)).Hint("Use a version of the server that speaks %s.",
 			strings.Join(versions(), ", "))
 	}

@@ -77,7 +77,7 @@ func ending(name string, e process.Ending, said string) error {
 	if e.Signal != "" {
 		how = "by " + e.Signal
 	}
-	f := fault.New(fault.Down, "the MCP server %s ended %s", name, how).With("server", name)
+	f := fault.New(fault.ServiceDown, "the MCP server %s ended %s", name, how).With("server", name)
 	if said != "" {
 		f.Message += "; it printed: " + said
 		f.With("stderr", said)
@@ -113,7 +113,8 @@ func (p *program) write() {
 				select {
 				case <-p.ended:
 				case <-time.After(closeTakes):
-					p.conn.fail(fault.New(fault.Down, "the MCP server %s has stopped reading", p.conn.server.Name).
+					p.conn.fail(fault.New(fault.ServiceDown,
+						"the MCP server %s has stopped reading", p.conn.server.Name).
 						Because(err))
 				}
 				_ = p.input.Close()

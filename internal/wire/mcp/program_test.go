@@ -237,9 +237,9 @@ func TestServersThatDoNotOpen(t *testing.T) {
 		code fault.Code
 		says string
 	}{
-		"die":     {as(t, "die"), fault.Down, "cannot open the database"},
+		"die":     {as(t, "die"), fault.ServiceDown, "cannot open the database"},
 		"mute":    {as(t, "mute"), fault.TimedOut, "within 400ms"},
-		"future":  {as(t, "future"), fault.Down, "2099-01-01"},
+		"future":  {as(t, "future"), fault.ServiceDown, "2099-01-01"},
 		"refuses": {as(t, "refuses"), fault.AgentRefused, "no licence"},
 		"missing": {missing, fault.NotInstalled, "no-such-program-at-all"},
 		"neither": {Server{Name: "test"}, fault.ConfigInvalid, "command or a url"},
@@ -333,11 +333,11 @@ func TestCrash(t *testing.T) {
 	t.Parallel()
 	c := open(t, as(t, "good"), Options{})
 	_, err := c.Call(t.Context(), "crash", nil, nil)
-	if !errors.Is(err, fault.Down) || !strings.Contains(err.Error(), "code 139") ||
+	if !errors.Is(err, fault.ServiceDown) || !strings.Contains(err.Error(), "code 139") ||
 		!strings.HasSuffix(err.Error(), "segmentation fault") || len(err.Error()) > maxStderr+200 {
 		t.Errorf("got %v", err)
 	}
-	if _, again := c.Call(t.Context(), "echo", nil, nil); !errors.Is(again, fault.Down) || c.Err() == nil {
+	if _, again := c.Call(t.Context(), "echo", nil, nil); !errors.Is(again, fault.ServiceDown) || c.Err() == nil {
 		t.Errorf("afterwards: %v", again)
 	}
 }

@@ -300,6 +300,7 @@ func (c *Conn) faultOf(err error) error {
 			text.OneLine(refused.Message, 500),
 			refused.Code).With("server", name)
 	}
-	return fault.New(fault.Down, "the MCP server %s failed: %s", name, text.OneLine(err.Error(), 500)).With("server",
-		name)
+	return fault.New(fault.ServiceDown, "the MCP server %s failed: %s", name, text.OneLine(err.Error(), 500)).
+		With("server",
+			name)
 }

@@ -85,7 +85,7 @@ func samples() []event.Event {
 		{Kind: event.ToolCall, Call: &event.Call{ID: "c2", Name: "Task"}},
 		{Kind: event.Text, Text: "inside", Parent: "c2", Delta: true},
 		{Kind: event.ToolResult, Result: &event.Result{ID: "c2", Output: "ok"}},
-		{Kind: event.Retry, Retry: &event.Again{Attempt: 1}},
+		{Kind: event.Retry, Retry: &event.Repetition{Attempt: 1}},
 		{Kind: event.Compacted, Compaction: &event.Compaction{Trigger: "auto", Before: 9}},
 		{Kind: event.Text, Text: strings.Repeat("é", 60_000), Delta: true},
 		{Kind: event.Ended, Model: "m", End: &event.End{

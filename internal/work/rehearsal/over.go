@@ -37,7 +37,7 @@ func (s *stage) over() (refused, wrong string) {
 	switch {
 	case x.Failed != nil:
 		return "", "this program cannot be started: " + x.Failed.Error()
-	case x.ByUs != "":
+	case x.EndedBy != "":
 		return "", "this program did not answer"
 	case x.Code != 2 || !strings.Contains(string(errs.Bytes()), "longer than"):
 		return "", "one character more was not refused"

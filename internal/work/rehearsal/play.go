@@ -68,10 +68,10 @@ func (o *outcome) trouble() string {
 	switch {
 	case o.skipped != "":
 		return o.skipped
-	case o.exit.ByUs == "timeout":
+	case o.exit.EndedBy == "timeout":
 		return fmt.Sprintf("it did not end within %s, and was killed with all that it had started",
 			o.limit)
-	case o.exit.ByUs != "":
+	case o.exit.EndedBy != "":
 		return "the call ended while it ran"
 	case o.exit.Failed != nil:
 		return "it cannot be started: " + o.exit.Failed.Error()
@@ -138,7 +138,7 @@ func (s *stage) play(ctx context.Context, t trial) *outcome {
 	s.once(ctx, t, o, script, prompt)
 	o.reached = door.calls.Load() > 0
 	if o.size, o.whole = len(prompt), o.arrived(prompt); t.size && o.whole == 0 && o.fault != nil &&
-		o.exit.ByUs == "" && len(prompt) > short {
+		o.exit.EndedBy == "" && len(prompt) > short {
 		// The limit of the model may be lower than that of the program. Then a shorter prompt has to arrive.
 		again := &outcome{bench: o.bench}
 		s.once(ctx, t, again, script, prompt[len(prompt)-short:])
@@ -211,7 +211,7 @@ func (s *stage) wait(ctx context.Context, plan process.Plan) agent.Exit {
 	if !e.Ended {
 		why = "" // it had just ended by itself
 	}
-	return agent.Exit{Code: e.ExitCode, Signal: e.Signal, ByUs: why}
+	return agent.Exit{Code: e.ExitCode, Signal: e.Signal, EndedBy: why}
 }
 
 func (s *stage) spec(t trial, b bench, url string) agent.Spec {

@@ -124,7 +124,7 @@ func (s *stage) judge(p probe) Finding {
 	switch why := o.trouble(); {
 	case p.feature == agent.Sandbox && p.value == string(setting.WorkspaceWrite) && s.wallsUntried() != "":
 		r = untried(s.wallsUntried())
-	case why != "" && (p.feature != PromptSize || o.skipped != "" || o.exit.ByUs != "" || o.exit.Failed != nil):
+	case why != "" && (p.feature != PromptSize || o.skipped != "" || o.exit.EndedBy != "" || o.exit.Failed != nil):
 		r = ruling{
 			verdict: Unknown, observed: why,
 			means: "what holds is not known; run it by hand before you rely on it: omniagent --agent " +

@@ -18,7 +18,7 @@ func (r Record) Advised() *fault.Fault {
 	}
 	const ours = "omniagent "
 	f := *r.Result.Fault
-	if r.Unkept {
+	if r.NotOnDisk {
 		f.Suggestion = cmp.Or(f.Suggestion, f.Code.Entry().NextStep)
 		return &f
 	}

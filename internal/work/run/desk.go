@@ -222,16 +222,16 @@ func (s Store) End(ctx context.Context, id string) (r Record, ended bool, err er
 }
 
 // Await waits until a run is over, waits for a person without an owner, or satisfies enough, which may be nil. See
-// Followed for its errors.
+// CheckProgress for its errors.
 func (s Store) Await(ctx context.Context, id string, enough func(Record) bool) (Record, error) {
 	tick, since := time.NewTicker(20*time.Millisecond), time.Now()
 	defer tick.Stop()
 	for {
 		r, err := s.Load(ctx, id)
-		if err != nil || r.State.Terminal() || r.Rests() || enough != nil && enough(r) {
+		if err != nil || r.State.Terminal() || r.WaitsForPerson() || enough != nil && enough(r) {
 			return r, err
 		}
-		if err := s.Followed(r, &since); err != nil {
+		if err := s.CheckProgress(r, &since); err != nil {
 			return r, err
 		}
 		select {
@@ -244,7 +244,7 @@ func (s Store) Await(ctx context.Context, id string, enough func(Record) bool) (
 
 func (q ownerCall) send(ctx context.Context, r Record) error {
 	lost := func(err error) error {
-		return fault.New(fault.Down, "the process that carries out %s cannot be reached", r.ID).
+		return fault.New(fault.ServiceDown, "the process that carries out %s cannot be reached", r.ID).
 			With("run_id", r.ID).Because(err)
 	}
 	var dialer net.Dialer

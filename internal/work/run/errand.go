@@ -17,8 +17,8 @@ import (
 	"omniagent/internal/talk/conversation"
 )
 
-// Errand is one message to an agent, and its turn.
-type Errand struct {
+// Exchange is one message to an agent, and its turn.
+type Exchange struct {
 	Open     conversation.Opener
 	Agent    string
 	Spec     agent.Spec
@@ -34,12 +34,12 @@ type Errand struct {
 	Patience time.Duration
 	// Person asks a person a question that the turn waits for. If ok is false, the turn ends with the question. Its
 	// context ends when the answer comes from elsewhere. It may be nil, so that answers only come from elsewhere.
-	Person func(context.Context, event.Ask) (reply event.Reply, ok bool)
-	Opened func(*conversation.Conversation) // may be nil
-	Sent   func(turn int64)                 // called when the agent has the message; may be nil
-	See    func(event.Event)                // gets each event of the turn; may be nil
-	Alive  func() bool                      // reports whether a silent agent is working; may be nil
-	Lost   func() error                     // why the output cannot be stored, which ends the turn; may be nil
+	Person  func(context.Context, event.Ask) (reply event.Reply, ok bool)
+	Opened  func(*conversation.Conversation) // may be nil
+	Sent    func(turn int64)                 // called when the agent has the message; may be nil
+	OnEvent func(event.Event)                // gets each event of the turn; may be nil
+	Alive   func() bool                      // reports whether a silent agent is working; may be nil
+	Lost    func() error                     // why the output cannot be stored, which ends the turn; may be nil
 	// Waits looks for a prompt in the agent's output, which nobody can answer; may be nil
 	Waits func(exited bool) *stuckprompt.Signal
 }
@@ -85,9 +85,9 @@ const (
 	stopped   = time.Second           // a longer time between two checks means that this process was stopped
 )
 
-// errand is an Errand in progress.
+// errand is an Exchange in progress.
 type errand struct {
-	Errand
+	Exchange
 	ending  Ending
 	talk    *conversation.Conversation
 	waiting map[string]*event.Ask              // open questions
@@ -103,15 +103,15 @@ type errand struct {
 	sign    time.Duration // the machine's uptime at the agent's last activity
 	limit   time.Duration // how long the next silence may last; 0 for no limit
 	waits   bool          // an answer of a person is due
-	telling bool          // See has not returned
+	telling bool          // OnEvent has not returned
 }
 
-// Do opens the conversation, sends the message, reads the turn to its end or to a question, and closes the
+// Run opens the conversation, sends the message, reads the turn to its end or to a question, and closes the
 // conversation. Nothing that it started is alive when it returns.
-func (e Errand) Do(ctx context.Context) Ending {
+func (e Exchange) Run(ctx context.Context) Ending {
 	w := errand{
-		began:  time.Now(),
-		Errand: e, waiting: map[string]*event.Ask{}, running: map[string]bool{},
+		began:    time.Now(),
+		Exchange: e, waiting: map[string]*event.Ask{}, running: map[string]bool{},
 		asking: map[string]context.CancelCauseFunc{},
 	}
 	w.ending.Tools = map[string]*ToolCall{}
@@ -144,7 +144,7 @@ func (e Errand) Do(ctx context.Context) Ending {
 		}
 		life := w.watched(ctx)
 		err = w.listen(life, events)
-		w.replies.close() // nothing waits for See any more
+		w.replies.close() // nothing waits for OnEvent any more
 		w.give(nil)
 		w.persons.Wait()
 		w.Person = nil // the turn no longer waits for answers
@@ -209,7 +209,7 @@ func (w *errand) evidence(e agent.Evidence) {
 
 // watched returns a context that ends when the agent is silent for too long, waits at a prompt, or its output cannot be
 // stored. The silence includes the time that the machine sleeps, because connections do not survive that, but not the
-// time that this process is stopped or See blocks.
+// time that this process is stopped or OnEvent blocks.
 func (w *errand) watched(ctx context.Context) context.Context {
 	w.alive()
 	life, cancel := context.WithCancelCause(ctx)
@@ -292,9 +292,9 @@ func (w *errand) listen(ctx context.Context, events *conversation.Events) error 
 	return nil
 }
 
-// tell passes an event to See, and waits for it.
+// tell passes an event to OnEvent, and waits for it.
 func (w *errand) tell(e event.Event) {
-	if w.See == nil {
+	if w.OnEvent == nil {
 		return
 	}
 	now := func(telling bool) {
@@ -304,7 +304,7 @@ func (w *errand) tell(e event.Event) {
 	}
 	now(true)
 	defer now(false)
-	w.See(e)
+	w.OnEvent(e)
 }
 
 // take records an event. It ignores the texts and failures of a sub-agent.
@@ -358,17 +358,17 @@ func (w *errand) asked(ctx context.Context, ask *event.Ask) {
 	}
 }
 
-// Settled is the cause with which the context of Person ends.
-type Settled string
+// QuestionClosed is the cause with which the context of Person ends.
+type QuestionClosed string
 
-// Why a question is settled.
+// Why a question is closed.
 const (
-	AnsweredElsewhere Settled = "It was answered elsewhere."
-	AsksNoMore        Settled = "The agent no longer asks."
-	Unanswered        Settled = "The time to answer is over. The question stays open."
+	AnsweredElsewhere QuestionClosed = "It was answered elsewhere."
+	AsksNoMore        QuestionClosed = "The agent no longer asks."
+	Unanswered        QuestionClosed = "The time to answer is over. The question stays open."
 )
 
-func (s Settled) Error() string { return string(s) }
+func (s QuestionClosed) Error() string { return string(s) }
 
 // person asks a person while the turn continues.
 func (w *errand) person(ctx context.Context, ask event.Ask) {
@@ -388,7 +388,7 @@ func (w *errand) person(ctx context.Context, ask event.Ask) {
 }
 
 // settled closes a question.
-func (w *errand) settled(id string, why Settled) {
+func (w *errand) settled(id string, why QuestionClosed) {
 	delete(w.waiting, id)
 	if settled := w.asking[id]; settled != nil {
 		settled(why)

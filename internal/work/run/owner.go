@@ -32,9 +32,9 @@ type Owner struct {
 	Grace    time.Duration
 	Parallel int           // most runs at once; 0 for any number
 	Lifetime time.Duration // time limit of this process, whatever the run waits for; 0 for none
-	Apart    bool          // the agent gets its own PID namespace, where the system has them
+	OwnPIDs  bool          // the agent gets its own PID namespace, where the system has them
 	Patience time.Duration // how long the agent waits for an answer; 0 for not at all
-	// Person asks a person, as in Errand.
+	// Person asks a person, as in Exchange.
 	Person func(context.Context, event.Ask) (event.Reply, bool)
 	Hooks  Hooks
 	// Check runs the check of a task; the last argument is the time from the request to end until the kill.
@@ -114,7 +114,7 @@ func (o *Owner) Work(ctx context.Context) error {
 			return o.rest(v, ending, changed)
 		case v.State == Failed && len(ending.Tools) == 0 && ending.Text == "" && r.startAfresh():
 			continue
-		case Passes(v.Reason) && i+1 < len(r.Agents):
+		case NeedsNextAgent(v.Reason) && i+1 < len(r.Agents):
 			i++
 			continue
 		case r.WaitQuota && limited(v) && o.waitFor(ctx, v.Fault.RetryAfter) == nil:
@@ -136,7 +136,7 @@ func (o *Owner) Work(ctx context.Context) error {
 // Skipped returns a line for each agent that could not begin and was replaced by the next one, with the reason.
 func (r Record) Skipped() (lines []string) {
 	for i, a := range r.Attempts {
-		if i+1 < len(r.Attempts) && a.Agent != r.Attempts[i+1].Agent && Passes(a.Reason) {
+		if i+1 < len(r.Attempts) && a.Agent != r.Attempts[i+1].Agent && NeedsNextAgent(a.Reason) {
 			lines = append(lines, a.Agent+" could not begin: "+strings.ReplaceAll(string(a.Reason), "_", " "))
 		}
 	}
@@ -160,7 +160,7 @@ func (o *Owner) prepare(ctx context.Context) preparation {
 		}
 	})}
 	if r.Agents[0] != o.Inside {
-		ready.standby = process.Prepare(o.Apart)
+		ready.standby = process.Prepare(o.OwnPIDs)
 		go ready.survey()
 	}
 	if ready.standby == nil || len(o.Hooks.Before) > 0 {
@@ -221,7 +221,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 	if n := len(r.Attempts); n > 1 {
 		asker = fmt.Sprintf("a%d.", n)
 	}
-	e := Errand{
+	e := Exchange{
 		Open: o.Open, Agent: name, Spec: spec, Mode: r.Approval, Prompt: prompt, Idle: r.Idle,
 		Secrets: r.secrets.values(),
 		Busy:    max(r.Idle, longCall), Alive: tap.alive, Waits: tap.prompt,
@@ -229,7 +229,7 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 		Services: agent.Services{
 			CanAsk: r.Approval != setting.DenyAll, Asker: asker, Grace: o.Grace, Connect: r.First, Tap: tap.services(),
 			Private: r.secrets.in, Touched: r.sight.log,
-			Apart: o.Apart, Standby: ready.standby,
+			OwnPIDs: o.OwnPIDs, Standby: ready.standby,
 		},
 		Opened: func(c *conversation.Conversation) {
 			a.Walls = c.Facts().Walls
@@ -237,16 +237,16 @@ func (o *Owner) attempt(ctx context.Context, name string, desk *desk, ready prep
 			ready.survey() // before the agent gets the task
 		},
 		Sent: func(turn int64) { a.Turn = turn; o.ensure(Running) },
-		See: func(e event.Event) {
-			if left := tap.leaves(); a.Leaves == nil && left != nil {
-				a.Leaves = left
+		OnEvent: func(e event.Event) {
+			if left := tap.leaves(); a.RemoveIfEmpty == nil && left != nil {
+				a.RemoveIfEmpty = left
 				o.save()
 			}
 			o.see(ctx, a, e, desk)
 		},
 		Ask: o.decide, Patience: o.Patience, Person: o.Person,
 	}
-	ending := e.Do(ctx)
+	ending := e.Run(ctx)
 	r.recordMade(ending)
 	ending.Err, ending.Said = cmp.Or(ending.Err, tap.unkept(name)), plain(&r.secrets, tap.last())
 	desk.leave()
@@ -293,7 +293,7 @@ func (o *Owner) see(ctx context.Context, a *Attempt, e event.Event, desk *desk) 
 
 // replied records an answer. The run continues when no other question is open. A denial that nobody gave leaves none.
 func (o *Owner) replied(ctx context.Context, reply event.Reply, by int) {
-	if reply.ByUs {
+	if reply.Automatic {
 		o.withdrawn(ctx, reply.Question)
 		return
 	}

@@ -183,9 +183,9 @@ func (r *Record) Question(id string) (*Question, error) {
 		Hint("omniagent runs show %s", r.ID)
 }
 
-// Meant returns the id of the question that an answer is for: id itself, or the only open question. So an answer that
-// waits does not go to a later question. It returns "" if several are open, and an error if none is.
-func (r *Record) Meant(id string) (string, error) {
+// QuestionFor returns the id of the question that an answer is for: id itself, or the only open question. So an answer
+// that waits does not go to a later question. It returns "" if several are open, and an error if none is.
+func (r *Record) QuestionFor(id string) (string, error) {
 	switch open := r.Open(); {
 	case id != "" || len(open) > 1:
 		return id, nil

@@ -13,15 +13,15 @@ import (
 // moment ago it is for no later one.
 func TestAnAnswerWaitsForNoQuestion(t *testing.T) {
 	r := &Record{ID: "run-a", State: NeedsInput, Questions: []Question{{ID: "q1", Text: "Which?"}}}
-	if id, err := r.Meant(""); id != "q1" || err != nil {
+	if id, err := r.QuestionFor(""); id != "q1" || err != nil {
 		t.Errorf("%q %v", id, err)
 	}
 	r.Questions[0].Answer = &Answer{Text: "red", At: time.Now(), By: 1}
-	if id, err := r.Meant(""); err == nil || !strings.Contains(err.Error(), "was answered") {
+	if id, err := r.QuestionFor(""); err == nil || !strings.Contains(err.Error(), "was answered") {
 		t.Errorf("%q %v", id, err)
 	}
 	r.Questions = append(r.Questions, Question{ID: "q2"}, Question{ID: "q3"})
-	if id, err := r.Meant(""); id != "" || err != nil {
+	if id, err := r.QuestionFor(""); id != "" || err != nil {
 		t.Errorf("%q %v", id, err)
 	}
 }

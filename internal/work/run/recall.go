@@ -13,7 +13,7 @@ import (
 // the agent's writes has died.
 func (r *Run) recall(ctx context.Context) {
 	log := touch.New()
-	log.Unseen(touch.Unwatched)
+	log.Unseen(touch.ReasonUnwatched)
 	r.sight.log, r.sight.seen = log, log.Open()
 	for _, a := range r.Attempts {
 		if a.Session == "" {
@@ -23,7 +23,7 @@ func (r *Run) recall(ctx context.Context) {
 		if err != nil {
 			continue // its changes stay unexplained
 		}
-		open, asked := map[string]event.Done{}, map[string]string{}
+		open, asked := map[string]event.FinishedCall{}, map[string]string{}
 		for {
 			entry, err := records.Next(ctx)
 			if err != nil || a.Last > 0 && entry.Number > a.Last {
@@ -35,7 +35,7 @@ func (r *Run) recall(ctx context.Context) {
 			}
 			switch e := logged.Event; {
 			case e.Kind == event.ToolCall && e.Call != nil:
-				open[e.Call.ID] = event.Done{Call: *e.Call, Began: entry.Time}
+				open[e.Call.ID] = event.FinishedCall{Call: *e.Call, Began: entry.Time}
 			case e.Kind == event.Question && e.Ask != nil && e.Ask.Tool != nil:
 				asked[e.Ask.ID] = e.Ask.Tool.ID
 			case e.Kind == event.Replied && e.Reply != nil:
@@ -48,7 +48,7 @@ func (r *Run) recall(ctx context.Context) {
 			case e.Kind == event.ToolResult && e.Result != nil:
 				if c, is := open[e.Result.ID]; is {
 					c.Ended = entry.Time
-					for _, made := range claim.Made(c, e.Result, r.Dir) {
+					for _, made := range claim.ChangesOf(c, e.Result, r.Dir) {
 						log.Claim(made)
 					}
 				}

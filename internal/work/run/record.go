@@ -102,7 +102,7 @@ type Record struct {
 	Questions []Question    `json:"questions"`
 	Doubts    []Doubt       `json:"doubts,omitempty"` // changed by it, and by others while it waited
 	Result    *Result       `json:"result,omitempty"` // of the last verdict; final if the state is
-	Unkept    bool          `json:"-"`                // no record is on disk, so no command finds it
+	NotOnDisk bool          `json:"-"`                // no record is on disk, so no command finds it
 }
 
 // Attempt is one conversation of a run.
@@ -119,7 +119,7 @@ type Attempt struct {
 	AgentSessionID string         `json:"agent_session,omitempty"` // the agent's own id of the session
 	Records        []string       `json:"agent_records,omitempty"` // files in which the agent keeps its session
 	Args           []string       `json:"args,omitempty"`          // of the program, without the prompt
-	Apart          *bool          `json:"pid_namespace,omitempty"` // whether it had its own; nil if nothing was started
+	OwnPIDs        *bool          `json:"pid_namespace,omitempty"` // whether it had its own; nil if nothing was started
 	Walls          *event.Walls   `json:"walls,omitempty"`         // of the agent, or of its commands; nil if unknown
 	EnvKeys        []string       `json:"env_keys,omitempty"`
 	Policies       []agent.Policy `json:"policies,omitempty"` // what is enforced, and what was only requested
@@ -133,7 +133,7 @@ type Attempt struct {
 	Reason         Reason         `json:"reason,omitempty"`
 	ExitCode       *int           `json:"exit_code,omitempty"` // exit code of the agent's process
 	Signal         string         `json:"signal,omitempty"`
-	Leaves         []string       `json:"leaves,omitempty"` // directories that it leaves behind if it is killed
+	RemoveIfEmpty  []string       `json:"leaves,omitempty"` // directories that it leaves behind if it is killed
 }
 
 // Question is a question to a person.
@@ -190,23 +190,23 @@ func (r *Record) Times(now time.Time) (worked, waited time.Duration) {
 
 // Result is the result of a run.
 type Result struct {
-	State      State        `json:"status"`
-	Reason     Reason       `json:"reason"`
-	Fault      *fault.Fault `json:"fault,omitempty"` // nil if it succeeded
-	Text       string       `json:"text"`            // of the answer
-	Changed    *Changes     `json:"changed"`         // nil if unknown
-	Denials    []Denial     `json:"denials"`
-	Usage      *Usage       `json:"usage"`                    // of all attempts; nil if no agent reports it
-	Evidence   []string     `json:"evidence"`                 // the basis of the verdict
-	Asks       []string     `json:"open_questions,omitempty"` // questions at the end of a successful answer
-	NotKept    []string     `json:"not_kept,omitempty"`       // see event.End
-	Unfinished []string     `json:"unfinished,omitempty"`     // commands that ran when the turn ended, and were ended
-	Checks     []Check      `json:"checks,omitempty"`
-	Tested     *Tested      `json:"check,omitempty"` // nil if the task has no check, or it was not reached
-	Tools      []ToolUse    `json:"tools,omitempty"`
-	Ended      time.Time    `json:"ended"`
-	DurationMS int64        `json:"duration_ms"`         // without WaitedMS
-	WaitedMS   int64        `json:"waited_ms,omitempty"` // for the answer of a person
+	State        State        `json:"status"`
+	Reason       Reason       `json:"reason"`
+	Fault        *fault.Fault `json:"fault,omitempty"` // nil if it succeeded
+	Text         string       `json:"text"`            // of the answer
+	Changed      *Changes     `json:"changed"`         // nil if unknown
+	Denials      []Denial     `json:"denials"`
+	Usage        *Usage       `json:"usage"`                    // of all attempts; nil if no agent reports it
+	Evidence     []string     `json:"evidence"`                 // the basis of the verdict
+	Asks         []string     `json:"open_questions,omitempty"` // questions at the end of a successful answer
+	DeletedPaths []string     `json:"not_kept,omitempty"`       // see event.End
+	Unfinished   []string     `json:"unfinished,omitempty"`     // commands that ran when the turn ended, and were ended
+	Checks       []Check      `json:"checks,omitempty"`
+	Tested       *Tested      `json:"check,omitempty"` // nil if the task has no check, or it was not reached
+	Tools        []ToolUse    `json:"tools,omitempty"`
+	Ended        time.Time    `json:"ended"`
+	DurationMS   int64        `json:"duration_ms"`         // without WaitedMS
+	WaitedMS     int64        `json:"waited_ms,omitempty"` // for the answer of a person
 }
 
 // Check is a command that the agent ran, and how it ended.

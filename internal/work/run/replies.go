@@ -6,11 +6,11 @@ import (
 	"omniagent/internal/core/event"
 )
 
-// replies holds back answers to questions until See has handled them. See takes a new index of the workspace, which
-// must not include what the agent does with the answer.
+// replies holds back answers to questions until OnEvent has handled them. OnEvent takes a new index of the workspace,
+// which must not include what the agent does with the answer.
 type replies struct {
 	mu     sync.Mutex
-	seen   map[string]chan struct{} // by question; closed when See has returned
+	seen   map[string]chan struct{} // by question; closed when OnEvent has returned
 	closed bool
 }
 

@@ -25,14 +25,14 @@ func (r *Run) startAfresh() bool {
 	return true
 }
 
-// Passing reports whether a reason is temporary, so that a program may repeat a run that ended for it and changed
+// Temporary reports whether a reason is temporary, so that a program may repeat a run that ended for it and changed
 // nothing. It does not hold for a cancellation, a limit of the run, or a verdict of the model or the check.
-func Passing(r Reason) bool {
+func Temporary(r Reason) bool {
 	return slices.Contains([]Reason{RateLimited, Unreachable, Crashed, CutStream, NoOutput, NoAnswer}, r)
 }
 
-// Passes reports whether to try the next agent, because this one could not begin, and a retry would not help.
-func Passes(r Reason) bool {
+// NeedsNextAgent reports whether to try the next agent, because this one could not begin, and a retry would not help.
+func NeedsNextAgent(r Reason) bool {
 	return slices.Contains([]Reason{NotInstalled, NotLoggedIn, OutOfQuota, NotAllowed}, r)
 }
 
@@ -83,7 +83,7 @@ func retryable(v Verdict, e Ending) bool {
 	if touched == nil || *touched {
 		return false
 	}
-	return Passing(v.Reason)
+	return Temporary(v.Reason)
 }
 
 const (

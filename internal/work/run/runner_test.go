@@ -246,7 +246,7 @@ func TestRunnerForm(t *testing.T) {
 func TestRunnerUnanswered(t *testing.T) {
 	for name, services := range map[string]agent.Services{"nobody": {}, "silence": asking()} {
 		b := newBench(t, asksColour, engine.Options{Mode: setting.AutoEdit, Services: services})
-		report, _ := b.turn(b.answering(event.Reply{Option: event.Deny, ByUs: true}))
+		report, _ := b.turn(b.answering(event.Reply{Option: event.Deny, Automatic: true}))
 		r, err := b.store.Load(t.Context(), report.RunID)
 		if err != nil || r.State != run.NeedsInput || len(r.Open()) != 1 ||
 			!strings.HasPrefix(report.Status, "Blocked(") ||

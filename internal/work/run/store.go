@@ -177,7 +177,7 @@ func (r *Run) save() error {
 	}
 	err = write(path, body, 0o600)
 	_, missing := os.Stat(path)
-	r.Unkept = missing != nil
+	r.NotOnDisk = missing != nil
 	return err
 }
 
@@ -276,8 +276,10 @@ func (r *Record) untouched() bool {
 	return r.State == Queued && (len(r.Attempts) == 0 || !r.Until.IsZero())
 }
 
-// Rests reports whether the run waits for a person, without an owner.
-func (r *Record) Rests() bool { return r.State == NeedsInput && r.Socket == "" && len(r.Open()) > 0 }
+// WaitsForPerson reports whether the run waits for a person, without an owner.
+func (r *Record) WaitsForPerson() bool {
+	return r.State == NeedsInput && r.Socket == "" && len(r.Open()) > 0
+}
 
 // answered reports whether a person has answered, but the agent does not have the answer yet.
 func (r *Record) answered() bool {
@@ -287,9 +289,9 @@ func (r *Record) answered() bool {
 // ownerless is how long a process that follows a run waits for a new owner.
 const ownerless = 2 * time.Second
 
-// Followed returns a fault if a run will not continue: it is queued or answered, but has had no owner for a while. A
-// process that follows the run calls it each time it reads the record, always with the same since.
-func (s Store) Followed(r Record, since *time.Time) error {
+// CheckProgress returns a fault if a run will not continue: it is queued or answered, but has had no owner for a while.
+// A process that follows the run calls it each time it reads the record, always with the same since.
+func (s Store) CheckProgress(r Record, since *time.Time) error {
 	if _, held := s.Owner(r.ID); held || !r.untouched() && !r.answered() {
 		*since = time.Now()
 		return nil
@@ -297,7 +299,7 @@ func (s Store) Followed(r Record, since *time.Time) error {
 	if time.Since(*since) < ownerless {
 		return nil
 	}
-	return fault.New(fault.Down, "no process is working on %s, which is %s", r.ID, r.State).With("run_id", r.ID).
+	return fault.New(fault.ServiceDown, "no process is working on %s, which is %s", r.ID, r.State).With("run_id", r.ID).
 		Hint("omniagent runs continue %s", r.ID)
 }
 
@@ -325,7 +327,7 @@ func (r *Run) settle() error {
 	if n := len(r.Attempts); n > 0 && r.Attempts[n-1].Ended.IsZero() {
 		a := &r.Attempts[n-1]
 		a.Ended = now
-		process.RemoveEmpty(a.Leaves)
+		process.RemoveEmpty(a.RemoveIfEmpty)
 		if began, last := r.store.delivered(*a); began {
 			a.Last = last
 			v = Verdict{
@@ -460,7 +462,7 @@ func (s Store) Prune(ctx context.Context, keep time.Duration) {
 		return
 	}
 	old := slices.DeleteFunc(entries, func(e os.DirEntry) bool {
-		made, known := ident.Made(strings.TrimPrefix(e.Name(), idPrefix))
+		made, known := ident.TimeOf(strings.TrimPrefix(e.Name(), idPrefix))
 		return !e.IsDir() || session.CheckID(e.Name()) != nil || known && time.Since(made) < keep
 	})
 	if len(old) > pruneBatch {

@@ -208,7 +208,7 @@ func (t *tap) services() *agent.Tap {
 func (t *tap) leaves() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.began.Leaves
+	return t.began.RemoveIfEmpty
 }
 
 // fill adds the started process to the record of an attempt.
@@ -219,8 +219,8 @@ func (t *tap) fill(a *Attempt) {
 	if t.began.PID == 0 {
 		return
 	}
-	l, apart := t.began.Launch, t.began.Apart
-	a.Apart = &apart
+	l, apart := t.began.Launch, t.began.OwnPIDs
+	a.OwnPIDs = &apart
 	a.Program, a.Args, a.Policies = cmp.Or(l.Spec.Install.RealPath, l.Path), redact.Args(l.Args), l.Policies
 	for _, entry := range l.Env {
 		name, _, _ := strings.Cut(entry, "=")

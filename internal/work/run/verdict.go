@@ -186,7 +186,7 @@ func failed(e Ending, f *fault.Fault) Verdict {
 	x := e.Outcome.Exit
 	v := Verdict{State: Failed, Reason: Other, Fault: f}
 	switch {
-	case x.Signal != "" && x.ByUs == "" && (f == nil || f.Code == fault.AgentFailed):
+	case x.Signal != "" && x.EndedBy == "" && (f == nil || f.Code == fault.AgentFailed):
 		v.Reason, v.Fault = Killed, fault.New(fault.AgentFailed, "somebody ended the agent's process with %s", x.Signal)
 		if slices.Contains([]string{"SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP"}, x.Signal) {
 			v.Reason, v.Fault = Crashed, fault.New(fault.AgentFailed, "the agent's process crashed with %s", x.Signal)
@@ -194,7 +194,7 @@ func failed(e Ending, f *fault.Fault) Verdict {
 		v.Fault.With("agent_signal", x.Signal)
 	case f == nil && e.End != nil && (e.End.Reason == event.MaxTurns || e.End.Reason == event.MaxBudget):
 		v.Reason = Limited
-	case f == nil && e.End != nil && strings.Contains(cmp.Or(e.End.Said, e.End.Reason), "refus"):
+	case f == nil && e.End != nil && strings.Contains(cmp.Or(e.End.AgentReason, e.End.Reason), "refus"):
 		v.Reason = Refused
 	case f == nil:
 	case f.Code == fault.Blocked:
@@ -218,7 +218,7 @@ func failed(e Ending, f *fault.Fault) Verdict {
 	if v.Fault == nil {
 		said := "the agent ended without success"
 		if e.End != nil {
-			said = fmt.Sprintf("the agent ended without success: %s", cmp.Or(e.End.Said, e.End.Reason))
+			said = fmt.Sprintf("the agent ended without success: %s", cmp.Or(e.End.AgentReason, e.End.Reason))
 		}
 		v.Fault = fault.New(fault.AgentFailed, "%s", said)
 	}
@@ -236,7 +236,7 @@ func reasonOf(f *fault.Fault) Reason {
 		fault.QuotaExhausted:     OutOfQuota,
 		fault.ContextFull:        ContextFull,
 		fault.ModelRefused:       Refused,
-		fault.Down:               Unreachable,
+		fault.ServiceDown:        Unreachable,
 		fault.NoAnswer:           NoAnswer,
 		fault.OutputLimit:        TooMuch,
 		fault.Unsupported:        Unsupported,
@@ -255,7 +255,7 @@ func evidenceOf(e Ending) []string {
 		if e.Concluded {
 			by = "us"
 		}
-		said := cmp.Or(e.End.Said, e.End.Reason)
+		said := cmp.Or(e.End.AgentReason, e.End.Reason)
 		add("end of the turn, told by %s: %s", by, text.OneLine(said, 200))
 	}
 	if e.Fault != nil {
@@ -315,7 +315,7 @@ func (r *Run) result(v Verdict, e Ending, changed *Changes) *Result {
 		Tested: v.Tested,
 	}
 	if e.End != nil {
-		out.NotKept = e.End.NotKept
+		out.DeletedPaths = e.End.NotKept
 		out.Unfinished = e.unfinished()
 	}
 	for _, d := range e.Denials {

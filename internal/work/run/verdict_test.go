@@ -78,13 +78,15 @@ func TestJudge(t *testing.T) {
 			&no, Failed, OutOfQuota,
 			fault.QuotaExhausted,
 		},
-		"unreachable": {Ending{End: bad, Fault: fault.New(fault.Down, "x")}, &no, Failed, Unreachable, fault.Down},
+		"unreachable": {
+			Ending{End: bad, Fault: fault.New(fault.ServiceDown, "x")}, &no, Failed, Unreachable, fault.ServiceDown,
+		},
 		"context full": {
 			Ending{End: bad, Fault: fault.New(fault.ContextFull, "x")},
 			&no, Failed, ContextFull,
 			fault.ContextFull,
 		},
-		"model refused": {Ending{End: &event.End{Said: "refusal"}}, &no, Failed, Refused, fault.AgentFailed},
+		"model refused": {Ending{End: &event.End{AgentReason: "refusal"}}, &no, Failed, Refused, fault.AgentFailed},
 		"model refused, as the agent says": {
 			Ending{End: bad, Fault: fault.New(fault.ModelRefused, "x")}, &no, Failed, Refused, fault.ModelRefused,
 		},
@@ -118,7 +120,7 @@ func TestJudge(t *testing.T) {
 			Crashed, fault.AgentFailed,
 		},
 		"killed by us is not killed": {
-			Ending{End: bad, Outcome: agent.Outcome{Exit: agent.Exit{Code: -1, Signal: "SIGKILL", ByUs: "x"}}},
+			Ending{End: bad, Outcome: agent.Outcome{Exit: agent.Exit{Code: -1, Signal: "SIGKILL", EndedBy: "x"}}},
 			&no,
 			Failed, Other, fault.AgentFailed,
 		},
@@ -199,7 +201,7 @@ func TestEveryFailureHasACommand(t *testing.T) {
 	}
 	for want, f := range map[string]*fault.Fault{
 		"Read what it printed: omniagent runs logs run-1":                  fault.New(fault.AgentFailed, "x"),
-		"Call again, waiting longer each time: omniagent runs retry run-1": fault.New(fault.Down, "x"),
+		"Call again, waiting longer each time: omniagent runs retry run-1": fault.New(fault.ServiceDown, "x"),
 
 		"Go; then there, with the same task: omniagent run": fault.New(fault.Unsafe, "x").With("path", "/w").Hint("Go."),
 

@@ -63,7 +63,7 @@ func (r *Run) goOn(ctx context.Context, start *snapshot.Index) error {
 	rested, err := snapshot.LoadFile(path)
 	if err != nil { // an earlier owner died while it worked, so what it saw is lost
 		r.sight.base = start
-		r.sight.log.Unseen(touch.Unwatched)
+		r.sight.log.Unseen(touch.ReasonUnwatched)
 		return nil
 	}
 	now, err := r.take(ctx, rested)
@@ -129,19 +129,19 @@ func (r *Run) judge(before, after *snapshot.Index) (first, last *snapshot.Index,
 	}
 	contents := snapshot.OpenContents(r.store.contents(r.ID), func(dir string) string { return dir })
 	defer contents.Close()
-	whose := snapshot.Whose(r.sight.seen, base, after, contents)
+	whose := snapshot.ChangedBy(r.sight.seen, base, after, contents)
 	snapshot.Each(before, after, func(name string, _, is *snapshot.File) {
 		if r.sight.own[name] && snapshot.SameFile(base.Find(name), is) {
 			return
 		}
 		v := whose(name)
 		if r.sight.own[name] && v.By == touch.Other {
-			v = touch.Verdict{By: touch.Perhaps, Why: touch.Both}
+			v = touch.Verdict{By: touch.Unknown, Why: touch.ReasonBoth}
 		}
 		if v.By != touch.Agent {
 			others[name] = true
 		}
-		if v.By == touch.Perhaps {
+		if v.By == touch.Unknown {
 			unsure[name] = v.Why
 		}
 	})

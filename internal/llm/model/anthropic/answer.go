@@ -141,9 +141,9 @@ func (r *reader) begin(index int, raw json.RawMessage) error {
 	r.open[index] = p
 	switch {
 	case b.Type == "text":
-		r.build.Say(index, model.Text, b.Text)
+		r.build.AddText(index, model.Text, b.Text)
 	case b.Type == "thinking":
-		r.build.Say(index, model.Thinking, b.Thinking)
+		r.build.AddText(index, model.Thinking, b.Thinking)
 	case b.Type == "tool_use":
 		r.build.Call(index, b.ID, b.Name)
 		p.input = b.Input
@@ -163,10 +163,10 @@ func (r *reader) delta(e *streamed) {
 	switch e.Delta.Type {
 	case "text_delta":
 		r.part(e.Index, "text")
-		r.build.Say(e.Index, model.Text, e.Delta.Text)
+		r.build.AddText(e.Index, model.Text, e.Delta.Text)
 	case "thinking_delta":
 		r.part(e.Index, "thinking")
-		r.build.Say(e.Index, model.Thinking, e.Delta.Thinking)
+		r.build.AddText(e.Index, model.Thinking, e.Delta.Thinking)
 	case "signature_delta":
 		r.part(e.Index, "thinking").signature += e.Delta.Signature
 	case "citations_delta":

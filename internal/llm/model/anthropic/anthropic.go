@@ -74,7 +74,7 @@ func (c *client) Close() error { return c.api.Close() }
 
 func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
 	r := reader{
-		api: c.api, build: model.Builder{Hear: hear, Wire: Wire}, open: map[int]*part{}, queries: map[string]string{},
+		api: c.api, build: model.Builder{Emit: hear, Wire: Wire}, open: map[int]*part{}, queries: map[string]string{},
 	}
 	err := c.api.Stream(ctx, "/messages", c.request(q), r.event)
 	var a *model.Answer

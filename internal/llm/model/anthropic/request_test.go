@@ -412,7 +412,7 @@ func TestErrors(t *testing.T) {
 		_, err := client0(t, s.URL).Ask(t.Context(), hello(), nil)
 		e := failed(t, err)
 		if e.Trouble != c.want || e.Status != c.status || e.Code != c.kind || c.kind != "" &&
-			(e.Message != c.says || e.Request != "req_1") || e.Heard || e.Partial != nil {
+			(e.Message != c.says || e.Request != "req_1") || e.Emitted || e.Partial != nil {
 			t.Errorf("%d %s: %#v", c.status, c.kind, e)
 		}
 		s.Close()
@@ -428,7 +428,7 @@ func TestErrors(t *testing.T) {
 			want = model.Broken // there is no status that would say more
 		}
 		if e := failed(t, err); a != nil || e.Trouble != want || e.Status != 0 || e.Code != c.kind ||
-			e.Message != c.says || !e.Heard || e.Usage.CacheRead != 200 {
+			e.Message != c.says || !e.Emitted || e.Usage.CacheRead != 200 {
 			t.Errorf("%s in the stream: %#v", c.kind, e)
 		}
 		partial(t, failed(t, err), pieces)

@@ -106,7 +106,7 @@ func TestTroubles(t *testing.T) {
 			client, _ := scripted(t, `[`+c.step+`]`)
 			a, pieces, err := heard(t.Context(), client, working())
 			e := failed(t, err)
-			if a != nil || e.Trouble != c.want || e.Heard != c.heard || e.Heard != (len(pieces) > 0) {
+			if a != nil || e.Trouble != c.want || e.Emitted != c.heard || e.Emitted != (len(pieces) > 0) {
 				t.Errorf("%#v", e)
 			}
 			if want := 3 * time.Second; c.want == model.Limited && e.After != want {

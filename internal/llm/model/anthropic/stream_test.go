@@ -232,7 +232,7 @@ func TestCutAtEveryByte(t *testing.T) {
 				t.Fatalf("cut at %d of %d: %v", i, len(stream), err)
 			}
 			e := failed(t, err)
-			if e.Trouble != model.Cut || e.Heard != (len(pieces) > 0) {
+			if e.Trouble != model.Cut || e.Emitted != (len(pieces) > 0) {
 				t.Fatalf("cut at %d: %#v", i, e)
 			}
 			partial(t, e, pieces)
@@ -525,7 +525,7 @@ func TestStalledAndStopped(t *testing.T) {
 	defer close(hold)
 	c := New(Options{Base: s.URL, Key: "k", Idle: 700 * time.Millisecond})
 	_, err := c.Ask(t.Context(), hello(), nil)
-	if e := failed(t, err); e.Trouble != model.Stalled || !e.Heard || len(e.Partial) == 0 || e.Usage.Input != 25 {
+	if e := failed(t, err); e.Trouble != model.Stalled || !e.Emitted || len(e.Partial) == 0 || e.Usage.Input != 25 {
 		t.Errorf("%#v", e)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -63,7 +63,7 @@ func (c *client) whole() string {
 
 // Ask sends one request.
 func (c *client) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
-	r := &reader{client: c, b: &model.Builder{Hear: hear, Wire: wireName}}
+	r := &reader{client: c, b: &model.Builder{Emit: hear, Wire: wireName}}
 	err := c.api.Stream(ctx, c.path("streamGenerateContent")+"?alt=sse", c.request(q), r.event)
 	a, err := r.end(err)
 	if err != nil {

@@ -190,7 +190,7 @@ func (s scenario) run(t *testing.T) {
 			t.Errorf("turn %d: heard %q, want %q", turn, said, want.Text)
 		}
 		if want.Trouble != "" {
-			if e := trouble(t, err); string(e.Trouble) != want.Trouble || !e.Heard || e.Partial[0].Text != want.Text {
+			if e := trouble(t, err); string(e.Trouble) != want.Trouble || !e.Emitted || e.Partial[0].Text != want.Text {
 				t.Errorf("turn %d: %+v", turn, e)
 			}
 			continue
@@ -418,9 +418,9 @@ func TestErrorsWithin(t *testing.T) {
 		if e.Trouble != row.want || e.Code != row.code {
 			t.Errorf("%s: %+v", name, e)
 		}
-		if half := row.events[0] == said; e.Heard != half || half &&
+		if half := row.events[0] == said; e.Emitted != half || half &&
 			(len(e.Partial) != 1 || e.Partial[0].Text != "half") {
-			t.Errorf("%s: heard %v, partial %+v", name, e.Heard, e.Partial)
+			t.Errorf("%s: heard %v, partial %+v", name, e.Emitted, e.Partial)
 		}
 		if name == "no end" && e.Usage.Input != 3 {
 			t.Errorf("%s: usage %+v", name, e.Usage)

@@ -308,7 +308,7 @@ func TestFailures(t *testing.T) {
 			heard := false
 			_, err := at(serve(t, "["+step+"]")).Ask(t.Context(), offering(), func(model.Piece) { heard = true })
 			e := trouble(t, err)
-			if e.Trouble != want || e.Heard != heard || heard && len(e.Partial) != 1 {
+			if e.Trouble != want || e.Emitted != heard || heard && len(e.Partial) != 1 {
 				t.Errorf("%s: %+v", step, e)
 			}
 			if strings.Contains(step, "retry_after") && e.After != 2*time.Second {
@@ -327,7 +327,7 @@ func TestSlowStoppedAndLate(t *testing.T) {
 	defer stop()
 	_, err := at(serve(t, `[{"say":"half of it, and more","stall":"middle"}]`)).Ask(ctx, offering(),
 		func(model.Piece) { stop() })
-	if e := trouble(t, err); e.Trouble != model.Stopped || !e.Heard || e.Again() {
+	if e := trouble(t, err); e.Trouble != model.Stopped || !e.Emitted || e.Again() {
 		t.Errorf("%+v", e)
 	}
 	late, err := modelserver.Start(halves{}, modelserver.Options{})

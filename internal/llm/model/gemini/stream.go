@@ -213,12 +213,12 @@ func (r *reader) text(p piece, raw json.RawMessage) {
 		if r.kind != kind {
 			r.begin(kind)
 		}
-		r.b.Say(r.run, kind, string(*p.Text))
+		r.b.AddText(r.run, kind, string(*p.Text))
 	case *p.Text == "": // only a signature, no text
 		r.mark(r.begin(""), model.Thinking, opaque{Part: raw})
 	default:
 		key := r.begin("")
-		r.b.Say(key, kind, string(*p.Text))
+		r.b.AddText(key, kind, string(*p.Text))
 		r.mark(key, kind, opaque{Signature: string(p.Signature)})
 	}
 }

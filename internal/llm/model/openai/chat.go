@@ -97,7 +97,7 @@ type spelling struct {
 // learn returns the spelling after an error. It learns each point only once, so that retries end.
 func (c *chat) learn(s spelling, err error) spelling {
 	e, is := errors.AsType[*model.Error](err)
-	if !is || e.Trouble != model.Rejected || e.Heard {
+	if !is || e.Trouble != model.Rejected || e.Emitted {
 		return s
 	}
 	limit := "max_tokens"
@@ -122,7 +122,7 @@ func unknownMember(message, name string) bool {
 }
 
 func (c *chat) ask(ctx context.Context, q model.Request, s spelling, hear func(model.Piece)) (*model.Answer, error) {
-	r := &chatReader{client: &c.client, b: &model.Builder{Hear: hear, Wire: chatWire}}
+	r := &chatReader{client: &c.client, b: &model.Builder{Emit: hear, Wire: chatWire}}
 	err := c.api.Stream(ctx, "/chat/completions"+c.query, c.request(q, s), r.event)
 	a, err := r.end(err)
 	if err != nil {

@@ -153,7 +153,7 @@ func (r *chatReader) delta(d *chatDelta) {
 // say adds text or thinking. A change of the kind begins a new block.
 func (r *chatReader) say(kind model.Kind, text string) {
 	if text != "" {
-		r.b.Say(textKey, kind, text)
+		r.b.AddText(textKey, kind, text)
 	}
 }
 

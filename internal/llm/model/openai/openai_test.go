@@ -200,7 +200,7 @@ func (s scenario) run(t *testing.T) {
 			t.Errorf("turn %d: heard %q, want %q", turn, said, want.Text)
 		}
 		if want.Trouble != "" {
-			if e := trouble(t, err); string(e.Trouble) != want.Trouble || e.Heard != (want.Text != "") ||
+			if e := trouble(t, err); string(e.Trouble) != want.Trouble || e.Emitted != (want.Text != "") ||
 				want.Text != "" && e.Partial[0].Text != want.Text {
 				t.Errorf("turn %d: %+v", turn, e)
 			}
@@ -339,8 +339,8 @@ func TestEndsAtEveryByte(t *testing.T) {
 					t.Fatalf("%s: a call in what is not whole: %+v", w.name, e)
 				}
 			}
-			if e.Heard && len(e.Partial) == 0 {
-				t.Fatalf("%s: heard %v, partial %+v", w.name, e.Heard, e.Partial)
+			if e.Emitted && len(e.Partial) == 0 {
+				t.Fatalf("%s: heard %v, partial %+v", w.name, e.Emitted, e.Partial)
 			}
 			cut++
 		}

@@ -78,7 +78,7 @@ func (k opaqueItem) MarshalJSON() ([]byte, error) { return k.item, nil }
 
 // Ask sends one request.
 func (c *responses) Ask(ctx context.Context, q model.Request, hear func(model.Piece)) (*model.Answer, error) {
-	r := &responsesReader{client: &c.client, b: &model.Builder{Hear: hear, Wire: responsesWire}}
+	r := &responsesReader{client: &c.client, b: &model.Builder{Emit: hear, Wire: responsesWire}}
 	err := c.api.Stream(ctx, "/responses"+c.query, c.request(q), r.event)
 	a, err := r.end(err)
 	if err != nil {

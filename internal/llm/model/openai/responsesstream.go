@@ -177,7 +177,7 @@ func (r *responsesReader) say(key any, kind model.Kind, text string) {
 		r.streamed = map[any]bool{}
 	}
 	r.streamed[key] = true
-	r.b.Say(key, kind, text)
+	r.b.AddText(key, kind, text)
 }
 
 // place announces an item, so that it keeps its position.
@@ -218,9 +218,9 @@ func (r *responsesReader) item(key any, i *responsesItem) {
 		if !r.streamed[key] {
 			for n, s := range append(i.Summary, i.Content...) {
 				if n > 0 {
-					r.b.Say(key, model.Thinking, "\n\n")
+					r.b.AddText(key, model.Thinking, "\n\n")
 				}
-				r.b.Say(key, model.Thinking, string(s.Text))
+				r.b.AddText(key, model.Thinking, string(s.Text))
 			}
 		}
 		if i.Encrypted != "" { // otherwise the API would look for the item in its store
@@ -278,7 +278,7 @@ func (r *responsesReader) completed(it responsesEvent, data []byte) error {
 	if r.status == "incomplete" {
 		r.a.Reason = string(w.Incomplete.Reason)
 	}
-	if r.items || r.b.Heard() {
+	if r.items || r.b.Emitted() {
 		return nil
 	}
 	for n, raw := range w.Output {

@@ -127,7 +127,7 @@ func TestFailures(t *testing.T) {
 				heard := false
 				_, err := w.at(server).Ask(t.Context(), offering(), func(model.Piece) { heard = true })
 				e := trouble(t, err)
-				if e.Trouble != want || e.Heard != heard || heard && len(e.Partial) != 1 {
+				if e.Trouble != want || e.Emitted != heard || heard && len(e.Partial) != 1 {
 					t.Errorf("%s: %s: %+v", w.name, step, e)
 				}
 				if strings.Contains(step, "retry_after") && e.After != 2*time.Second {
@@ -187,7 +187,7 @@ func TestStopped(t *testing.T) {
 	for _, w := range both() {
 		ctx, stop := context.WithCancel(t.Context())
 		_, err := w.at(server).Ask(ctx, offering(), func(model.Piece) { stop() })
-		if e := trouble(t, err); e.Trouble != model.Stopped || !e.Heard || e.Again() {
+		if e := trouble(t, err); e.Trouble != model.Stopped || !e.Emitted || e.Again() {
 			t.Errorf("%s: %+v", w.name, e)
 		}
 		stop()

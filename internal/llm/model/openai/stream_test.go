@@ -311,9 +311,9 @@ func TestErrorsWithin(t *testing.T) {
 		if e.Trouble != row.want || e.Code != row.code {
 			t.Errorf("%s: %+v", name, e)
 		}
-		if half := strings.Contains(row.events[0], "half"); e.Heard != half || half &&
+		if half := strings.Contains(row.events[0], "half"); e.Emitted != half || half &&
 			(len(e.Partial) != 1 || e.Partial[0].Text != "half") {
-			t.Errorf("%s: heard %v, partial %+v", name, e.Heard, e.Partial)
+			t.Errorf("%s: heard %v, partial %+v", name, e.Emitted, e.Partial)
 		}
 		if name == "event" && e.After != 1500*time.Millisecond {
 			t.Errorf("%s: after %s", name, e.After)

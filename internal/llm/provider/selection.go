@@ -9,9 +9,9 @@ import (
 	"omniagent/internal/llm/model"
 )
 
-// Wish is a model named by something other than the command line: the record of a conversation, the configuration, or a
-// profile.
-type Wish struct {
+// Selection is a model named by something other than the command line: the record of a conversation, the configuration,
+// or a profile.
+type Selection struct {
 	Provider string // a value of --provider; empty for the provider of the only key
 	Model    string
 	Base     string // empty for the address in the environment, or the vendor's
@@ -29,11 +29,11 @@ type Wish struct {
 }
 
 // wish returns the first wish that is compatible with the command line, or nil.
-func (o Options) wish() *Wish {
+func (o Options) wish() *Selection {
 	l := o.list()
 	typed, known := l.find(strings.ToLower(strings.TrimSpace(o.Provider)))
-	for i := range o.Wishes {
-		w := &o.Wishes[i]
+	for i := range o.Selections {
+		w := &o.Selections[i]
 		if o.Provider == "" {
 			return w
 		}
@@ -46,7 +46,7 @@ func (o Options) wish() *Wish {
 }
 
 // endpoint returns the address of the API.
-func (o Options) endpoint(api model.API, w *Wish) (Endpoint, error) {
+func (o Options) endpoint(api model.API, w *Selection) (Endpoint, error) {
 	if o.Base != "" {
 		return parse(o.Base, Flag, "--api-base")
 	}
@@ -62,7 +62,7 @@ func (o Options) endpoint(api model.API, w *Wish) (Endpoint, error) {
 
 // ofUnit returns the key of a profile: from a variable, from the profile, or the vendor's stored one. It is only sent
 // to the profile's own address. A profile with the vendor's own address may use the vendor's usual key.
-func (o Options) ofUnit(w *Wish, api model.API, e Endpoint) (Credential, error) {
+func (o Options) ofUnit(w *Selection, api model.API, e Endpoint) (Credential, error) {
 	if o.Base != "" && !sameHost(o.Base, w.Base) {
 		return Credential{}, nil
 	}

@@ -21,13 +21,13 @@ func TestWishes(t *testing.T) {
 		Name: "p", Vendor: "siliconflow", Model: "m", Kind: "openai", Base: "https://h/v1", Key: Hide(canary),
 		Layer: User, Protocol: "xnl",
 	}
-	change := func(f func(*Profile)) Wish {
+	change := func(f func(*Profile)) Selection {
 		p := profile
 		f(&p)
-		return p.Wish()
+		return p.Selection()
 	}
-	record := Wish{Provider: "openai", Model: "r", Base: "http://127.0.0.1:7/v1", Layer: Flag, From: "the record"}
-	settings := Wish{Provider: "gemini", Model: "g", Layer: User, From: "native.provider"}
+	record := Selection{Provider: "openai", Model: "r", Base: "http://127.0.0.1:7/v1", Layer: Flag, From: "the record"}
+	settings := Selection{Provider: "gemini", Model: "g", Layer: User, From: "native.provider"}
 	key := "=" + canary
 	for name, c := range map[string]struct {
 		o                              Options
@@ -35,99 +35,110 @@ func TestWishes(t *testing.T) {
 	}{
 		"profile": {
 			Options{
-				Wishes: []Wish{profile.Wish()},
-				Lookup: env("ANTHROPIC_API_KEY=x", "OPENAI_BASE_URL=https://other"),
+				Selections: []Selection{profile.Selection()},
+				Lookup:     env("ANTHROPIC_API_KEY=x", "OPENAI_BASE_URL=https://other"),
 			},
 			OpenAI, "m", "https://h/v1", "the profile p", "the key of the profile p",
 		},
 		"the variable replaces its key": {
-			Options{Wishes: []Wish{profile.Wish()}, Lookup: env("SILICONFLOW_API_KEY"+key, "SILICONFLOW_TOKEN=x")},
+			Options{
+				Selections: []Selection{profile.Selection()},
+				Lookup:     env("SILICONFLOW_API_KEY"+key, "SILICONFLOW_TOKEN=x"),
+			},
 			OpenAI, "m", "https://h/v1", "the profile p", "the key in SILICONFLOW_API_KEY",
 		},
 		"the second variable": {
-			Options{Wishes: []Wish{profile.Wish()}, Lookup: env("SILICONFLOW_TOKEN" + key)},
+			Options{Selections: []Selection{profile.Selection()}, Lookup: env("SILICONFLOW_TOKEN" + key)},
 			OpenAI, "m", "https://h/v1", "the profile p", "the key in SILICONFLOW_TOKEN",
 		},
 		"another vendor keeps its own key": {
 			Options{
-				Wishes: []Wish{change(func(p *Profile) { p.Vendor = "minimax" })},
-				Lookup: env("SILICONFLOW_API_KEY=x"),
+				Selections: []Selection{change(func(p *Profile) { p.Vendor = "minimax" })},
+				Lookup:     env("SILICONFLOW_API_KEY=x"),
 			},
 			OpenAI, "m", "https://h/v1", "the profile p", "the key of the profile p",
 		},
 		"a vendor without a name of ours, on this machine": {
 			Options{
-				Wishes: []Wish{change(func(p *Profile) { p.Vendor, p.Base = "x", "http://127.0.0.1:3" })},
-				Lookup: env("SILICONFLOW_API_KEY" + key),
+				Selections: []Selection{change(func(p *Profile) { p.Vendor, p.Base = "x", "http://127.0.0.1:3" })},
+				Lookup:     env("SILICONFLOW_API_KEY" + key),
 			},
 			OpenAI, "m", "http://127.0.0.1:3", "the profile p", "the key in SILICONFLOW_API_KEY",
 		},
 		"a stored key of the vendor": {
 			Options{
-				Wishes: []Wish{change(func(p *Profile) { p.Vendor, p.Key = "minimax", Secret{} })},
-				Keys:   kept{"minimax": canary}, Lookup: env("OPENAI_API_KEY=x"),
+				Selections: []Selection{change(func(p *Profile) { p.Vendor, p.Key = "minimax", Secret{} })},
+				Keys:       kept{"minimax": canary}, Lookup: env("OPENAI_API_KEY=x"),
 			},
 			OpenAI, "m", "https://h/v1", "the profile p", "the key for minimax in the keyring",
 		},
 		"the vendor's own address takes its usual key": {
 			Options{
-				Wishes: []Wish{change(func(p *Profile) { p.Kind, p.Base, p.Key = "anthropic", "", Secret{} })},
-				Lookup: env("ANTHROPIC_API_KEY" + key),
+				Selections: []Selection{change(func(p *Profile) { p.Kind, p.Base, p.Key = "anthropic", "", Secret{} })},
+				Lookup:     env("ANTHROPIC_API_KEY" + key),
 			},
 			Anthropic, "m", "https://api.anthropic.com", "the profile p", "the key in ANTHROPIC_API_KEY",
 		},
 		"a typed model": {
-			Options{Model: "n", Wishes: []Wish{profile.Wish()}},
+			Options{Model: "n", Selections: []Selection{profile.Selection()}},
 			OpenAI, "n", "https://h/v1", "the profile p", "the key of the profile p",
 		},
 		"a typed provider sets a profile aside": {
-			Options{Provider: "openai", Wishes: []Wish{profile.Wish()}, Lookup: env("OPENAI_API_KEY" + key)},
+			Options{
+				Provider: "openai", Selections: []Selection{profile.Selection()},
+				Lookup: env("OPENAI_API_KEY" + key),
+			},
 			OpenAI, Default(OpenAI), "https://api.openai.com/v1", "--provider", "the key in OPENAI_API_KEY",
 		},
 		"the key of a profile stays with its address": {
-			Options{Base: "http://127.0.0.1:5/v1", Wishes: []Wish{profile.Wish()}},
+			Options{Base: "http://127.0.0.1:5/v1", Selections: []Selection{profile.Selection()}},
 			OpenAI, "m", "http://127.0.0.1:5/v1", "the profile p", "no key: the server is on this machine",
 		},
 		"the record before the configuration": {
-			Options{Wishes: []Wish{record, settings, profile.Wish()}},
+			Options{Selections: []Selection{record, settings, profile.Selection()}},
 			OpenAI, "r", "http://127.0.0.1:7/v1", "the record", "no key: the server is on this machine",
 		},
 		"the configuration before a profile": {
-			Options{Wishes: []Wish{settings, profile.Wish()}, Lookup: env("GEMINI_API_KEY" + key)},
+			Options{Selections: []Selection{settings, profile.Selection()}, Lookup: env("GEMINI_API_KEY" + key)},
 			Gemini, "g", "https://generativelanguage.googleapis.com", "native.provider", "the key in GEMINI_API_KEY",
 		},
 		"a typed provider that the configuration is about": {
-			Options{Provider: "openai", Wishes: []Wish{record}},
+			Options{Provider: "openai", Selections: []Selection{record}},
 			OpenAI, "r", "http://127.0.0.1:7/v1", "--provider", "no key: the server is on this machine",
 		},
 		"a typed provider that it is not about": {
-			Options{Provider: "openai", Wishes: []Wish{settings}, Lookup: env("OPENAI_API_KEY" + key)},
+			Options{Provider: "openai", Selections: []Selection{settings}, Lookup: env("OPENAI_API_KEY" + key)},
 			OpenAI, Default(OpenAI), "https://api.openai.com/v1", "--provider", "the key in OPENAI_API_KEY",
 		},
 		"a configured model alone": {
 			Options{
-				Wishes: []Wish{{Model: "claude-x", Layer: User, From: "native.model"}},
-				Lookup: env("ANTHROPIC_API_KEY" + key),
+				Selections: []Selection{{Model: "claude-x", Layer: User, From: "native.model"}},
+				Lookup:     env("ANTHROPIC_API_KEY" + key),
 			},
 			Anthropic, "claude-x", "https://api.anthropic.com", "ANTHROPIC_API_KEY in the environment",
 			"the key in ANTHROPIC_API_KEY",
 		},
 		"an address of the environment that has changed since": {
 			Options{
-				Wishes: []Wish{{Provider: "openai", Model: "m", Base: "http://127.0.0.1:1", Layer: Environment}},
+				Selections: []Selection{
+					{Provider: "openai", Model: "m", Base: "http://127.0.0.1:1", Layer: Environment},
+				},
 				Lookup: env("OPENAI_BASE_URL=http://127.0.0.1:2"),
 			},
 			OpenAI, "m", "http://127.0.0.1:2", "", "no key: the server is on this machine",
 		},
 		"a local address of a project gets no key": {
 			Options{
-				Wishes: []Wish{{Provider: "openai", Model: "m", Base: "http://127.0.0.1:1", Layer: Project}},
-				Lookup: env("OPENAI_API_KEY=x"),
+				Selections: []Selection{{Provider: "openai", Model: "m", Base: "http://127.0.0.1:1", Layer: Project}},
+				Lookup:     env("OPENAI_API_KEY=x"),
 			},
 			OpenAI, "m", "http://127.0.0.1:1", "", "no key: the server is on this machine",
 		},
 		"a project's own key": {
-			Options{Wishes: []Wish{change(func(p *Profile) { p.Layer = Project })}, Lookup: env("SILICONFLOW_TOKEN=x")},
+			Options{
+				Selections: []Selection{change(func(p *Profile) { p.Layer = Project })},
+				Lookup:     env("SILICONFLOW_TOKEN=x"),
+			},
 			OpenAI, "m", "https://h/v1", "the profile p", "the key of the profile p",
 		},
 		"a stored key alone": {
@@ -170,8 +181,8 @@ func TestWishes(t *testing.T) {
 
 func TestWishesThatAreRefused(t *testing.T) {
 	t.Parallel()
-	base := Wish{Provider: "openai", Model: "m", Base: "https://h/v1", From: "native.api_base"}
-	of := func(l Layer) Wish { base.Layer = l; return base }
+	base := Selection{Provider: "openai", Model: "m", Base: "https://h/v1", From: "native.api_base"}
+	of := func(l Layer) Selection { base.Layer = l; return base }
 	bare := Profile{Name: "p", Vendor: "minimax", Model: "m", Kind: "openai", Base: "https://h/v1"}
 	for name, c := range map[string]struct {
 		o    Options
@@ -179,30 +190,30 @@ func TestWishesThatAreRefused(t *testing.T) {
 		says []string
 	}{
 		"a project's address": {
-			Options{Wishes: []Wish{of(Project)}, Lookup: env("OPENAI_API_KEY=" + canary)},
+			Options{Selections: []Selection{of(Project)}, Lookup: env("OPENAI_API_KEY=" + canary)},
 			fault.PermissionDenied,
 			[]string{"OPENAI_API_KEY", "https://h/v1", "--api-base"},
 		},
 		"a stored key to a project's address": {
-			Options{Wishes: []Wish{of(Project)}, Keys: kept{"openai": canary}},
+			Options{Selections: []Selection{of(Project)}, Keys: kept{"openai": canary}},
 			fault.PermissionDenied,
 			[]string{"openai", "--api-base"},
 		},
 		"a project's profile gets no key of the user's": {
 			Options{
-				Wishes: []Wish{bare.Wish()}, Keys: kept{"minimax": canary},
+				Selections: []Selection{bare.Selection()}, Keys: kept{"minimax": canary},
 				Lookup: env("SILICONFLOW_API_KEY="+canary, "OPENAI_API_KEY="+canary),
 			},
 			fault.AuthRequired,
 			[]string{"the profile p", "omniagent login minimax"},
 		},
 		"eidolon's vendor gets the key of no other": {
-			Options{Wishes: []Wish{EidolonDefault()}, Lookup: env("OPENAI_API_KEY=" + canary)},
+			Options{Selections: []Selection{EidolonDefault()}, Lookup: env("OPENAI_API_KEY=" + canary)},
 			fault.AuthRequired,
 			[]string{"omniagent login siliconflow"},
 		},
 		"an unknown provider": {
-			Options{Wishes: []Wish{{Provider: "opnai", From: "native.provider in a file"}}},
+			Options{Selections: []Selection{{Provider: "opnai", From: "native.provider in a file"}}},
 			fault.ArgError,
 			[]string{"native.provider in a file", "openai"},
 		},
