@@ -10,7 +10,6 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/sys/config"
-	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/shell"
 )
 
@@ -33,14 +32,12 @@ func (e Env) Bench(s agent.Spec) (b *Bench, close func(), err error) {
 	root, _ := config.ProjectRoot(dir)
 	o := BenchOptions{
 		Root: dir, Private: private,
-		Env: shell.Inheritance{Roots: []string{dir, root}, More: e.Native.Variables}.Commands(e.Environ),
+		Env: shell.Inheritance{Roots: []string{dir, root}, More: e.Native.HandOn}.Commands(e.Environ),
 	}
 	if e.sandboxFor(s) != string(setting.Off) {
-		o.Walls = &policy.Wanted{
-			Home: e.Home, Agents: e.Native.Known, State: e.State, Memory: e.Native.Memory,
-			Network: cmp.Or(s.Terms.Network, e.Native.Network), Read: e.Native.Read, Lookup: e.Lookup,
-			Via: e.Native.Via,
-		}
+		w := e.Native.Walls
+		w.Network = cmp.Or(s.Terms.Network, w.Network)
+		o.Walls = &w
 	}
 	if b, err = OpenBench(o); err != nil {
 		_ = os.RemoveAll(private)

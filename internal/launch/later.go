@@ -16,7 +16,7 @@ func (p *Plan) laterOf() func(dir string) autorun.Policy {
 		return nil
 	}
 	return func(dir string) autorun.Policy {
-		return policy.Later(dir, p.env.Native.Known, p.env.Home, p.env.Lookup).Once()
+		return policy.Later(dir, p.env.Native.Walls.Agents, p.env.Home, p.env.Lookup).Once()
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/netip"
 	"path/filepath"
 	"time"
 
@@ -26,22 +25,19 @@ import (
 	"omniagent/internal/kit/ident"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/launch/allow"
-	"omniagent/internal/llm/model"
 	"omniagent/internal/llm/provider"
 	"omniagent/internal/native"
-	"omniagent/internal/native/tool"
 	"omniagent/internal/repo/undo"
+	"omniagent/internal/sys/config"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/talk/conversation"
 	"omniagent/internal/talk/session"
-	"omniagent/internal/walls/guard"
 )
 
 // Env is what Plan and Open need from the machine and from the person's configuration.
 type Env struct {
 	Dir      string // the directory of the caller
 	Home     string // empty: unknown
-	State    string
 	Config   string // empty: unknown
 	Temp     string
 	Lookup   func(name string) (string, bool) // a variable of the environment
@@ -50,8 +46,7 @@ type Env struct {
 	Version  string // of this program
 	Agents   func() ([]Agent, error)
 	Versions func(program string) string // see agent.Env.Printed
-	Trusted  func(path string, content []byte) bool
-	Copy     func(path string) ([]byte, bool) // see agent.Spec.Copy
+	Trust    *config.Trust               // the files that a person has reviewed
 	Gate     func(a Agent, dir string) allow.Gate
 	Native   NativeSettings
 	Grace    time.Duration
@@ -64,14 +59,12 @@ type Env struct {
 	Owns  []string // further directories of the home directory that installed agents may change
 	// the names in a workspace that any agent obeys; see the function Veiled
 	Veiled []string
-	// Reviewed returns the files below directories that a person has reviewed; see config.Trust.Beneath
-	Reviewed func(dirs []string) map[string]string
-	Fork     []string    // the directories of the fork to work in; none: no fork
-	ForkID   string      // the id of that fork
-	Undo     *undo.Store // of the snapshots before and after each turn; nil: none are taken
-	Run      string      // the run that conversations are a part of; empty: none
-	Log      func(format string, args ...any)
-	Detail   func(format string, args ...any) // logs details
+	Fork   []string    // the directories of the fork to work in; none: no fork
+	ForkID string      // the id of that fork
+	Undo   *undo.Store // of the snapshots before and after each turn; nil: none are taken
+	Run    string      // the run that conversations are a part of; empty: none
+	Log    func(format string, args ...any)
+	Detail func(format string, args ...any) // logs details
 }
 
 // Agent is an agent that can be opened.
@@ -80,32 +73,15 @@ type Agent struct {
 	Custom bool // defined by a person's own file
 }
 
-// NativeSettings holds the person's settings for the native agent.
+// NativeSettings holds the person's settings for the native agent. What a Request asks for comes
+// before them.
 type NativeSettings struct {
-	Rules            guard.Rules
-	Tools            tool.List
-	Known            guard.Agents // besides the native one
-	Others           tool.Agents  // carry out what the model delegates; nil: none
-	Problem          error        // syntax error of a rule
-	Variables        []string     // further variables for commands and servers
-	Memory           int64
-	Read             []string       // what commands see of the home directory besides the directories of tools
-	Sandbox, Network string         // default for the request
-	Via              netip.AddrPort // the proxy through which commands reach hosts; not valid: none
-	// default for the request; empty: that of the model's profile, or else UsualProtocol
-	ToolProtocol  string
-	UsualProtocol string // empty: xnlcall.Native
-	First, Idle   time.Duration
-	Proxy         model.Proxy                      // to the model API; nil: the one in the environment
-	Again         *model.RetryOptions              // of requests to the model API; nil: the API's own
-	Programs      process.Programs                 // starts programs that provide a login
-	LookupEnv     func(name string) (string, bool) // the environment for finding programs that provide a login
-	APIs          []model.API                      // to choose from; nil: provider.APIs
-	Agents        []string                         // that --provider may name
-	Wishes        []provider.Selection             // what the configuration says about the model
-	Keys          provider.KeyStore                // nil: no keys are stored
-	// the profiles of the user, and of the project of a directory; nil: there are none
-	Profiles func(dir string) provider.Profiles
+	native.Settings
+	Model provider.Options // what does not depend on the Request
+	// Profiles returns the profiles of the user, and of the project of a directory; nil: there are none.
+	Profiles      func(dir string) provider.Profiles
+	UsualProtocol string // of tools, if neither Settings nor the model's profile name one; empty: xnlcall.Native
+	Problem       error  // syntax error of a rule
 }
 
 // Request is a request of a host.
@@ -256,6 +232,6 @@ func (e Env) Prepare(name string, s *agent.Spec, ask []string) (agent.Driver, er
 	}
 	s.Fresh = cmp.Or(s.Fresh, ident.UUID())
 	s.Temp = filepath.Join(e.Temp, "omniagent-"+ident.Hex(12))
-	s.Trusted, s.Copy, s.Machine = e.Trusted, e.Copy, e.Machine
+	s.Trusted, s.Copy, s.Machine = e.Trust.Trusted, e.Trust.Copy, e.Machine
 	return a.Driver, nil
 }

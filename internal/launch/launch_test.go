@@ -14,8 +14,10 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/launch/allow"
+	"omniagent/internal/native"
 	"omniagent/internal/talk/session"
 	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/walls/policy"
 )
 
 // place is a machine with one agent, a program that records that it was started.
@@ -43,14 +45,15 @@ func place(t *testing.T) (e Env, root string) {
 		return environ[i][len(name)+1:], true
 	}
 	return Env{
-		Dir: filepath.Join(root, "work"), Home: filepath.Join(root, "home"), State: filepath.Join(root, "state"),
+		Dir: filepath.Join(root, "work"), Home: filepath.Join(root, "home"),
 		Temp: filepath.Join(root, "temp"), Lookup: lookup, Environ: environ, Keep: true,
 		Machine: agent.Machine{OS: runtime.GOOS, Has: func(string) bool { return false }},
 		Agents:  func() ([]Agent, error) { return []Agent{{Driver: gemini.New()}}, nil },
-		Trusted: func(string, []byte) bool { return false },
-		Copy:    func(string) ([]byte, bool) { return nil, false },
 		Gate:    func(Agent, string) allow.Gate { return allow.Gate{} },
-		Log:     t.Logf, Detail: t.Logf,
+		Native: NativeSettings{Settings: native.Settings{Walls: policy.Wanted{
+			Home: filepath.Join(root, "home"), State: filepath.Join(root, "state"), Lookup: lookup,
+		}}},
+		Log: t.Logf, Detail: t.Logf,
 	}, root
 }
 

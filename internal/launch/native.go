@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
+	"slices"
 
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
@@ -16,20 +17,17 @@ import (
 
 // Provider chooses the model API of the native agent.
 func (e Env) Provider(ctx context.Context, r Request) (provider.Choice, error) {
-	o := provider.Options{
-		APIs: e.Native.APIs, Agents: e.Native.Agents, Keys: e.Native.Keys,
-		Provider: r.Provider, Model: r.Spec.Shared.Model.Value, Base: r.Base, Lookup: e.Native.LookupEnv, Home: e.Home,
-		Programs: e.Native.Programs.Also(r.Spec.Dir),
-		First:    e.Native.First, Idle: e.Native.Idle, Proxy: e.Native.Proxy, Again: e.Native.Again,
-	}
+	o := e.Native.Model
+	o.Provider, o.Model, o.Base = r.Provider, r.Spec.Shared.Model.Value, r.Base
+	o.Programs = o.Programs.Also(r.Spec.Dir)
 	profiles := provider.Profiles{Chosen: -1}
 	if e.Native.Profiles != nil {
 		profiles = e.Native.Profiles(r.Spec.Dir)
 	}
+	o.Selections = slices.Clone(o.Selections)
 	if w, ok := e.recorded(ctx, r, profiles); ok {
-		o.Selections = append(o.Selections, w)
+		o.Selections = slices.Insert(o.Selections, 0, w)
 	}
-	o.Selections = append(o.Selections, e.Native.Wishes...)
 	o.Notes = profiles.Notices
 	if w := profiles.Selection(); w != nil {
 		o.Selections = append(o.Selections, *w)
@@ -72,27 +70,26 @@ func (p *Plan) own(ctx context.Context) error {
 	if e.Native.Problem != nil {
 		return e.Native.Problem
 	}
-	rules, known := e.Native.Rules, guard.Known(e.Native.Tools.Specs())
+	set, s := e.Native.Settings, r.Spec
+	known := guard.Known(set.Tools.Specs())
+	set.Rules = slices.Clone(set.Rules)
 	for _, text := range r.Ask {
 		rule, err := known.Rule(guard.Ask, text, "the settings")
 		if err != nil {
 			return err
 		}
-		rules = append(rules, rule)
+		set.Rules = append(set.Rules, rule)
 	}
-	s := r.Spec
+	set.Sandbox, set.Walls.Network = e.sandboxFor(s), cmp.Or(s.Terms.Network, set.Walls.Network)
+	set.ToolProtocol = cmp.Or(r.ToolProtocol, set.ToolProtocol, choice.Protocol, e.Native.UsualProtocol)
 	p.native = native.Options{
-		Choice: choice, Dir: s.Dir, Store: e.Store(), Forget: !p.keep, Rehearsed: s.Rehearsal != nil,
+		Settings: set,
+		Choice:   choice, Dir: s.Dir, Store: e.Store(), Forget: !p.keep, Rehearsed: s.Rehearsal != nil,
 		ID: s.Fresh, Resume: s.Resume, History: r.History, Mode: cli.ModeOf(s), CanAsk: r.Services.CanAsk,
-		Web: s.Shared.Web.Value, Env: orElse(s.Env, e.Environ), HandOn: e.Native.Variables, Temp: e.Temp,
-		Trusted: e.Trusted, Log: e.Log, Rules: rules,
-		Tools: e.Native.Tools, Agents: e.Native.Known, Others: e.Native.Others,
-		Sandbox: e.sandboxFor(s),
-		Network: cmp.Or(s.Terms.Network, e.Native.Network), Memory: e.Native.Memory, Read: e.Native.Read,
-		Via: e.Native.Via, Home: e.Home, State: e.State,
-		Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD}, Lookup: e.Lookup, Version: e.Version,
-		ToolProtocol: cmp.Or(r.ToolProtocol, e.Native.ToolProtocol, choice.Protocol, e.Native.UsualProtocol),
-		Terms:        s.Terms, Services: r.Services, Schema: s.Schema, Retries: s.Retries,
+		Web: s.Shared.Web.Value, Env: orElse(s.Env, e.Environ), Temp: e.Temp, Version: e.Version,
+		Trusted: e.Trust.Trusted, Log: e.Log,
+		Limits: engine.Limits{Turns: s.Terms.MaxTurns, CostUSD: s.Terms.MaxUSD},
+		Terms:  s.Terms, Services: r.Services, Schema: s.Schema, Retries: s.Retries,
 	}
 	if e.Config != "" {
 		p.native.Servers, p.native.Config = filepath.Join(e.Config, "mcp.json"), e.Config

@@ -26,7 +26,7 @@ func nativePlace(t *testing.T, script string) (Env, Request) {
 	t.Helper()
 	e, _ := place(t)
 	e.Native.Sandbox = string(setting.Off)
-	e.Native.LookupEnv = func(name string) (string, bool) { return "key-of-a-test", name == "ANTHROPIC_API_KEY" }
+	e.Native.Model.Lookup = func(name string) (string, bool) { return "key-of-a-test", name == "ANTHROPIC_API_KEY" }
 	r := Request{
 		Provider: "anthropic", Base: scripted.Model(t, script).URL(), Spec: agent.Spec{Shared: setting.Defaults()},
 	}

@@ -99,10 +99,11 @@ func (e Env) OpenWalls(d agent.Driver, s agent.Spec, touched *touch.Log) (*Agent
 // directory.
 func (e Env) Wanted(d agent.Driver, s agent.Spec) policy.AgentWanted {
 	about := d.Describe()
+	commands := e.Native.Walls
 	w := policy.AgentWanted{
 		Wanted: policy.Wanted{
-			Root: s.Dir, Roots: s.Terms.Dirs, Home: e.Home, Agents: e.Native.Known, State: e.State, Read: e.Native.Read,
-			Lookup: e.Lookup,
+			Root: s.Dir, Roots: s.Terms.Dirs, Home: e.Home, Agents: commands.Agents, State: commands.State,
+			Read: commands.Read, Lookup: e.Lookup,
 		},
 		Env: s.Env, Files: s.Temp, Own: slices.Clone(e.Owns), Programs: []string{s.Install.Path, s.Install.Program},
 		Caches:      about.Caches,
@@ -120,8 +121,8 @@ func (e Env) Wanted(d agent.Driver, s agent.Spec) policy.AgentWanted {
 		}
 		return dirs, files
 	}
-	if e.Reviewed != nil {
-		w.Reviewed = e.Reviewed(append([]string{s.Dir}, s.Terms.Dirs...))
+	if e.Trust != nil {
+		w.Reviewed = e.Trust.Beneath(append([]string{s.Dir}, s.Terms.Dirs...))
 	}
 	return w
 }

@@ -256,7 +256,8 @@ func TestCommandsInDirectoriesOfTheHost(t *testing.T) {
 	_ = os.WriteFile(filepath.Join(d.dir, "do.sh"), []byte(script), 0o600)
 	d = again(t, d, `[{"call":{"name":"Bash","input":{"command":"sh do.sh"}}},{"say":"ok"}]`)
 	c := d.open(t, func(o *native.Options) {
-		o.Mode, o.CanAsk, o.Sandbox, o.Terms.Dirs, o.State = setting.Prompt, true, "workspace-write", []string{more},
+		o.Mode, o.CanAsk, o.Sandbox = setting.Prompt, true, "workspace-write"
+		o.Terms.Dirs, o.Walls.State = []string{more},
 			t.TempDir()
 	})
 	walls := c.Walls()

@@ -77,7 +77,7 @@ func (l *leftovers) tells(tell func(event.Event)) func(event.Event) {
 // leaves begins to record what commands behind walls leave in their temporary directory.
 func (m *Mind) leaves(o *Options, walls *policy.Walls, temp string) {
 	m.left.dir, m.left.as, m.left.words = temp, walls.SeenTemp(temp), map[string]bool{}
-	for _, place := range append([]string{o.Dir, o.Home}, o.Terms.Dirs...) {
+	for _, place := range append([]string{o.Dir, o.Walls.Home}, o.Terms.Dirs...) {
 		m.left.places = append(m.left.places, pathname.Real(place))
 	}
 }

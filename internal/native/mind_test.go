@@ -19,6 +19,7 @@ import (
 	"omniagent/internal/sys/process"
 	"omniagent/internal/talk/session"
 	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/sandbox"
 )
 
@@ -78,7 +79,8 @@ func (d *desk) options(t *testing.T, with func(*native.Options)) native.Options 
 		t.Fatal(err)
 	}
 	o := native.Options{
-		Choice: choice, Dir: d.dir, Home: d.home, Store: session.Default(d.home), Mode: setting.Prompt, Sandbox: "off",
+		Settings: native.Settings{Sandbox: "off", Walls: policy.Wanted{Home: d.home}},
+		Choice:   choice, Dir: d.dir, Store: session.Default(d.home), Mode: setting.Prompt,
 		Env: []string{"PATH=" + os.Getenv("PATH")},
 		Log: func(format string, args ...any) {
 			d.mu.Lock()

@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,8 +39,25 @@ import (
 	"omniagent/internal/walls/shell"
 )
 
+// Settings are a person's settings that count in every conversation with this agent, unless a host asks for something
+// else.
+type Settings struct {
+	Rules   guard.Rules
+	Tools   tool.List   // nil for tool.Ours
+	Others  tool.Agents // the agents that the model can delegate to; may be nil
+	Sandbox string      // workspace-write, or off
+	// Walls are those around commands; Open adds what depends on the conversation. Home, Agents and Lookup count
+	// without walls too.
+	Walls  policy.Wanted
+	HandOn []string // further variables that the user passes on to commands and servers
+
+	ToolProtocol string // how the model calls tools: xnlcall.XNL, or else as in its API
+}
+
 // Options describe a conversation.
 type Options struct {
+	Settings
+
 	Rehearsed bool // a script answers in place of a model
 
 	Choice  provider.Choice
@@ -55,29 +71,14 @@ type Options struct {
 	Mode    setting.Approval
 	CanAsk  bool
 	Web     bool // allows fetching pages, and the API's own search
-	Rules   guard.Rules
-	Tools   tool.List // nil for tool.Ours
-	Agents  guard.Agents
-	Others  tool.Agents    // the agents that the model can delegate to; may be nil
-	Sandbox string         // workspace-write, or off
-	Network string         // what commands can reach: off, on, packages, or hosts separated by commas
-	Via     netip.AddrPort // the proxy through which commands reach hosts; invalid for direct access
-	Memory  int64          // limit in bytes for each process of a command behind walls; 0 for none
-	Read    []string       // what commands see of the home directory, besides the directories of tools
-	Home    string         // the user's home directory
-	State   string         // the directory that records what to clean up if this process is killed
 	Limits  engine.Limits
-	Env     []string                         // the environment; package shell decides what commands and servers get
-	HandOn  []string                         // further variables that the user passes on to them
-	Temp    string                           // for temporary directories; empty for the system's
-	Servers string                           // the user's own file of MCP servers, or empty
-	Config  string                           // the user's own configuration directory; empty if unknown
-	Lookup  func(name string) (string, bool) // the environment, for the file of servers
-	Version string                           // of this program
+	Env     []string // the environment; package shell decides what commands and servers get
+	Temp    string   // for temporary directories; empty for the system's
+	Servers string   // the user's own file of MCP servers, or empty
+	Config  string   // the user's own configuration directory; empty if unknown
+	Version string   // of this program
 	Trusted func(path string, content []byte) bool
 	Log     func(format string, args ...any) // reports what a person should know
-
-	ToolProtocol string // how the model calls tools: xnlcall.XNL, or else as in its API
 
 	Terms    agent.Terms
 	Services agent.Services
@@ -165,7 +166,8 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	root, repository := config.ProjectRoot(o.Dir)
 	s.Repository = repository
 	s.File, s.Project = o.instructions(root)
-	place := PlaceOf(append([]string{env.Files.Path()}, env.Files.AddedDirs()...), o.Home, o.Agents, o.Lookup)
+	roots := append([]string{env.Files.Path()}, env.Files.AddedDirs()...)
+	place := PlaceOf(roots, o.Walls.Home, o.Walls.Agents, o.Walls.Lookup)
 	services := o.Services
 	services.CanAsk, services.Tell = o.CanAsk, m.left.tells(services.Tell)
 	return engine.Options{
@@ -247,7 +249,8 @@ func (o Options) addDirectories(files *workspace.Dir) error {
 		}
 	}
 	for _, root := range roots {
-		root.Withhold(credentialsFrom(root.Path(), policy.Credentials(o.Agents, o.Home)), o.Agents.Protected())
+		secret := policy.Credentials(o.Walls.Agents, o.Walls.Home)
+		root.Withhold(credentialsFrom(root.Path(), secret), o.Walls.Agents.Protected())
 		root.Restrict(o.unreadable(files, root, guard.Deny), o.unreadable(files, root, guard.Ask))
 	}
 	return nil
@@ -265,7 +268,9 @@ func credentialsFrom(root string, places []string) []string {
 // unreadable returns the names that rules protect from reading. A search needs them, because its call names only a
 // directory.
 func (o Options) unreadable(files, in *workspace.Dir, w guard.Decision) workspace.Names {
-	place := guard.Place{Root: files.Path(), More: files.AddedDirs(), Dir: files.Path(), Home: o.Home, Agents: o.Agents}
+	place := guard.Place{
+		Root: files.Path(), More: files.AddedDirs(), Dir: files.Path(), Home: o.Walls.Home, Agents: o.Walls.Agents,
+	}
 	covers := o.Rules.Reading(w, place)
 	if covers == nil {
 		return nil
@@ -343,9 +348,9 @@ func (m *Mind) release() {
 
 // variable returns a variable of the user's environment, or "".
 func (o Options) variable(name string) string {
-	if o.Lookup == nil {
+	if o.Walls.Lookup == nil {
 		return ""
 	}
-	value, _ := o.Lookup(name)
+	value, _ := o.Walls.Lookup(name)
 	return value
 }

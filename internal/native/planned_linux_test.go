@@ -17,7 +17,7 @@ func TestPlannedWalls(t *testing.T) {
 	d := newDesk(t, `[`+bash+`,{"say":"ok"},`+bash+`,
 		{"call":{"name":"Write","input":{"file_path":"written","content":"x"}}},{"say":"ok"}]`)
 	state := t.TempDir()
-	walled := func(o *native.Options) { o.Sandbox, o.State = "workspace-write", state }
+	walled := func(o *native.Options) { o.Sandbox, o.Walls.State = "workspace-write", state }
 	m := d.open(t, walled)
 	if walls := m.Facts().Walls; walls.Name != "namespaces" {
 		t.Skipf("only walls of namespaces are built later, and here they are %s", walls.Name)

@@ -35,7 +35,7 @@ func (o Options) inEntries(name string) (string, bool) {
 	if name == "workspaceFolder" {
 		return o.Dir, true
 	}
-	return o.Lookup(name)
+	return o.Walls.Lookup(name)
 }
 
 // secrets returns the values to remove from all texts: the key in use, variables with secret names, and the secrets of
@@ -76,7 +76,7 @@ func (o Options) away() process.Programs {
 	environ := o.inheritance()
 	environ.Opens = true
 	environ.Roots = append(environ.Roots, o.Terms.Dirs...)
-	away := environ.Programs(o.Env, o.State)
+	away := environ.Programs(o.Env, o.Walls.State)
 	if depth, ok := process.Value(o.Env, agent.DepthVariable); ok {
 		away.Env = append(away.Env, agent.DepthVariable+"="+depth)
 	}

@@ -60,8 +60,8 @@ func (o Options) skills() []tool.Skill {
 	if o.Config != "" {
 		add(filepath.Join(o.Config, "skills"), mine)
 	}
-	if o.Home != "" && filepath.Clean(o.Home) != filepath.Clean(root) {
-		add(filepath.Join(o.Home, ".claude", "skills"), mine)
+	if o.Walls.Home != "" && filepath.Clean(o.Walls.Home) != filepath.Clean(root) {
+		add(filepath.Join(o.Walls.Home, ".claude", "skills"), mine)
 	}
 	return all
 }

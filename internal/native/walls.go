@@ -38,22 +38,21 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	}
 	tell := policy.OncePerHost(func(host, why string) { o.Log("a command was kept from %s: %s", host, why) })
 	hide := privateDirIn(append([]string{o.Dir}, o.Terms.Dirs...), private)
-	walls, err := policy.Open(policy.Wanted{
-		Root: o.Dir, Roots: o.Terms.Dirs, Home: o.Home, Network: o.Network, Temp: temp, State: o.State,
-		Memory: o.Memory, Agents: o.Agents, Read: o.Read, Lookup: o.Lookup, Via: o.Via, Watcher: o.watcher(),
-		Hide: hide, Later: len(hide) == 0, // those that hide a directory of one conversation are built once
-		DeniedPaths: o.Rules.Barred(guard.Place{Root: o.Dir, More: o.Terms.Dirs, Dir: o.Dir, Home: o.Home}),
-		Refused: func(host, why string) {
-			tell(host, why)
-			m.refused.add(why)
-		},
-		RefusedName: func(path string) {
-			m.refused.add("a write to " + strconv.Quote(path) + ", which may run later by itself; Write and Edit ask " +
-				"a person about it")
-		},
-	})
+	w := o.Walls
+	w.Root, w.Roots, w.Temp, w.Watcher = o.Dir, o.Terms.Dirs, temp, o.watcher()
+	w.Hide, w.Later = hide, len(hide) == 0 // those that hide a directory of one conversation are built once
+	w.DeniedPaths = o.Rules.Barred(guard.Place{Root: o.Dir, More: o.Terms.Dirs, Dir: o.Dir, Home: w.Home})
+	w.Refused = func(host, why string) {
+		tell(host, why)
+		m.refused.add(why)
+	}
+	w.RefusedName = func(path string) {
+		m.refused.add("a write to " + strconv.Quote(path) + ", which may run later by itself; Write and Edit ask " +
+			"a person about it")
+	}
+	walls, err := policy.Open(w)
 	if err != nil {
-		listed := o.Network != "" && o.Network != "off" && o.Network != "on" // without walls, commands would reach more
+		listed := w.Network != "" && w.Network != "off" && w.Network != "on" // without walls, commands would reach more
 		if listed {
 			return nil, err
 		}
@@ -166,23 +165,23 @@ func (o *Options) stricter(held session.Confinement) {
 			"begins anew")
 		o.Sandbox = held.Sandbox
 	}
-	wanted := o.Network
+	wanted := o.Walls.Network
 	held.Network = cmp.Or(held.Wanted, held.Network)
 	switch {
-	case held.Network == "" || held.Network == o.Network || held.Network == "on":
-	case o.Network == "" || o.Network == "off":
-	case held.Network == "off" || o.Network == "on":
-		o.Network = held.Network
+	case held.Network == "" || held.Network == o.Walls.Network || held.Network == "on":
+	case o.Walls.Network == "" || o.Walls.Network == "off":
+	case held.Network == "off" || o.Walls.Network == "on":
+		o.Walls.Network = held.Network
 	default: // the hosts on both lists
 		before := policy.Hosts(held.Network)
-		both := slices.DeleteFunc(policy.Hosts(o.Network), func(host string) bool {
+		both := slices.DeleteFunc(policy.Hosts(o.Walls.Network), func(host string) bool {
 			return !slices.ContainsFunc(before, func(known string) bool { return strings.EqualFold(host, known) })
 		})
-		o.Network = cmp.Or(strings.Join(both, ","), "off")
+		o.Walls.Network = cmp.Or(strings.Join(both, ","), "off")
 	}
-	if o.Network != wanted {
+	if o.Walls.Network != wanted {
 		o.Log("the session began with the network %s, so it is %s and not %s, in a fork as well; "+
-			"a new session begins anew", held.Network, o.Network, wanted)
+			"a new session begins anew", held.Network, o.Walls.Network, wanted)
 	}
 }
 
@@ -249,7 +248,8 @@ func (m *Mind) keepWalls(o Options) error {
 		Planned: walls.Planned,
 	}
 	if held.Wanted = walls.Network; m.walls == nil && o.Sandbox != string(setting.Off) {
-		held.Wanted = cmp.Or(o.Network, "off") // otherwise resuming on a machine with walls would open the network
+		// otherwise resuming on a machine with walls would open the network
+		held.Wanted = cmp.Or(o.Walls.Network, "off")
 	}
 	if o.Kept.State().Confinement == held {
 		return nil

@@ -31,13 +31,14 @@ func TestGoingOnOpensNothing(t *testing.T) {
 		{"on", "a.example", "on", "a.example"},
 		{"on", "on", "on", "on"},
 	} {
-		o := Options{Sandbox: string(setting.Off), Network: c.asked, Log: func(string, ...any) {}}
+		o := Options{Log: func(string, ...any) {}}
+		o.Sandbox, o.Walls.Network = string(setting.Off), c.asked
 		o.stricter(session.Confinement{Sandbox: string(setting.WorkspaceWrite), Network: c.held, Wanted: c.wanted})
-		if o.Network != c.want || o.Sandbox != string(setting.WorkspaceWrite) {
-			t.Errorf("%+v: %s, %s", c, o.Network, o.Sandbox)
+		if o.Walls.Network != c.want || o.Sandbox != string(setting.WorkspaceWrite) {
+			t.Errorf("%+v: %s, %s", c, o.Walls.Network, o.Sandbox)
 		}
-		if o.Network != c.asked && policy.CheckNetwork(o.Network) != nil {
-			t.Errorf("%+v: %q is not a network", c, o.Network)
+		if o.Walls.Network != c.asked && policy.CheckNetwork(o.Walls.Network) != nil {
+			t.Errorf("%+v: %q is not a network", c, o.Walls.Network)
 		}
 	}
 }
@@ -49,13 +50,14 @@ func TestWallsThatCannotBeBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	o := Options{Kept: kept, Sandbox: string(setting.WorkspaceWrite), Log: func(string, ...any) {}}
+	o := Options{Kept: kept, Log: func(string, ...any) {}}
+	o.Sandbox = string(setting.WorkspaceWrite)
 	if err := (&Mind{}).keepWalls(o); err != nil {
 		t.Fatal(err)
 	}
-	o.Network = "on"
-	if o.stricter(kept.State().Confinement); o.Network != "off" || kept.State().Network != "on" {
-		t.Errorf("%q, on record %+v", o.Network, kept.State().Confinement)
+	o.Walls.Network = "on"
+	if o.stricter(kept.State().Confinement); o.Walls.Network != "off" || kept.State().Network != "on" {
+		t.Errorf("%q, on record %+v", o.Walls.Network, kept.State().Confinement)
 	}
 }
 

@@ -21,11 +21,13 @@ import (
 	"omniagent/internal/kit/ident"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/launch"
+	"omniagent/internal/native"
 	"omniagent/internal/sys/config"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/sys/redact"
 	"omniagent/internal/sys/touch"
 	"omniagent/internal/term/terminal"
+	"omniagent/internal/walls/policy"
 	"omniagent/internal/walls/sandbox"
 	"omniagent/internal/wire/claude"
 )
@@ -209,9 +211,11 @@ func (p Parts) around(
 		Hint("Run: omniagent doctor")
 	s.Shared.Sandbox = setting.Chosen[setting.Sandbox]{} // the walls take the place of the agent's own sandbox
 	around, err := launch.Env{
-		Home: host.Home(), State: paths.State, Temp: paths.Temp, Lookup: host.Lookup,
-		Native: launch.NativeSettings{Known: p.GuardAgents(paths, host.Lookup), Read: set.List("native.read")},
-		Owns:   set.List("agents.own"), Reviewed: program.Trusted(host).Beneath,
+		Home: host.Home(), Temp: paths.Temp, Lookup: host.Lookup,
+		Native: launch.NativeSettings{Settings: native.Settings{Walls: policy.Wanted{
+			Agents: p.GuardAgents(paths, host.Lookup), Read: set.List("native.read"), State: paths.State,
+		}}},
+		Owns: set.List("agents.own"), Trust: program.Trusted(host),
 		Log: func(format string, args ...any) {
 			why = fault.New(fault.ServiceDown, format, args...).Hint("Run: omniagent doctor")
 		},

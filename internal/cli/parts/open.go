@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/agents/relay"
@@ -22,11 +21,14 @@ import (
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/launch"
 	"omniagent/internal/launch/allow"
+	"omniagent/internal/llm/provider"
+	"omniagent/internal/native"
 	"omniagent/internal/native/tool"
 	"omniagent/internal/sys/audit"
 	"omniagent/internal/sys/config"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/talk/conversation"
+	"omniagent/internal/walls/policy"
 )
 
 // Opener opens conversations for one call.
@@ -35,12 +37,9 @@ type Opener struct {
 	Log    func(format string, args ...any) // for people, on standard error
 	Detail func(format string, args ...any) // for people who want to know more
 	Parts  Parts
-	// Only for the native agent: the model API, and its address.
-	Provider, Base string
-	Ask            []string      // calls that need a question, in the words of docs/rules.md
-	ChoosesMode    bool          // the caller chooses a mode for each conversation
-	Closed         bool          // only agents of `omniagent agents allow` are started
-	Patience       time.Duration // for the answer to a question; 0: the conversation's own
+	// Request is what the requests of all conversations have in common.
+	Request launch.Request
+	Closed  bool // only agents of `omniagent agents allow` are started
 	// Others returns what carries out the work that conversations delegate. If it is nil, they cannot delegate.
 	Others    func(Opener) tool.Agents
 	Run       string           // the run of delegated work, for the audit log; empty: nothing is delegated
@@ -52,15 +51,14 @@ type Opener struct {
 func (o Opener) Env() launch.Env {
 	c, host := o.Call, o.Call.Host
 	rules, problems := RulesOf(c, o.Parts.Tools.Specs())
-	trust := config.OpenTrust(c.TrustFile())
 	forkID, forkRoots := stores.OwnFork(c)
 	e := launch.Env{
 		Veiled: o.Parts.veiled(),
-		Dir:    c.Dir(), Home: host.Home(), State: stores.WallsState(c), Config: c.Paths.Config, Temp: c.Paths.Temp,
+		Dir:    c.Dir(), Home: host.Home(), Config: c.Paths.Config, Temp: c.Paths.Temp,
 		Lookup: host.Lookup, Environ: os.Environ(), Register: c.Register, Version: Version,
-		Versions: stores.Versions(c.Paths).Of, Trusted: trust.Trusted, Copy: trust.Copy, Gate: o.gate,
+		Versions: stores.Versions(c.Paths).Of, Trust: config.OpenTrust(c.TrustFile()), Gate: o.gate,
 		Grace: c.Config.Duration("grace"), Keep: c.Config.Bool(stores.KeepKey), Log: o.Log, Detail: o.Detail,
-		Bare: o.bare(), Owns: c.Config.List("agents.own"), Reviewed: trust.Beneath,
+		Bare: o.bare(), Owns: c.Config.List("agents.own"),
 		Undo: stores.SnapshotsToKeep(c), Fork: forkRoots, ForkID: forkID, Run: o.PartOf,
 		Machine: agent.Machine{
 			Root: os.Geteuid() == 0, OS: runtime.GOOS, Has: func(program string) bool {
@@ -68,15 +66,11 @@ func (o Opener) Env() launch.Env {
 			},
 		},
 		Native: launch.NativeSettings{
-			Rules: rules, Tools: o.Parts.Tools, Known: o.Parts.Guarded(c), Variables: c.Config.List("native.env"),
-			Memory: c.Config.Int("native.memory"), Read: c.Config.List("native.read"),
-			Sandbox: c.Config.String("native.sandbox"),
-			Network: c.Config.String("native.network"), Via: ForkProxy(c), First: flags.FirstByte(c),
-			Idle:         c.Config.Duration("native.idle"),
-			ToolProtocol: c.Config.String("native.tool_protocol"), UsualProtocol: o.Parts.toolProtocol(),
-			Programs: c.Programs(), LookupEnv: OwnPrograms(c), APIs: o.Parts.APIs, Agents: o.Parts.Providing(),
-			Proxy: flags.ProxyOf(c), Again: flags.RetriesOf(c), Wishes: ConfiguredModel(c), Profiles: ProfilesOf(c),
-			Keys: stores.Keys(c),
+			Settings: native.Settings{
+				Rules: rules, Tools: o.Parts.Tools, Sandbox: c.Config.String("native.sandbox"), Walls: o.Parts.Walls(c),
+				HandOn: c.Config.List("native.env"), ToolProtocol: c.Config.String("native.tool_protocol"),
+			},
+			Model: o.Parts.modelOptions(c), Profiles: ProfilesOf(c), UsualProtocol: o.Parts.toolProtocol(),
 		},
 	}
 	if o.Parts.Plain != nil {
@@ -97,6 +91,24 @@ func (o Opener) Env() launch.Env {
 		return all, err
 	}
 	return e
+}
+
+// Walls returns the walls around commands, by the configuration. What depends on the workspace is missing.
+func (p Parts) Walls(c *contract.Call) policy.Wanted {
+	return policy.Wanted{
+		Home: c.Host.Home(), Agents: p.Guarded(c), Network: c.Config.String("native.network"),
+		State: stores.WallsState(c), Memory: c.Config.Int("native.memory"), Read: c.Config.List("native.read"),
+		Lookup: c.Host.Lookup, Via: ForkProxy(c),
+	}
+}
+
+// modelOptions returns how a model API is chosen and called, by the configuration.
+func (p Parts) modelOptions(c *contract.Call) provider.Options {
+	return provider.Options{
+		Selections: ConfiguredModel(c), APIs: p.APIs, Agents: p.Providing(), Keys: stores.Keys(c),
+		Lookup: OwnPrograms(c), Home: c.Host.Home(), Programs: c.Programs(), Proxy: flags.ProxyOf(c),
+		Again: flags.RetriesOf(c), First: flags.FirstByte(c), Idle: c.Config.Duration("native.idle"),
+	}
 }
 
 // bare reports whether installed agents run without walls.
@@ -134,11 +146,8 @@ func (o Opener) Converse(
 	}
 	turn, connect := flags.Clocks(o.Call)
 	sv.Timeout, sv.Connect = cmp.Or(sv.Timeout, turn), cmp.Or(sv.Connect, connect)
-	e, r := o.Env(), launch.Request{
-		Agent: name, Spec: s, Services: sv, Mode: o.ChoosesMode ||
-			chosen != "", Provider: o.Provider, Base: o.Base, Ask: o.Ask,
-		Patience: o.Patience,
-	}
+	e, r := o.Env(), o.Request
+	r.Agent, r.Spec, r.Services, r.Mode = name, s, sv, r.Mode || chosen != ""
 	if o.Rehearsal != nil {
 		if err := onRehearsal(o.Rehearsal, &e, &r); err != nil {
 			return nil, err

@@ -93,8 +93,8 @@ func RehearsalHome(c *contract.Call, name string) string {
 func onRehearsal(by *agent.Rehearsal, e *launch.Env, r *launch.Request) error {
 	r.Spec.Rehearsal = by
 	if r.Agent == native.Name {
-		lookup := e.Native.LookupEnv
-		e.Native.LookupEnv = func(name string) (string, bool) {
+		lookup := e.Native.Model.Lookup
+		e.Native.Model.Lookup = func(name string) (string, bool) {
 			if name == "OPENAI_API_KEY" {
 				return by.Key, true
 			}

@@ -50,12 +50,11 @@ func checkWalls(o parts.Opener, dir, network, temp string) (*policy.Walls, error
 	if private := filepath.Dir(temp); pathname.Within(pathname.Real(dir), pathname.Real(private)) {
 		hide = []string{pathname.Real(private)} // this process writes there without walls
 	}
-	walls, err := policy.Open(policy.Wanted{
-		Root: dir, Home: e.Home, Agents: e.Native.Known, State: e.State, Memory: e.Native.Memory, Read: e.Native.Read,
-		Network: cmp.Or(network, e.Native.Network), Lookup: e.Lookup, Via: e.Native.Via, Temp: temp,
-		DeniedPaths: e.Native.Rules.Barred(guard.Place{Root: dir, Dir: dir, Home: e.Home}),
-		Refused:     parts.ReportRefusedHosts(o.Call), Hide: hide,
-	})
+	w := e.Native.Walls
+	w.Root, w.Temp, w.Hide, w.Network = dir, temp, hide, cmp.Or(network, w.Network)
+	w.DeniedPaths = e.Native.Rules.Barred(guard.Place{Root: dir, Dir: dir, Home: w.Home})
+	w.Refused = parts.ReportRefusedHosts(o.Call)
+	walls, err := policy.Open(w)
 	if err == nil && !walls.Whole() {
 		err = fault.New(fault.Unsupported, "the walls %s do not hold all", walls.Enforced().Name)
 		if why := walls.Weaker(); why != nil {

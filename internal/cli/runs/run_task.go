@@ -17,6 +17,7 @@ import (
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/text"
+	"omniagent/internal/launch"
 	"omniagent/internal/native"
 	"omniagent/internal/repo/undo"
 	"omniagent/internal/walls/autorun"
@@ -103,8 +104,9 @@ func (p commands) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (c
 	defer stop()
 	log := func(format string, args ...any) { c.Warn("RUN", "%s", fmt.Sprintf(format, args...)) }
 	open := parts.Opener{
-		Call: c, Log: log, Detail: c.Debug, Parts: p.Parts, Provider: c.String("provider"), Base: c.String("api-base"),
-		ChoosesMode: true, Closed: true, Patience: 24 * time.Hour,
+		Call: c, Log: log, Detail: c.Debug, Parts: p.Parts, Closed: true, Request: launch.Request{
+			Provider: c.String("provider"), Base: c.String("api-base"), Mode: true, Patience: 24 * time.Hour,
+		},
 	}
 	end, err := rehearsedRun(c, &open, r)
 	if err != nil {

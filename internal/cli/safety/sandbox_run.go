@@ -82,12 +82,8 @@ func wallParams() []contract.Param {
 
 // sandboxOf returns the sandbox that a call asks for.
 func (p commands) sandboxOf(c *contract.Call) (policy.Wanted, error) {
-	w := policy.Wanted{
-		Root: c.Dir(), Home: c.Host.Home(), Agents: p.Guarded(c),
-		Network: cmp.Or(c.String("network"), c.Config.String("native.network")),
-		State:   stores.WallsState(c), Memory: c.Config.Int("native.memory"), Only: c.String("walls"),
-		Read: c.Config.List("native.read"), Lookup: c.Host.Lookup, Via: parts.ForkProxy(c),
-	}
+	w := p.Walls(c)
+	w.Root, w.Network, w.Only = c.Dir(), cmp.Or(c.String("network"), w.Network), c.String("walls")
 	for _, path := range c.Strings("write") {
 		w.Roots = append(w.Roots, c.Abs(path))
 	}

@@ -58,11 +58,11 @@ func (p commands) modelsList() *contract.Command {
 
 func (p commands) runModelsList(ctx context.Context, c *contract.Call) (contract.Result, error) {
 	env := p.QuietOpener(c).Env()
-	env.Native.Keys = PlaceholderKeys{Store: stores.Keys(c)}
+	env.Native.Model.Keys = PlaceholderKeys{Store: stores.Keys(c)}
 	active, problem := env.Provider(ctx, launch.Request{Spec: agent.Spec{Dir: c.Dir()}})
+	set := env.Native.Model
 	options := provider.Options{
-		APIs: p.APIs, Lookup: env.Native.LookupEnv, Programs: env.Native.Programs, Home: env.Home,
-		Keys: env.Native.Keys,
+		APIs: set.APIs, Lookup: set.Lookup, Programs: set.Programs, Home: set.Home, Keys: set.Keys,
 	}
 	var data modelsData
 	var rows []modelRow
@@ -82,7 +82,7 @@ func (p commands) runModelsList(ctx context.Context, c *contract.Call) (contract
 			!slices.ContainsFunc(rows[:len(rows)-1], func(r modelRow) bool { return r.Active })
 		return row
 	}
-	for _, w := range env.Native.Wishes {
+	for _, w := range set.Selections {
 		add("configured", w.From, &w)
 	}
 	for _, one := range env.Native.Profiles(c.Dir()).All {

@@ -82,8 +82,8 @@ func (p commands) serveACP(ctx context.Context, c *contract.Call, signals <-chan
 	log := parts.Logger(c)
 	known := redact.Known(redact.Secrets(os.Environ())...)
 	opens := parts.Opener{
-		Call: c, Log: log, Detail: parts.DetailLog(c, log), Parts: p.Parts, Provider: c.String("provider"),
-		Base: c.String("api-base"), Others: delegated,
+		Call: c, Log: log, Detail: parts.DetailLog(c, log), Parts: p.Parts, Others: delegated,
+		Request: launch.Request{Provider: c.String("provider"), Base: c.String("api-base")},
 	}
 	mode, _, err := flags.ApprovalOf(c)
 	if err != nil {
@@ -148,7 +148,9 @@ func hostNative(h *acp.Host, o parts.Opener) error {
 			"this agent.",
 	}
 	h.Ready = func(ctx context.Context) error {
-		_, err := o.Env().Provider(ctx, launch.Request{Provider: o.Provider, Base: o.Base, Spec: h.Spec})
+		r := o.Request
+		r.Spec = h.Spec
+		_, err := o.Env().Provider(ctx, r)
 		return err
 	}
 	return nil

@@ -31,8 +31,8 @@ func delegated(o parts.Opener) tool.Agents {
 		Limits: limitsOf(c),
 		Owner: func(r *run.Run) run.Owner {
 			own := o
-			own.Others, own.Ask, own.ChoosesMode, own.Closed = nil, nil, true, true
-			own.Patience, own.Run = 24*time.Hour, r.ID
+			own.Others, own.Closed, own.Run = nil, true, r.ID
+			own.Request.Ask, own.Request.Mode, own.Request.Patience = nil, true, 24*time.Hour
 			owner := runs.OwnerOf(own, r)
 			env := mcp.Deeper(os.Environ(), depth)
 			owner.Spec = func(string) agent.Spec { return agent.Spec{Env: env} }

@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
+	"omniagent/internal/launch"
 )
 
 func (p commands) mcpServer() *contract.Command {
@@ -87,8 +88,8 @@ func (p commands) serveMCP(ctx context.Context, c *contract.Call, signals <-chan
 			"configuration")
 	}
 	o := parts.Opener{
-		Call: c, Log: log, Detail: parts.NoLog, Parts: p.Parts, Provider: c.String("provider"),
-		Base: c.String("api-base"), ChoosesMode: true,
+		Call: c, Log: log, Detail: parts.NoLog, Parts: p.Parts,
+		Request: launch.Request{Provider: c.String("provider"), Base: c.String("api-base"), Mode: true},
 	}
 	ctx, ended, stop := contract.UntilSignal(ctx, signals)
 	defer stop()

@@ -90,6 +90,9 @@ func (t *Trust) Warning() (Warning, bool) {
 // used: the file is not read again. A file that a link takes out of its project is not trusted, and a record of trust
 // in the same project does not count.
 func (t *Trust) Trusted(path string, content []byte) bool {
+	if t == nil {
+		return false
+	}
 	if Leaves(path) || t.Refuses(path) {
 		return false
 	}
@@ -160,6 +163,9 @@ func (t *Trust) Recorded(path string) (TrustEntry, bool) {
 // Copy returns what was trusted at the path, from the stored copy. It returns false if the copy is missing or changed,
 // and for records of an older version.
 func (t *Trust) Copy(path string) ([]byte, bool) {
+	if t == nil {
+		return nil, false
+	}
 	entry, ok := t.Recorded(path)
 	if !ok || !isHash(entry.SHA256) {
 		return nil, false

@@ -21,6 +21,7 @@ import (
 	"omniagent/internal/sys/process"
 	"omniagent/internal/talk/conversation"
 	"omniagent/internal/talk/session"
+	"omniagent/internal/walls/policy"
 )
 
 // direct is a conversation in this process.
@@ -169,9 +170,11 @@ func converseEngine(
 		return nil, err
 	}
 	o := native.Options{
-		Choice: choice, Dir: p.work, Home: p.home, State: p.temp, Store: p.store(), Mode: w.mode,
-		Sandbox: "off", CanAsk: !w.mute, Temp: p.temp,
-		Env: append(p.env, "PATH="+os.Getenv("PATH")), HandOn: []string{"OMNI_TEST_MARK"},
+		Settings: native.Settings{
+			Sandbox: "off", Walls: policy.Wanted{Home: p.home, State: p.temp}, HandOn: []string{"OMNI_TEST_MARK"},
+		},
+		Choice: choice, Dir: p.work, Store: p.store(), Mode: w.mode, CanAsk: !w.mute, Temp: p.temp,
+		Env: append(p.env, "PATH="+os.Getenv("PATH")),
 		Log: log, Services: sv, Resume: w.resume,
 	}
 	if o.Kept, err = native.Keep(ctx, o); err != nil {
