@@ -72,7 +72,7 @@ func stateLine(r *run.Run, now run.Progress) string {
 	switch now.State {
 	case run.Queued:
 		if !r.Until.IsZero() {
-			return "waits until " + r.Until.Local().Format(time.DateTime) + ", when the service lifts its limit"
+			return untilLifted(r.Record)
 		}
 		if now.Behind != "" {
 			return "waits behind " + now.Behind

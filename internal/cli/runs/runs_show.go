@@ -134,6 +134,7 @@ func runShownOf(store run.Store, r run.Record) runShown {
 		Attempt: len(r.Attempts), AgentID: "cli-runner", Cwd: r.Dir, Mode: "subprocess",
 		Approval: string(r.Approval), Queued: r.Created, TimeoutReason: "none", Path: store.Path(r.ID),
 	}
+	d.Waits = waitsFor(store, r)
 	if r.Detached {
 		d.runData = jobOf(store, r)
 	}
