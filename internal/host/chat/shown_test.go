@@ -94,7 +94,7 @@ func TestAFailureSaysTheNextStep(t *testing.T) {
 		var out bytes.Buffer
 		c := &Chat{View: NewPlain(nil, &out, true), World: World{
 			Open: func(context.Context, Next) (*conversation.Conversation, error) { return nil, f },
-			Undo: func(context.Context, string, bool) (string, error) { return "", f },
+			Undo: func(context.Context, string, int64, bool) (string, error) { return "", f },
 		}}
 		c.with.Store(with)
 		c.event(event.Event{Kind: event.Failed, Fault: f}, false)
