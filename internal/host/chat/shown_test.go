@@ -233,3 +233,20 @@ func TestCommandsOfFilesComeFirst(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestADroppedMessageIsNoTurn checks that a message that waited and was dropped counts as no turn.
+func TestADroppedMessageIsNoTurn(t *testing.T) {
+	var out bytes.Buffer
+	c := &Chat{View: NewPlain(nil, &out, true)}
+	c.with.Store(converse(t, `[{"say":"ok"}]`))
+	c.turns = turns{
+		texts:   map[int64]string{1: "", 2: "waits"},
+		carries: map[int64][]event.Block{2: nil}, unsent: map[int64]bool{},
+	}
+	for turn := range int64(2) {
+		c.event(event.Event{Kind: event.Ended, Turn: turn + 1, End: &event.End{Reason: event.Cancelled}}, false)
+	}
+	if c.spent.Turns != 1 {
+		t.Errorf("%d turns", c.spent.Turns)
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
+	"omniagent/internal/kit/text"
 )
 
 // Advised returns what went wrong, with a suggestion that names a command to type. It returns nil if nothing went
@@ -50,7 +51,10 @@ func (r Record) Advised() *fault.Fault {
 		}
 		words = strings.ReplaceAll(words, "allow NAME", "allow "+agent)
 	case f.Code == fault.Unsafe && f.Detail["path"] == r.Dir: // runs retry would begin in the same directory
-		words += "; then there, with the same task: omniagent run"
+		if project, _ := f.Detail["project"].(string); project != "" {
+			words = "mkdir -p " + text.Shell(project) + " && omniagent run --cwd " + text.Shell(project) +
+				" -p 'WHAT TO DO'"
+		}
 	default:
 		next := r.command(f.Code, retry)
 		if next == retry && !strings.Contains(words, "again") { // the words are about something else to do first
