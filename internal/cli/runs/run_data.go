@@ -58,6 +58,7 @@ type runData struct {
 	hints   []string // next steps that the error shows already
 	skipped []string // see run.Record
 	doubts  []run.Doubt
+	beside  []string // other runs that worked in the same directory meanwhile
 }
 
 type runChanges struct {
@@ -375,12 +376,29 @@ func (d runData) repository(b *strings.Builder) {
 // mostOfGit limits how many paths of a git directory, or how many doubtful paths, one line names.
 const mostOfGit = 5
 
+// mostBeside limits how many other runs one line names.
+const mostBeside = 3
+
+// addBeside names the other runs that may have made the doubtful changes.
+func (d *runData) addBeside(store run.Store, r run.Record) {
+	if len(d.doubts) > 0 {
+		d.beside = store.Beside(r)
+	}
+}
+
 // doubtful lists changes that others may have made.
 func (d runData) doubtful(b *strings.Builder) {
 	if len(d.doubts) == 0 {
 		return
 	}
-	b.WriteString("Changed meanwhile, perhaps by you:\n")
+	who := "you"
+	if n := len(d.beside); n > 0 {
+		who = strings.Join(d.beside[:min(n, mostBeside)], ", ")
+		if n > mostBeside {
+			who += fmt.Sprintf(" and %d more", n-mostBeside)
+		}
+	}
+	fmt.Fprintf(b, "Changed meanwhile, perhaps by %s:\n", who)
 	for i, f := range d.doubts {
 		if i == mostFilesShown {
 			fmt.Fprintf(b, "  and %d more\n", len(d.doubts)-i)

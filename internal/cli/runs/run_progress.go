@@ -65,7 +65,7 @@ func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
 
 // stateLine describes the state that a run has entered, for people.
 func stateLine(r *run.Run, now run.Progress) string {
-	agent := ""
+	agent := r.Agents[0]
 	if n := len(r.Attempts); n > 0 {
 		agent = r.Attempts[n-1].Agent
 	}
@@ -80,11 +80,14 @@ func stateLine(r *run.Run, now run.Progress) string {
 		return "waits until another run ends"
 	case run.Starting:
 		if n := len(r.Attempts); n > 1 {
-			return fmt.Sprintf("%s is started, attempt %d", agent, n)
+			return fmt.Sprintf("%s is being started, attempt %d", agent, n)
 		}
-		return agent + " is started"
+		return agent + " is being started"
 	case run.Running:
 		return agent + " works"
+	}
+	if now.State == run.NeedsInput && len(r.Attempts) == 0 {
+		return "the task: " + statusWords(string(now.State)) // no agent has seen it
 	}
 	return agent + ": " + statusWords(string(now.State))
 }

@@ -168,6 +168,9 @@ func (p commands) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (c
 	}
 	if d, is := result.Data.(runData); is {
 		d.undo = undoCommand(c, r.Record)
+		if store, err := stores.Runs(c); err == nil {
+			d.addBeside(store, r.Record)
+		}
 		result.Data = d
 	}
 	return result, err

@@ -138,6 +138,7 @@ func runShownOf(store run.Store, r run.Record) runShown {
 	if r.Detached {
 		d.runData = jobOf(store, r)
 	}
+	d.addBeside(store, r)
 	d.Adapter, d.SessionKey, d.Denied = d.runData.Agent, d.runData.Session, d.runData.Denials
 	if d.Adapter == native.Name {
 		d.Mode = native.Name
