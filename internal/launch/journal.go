@@ -23,7 +23,7 @@ import (
 
 // Open opens the conversation. If that fails, it deletes the session that it created.
 func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
-	if err := p.mayWork(); err != nil {
+	if err := p.env.MayWork(p.agent, p.request.Spec); err != nil {
 		return nil, err
 	}
 	kept, fresh, err := p.journal(ctx)
@@ -64,24 +64,22 @@ func (p *Plan) Open(ctx context.Context) (*conversation.Conversation, error) {
 	return nil, err
 }
 
-// mayWork returns an error for a new conversation whose workspace the walls would refuse, before anything is written in
+// MayWork returns an error for a new conversation whose workspace the walls would refuse, before anything is written in
 // the home directory.
-func (p *Plan) mayWork() error {
-	s, without := p.request.Spec, "With --sandbox off commands run without walls."
-	off := p.native.Sandbox == string(setting.Off)
-	if p.driver != nil {
-		off = p.env.Bare || s.Shared.Sandbox.Value == setting.Off && s.Shared.Sandbox.Asked()
-		without = "Or let the agent run without walls: --sandbox off"
+func (e Env) MayWork(name string, s agent.Spec) error {
+	off, without := e.sandboxFor(s) == string(setting.Off), "--sandbox off runs commands without walls"
+	if name != native.Name {
+		off = e.Bare || s.Shared.Sandbox.Value == setting.Off && s.Shared.Sandbox.Asked()
+		without = "--sandbox off runs the agent without walls"
 	}
 	if off || s.Resume != "" || s.Terms.Continue {
 		return nil
 	}
-	err := policy.CheckWorkspace(p.env.Home, s.Dir, s.Terms.Dirs)
+	err := policy.CheckWorkspace(e.Home, s.Dir, s.Terms.Dirs)
 	if err == nil {
 		return nil
 	}
-	f := fault.Of(err)
-	return f.Hint("%s", f.Suggestion+" "+without)
+	return fault.Of(err).Also("%s", without)
 }
 
 // recordMode records the mode if it has changed. If that fails, it closes the session.

@@ -264,7 +264,8 @@ func TestNoWorkspace(t *testing.T) {
 	before := files(t, root)
 	r := Request{Agent: "gemini", Spec: agent.Spec{Dir: e.Home, Shared: setting.Defaults()}}
 	_, err := e.Open(t.Context(), r)
-	if err == nil || !strings.Contains(fault.Of(err).Suggestion, "--sandbox off") {
+	if err == nil || !strings.HasPrefix(fault.Of(err).Suggestion, "mkdir -p ") ||
+		!strings.Contains(strings.Join(fault.Of(err).Ways, ""), "--sandbox off") {
 		t.Errorf("%v", err)
 	}
 	if after := files(t, root); len(after) != len(before) {

@@ -257,3 +257,55 @@ func TestTakenBackAtAQuestion(t *testing.T) {
 	w.types("/quit\r")
 	w.leaves()
 }
+
+// TestUndoDuringATurn checks that an undo that is typed during a turn is about that turn: it says that it waits, and
+// happens before the next message, which waits for it.
+func TestUndoDuringATurn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"echo line >>made; while ! test -e go; do sleep 0.05; done"},
+		{"say":"You said: ${input}"}]`)
+	w := p.open("--yolo")
+	w.await("test-model")
+	w.enters("first")
+	w.await("⏺ Bash")
+	p.comes(filepath.Join(p.work, "made"), "line")
+	w.enters("second")
+	w.await("waits for the end of the turn")
+	w.enters("third")
+	w.await("waits for the end of the turn")
+	w.enters("/undo")
+	w.await("/undo waits for the end of the turn; Ctrl-C interrupts it")
+	w.await("the messages that wait are sent after that")
+	w.types("\x1b")
+	w.await("Took back the turn")
+	p.write("go", "")
+	w.await("> second\n")
+	w.await("You said:")
+	w.await("> third\n")
+	w.await("You said:")
+	if data, _ := os.ReadFile(filepath.Join(p.work, "made")); string(data) != "line\nline\n" {
+		t.Errorf("%q", data)
+	}
+	w.quits()
+}
+
+// TestUndoOfATurnWithoutChanges checks that such an undo does not take back an earlier turn.
+func TestUndoOfATurnWithoutChanges(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `[{"shell":"if test -e made; then while ! test -e go; do sleep 0.05; done; fi; echo >made"},
+		{"say":"Said."}]`)
+	w := p.open("--yolo")
+	w.await("test-model")
+	w.enters("first")
+	w.await("Said.")
+	w.enters("second")
+	w.await("⏺ Bash")
+	w.enters("/undo")
+	w.await("/undo waits for the end of the turn")
+	w.types("\x1b")
+	w.await("That turn changed nothing here")
+	if _, err := os.Stat(filepath.Join(p.work, "made")); err != nil {
+		t.Error(err)
+	}
+	w.quits()
+}

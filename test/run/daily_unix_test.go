@@ -72,7 +72,7 @@ func TestAskedInPlace(t *testing.T) {
 		t.Errorf("what was answered is not on record: %v %s", err, out)
 	}
 	// what is typed before a question is there answers nothing
-	shown, code = p.atTerminal([][2]string{{"is started", "1\r\r"}, {"\n> ", "2\r"}}, rehearse...)
+	shown, code = p.atTerminal([][2]string{{"is being started", "1\r\r"}, {"\n> ", "2\r"}}, rehearse...)
 	if out, _ := p.command("runs", "show", p.newest()).Output(); !strings.Contains(string(out), `"answer":"no"`) {
 		t.Errorf("%d: %s\n%s", code, shown, out)
 	}

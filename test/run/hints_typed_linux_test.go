@@ -202,6 +202,11 @@ func typedHints() map[string]typedHint {
 			hint: "outside of it: omniagent fork delete try --confirm-destructive",
 			does: "omniagent fork delete try --confirm-destructive", shows: `"deleted"`,
 		},
+		"a run in the home directory": {
+			fails: `cd "$HOME" && omniagent run --rehearse -p x`, hint: "/project --rehearse -p 'WHAT TO DO'",
+			does:  `mkdir -p "$HOME/project" && omniagent run --cwd "$HOME/project" --rehearse -p 'WHAT TO DO' || [ $? = 4 ]`,
+			shows: "needs_input",
+		},
 		"a silent agent": {
 			fails: "omniagent run --agent mute --yolo -p x --idle-timeout 2s", hint: " --idle-timeout 5m",
 			does: "omniagent runs retry $(omniagent runs list --output id) --idle-timeout 5m", shows: "succeeded",

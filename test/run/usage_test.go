@@ -84,3 +84,13 @@ func TestUsage(t *testing.T) {
 		t.Errorf("in the future: %+v %+v", rows, total)
 	}
 }
+
+// TestUsageOfWhatNeverRan checks that a run whose agent got no message counts as no turn.
+func TestUsageOfWhatNeverRan(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).configured("")
+	p.run("native").is(t, 8, "failed", "not_logged_in")
+	if rows, total := p.usage(); total.Turns != 0 {
+		t.Errorf("%+v", rows)
+	}
+}

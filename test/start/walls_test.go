@@ -41,6 +41,7 @@ func TestARefusedWorkspaceLeavesTheHome(t *testing.T) {
 		"start -p go --provider openai --model m --api-base http://127.0.0.1:1/v1",
 		"start --rehearse -p go",
 		"--agent native --rehearse -p go",
+		"run --rehearse -p go",
 	} {
 		p := newPlace(t)
 		home := filepath.Join(p.work, "home")

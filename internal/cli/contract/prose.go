@@ -49,6 +49,9 @@ type view struct {
 	program string // begins the commands in a text
 }
 
+// statusColumn is the name of a column with one of a few words, which decide what to do. It is cut last.
+const statusColumn = "status"
+
 // dirColumn is the name of a column with directories. It is cut in the middle, because directories differ at their
 // ends.
 const dirColumn = "cwd"
@@ -117,7 +120,7 @@ func (v view) fit(widths, below []int, columns []string) {
 		if columns[i] == dirColumn {
 			return 12
 		}
-		return 8
+		return 6
 	}
 	total, spare := 2*(len(widths)-1), 0
 	for i, w := range widths {
@@ -126,13 +129,17 @@ func (v view) fit(widths, below []int, columns []string) {
 			spare += w - least
 		}
 	}
-	for names := total-spare <= v.width; v.width > 0 && total > v.width; {
+	for names, status := total-spare <= v.width, false; v.width > 0 && total > v.width; {
 		widest := -1
 		for i, w := range widths {
 			if w > narrowest(i) && (!names || w > below[i]) && columns[i] != v.whole &&
-				(widest < 0 || w > widths[widest]) {
+				(status || columns[i] != statusColumn) && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
+		}
+		if widest < 0 && !status {
+			status = true
+			continue
 		}
 		if widest < 0 {
 			return

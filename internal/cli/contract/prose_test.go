@@ -102,3 +102,24 @@ func TestFlowing(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestStatusIsCutLast checks that a table of 80 columns shows a status in full.
+func TestStatusIsCutLast(t *testing.T) {
+	var b strings.Builder
+	writeTable(&b, []any{object{
+		{"run_id", "run-06h2uq4os2l6kkbagoid7rmj04"},
+		{"status", "needs_input"},
+		{"age", "59m"},
+		{"cwd", "/srv/code/project/of/somebody"},
+		{"task", "mend the tests of the parser"},
+		{"note", "May the tests be changed as well?"},
+	}}, nil, view{width: 80, whole: "run_id"})
+	if shown := b.String(); !strings.Contains(shown, "needs_input") {
+		t.Errorf("%s", shown)
+	}
+	for line := range strings.Lines(b.String()) {
+		if cells.Width(strings.TrimSuffix(line, "\n")) > 80 {
+			t.Errorf("too wide: %s", line)
+		}
+	}
+}

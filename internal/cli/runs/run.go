@@ -19,9 +19,11 @@ import (
 	"omniagent/internal/kit/pathname"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/launch"
+	"omniagent/internal/llm/provider"
 	"omniagent/internal/native"
 	"omniagent/internal/talk/conversation"
 	"omniagent/internal/talk/session"
+	"omniagent/internal/term/terminal"
 	"omniagent/internal/walls/policy"
 	"omniagent/internal/work/run"
 )
@@ -94,7 +96,7 @@ func (p commands) run() *contract.Command {
 				Command:     "omniagent run --agent claude,codex --detach -p 'Update the docs.'",
 			},
 		},
-		Validate: validateRun,
+		Validate: func(c *contract.Call) []fault.Problem { return append(validateRun(c), p.validateAPI(c)...) },
 		Run:      p.runTask,
 	})
 }
@@ -201,6 +203,26 @@ func validateRun(c *contract.Call) []fault.Problem {
 	return problems
 }
 
+// validateAPI refuses a model API that does not exist, and the choice of one where no agent of the call takes it.
+func (p commands) validateAPI(c *contract.Call) (problems []fault.Problem) {
+	name := c.String("provider")
+	if name != "" && !slices.Contains(p.Providing(), name) {
+		problems = contract.ProblemsOf("provider", name,
+			provider.Options{APIs: p.APIs, Agents: p.Providing()}.Check(name))
+	}
+	names, err := agentWords(c)
+	if err != nil || slices.Contains(names, native.Name) {
+		return problems
+	}
+	for _, flag := range []string{"provider", "api-base"} {
+		if c.Given(flag) {
+			problems = append(problems, contract.Wrong(flag, fault.ArgError, c.String(flag),
+				"--%s is for the native agent; %s chooses its own model API", flag, strings.Join(names, ",")))
+		}
+	}
+	return problems
+}
+
 // taskOf returns the task of a call of run, whose text may come from standard input.
 func (p commands) taskOf(ctx context.Context, c *contract.Call) (run.Task, error) {
 	t, err := p.baseTask(c)
@@ -208,6 +230,9 @@ func (p commands) taskOf(ctx context.Context, c *contract.Call) (run.Task, error
 		return t, err
 	}
 	t.Text, t.Detached, t.WaitQuota = c.String("task"), c.Bool("detach"), c.Bool("wait-quota")
+	if in, is := c.Host.Stdin.(*os.File); is && c.Given("task") && terminal.Unread(in) {
+		c.Warn("STDIN_UNREAD", "standard input is not read, since -p is given")
+	}
 	if in := stores.ForkAround(c); in != nil {
 		t.Fork, t.ForkID, t.Network = in.Name, in.ID, c.String("network")
 	}

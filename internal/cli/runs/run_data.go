@@ -34,6 +34,7 @@ type runData struct {
 	Unfinished  contract.Foreigns[string]      `json:"unfinished" doc:"commands that still ran when the agent's turn ended, and were ended with it: what they had not done is missing"`
 	Usage       *run.Usage                     `json:"usage" doc:"of all attempts; null: the agent does not tell it"`
 	Attempts    int                            `json:"attempts"`
+	Waits       string                         `json:"waits_for" doc:"of a queued run: what it waits for, and its place; else empty"`
 	Fingerprint string                         `json:"fingerprint" doc:"the same for the same task, agent, version, mode and directory"`
 	DurationMS  int64                          `json:"duration_ms" doc:"without waited_ms"`
 	WaitedMS    int64                          `json:"waited_ms" doc:"for the answer of a person"`
@@ -57,6 +58,7 @@ type runData struct {
 	hints   []string // next steps that the error shows already
 	skipped []string // see run.Record
 	doubts  []run.Doubt
+	beside  []string // other runs that worked in the same directory meanwhile
 }
 
 type runChanges struct {
@@ -166,6 +168,31 @@ func (d *runData) add(out run.Result, dir string) {
 	}
 }
 
+// terminal reports whether the run is over.
+func (d runData) terminal() bool { return run.State(d.Status).Terminal() }
+
+// waitsFor says what a queued run waits for, and its place in the queue. It returns "" for any other run.
+func waitsFor(store run.Store, r run.Record) string {
+	if r.State != run.Queued {
+		return ""
+	}
+	if !r.Until.IsZero() {
+		return untilLifted(r)
+	}
+	if _, alive := store.Owner(r.ID); !alive {
+		return "no process carries it out: omniagent runs continue " + r.ID
+	}
+	if n := store.Place(r.ID); n > 0 {
+		return fmt.Sprintf("place %d in the queue, until another run ends", n)
+	}
+	return ""
+}
+
+// untilLifted says until when a run waits for a limit of the service.
+func untilLifted(r run.Record) string {
+	return "waits until " + r.Until.Local().Format(time.DateTime) + ", when the service lifts its limit"
+}
+
 func questionsOf(r run.Record) (all []runQuestion) {
 	for _, q := range r.Open() {
 		all = append(all, runQuestion{q.ID, q.Text, q.Options, q.Tool, q.Input})
@@ -190,7 +217,15 @@ func (d runData) PlainText() string {
 		reason = ""
 	}
 	fmt.Fprintf(&b, "%s: %s", d.Agent, endWords(d.Status, reason))
-	fmt.Fprintf(&b, " after %s", (time.Duration(d.DurationMS) * time.Millisecond).Round(100*time.Millisecond))
+	took := (time.Duration(d.DurationMS) * time.Millisecond).Round(100 * time.Millisecond)
+	switch {
+	case d.Waits != "":
+		fmt.Fprintf(&b, ", %s", d.Waits)
+	case d.Attempts > 0:
+		fmt.Fprintf(&b, " after %s", took)
+	case d.terminal():
+		fmt.Fprintf(&b, "; it waited for %s", took)
+	}
 	if waited := time.Duration(d.WaitedMS) * time.Millisecond; waited >= time.Second {
 		fmt.Fprintf(&b, " and %s of waiting for an answer", waited.Round(time.Second))
 	}
@@ -341,12 +376,29 @@ func (d runData) repository(b *strings.Builder) {
 // mostOfGit limits how many paths of a git directory, or how many doubtful paths, one line names.
 const mostOfGit = 5
 
+// mostBeside limits how many other runs one line names.
+const mostBeside = 3
+
+// addBeside names the other runs that may have made the doubtful changes.
+func (d *runData) addBeside(store run.Store, r run.Record) {
+	if len(d.doubts) > 0 {
+		d.beside = store.Beside(r)
+	}
+}
+
 // doubtful lists changes that others may have made.
 func (d runData) doubtful(b *strings.Builder) {
 	if len(d.doubts) == 0 {
 		return
 	}
-	b.WriteString("Changed meanwhile, perhaps by you:\n")
+	who := "you"
+	if n := len(d.beside); n > 0 {
+		who = strings.Join(d.beside[:min(n, mostBeside)], ", ")
+		if n > mostBeside {
+			who += fmt.Sprintf(" and %d more", n-mostBeside)
+		}
+	}
+	fmt.Fprintf(b, "Changed meanwhile, perhaps by %s:\n", who)
 	for i, f := range d.doubts {
 		if i == mostFilesShown {
 			fmt.Fprintf(b, "  and %d more\n", len(d.doubts)-i)
@@ -371,6 +423,8 @@ func endWords(status, reason string) string {
 		return statusWords(status)
 	case run.Unchanged:
 		return "done, no file changed"
+	case run.NeverBegan:
+		return statusWords(status) + " before it began"
 	}
 	return statusWords(status) + " (" + strings.ReplaceAll(reason, "_", " ") + ")"
 }

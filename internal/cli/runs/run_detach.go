@@ -106,6 +106,7 @@ func begun(store run.Store, id string) bool {
 // jobOf describes a run that another process carries out.
 func jobOf(store run.Store, r run.Record) runData {
 	d := runDataOf(r)
+	d.Waits = waitsFor(store, r)
 	over, poll, limit := r.State.Terminal(), int64(1000), r.Timeout.Milliseconds()
 	status, cancel := "omniagent runs status "+r.ID, "omniagent runs cancel "+r.ID
 	d.Job, d.Terminal, d.StatusBy, d.CancelBy, d.Poll, d.Timeout = &r.ID, &over, &status, &cancel, &poll, &limit

@@ -65,14 +65,14 @@ func tellProgress(c *contract.Call, r *run.Run, now run.Progress) {
 
 // stateLine describes the state that a run has entered, for people.
 func stateLine(r *run.Run, now run.Progress) string {
-	agent := ""
+	agent := r.Agents[0]
 	if n := len(r.Attempts); n > 0 {
 		agent = r.Attempts[n-1].Agent
 	}
 	switch now.State {
 	case run.Queued:
 		if !r.Until.IsZero() {
-			return "waits until " + r.Until.Local().Format(time.DateTime) + ", when the service lifts its limit"
+			return untilLifted(r.Record)
 		}
 		if now.Behind != "" {
 			return "waits behind " + now.Behind
@@ -80,11 +80,14 @@ func stateLine(r *run.Run, now run.Progress) string {
 		return "waits until another run ends"
 	case run.Starting:
 		if n := len(r.Attempts); n > 1 {
-			return fmt.Sprintf("%s is started, attempt %d", agent, n)
+			return fmt.Sprintf("%s is being started, attempt %d", agent, n)
 		}
-		return agent + " is started"
+		return agent + " is being started"
 	case run.Running:
 		return agent + " works"
+	}
+	if now.State == run.NeedsInput && len(r.Attempts) == 0 {
+		return "the task: " + statusWords(string(now.State)) // no agent has seen it
 	}
 	return agent + ": " + statusWords(string(now.State))
 }

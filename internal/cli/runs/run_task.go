@@ -16,6 +16,7 @@ import (
 	"omniagent/internal/cli/stores"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/setting"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/launch"
 	"omniagent/internal/native"
@@ -38,6 +39,9 @@ func (p commands) runTask(ctx context.Context, c *contract.Call) (contract.Resul
 	}
 	task, err := p.taskOf(ctx, c)
 	if err != nil {
+		return contract.Result{}, err
+	}
+	if err := p.checkPlace(c, task); err != nil {
 		return contract.Result{}, err
 	}
 	store, err := stores.Runs(c)
@@ -75,6 +79,37 @@ func (p commands) runTask(ctx context.Context, c *contract.Call) (contract.Resul
 		return leave(ctx, c, store, r)
 	}
 	return p.carryOut(ctx, c, r)
+}
+
+// checkPlace refuses a directory in which the walls of all agents of a task refuse to let them work. It is called
+// before the run begins, because a run looks at all files of its directory.
+func (p commands) checkPlace(c *contract.Call, t run.Task) (first error) {
+	env := p.QuietOpener(c).Env()
+	spec := agent.Spec{Dir: t.Dir, Shared: setting.Defaults()}
+	spec.Terms.Dirs = t.Dirs
+	if t.Sandbox != "" {
+		spec.Shared.Sandbox = setting.AsTyped(t.Sandbox)
+	}
+	for _, name := range t.Agents {
+		err := env.MayWork(name, spec)
+		if err == nil {
+			return nil
+		}
+		first = cmp.Or(first, err)
+	}
+	f := fault.Of(first)
+	if project, _ := f.Detail["project"].(string); project != "" {
+		how := ""
+		if c.Given("agent") {
+			how = " --agent " + text.Shell(c.String("agent"))
+		}
+		if t.Rehearse {
+			how += " --rehearse"
+		}
+		project = text.Shell(project)
+		return f.Hint("mkdir -p %s && omniagent run --cwd %s%s -p 'WHAT TO DO'", project, project, how)
+	}
+	return first
 }
 
 // dryRunResult returns the result of a dry run: what would be carried out.
@@ -135,6 +170,9 @@ func (p commands) carryOut(ctx context.Context, c *contract.Call, r *run.Run) (c
 	}
 	if d, is := result.Data.(runData); is {
 		d.undo = undoCommand(c, r.Record)
+		if store, err := stores.Runs(c); err == nil {
+			d.addBeside(store, r.Record)
+		}
 		result.Data = d
 	}
 	return result, err

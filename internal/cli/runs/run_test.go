@@ -40,3 +40,12 @@ func TestBranchesAreNamed(t *testing.T) {
 		t.Errorf("%s", b.String())
 	}
 }
+
+// TestDoubtfulNamesTheOtherRun checks that a change that another run may have made is not said to be yours.
+func TestDoubtfulNamesTheOtherRun(t *testing.T) {
+	d := runData{doubts: []run.Doubt{{Path: "a.txt"}}, beside: []string{"run-2"}}
+	var b strings.Builder
+	if d.doubtful(&b); !strings.HasPrefix(b.String(), "Changed meanwhile, perhaps by run-2:\n") {
+		t.Errorf("%s", b.String())
+	}
+}

@@ -39,6 +39,7 @@ type runsRow struct {
 	Changed *int      `json:"changed" doc:"files; null: not known"`
 	Task    string    `json:"task"`
 	Asks    string    `json:"question" doc:"that waits for an answer, or empty"`
+	Note    string    `json:"note" doc:"that question, what a queued run waits for, or that it never began"`
 }
 
 func runsList() *contract.Command {
@@ -47,7 +48,7 @@ func runsList() *contract.Command {
 		Output: contract.TypeOf[runsData](), Volatile: []string{"runs"},
 		List: &contract.List{
 			Key: "runs", ID: "run_id", Order: "given",
-			Columns: []string{"run_id", "status", "age", "cwd", "task", "question"},
+			Columns: []string{"run_id", "status", "age", "cwd", "task", "note"},
 		},
 		Params: []contract.Param{
 			flags.Here(),
@@ -76,7 +77,11 @@ func runsList() *contract.Command {
 				d := runDataOf(r)
 				row := runsRow{
 					r.ID, d.Status, d.Reason, d.Agent, contract.Ago(c, r.Created), r.Created, r.Dir, nil,
-					d.Summary.Why.Value, text.OneLine(asks(r), 300),
+					d.Summary.Why.Value, text.OneLine(asks(r), 300), "",
+				}
+				row.Note = cmp.Or(row.Asks, waitsFor(store, r))
+				if d.Reason == string(run.NeverBegan) {
+					row.Note = "never began"
 				}
 				if d.Changed != nil {
 					row.Changed = &d.Changed.Count

@@ -134,9 +134,11 @@ func runShownOf(store run.Store, r run.Record) runShown {
 		Attempt: len(r.Attempts), AgentID: "cli-runner", Cwd: r.Dir, Mode: "subprocess",
 		Approval: string(r.Approval), Queued: r.Created, TimeoutReason: "none", Path: store.Path(r.ID),
 	}
+	d.Waits = waitsFor(store, r)
 	if r.Detached {
 		d.runData = jobOf(store, r)
 	}
+	d.addBeside(store, r)
 	d.Adapter, d.SessionKey, d.Denied = d.runData.Agent, d.runData.Session, d.runData.Denials
 	if d.Adapter == native.Name {
 		d.Mode = native.Name

@@ -15,11 +15,20 @@ type runStatus struct {
 	ID       string `json:"run_id"`
 	Status   string `json:"status"`
 	Reason   string `json:"reason"`
+	Waits    string `json:"waits_for" doc:"of a queued run: what it waits for, and its place; else empty"`
 	Terminal bool   `json:"terminal" doc:"it is over"`
 }
 
 func (d runStatus) PlainText() string {
-	return fmt.Sprintf("%s: %s\n", d.ID, endWords(d.Status, d.Reason))
+	return fmt.Sprintf("%s: %s\n", d.ID, d.words())
+}
+
+func (d runStatus) words() string {
+	words := endWords(d.Status, d.Reason)
+	if d.Waits != "" {
+		words += ", " + d.Waits
+	}
+	return words
 }
 
 func runsStatus() *contract.Command {
@@ -42,18 +51,19 @@ func runsStatus() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			d := runDataOf(r)
-			out := contract.Result{Data: runStatus{r.ID, d.Status, d.Reason, r.State.Terminal()}}
+			all := runDataOf(r)
+			d := runStatus{r.ID, all.Status, all.Reason, waitsFor(store, r), r.State.Terminal()}
+			out := contract.Result{Data: d}
 			switch {
 			case r.State == run.Succeeded:
 				return out, nil
 			case r.State == run.NeedsInput:
 				return out, fault.New(fault.NeedsInput, "%s waits for an answer", r.ID).HintAny(r.Answers())
 			case r.State.Terminal():
-				return out, fault.New(fault.RunNotSucceeded, "%s is over: %s", r.ID, endWords(d.Status, d.Reason)).
+				return out, fault.New(fault.RunNotSucceeded, "%s is over: %s", r.ID, d.words()).
 					Hint("omniagent runs show %s", r.ID)
 			}
-			return out, fault.New(fault.RunNotOver, "%s is not over: %s", r.ID, d.Status).
+			return out, fault.New(fault.RunNotOver, "%s is not over: %s", r.ID, d.words()).
 				Hint("omniagent runs watch %s ends with it", r.ID)
 		}),
 	})

@@ -19,15 +19,26 @@ import (
 // turn in a directory, or that of one session if session is not empty. With redo it takes back the last undo. It
 // returns a text for people.
 func UndoFor(c *contract.Call) func(ctx context.Context, dir, session string, redo bool) (string, error) {
-	if stores.SnapshotsToKeep(c) == nil {
+	takeBack := UndoOf(c)
+	if takeBack == nil {
 		return nil
 	}
 	return func(ctx context.Context, dir, session string, redo bool) (string, error) {
+		return takeBack(ctx, undo.Request{Dir: dir, Session: session, Redo: redo})
+	}
+}
+
+// UndoOf is UndoFor for a host that says more about the turn.
+func UndoOf(c *contract.Call) func(context.Context, undo.Request) (string, error) {
+	if stores.SnapshotsToKeep(c) == nil {
+		return nil
+	}
+	return func(ctx context.Context, q undo.Request) (string, error) {
 		store, err := stores.Snapshots(c)
 		if err != nil {
 			return "", err
 		}
-		out, err := store.Undo(ctx, undo.Request{Dir: dir, Session: session, Redo: redo})
+		out, err := store.Undo(ctx, q)
 		if err != nil {
 			return "", err
 		}

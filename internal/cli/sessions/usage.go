@@ -187,6 +187,7 @@ func (u *usageSums) session(ctx context.Context, store session.Store, info sessi
 	agent, asked := info.Begin.AgentName(), info.Begin.Model
 	var open *event.Usage // of the turn that has not ended yet
 	var at time.Time
+	begun := map[int64]bool{} // turns that an agent took up, unlike messages that were dropped
 	for {
 		e, err := reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -205,6 +206,9 @@ func (u *usageSums) session(ctx context.Context, store session.Store, info sessi
 			if r.Event.Kind == event.Started && r.Event.Parent == "" {
 				asked = cmp.Or(r.Event.Model, asked)
 			}
+			if r.Event.Kind == event.TurnBegan {
+				begun[r.Event.Turn] = true
+			}
 		case session.Message:
 			if r.Usage != nil && !copied {
 				if open == nil {
@@ -214,8 +218,9 @@ func (u *usageSums) session(ctx context.Context, store session.Store, info sessi
 				at = e.Time
 			}
 		case session.End:
-			if open = nil; !copied {
-				u.add(e.Time, agent, asked, r.Ended().Usage)
+			open = nil
+			if used := r.Ended().Usage; !copied && (used != nil || r.Event == nil || begun[r.Event.Turn]) {
+				u.add(e.Time, agent, asked, used)
 			}
 		}
 	}
@@ -242,11 +247,15 @@ func (u *usageSums) run(r run.Record, kept map[string]bool, only string) {
 	if r.Result == nil || len(r.Attempts) == 0 || r.Rehearse {
 		return
 	}
-	last := r.Attempts[len(r.Attempts)-1]
+	last, sent := r.Attempts[len(r.Attempts)-1], false
 	for _, a := range r.Attempts {
 		if kept[a.Session] {
 			return
 		}
+		sent = sent || a.Turn > 0
+	}
+	if !sent { // no agent got the task
+		return
 	}
 	if only != "" && last.Agent != only {
 		return

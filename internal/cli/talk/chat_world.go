@@ -26,6 +26,7 @@ import (
 	"omniagent/internal/launch"
 	"omniagent/internal/native"
 	"omniagent/internal/native/eidolon"
+	"omniagent/internal/repo/undo"
 	"omniagent/internal/sys/config"
 	"omniagent/internal/sys/fsapi"
 	"omniagent/internal/sys/workspace"
@@ -115,22 +116,24 @@ func (p commands) chatWorld(c *contract.Call, env launch.Env, first launch.Reque
 // that reports whether undo covers a path. All are zero if undo is not possible. In a fork the undo function returns an
 // error, and the text says that only the fork has the changes.
 func undoInChat(c *contract.Call, dir string) (
-	undo func(ctx context.Context, id string, redo bool) (string, error), how string, has func(path string) bool,
+	takeBack func(ctx context.Context, id string, turn int64, redo bool) (string, error), how string,
+	has func(path string) bool,
 ) {
-	if back := safety.UndoFor(c); back != nil {
+	if back := safety.UndoOf(c); back != nil {
 		root := ""
 		if store, err := stores.Snapshots(c); err == nil {
 			root, _ = store.Root(dir) // "" if nothing is covered
 		}
-		return func(ctx context.Context, id string, redo bool) (string, error) { return back(ctx, dir, id, redo) },
-			"/undo takes it back",
+		return func(ctx context.Context, id string, turn int64, redo bool) (string, error) {
+				return back(ctx, undo.Request{Dir: dir, Session: id, Turn: turn, Redo: redo})
+			}, "/undo takes it back",
 			func(path string) bool { return root != "" && pathname.Within(root, pathname.Real(path)) }
 	}
 	in := stores.ForkAround(c)
 	if in == nil {
 		return nil, "", nil
 	}
-	return func(context.Context, string, bool) (string, error) {
+	return func(context.Context, string, int64, bool) (string, error) {
 		_, err := stores.Snapshots(c)
 		return "", err
 	}, "only the fork has it: omniagent fork apply " + in.Name + " brings it home", in.Covers

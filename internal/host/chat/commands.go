@@ -279,19 +279,54 @@ func (c *Chat) compact(ctx context.Context, rest string) {
 	c.say(ctx, strings.TrimSpace("/compact "+rest), false)
 }
 
-func (c *Chat) undo(ctx context.Context, _ string) { c.takeBack(ctx, false) }
+func (c *Chat) undo(ctx context.Context, _ string) { c.takeBackLater(ctx, false) }
 
-func (c *Chat) redo(ctx context.Context, _ string) { c.takeBack(ctx, true) }
+func (c *Chat) redo(ctx context.Context, _ string) { c.takeBackLater(ctx, true) }
 
-// takeBack undoes or redoes the last turn in the workspace. The conversation does not change, and the agent is not
-// told.
-func (c *Chat) takeBack(ctx context.Context, redo bool) {
+// takeBackLater undoes or redoes at once if nothing runs. An undo during a turn is about that turn: it waits for its
+// end, and the waiting messages wait for the undo.
+func (c *Chat) takeBackLater(ctx context.Context, redo bool) {
 	if c.World.Undo == nil {
 		c.notice(notHere)
 		return
 	}
-	said, err := c.World.Undo(ctx, c.Conversation().ID(), redo)
+	c.mu.Lock()
+	turn, runs := c.turns.running(), c.runs()
+	c.mu.Unlock()
+	typed := "/undo"
+	if redo {
+		turn, typed = 0, "/redo"
+	}
+	if !runs {
+		c.idle(typed, typed, func() { c.takeBack(ctx, 0, redo) })
+		return
+	}
+	what, held := "turn; Ctrl-C interrupts it", c.hold(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.update()
+	if turn != 0 && c.turns.running() > turn { // it ended, and the next message was not held in time
+		c.later = slices.Concat(held, c.later)
+		c.View.Notice("nothing was taken back: the next turn has begun. /undo is about that one now.")
+		return
+	}
+	if c.command.Load() != nil {
+		what = "command"
+	}
+	c.later = slices.Concat([]later{{typed, func() { c.takeBack(ctx, turn, redo) }}}, held, c.later)
+	c.View.Notice("· " + typed + " waits for the end of the " + what)
+	if len(held) > 0 {
+		c.View.Notice("· the messages that wait are sent after that")
+	}
+}
+
+// takeBack undoes or redoes the last turn in the workspace. The conversation does not change, and the agent is not
+// told. If turn is not 0, it undoes only that turn.
+func (c *Chat) takeBack(ctx context.Context, turn int64, redo bool) {
+	said, err := c.World.Undo(ctx, c.Conversation().ID(), turn, redo)
 	switch {
+	case errors.Is(err, fault.NotFoundCode) && turn != 0:
+		said = "That turn changed nothing here, so nothing was taken back. /undo now takes back the one before."
 	case errors.Is(err, fault.NotFoundCode) && redo:
 		said = "There is no undo of this conversation to take back."
 	case errors.Is(err, fault.NotFoundCode):

@@ -224,7 +224,9 @@ func (c *Chat) ended(e event.Event, past bool) {
 	if past {
 		return
 	}
-	c.spent.Turns++
+	if _, waited := c.turns.carries[e.Turn]; !waited || c.turns.texts[e.Turn] == "" { // otherwise it never began
+		c.spent.Turns++
+	}
 	c.failed = c.failed || !e.End.OK && e.End.Reason != event.Cancelled
 	if e.End.Usage != nil {
 		c.spent.Add(*e.End.Usage)

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -54,12 +55,7 @@ func (c *Chat) say(ctx context.Context, text string, steers bool) {
 		c.send(ctx, text, steers)
 		return
 	}
-	c.idle("the message", text, func() {
-		c.mu.Lock()
-		c.View.Message(text)
-		c.mu.Unlock()
-		c.send(ctx, text, false)
-	})
+	c.idle("the message", text, func() { c.sendShown(ctx, text) })
 }
 
 // send sends a message, with the files to which it refers and the results that wait for the next message.
@@ -188,22 +184,65 @@ func (c *Chat) takeBackLine(ctx context.Context) {
 	if last == 0 {
 		return
 	}
-	words := c.turns.texts[last]
-	c.turns.unsent[last] = true // its end may come at once
+	if words, taken := c.unsend(ctx, last); taken {
+		c.View.Draft(words)
+		c.update()
+	}
+}
+
+// unsend takes a waiting message back from the conversation, if its turn has not begun. The next message gets the
+// blocks that were sent with it. The caller holds the lock, which is released meanwhile.
+func (c *Chat) unsend(ctx context.Context, number int64) (words string, taken bool) {
+	words = c.turns.texts[number]
+	c.turns.unsent[number] = true // its end may come at once
 	c.mu.Unlock()
-	taken := c.Conversation().Unsend(ctx, last)
+	taken = c.Conversation().Unsend(ctx, number)
 	c.mu.Lock()
 	if !taken {
-		delete(c.turns.unsent, last)
-		return
+		delete(c.turns.unsent, number)
+		return "", false
 	}
-	if c.View.Draft(words); c.turns.unsent[last] {
-		c.turns.texts[last] = ""
+	if c.turns.unsent[number] {
+		c.turns.texts[number] = ""
 	}
-	c.before = append(c.turns.carries[last], c.before...)
-	delete(c.turns.carries, last)
+	c.before = append(c.turns.carries[number], c.before...)
+	delete(c.turns.carries, number)
 	c.agent.known, c.messages = false, c.messages-1 // its prompt may have been among them
-	c.update()
+	return words, true
+}
+
+// hold takes all waiting messages back from the conversation, and returns actions that send them again, in order.
+func (c *Chat) hold(ctx context.Context) (held []later) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range slices.Backward(slices.Sorted(maps.Keys(c.turns.texts))) {
+		if c.turns.texts[n] == "" {
+			continue
+		}
+		if words, taken := c.unsend(ctx, n); taken {
+			held = append(held, later{words, func() { c.sendShown(ctx, words) }})
+		}
+	}
+	slices.Reverse(held)
+	return held
+}
+
+// sendShown sends a message that has waited, and shows it, because it was typed long before.
+func (c *Chat) sendShown(ctx context.Context, text string) {
+	c.mu.Lock()
+	c.View.Message(text)
+	c.mu.Unlock()
+	c.send(ctx, text, false)
+}
+
+// running returns the number of the turn that runs, or 0.
+func (t turns) running() (number int64) {
+	for n, words := range t.texts {
+		if words == "" && !t.unsent[n] && (number == 0 || n < number) {
+			number = n
+		}
+	}
+	return number
 }
 
 // earlier reports whether an earlier turn is still open.

@@ -94,7 +94,7 @@ func TestAFailureSaysTheNextStep(t *testing.T) {
 		var out bytes.Buffer
 		c := &Chat{View: NewPlain(nil, &out, true), World: World{
 			Open: func(context.Context, Next) (*conversation.Conversation, error) { return nil, f },
-			Undo: func(context.Context, string, bool) (string, error) { return "", f },
+			Undo: func(context.Context, string, int64, bool) (string, error) { return "", f },
 		}}
 		c.with.Store(with)
 		c.event(event.Event{Kind: event.Failed, Fault: f}, false)
@@ -231,5 +231,22 @@ func TestCommandsOfFilesComeFirst(t *testing.T) {
 	}}}
 	if got := c.completeCommand(t.Context(), ""); len(got) < 10 || got[0].Text != "/deploy " {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestADroppedMessageIsNoTurn checks that a message that waited and was dropped counts as no turn.
+func TestADroppedMessageIsNoTurn(t *testing.T) {
+	var out bytes.Buffer
+	c := &Chat{View: NewPlain(nil, &out, true)}
+	c.with.Store(converse(t, `[{"say":"ok"}]`))
+	c.turns = turns{
+		texts:   map[int64]string{1: "", 2: "waits"},
+		carries: map[int64][]event.Block{2: nil}, unsent: map[int64]bool{},
+	}
+	for turn := range int64(2) {
+		c.event(event.Event{Kind: event.Ended, Turn: turn + 1, End: &event.End{Reason: event.Cancelled}}, false)
+	}
+	if c.spent.Turns != 1 {
+		t.Errorf("%d turns", c.spent.Turns)
 	}
 }

@@ -44,9 +44,9 @@ type World struct {
 	Exists func(path string) bool
 	// Reminder returns the reminder for the agent before a message, given the number of messages before; empty: none.
 	Reminder func(with *conversation.Conversation, messages int) string
-	// Undo takes back the last turn of a conversation, or its last undo, and returns a text about the result; nil: not
-	// available.
-	Undo func(ctx context.Context, id string, redo bool) (said string, err error)
+	// Undo takes back the last turn of a conversation, or its last undo, and returns a text about the result. If turn
+	// is not 0, it takes back only the turn with this number. nil: not available.
+	Undo func(ctx context.Context, id string, turn int64, redo bool) (said string, err error)
 	// Back says how to take back changes of the agent; "": they cannot be.
 	Back string
 	// Undoes reports whether undo covers the file or directory at an absolute path; nil: it covers all.

@@ -100,27 +100,11 @@ func (c *shimCall) bothPrompts(text string, limit agent.Limit) error {
 
 // warnUnread warns once if a pipe or a file has text that is not read because of -p.
 func (c *shimCall) warnUnread() {
-	if c.unread || c.args.Prompt == nil || c.args.WithStdin || !waits(c.host.Stdin) {
+	if c.unread || c.args.Prompt == nil || c.args.WithStdin || !terminal.Unread(c.host.Stdin) {
 		return
 	}
 	c.unread = true
 	c.warn("standard input is not read, since -p is given; --with-stdin appends it to the prompt")
-}
-
-// waits reports whether something can be read from a pipe, a socket or a file.
-func waits(f *os.File) bool {
-	info, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	switch mode := info.Mode(); {
-	case mode.IsRegular():
-		at, err := f.Seek(0, io.SeekCurrent)
-		return err == nil && info.Size() > at
-	case mode&(os.ModeNamedPipe|os.ModeSocket) != 0:
-		return terminal.Waiting(f) > 0
-	}
-	return false
 }
 
 func (c *shimCall) typedPrompt(text string, limit agent.Limit) error {

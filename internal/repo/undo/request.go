@@ -22,6 +22,7 @@ type Request struct {
 	Dir     string // in the workspace
 	ID      string // of the record, or its beginning; empty: the last turn that was not undone
 	Session string // only a turn of this session
+	Turn    int64  // only the turn of the session with this number; 0: any
 	Run     string // only a turn of this run
 	Redo    bool   // take back the last undo instead
 	TakeOld bool   // also overwrite what was changed after the turn; with ID, also of a turn that was undone before
@@ -36,7 +37,7 @@ type Request struct {
 // Fits reports whether a request names a record. A request without ID, session and run names all.
 func (q Request) Fits(r Record) bool {
 	return strings.HasPrefix(r.ID, q.ID) && (q.Session == "" || r.Session == q.Session) &&
-		(q.Run == "" || r.Run == q.Run)
+		(q.Turn == 0 || r.Turn == q.Turn) && (q.Run == "" || r.Run == q.Run)
 }
 
 // Outcome is the result of a Request.

@@ -228,6 +228,10 @@ func pretty(input string) string {
 	if json.Unmarshal([]byte(input), &v) != nil {
 		return input
 	}
-	text, _ := json.MarshalIndent(v, "", "  ") // what came from JSON becomes JSON
-	return string(text)
+	var out strings.Builder
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false) // a person reads it
+	e.SetIndent("", "  ")
+	_ = e.Encode(v) // what came from JSON becomes JSON
+	return strings.TrimSuffix(out.String(), "\n")
 }

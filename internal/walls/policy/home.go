@@ -9,6 +9,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
+	"omniagent/internal/kit/text"
 	"omniagent/internal/walls/guard"
 	"omniagent/internal/walls/sandbox"
 )
@@ -67,10 +68,11 @@ func checkHomes(p sandbox.Policy, homes ...string) error {
 				return fault.New(fault.Unsafe, "commands cannot write in %s: it %s", dir, what).With("path", dir).
 					Hint("Name the directories beneath it that they have to write.")
 			}
+			project := filepath.Join(real, "project")
 			return fault.New(fault.Unsafe,
 				"the workspace cannot be %s: it %s, and what commands wrote there could run "+
-					"at the next login", dir, what).With("path", dir).
-				Hint("Begin in the directory of a project: mkdir -p %s && cd %[1]s.", filepath.Join(real, "project"))
+					"at the next login", dir, what).With("path", dir).With("project", project).
+				Hint("mkdir -p %s && cd %[1]s", text.Shell(project))
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
+	"omniagent/internal/kit/text"
 )
 
 // Advised returns what went wrong, with a suggestion that names a command to type. It returns nil if nothing went
@@ -26,6 +27,10 @@ func (r Record) Advised() *fault.Fault {
 		f.Suggestion = "Read the reason for each denial; no --approval allows more than yolo."
 	}
 	retry := ours + "runs retry " + r.ID
+	if len(r.Attempts) == 0 && f.Suggestion == "" && (f.Code == fault.Interrupted || f.Code == fault.TimedOut) {
+		f.Suggestion = r.command(f.Code, retry)
+		return &f
+	}
 	words := strings.TrimSuffix(cmp.Or(f.Suggestion, f.Code.Entry().NextStep), ".")
 	switch {
 	case f.Detail["connect_timeout"] != nil: // a run has no flag for it
@@ -46,7 +51,10 @@ func (r Record) Advised() *fault.Fault {
 		}
 		words = strings.ReplaceAll(words, "allow NAME", "allow "+agent)
 	case f.Code == fault.Unsafe && f.Detail["path"] == r.Dir: // runs retry would begin in the same directory
-		words += "; then there, with the same task: omniagent run"
+		if project, _ := f.Detail["project"].(string); project != "" {
+			words = "mkdir -p " + text.Shell(project) + " && omniagent run --cwd " + text.Shell(project) +
+				" -p 'WHAT TO DO'"
+		}
 	default:
 		next := r.command(f.Code, retry)
 		if next == retry && !strings.Contains(words, "again") { // the words are about something else to do first
@@ -60,13 +68,16 @@ func (r Record) Advised() *fault.Fault {
 
 // command returns the command to suggest for a fault whose own words name none.
 func (r Record) command(code fault.Code, retry string) string {
-	logs, diff := "omniagent runs logs "+r.ID, "omniagent runs diff "+r.ID
+	logs, diff := "omniagent runs logs "+r.ID, "omniagent runs diff "+r.ID+"; then: "
+	if len(r.Attempts) == 0 {
+		diff = "" // it never began, so that nothing differs
+	}
 	switch code {
 	case fault.TimedOut:
 		longer := max(2*r.Timeout, 2*time.Hour).Round(time.Hour)
-		return fmt.Sprintf("%s; then: %s --timeout %.0fh", diff, retry, longer.Hours())
+		return fmt.Sprintf("%s%s --timeout %.0fh", diff, retry, longer.Hours())
 	case fault.Stalled, fault.Interrupted, fault.UnknownOutcome:
-		return diff + "; then: " + retry
+		return diff + retry
 	case fault.AgentFailed, fault.APIError, fault.AgentUsage, fault.Blocked, fault.NoAnswer, fault.SchemaUnmet,
 		fault.OutputLimit:
 		return logs

@@ -205,17 +205,17 @@ func (r *Record) Takes(id string, a Answer) (*Question, error) {
 	return q, err
 }
 
-// accepts returns a fault for a text that answers a question whether a tool may run, and for an approval of a question
-// that asks for something else.
+// accepts returns a fault for a text that answers a question whether a tool may run, and for an approval or a rejection
+// of a question that asks for something else: an agent would take the word as the answer.
 func (q Question) accepts(run string, a Answer) error {
 	words := []string{event.Allow, event.Always, event.Deny}
 	switch {
 	case q.Tool == "" && len(q.Options) > 0 && !slices.Contains(q.Options, cmp.Or(a.Option, a.Text)) &&
-		(a.Option == Approve || slices.Contains(words, a.Text)):
+		(a.Option != "" || slices.Contains(words, a.Text)):
 		return fault.New(fault.ArgError, "question %s asks for one of: %s; not whether a tool may run", q.ID,
 			strings.Join(q.Options, ", ")).With("options", q.Options).
 			Hint("omniagent answer %s --question %s 'TEXT'", run, q.ID)
-	case q.Tool == "" && a.Option == Approve && !slices.Contains(q.Options, Approve):
+	case q.Tool == "" && a.Option != "" && !slices.Contains(q.Options, a.Option):
 		return fault.New(fault.ArgError, "question %s asks for a text, and not whether a tool may run", q.ID).
 			Hint("omniagent answer %s --question %s 'TEXT'", run, q.ID)
 	case q.Tool == "" || a.Option != "" || slices.Contains(q.Options, a.Text):

@@ -68,6 +68,25 @@ func (o *Owner) queue(ctx context.Context) (free func(), err error) {
 	}
 }
 
+// Place returns the place of a run in the queue: 1 for the one that begins next, and 0 for a run that does not wait
+// there.
+func (s Store) Place(id string) (place int) {
+	dir := filepath.Join(s.Dir, queueDir)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	for _, f := range files {
+		if _, held := workspace.HolderOf(filepath.Join(dir, f.Name())); !held || !IsID(f.Name()) || f.Name() > id {
+			continue
+		}
+		if place++; f.Name() == id {
+			return place
+		}
+	}
+	return 0
+}
+
 // queue is the queue as the run of an owner sees it.
 type queue struct {
 	*Owner

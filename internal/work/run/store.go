@@ -18,6 +18,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/ident"
+	"omniagent/internal/kit/pathname"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/sys/workspace"
 	"omniagent/internal/talk/session"
@@ -424,6 +425,24 @@ func (s Store) List(ctx context.Context) (all []Record, skipped []Skipped, err e
 		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID))
 	})
 	return all, skipped, ctx.Err()
+}
+
+// Beside returns the ids of other runs that worked in the directory of a run while it did, in order.
+func (s Store) Beside(r Record) (ids []string) {
+	entries, _ := os.ReadDir(s.Dir)
+	for _, e := range entries {
+		other, err := s.Peek(e.Name())
+		if err != nil || other.ID == r.ID || len(other.Attempts) == 0 || len(r.Attempts) == 0 ||
+			other.Fork != "" || !pathname.Within(r.Dir, other.Dir) && !pathname.Within(other.Dir, r.Dir) {
+			continue
+		}
+		late := other.Result != nil && other.State.Terminal() && other.Result.Ended.Before(r.Attempts[0].Began)
+		if late || r.Result != nil && r.State.Terminal() && other.Attempts[0].Began.After(r.Result.Ended) {
+			continue
+		}
+		ids = append(ids, other.ID)
+	}
+	return ids
 }
 
 // Delete removes a run without an owner, even if its record is damaged. It keeps its conversations. It returns CONFLICT

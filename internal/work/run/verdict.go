@@ -46,6 +46,7 @@ const (
 	Idle         Reason = "idle"              // it was silent for too long
 	TooLong      Reason = "max_duration"      //
 	CancelledBy  Reason = "cancelled"         //
+	NeverBegan   Reason = "never_began"       // it was cancelled before an agent was started
 	NoAnswer     Reason = "no_answer"         // it reports success without an answer
 	Unsupported  Reason = "unsupported"       // the agent does not support the request
 	OwnerDied    Reason = "owner_died"        //
@@ -300,8 +301,27 @@ func (e Ending) unfinished() (commands []string) {
 
 // conclude records the result of the run, and enters its final state.
 func (r *Run) conclude(v Verdict, e Ending, changed *Changes) error {
+	if len(r.Attempts) == 0 {
+		v = unbegun(v)
+	}
 	r.Result, r.Socket = plain(&r.secrets, r.result(v, e, changed)), ""
 	return r.enter(v.State)
+}
+
+// unbegun returns the verdict on a run that was ended before its first attempt. There is nothing to look at.
+func unbegun(v Verdict) Verdict {
+	if v.Fault == nil {
+		return v
+	}
+	f := *v.Fault
+	switch v.State {
+	case Cancelled:
+		v.Reason, f.Message = NeverBegan, "the run was cancelled before it began"
+	case TimedOut:
+		f.Message = "the run's time was over before it began"
+	}
+	v.Fault = &f
+	return v
 }
 
 // result returns the result of a run.

@@ -203,7 +203,8 @@ func TestEveryFailureHasACommand(t *testing.T) {
 		"Read what it printed: omniagent runs logs run-1":                  fault.New(fault.AgentFailed, "x"),
 		"Call again, waiting longer each time: omniagent runs retry run-1": fault.New(fault.ServiceDown, "x"),
 
-		"Go; then there, with the same task: omniagent run": fault.New(fault.Unsafe, "x").With("path", "/w").Hint("Go."),
+		"mkdir -p /h/project && omniagent run --cwd /h/project -p 'WHAT TO DO'": fault.New(fault.Unsafe, "x").
+			With("path", "/w").With("project", "/h/project").Hint("mkdir -p /h/project && cd /h/project"),
 
 		"Do it; then: omniagent runs retry run-1": fault.New(fault.DiskFull, "x").Hint("Do it."),
 	} {
