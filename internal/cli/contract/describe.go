@@ -286,7 +286,7 @@ func (p *Program) extension(c *Command) object {
 	w := &walker{unmask: true}
 	limit := c.Timeout
 	switch {
-	case c.Class != Envelope, c.Dispatches: // it has its own time limits, with its own flags
+	case !c.Class.enveloped(), c.Dispatches: // it has its own time limits, with its own flags
 		limit = 0
 	case limit == 0:
 		limit = defaultTimeout
@@ -295,11 +295,11 @@ func (p *Program) extension(c *Command) object {
 		{"parameters", p.parameters(c)},
 		{"required_scopes", names(c.Scopes)},
 		{"requires_auth", c.Auth != nil || len(c.Scopes) > 0},
-		{"output_class", string(c.Class)},
+		{"output_class", c.Class.wire()},
 		{"read_only", c.Danger == Safe},
 		{"reversible", c.Reversible},
 		{"interactive", c.Interactive},
-		{"requires_interactive", c.NeedsPerson},
+		{"requires_interactive", false},
 		{"requires_editor", false},
 		{"gui_operations", []any{}},
 		{"has_network_io", c.Network != nil},
@@ -314,9 +314,9 @@ func (p *Program) extension(c *Command) object {
 		{"schema_version", "1"},
 		{"min_schema_version", "1"},
 		{"stability", "stable"},
-		{"supports_streaming", c.Streaming},
-		{"streaming_default", c.StreamsRows},
-		{"prints", c.Prints},
+		{"supports_streaming", c.Class.streams()},
+		{"streaming_default", false},
+		{"prints", c.Class == Printout},
 		{"safe_default", c.SafeDefault},
 		{"requires_confirmation", c.confirms()},
 		{"option_placement", "any"},
@@ -331,7 +331,7 @@ func (p *Program) extension(c *Command) object {
 	if len(c.Steps) > 0 {
 		o = append(o, object{
 			{"steps", names(c.Steps)},
-			{"resumable", c.Resumable},
+			{"resumable", true},
 		}...)
 	}
 	if c.Stdin != nil {

@@ -38,21 +38,6 @@ func TestSchema(t *testing.T) {
 			}
 		}
 	})
-	// A description of a command is an envelope, in whatever form the command prints rows.
-	t.Run("of_a_stream", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		for _, flag := range []string{
-			"--schema", "--output-schema", "--show-requirements", "--validate-only",
-			"--help",
-		} {
-			w.inside(t, nil, []string{"flowing", flag}).succeeded(t)
-		}
-		if rows := w.inside(t, nil, []string{"flowing"}).stdout; !strings.HasPrefix(rows,
-			`{"name":"a","size":1}`+"\n") {
-			t.Errorf("its rows are %s", rows) // otherwise the flags above had nothing to turn off
-		}
-	})
 	t.Run("output_matches", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
