@@ -32,10 +32,14 @@ func (c *Call) describes() bool {
 		c.Bool("validate-only")
 }
 
-// Manifest returns the whole command tree. Flags and exit codes that all commands share occur once, in the entry of the
-// program.
-func (p *Program) Manifest() (data any, etag string) {
-	return p.manifest(false)
+// Manifest returns the whole command tree, and the members of meta that belong to it. Flags and exit codes that all
+// commands share occur once, in the entry of the program; those that some share, in meta. The etag counts them too.
+func (p *Program) Manifest() (data any, meta map[string]any, etag string) {
+	whole, etag := p.manifest(false)
+	commands, _ := whole.get("commands")
+	meta = p.manifestMeta()
+	meta["groups"] = takeAlike(commands.(object)[1:])
+	return whole, meta, etag
 }
 
 func (p *Program) manifest(whole bool) (object, string) {
@@ -53,9 +57,9 @@ func (p *Program) manifest(whole bool) (object, string) {
 		etag
 }
 
-// ManifestMeta returns what belongs to the manifest but has no place in its schema. It leaves out the variables that
+// manifestMeta returns what belongs to the manifest but has no place in its schema. It leaves out the variables that
 // set keys of App.Keys; the member keys names the command that lists those.
-func (p *Program) ManifestMeta() map[string]any {
+func (p *Program) manifestMeta() map[string]any {
 	ours := slices.DeleteFunc(p.variables(), func(v Variable) bool {
 		return v.own || !strings.HasPrefix(v.Name, prefix)
 	})

@@ -87,7 +87,7 @@ func (p commands) run() *contract.Command {
 			},
 			{
 				Description: "Ask for what is missing before anything begins",
-				Command:     "omniagent run --agent claude -p 'Use my colour.' --require colour='Which colour?'",
+				Command:     "omniagent run --agent claude -p 'Use my colour.' --require colour='Which one?'",
 			},
 			{
 				Description: "Come back later",
