@@ -54,7 +54,7 @@ func cleanup() *contract.Command {
 			"ended children, homes of rehearsals, caches, rotated audit logs, and snapshots beyond\nundo.age and " +
 			"undo.budget.",
 		DryRun: true, SafeDefault: true, LooseConfig: true, Recursive: true,
-		Steps: cleanupSteps(), Resumable: true, LongRunning: true,
+		Steps: cleanupSteps(), LongRunning: true,
 		Scopes: []string{}, Output: contract.TypeOf[cleanupData](),
 		Volatile: []string{"ended", "closed", "cleaned", "total_bytes_freed"},
 		Params: []contract.Param{

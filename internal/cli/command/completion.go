@@ -17,11 +17,11 @@ func (d completionData) PlainText() string { return d.Script }
 
 func completion() *contract.Command {
 	return &contract.Command{
-		Path: "completion", Summary: "print the script that completes commands in a shell", Class: contract.Envelope,
+		Path: "completion", Summary: "print the script that completes commands in a shell", Class: contract.Script,
 		Danger: contract.Safe, Version: "1.0.0",
 		Detail: "The script is printed in a pipe as well; --json gives the envelope. It completes commands, flags, " +
 			"agents, providers, models, settings and the ids of sessions and runs.",
-		Script: true, NoConfig: true, Quiet: true, Scopes: []string{}, Output: contract.TypeOf[completionData](),
+		NoConfig: true, Quiet: true, Scopes: []string{}, Output: contract.TypeOf[completionData](),
 		Params: []contract.Param{{
 			Name: "shell", Kind: contract.Enum, Enum: contract.Shells(), Position: 1, Required: true, Help: "the shell",
 		}},

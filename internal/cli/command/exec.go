@@ -49,7 +49,7 @@ func exec() *contract.Command {
 		Examples: []contract.Example{
 			{
 				Description: "Two calls at the price of one start",
-				Command:     `printf '{"_cmd":"version"}\n{"_cmd":"config.path"}\n' | omniagent exec`,
+				Command:     `printf '{"_cmd":"version"}\n{"_cmd":"usage"}\n' | omniagent exec`,
 			},
 			{
 				Description: "From a file, going on after failures",

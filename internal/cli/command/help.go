@@ -10,8 +10,8 @@ import (
 
 func help() *contract.Command {
 	return &contract.Command{
-		Path: "help", Summary: "print the help of a command or about a topic, as text", Class: contract.Stream,
-		Prints: true, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, NoConfig: true, Quiet: true,
+		Path: "help", Summary: "print the help of a command or about a topic, as text", Class: contract.Printout,
+		Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, NoConfig: true, Quiet: true,
 		Detail: "Text on standard output, in a pipe as well. The topics are agents, script, flags, environment and " +
 			"exit-codes. On a terminal a long text is shown in $PAGER, or in less.",
 		Params: []contract.Param{{

@@ -17,8 +17,9 @@ func manifest() *contract.Command {
 	return &contract.Command{
 		Path: "manifest", Summary: "describe every command, flag and exit code in one call", Class: contract.Envelope,
 		Danger: contract.Safe, Version: "1.0.0",
-		Detail: "Flags and exit codes that commands share stand once, in the entry omniagent. omniagent --schema " +
-			"repeats them with each command.",
+		Detail: "Flags and exit codes that all commands share stand once, in the entry omniagent; those that some " +
+			"share, in\nmeta.groups, where each group names its commands. omniagent --schema repeats them with each " +
+			"command.",
 		NoConfig: true, Quiet: true, Scopes: []string{}, Output: contract.TypeOf[manifestData](),
 		Params: []contract.Param{{
 			Name: "etag", Kind: contract.Text, MaxLen: 128,
@@ -30,11 +31,11 @@ func manifest() *contract.Command {
 			{Description: "Only if it has changed", Command: "omniagent manifest --etag sha256:0123456789abcdef"},
 		},
 		Run: func(_ context.Context, c *contract.Call) (contract.Result, error) {
-			data, etag := c.Program.Manifest()
+			data, meta, etag := c.Program.Manifest()
 			if c.String("etag") == etag {
 				return contract.Result{Meta: map[string]any{"not_modified": true}}, nil
 			}
-			return contract.Result{Data: data, Meta: c.Program.ManifestMeta()}, nil
+			return contract.Result{Data: data, Meta: meta}, nil
 		},
 	}
 }

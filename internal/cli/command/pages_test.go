@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"omniagent/internal/cli/contract"
 	"omniagent/internal/kit/fault"
@@ -95,6 +96,11 @@ func helpOf(t *testing.T, p *contract.Program, words ...string) string {
 		t.Fatalf("%v --help: exit %d", words, status)
 	}
 	_, page, _ := strings.Cut(stderr.String(), "\n\n") // the first line is about the pipe
+	for line := range strings.Lines(page) {
+		if columns := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); columns > 80 {
+			t.Errorf("%v --help has a line of %d columns, such as an example: %s", words, columns, line)
+		}
+	}
 	return page
 }
 

@@ -77,7 +77,7 @@ func (p Parts) app() contract.App {
 		},
 		Examples: []contract.Example{
 			{Command: "omniagent --agent claude", Description: "a session in this terminal"},
-			{Command: `omniagent --agent codex -p "test it"`, Description: "one prompt, and its exit code"},
+			{Command: `omniagent --agent codex -p hello`, Description: "one prompt, and its exit code"},
 			{Command: "omniagent chat", Description: "talk to any agent"},
 			{Command: `omniagent run -p "mend it"`, Description: "hand a task over, and come back later"},
 		},

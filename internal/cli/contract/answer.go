@@ -143,7 +143,7 @@ func (c *Call) status(a answer) int {
 	if !known {
 		n = 1
 	}
-	if _, declared := c.Command.exits()[itoa(n)]; (!declared || !known) && c.Command.Class == Envelope {
+	if _, declared := c.Command.exits()[itoa(n)]; (!declared || !known) && c.Command.Class.enveloped() {
 		c.Warn("EXIT_CODE_UNDECLARED", "%s ended with %s, which it does not declare", c.Command.Path, a.code())
 	}
 	return n

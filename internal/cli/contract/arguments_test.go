@@ -154,17 +154,10 @@ func misbehavingArguments() []*Command {
 			}}
 		}),
 		with("listed", func(c *Command) {
-			c.Output, c.List, c.Streaming = TypeOf[itemData](), &List{Key: "items", ID: "name", Order: "name"}, true
+			c.Class, c.Output = Listing, TypeOf[itemData]()
+			c.List = &List{Key: "items", ID: "name", Order: "name"}
 			c.Run = func(context.Context, *Call) (Result, error) {
 				return Result{Data: itemData{RowsOf([]item{{"a", 1}, {"b", 2}})}}, nil
-			}
-		}),
-		with("flowing", func(c *Command) {
-			c.Output, c.List, c.Streaming, c.StreamsRows = TypeOf[itemData](), &List{
-				Key: "items", ID: "name", Order: "name",
-			}, true, true
-			c.Run = func(context.Context, *Call) (Result, error) {
-				return Result{Data: itemData{RowsOf([]item{{"a", 1}})}}, nil
 			}
 		}),
 		everything(),
@@ -210,7 +203,7 @@ func everything() *Command {
 	return quick(changing(Command{
 		Path: "everything", Danger: Destructive, DryRun: true, SafeDefault: true, Params: append(kinds(),
 			Param{Name: "key", Kind: Text, Secret: true, Help: "the key"}),
-		LongRunning: true, Timeout: time.Minute, Steps: []string{"one", "two"}, Resumable: true, Recursive: true,
+		LongRunning: true, Timeout: time.Minute, Steps: []string{"one", "two"}, Recursive: true,
 		Stdin: &Stdin{Format: "text"}, Network: &Network{Timeout: 5 * time.Second, Connect: time.Second},
 		Children: []Subprocess{{
 			Binary: "git", FixedArgs: []string{"log"}, CallerArgs: []string{"id"}, PreserveLocale: true,

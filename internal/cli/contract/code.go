@@ -203,7 +203,7 @@ func unavoidableExits(c *Command) []Exit {
 	if c.Stdin != nil || slices.ContainsFunc(c.Params, func(p Param) bool { return p.Stdin }) {
 		list = append(list, Exit{Code: PreconditionFailed, When: "what it reads is missing"})
 	}
-	if c.Class == Envelope {
+	if c.Class.enveloped() {
 		list = append(list, Exit{Code: TimedOut, When: "the time limit passed", Retryable: c.Danger == Safe})
 	}
 	return list

@@ -17,9 +17,32 @@ type Class string
 
 const (
 	Envelope Class = "envelope" // one JSON object, or its plain form; everything in this package applies
+	Listing  Class = "listing"  // an envelope; with --stream the rows of its list, as they are made
+	Events   Class = "events"   // an envelope; with --stream after lines of Call.Emit
+	Script   Class = "script"   // a text that another program reads; an envelope only with --output, or for a failure
 	Stream   Class = "stream"   // only the command's own protocol
+	Printout Class = "printout" // lines or text without a protocol, so a failure is an envelope
 	Terminal Class = "terminal" // a conversation with a person
 )
+
+// enveloped reports whether the result is, or can be, an envelope.
+func (c Class) enveloped() bool { return c.wire() == string(Envelope) }
+
+// streams reports whether the command has --stream.
+func (c Class) streams() bool { return c == Listing || c == Events }
+
+// wire returns the class as --schema names it, or "" for one that does not exist.
+func (c Class) wire() string {
+	switch c {
+	case Envelope, Listing, Events, Script:
+		return string(Envelope)
+	case Stream, Printout:
+		return string(Stream)
+	case Terminal:
+		return string(Terminal)
+	}
+	return ""
+}
 
 // Danger says what a command may change.
 type Danger string
@@ -71,13 +94,12 @@ type Command struct {
 	Here        bool                      // works in the directory of the call, which has to exist
 	Quiet       bool                      // writes no audit entry and no state
 
-	List      *List        // the result is a page of rows
-	Batch     bool         // handles several items and reports each
-	Steps     []string     // in order, if the work can stop between them
-	Resumable bool         // --resume-from
-	Stdin     *Stdin       // reads standard input
-	Network   *Network     // talks to other machines
-	Children  []Subprocess // starts programs
+	List     *List        // the result is a page of rows
+	Batch    bool         // handles several items and reports each
+	Steps    []string     // in order, if the work can stop between them and go on with --resume-from
+	Stdin    *Stdin       // reads standard input
+	Network  *Network     // talks to other machines
+	Children []Subprocess // starts programs
 
 	Background *Background // leaves a process behind
 	Job        *Job        // returns before the work is done
@@ -85,13 +107,7 @@ type Command struct {
 	Auth        *Auth             // logs in
 	Scopes      []string          // rights that the credentials must have; never nil
 	Interactive bool              // may ask a person, and wait for the answer
-	NeedsPerson bool              // is a conversation, which needs a terminal
 	Recursive   bool              // walks directory trees
-	Script      bool              // a program reads its plain form, which is printed unless a flag asks for another
-	Streaming   bool              // can print rows as they are produced
-	StreamsRows bool              // prints them so unless --no-stream is given
-	Emits       bool              // what is printed are lines of Call.Emit, before the answer
-	Prints      bool              // of the class Stream: prints and has no protocol, so a failure is an envelope
 	Dispatches  bool              // carries out other commands: each has its own clock, confirmation and key
 	DryRun      bool              // Run checks Call.DryRun before it changes anything
 	SafeDefault bool              // without --live, only shows what it would do

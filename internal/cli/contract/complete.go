@@ -298,10 +298,11 @@ func (p *Program) Skill(c *Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "---\nname: %s-%s\ndescription: %s\nversion: %s\n---\n\n# %s %s\n\n%s.\n", p.Name,
 		strings.ReplaceAll(c.Path, " ", "-"), c.Summary, p.Version, p.Name, c.Path, text.Sentence(c.Summary))
-	output := map[Class]string{
-		Envelope: "one JSON envelope (`ok`, `data`, `error`, `warnings`, `meta`) on standard output",
-		Stream:   "lines of JSON of its own on standard output", Terminal: "a conversation in the terminal",
-	}[c.Class]
+	output := map[string]string{
+		"envelope": "one JSON envelope (`ok`, `data`, `error`, `warnings`, `meta`) on standard output",
+		"stream":   "lines of JSON of its own on standard output",
+		"terminal": "a conversation in the terminal",
+	}[c.Class.wire()]
 	fmt.Fprintf(&b, "\nDanger: %s. Output: %s.\n\n## Flags\n\n", c.Danger, output)
 	own := false
 	for _, param := range c.allParams() {
@@ -329,7 +330,7 @@ func (p *Program) Skill(c *Command) string {
 func (p *Program) skillExamples(c *Command) []Example {
 	call := p.Name + " " + c.Path
 	list := append(append([]Example{}, c.Examples...), Example{"Describe it as data", call + " --schema"})
-	if c.Class != Envelope {
+	if !c.Class.enveloped() {
 		return append(list, Example{"Show how it is used", call + " --help"})
 	}
 	return append(list, Example{"Check arguments without doing anything", c.Examples[0].Command + " --validate-only"})

@@ -13,15 +13,10 @@ import (
 	"omniagent/internal/term/terminal"
 )
 
-// conditions checks what a command needs before it may run: a person who can answer, and the configured rights. What
-// is merely odd becomes a warning.
+// conditions checks what a command needs before it may run: the configured rights. What is merely odd becomes a
+// warning.
 func (c *Call) conditions() *fault.Fault {
 	command := c.Command
-	if command.NeedsPerson && (c.Host.unattended() || c.Bool("non-interactive")) {
-		return fault.New(fault.ReplProhibited, "%s is a conversation and needs a terminal", command.Path).
-			FixBy("run it on a terminal", "").
-			Hint("%s --help lists the commands that need no terminal", c.Program.Name)
-	}
 	active := c.Config.List("scopes")
 	// Without configured rights it is unknown which ones the credentials have.
 	if missing := Missing(command.Scopes, active); len(active) > 0 && len(missing) > 0 {

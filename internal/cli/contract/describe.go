@@ -32,10 +32,14 @@ func (c *Call) describes() bool {
 		c.Bool("validate-only")
 }
 
-// Manifest returns the whole command tree. Flags and exit codes that all commands share occur once, in the entry of the
-// program.
-func (p *Program) Manifest() (data any, etag string) {
-	return p.manifest(false)
+// Manifest returns the whole command tree, and the members of meta that belong to it. Flags and exit codes that all
+// commands share occur once, in the entry of the program; those that some share, in meta. The etag counts them too.
+func (p *Program) Manifest() (data any, meta map[string]any, etag string) {
+	whole, etag := p.manifest(false)
+	commands, _ := whole.get("commands")
+	meta = p.manifestMeta()
+	meta["groups"] = takeAlike(commands.(object)[1:])
+	return whole, meta, etag
 }
 
 func (p *Program) manifest(whole bool) (object, string) {
@@ -53,9 +57,9 @@ func (p *Program) manifest(whole bool) (object, string) {
 		etag
 }
 
-// ManifestMeta returns what belongs to the manifest but has no place in its schema. It leaves out the variables that
+// manifestMeta returns what belongs to the manifest but has no place in its schema. It leaves out the variables that
 // set keys of App.Keys; the member keys names the command that lists those.
-func (p *Program) ManifestMeta() map[string]any {
+func (p *Program) manifestMeta() map[string]any {
 	ours := slices.DeleteFunc(p.variables(), func(v Variable) bool {
 		return v.own || !strings.HasPrefix(v.Name, prefix)
 	})
@@ -286,7 +290,7 @@ func (p *Program) extension(c *Command) object {
 	w := &walker{unmask: true}
 	limit := c.Timeout
 	switch {
-	case c.Class != Envelope, c.Dispatches: // it has its own time limits, with its own flags
+	case !c.Class.enveloped(), c.Dispatches: // it has its own time limits, with its own flags
 		limit = 0
 	case limit == 0:
 		limit = defaultTimeout
@@ -295,11 +299,11 @@ func (p *Program) extension(c *Command) object {
 		{"parameters", p.parameters(c)},
 		{"required_scopes", names(c.Scopes)},
 		{"requires_auth", c.Auth != nil || len(c.Scopes) > 0},
-		{"output_class", string(c.Class)},
+		{"output_class", c.Class.wire()},
 		{"read_only", c.Danger == Safe},
 		{"reversible", c.Reversible},
 		{"interactive", c.Interactive},
-		{"requires_interactive", c.NeedsPerson},
+		{"requires_interactive", false},
 		{"requires_editor", false},
 		{"gui_operations", []any{}},
 		{"has_network_io", c.Network != nil},
@@ -314,9 +318,9 @@ func (p *Program) extension(c *Command) object {
 		{"schema_version", "1"},
 		{"min_schema_version", "1"},
 		{"stability", "stable"},
-		{"supports_streaming", c.Streaming},
-		{"streaming_default", c.StreamsRows},
-		{"prints", c.Prints},
+		{"supports_streaming", c.Class.streams()},
+		{"streaming_default", false},
+		{"prints", c.Class == Printout},
 		{"safe_default", c.SafeDefault},
 		{"requires_confirmation", c.confirms()},
 		{"option_placement", "any"},
@@ -331,7 +335,7 @@ func (p *Program) extension(c *Command) object {
 	if len(c.Steps) > 0 {
 		o = append(o, object{
 			{"steps", names(c.Steps)},
-			{"resumable", c.Resumable},
+			{"resumable", true},
 		}...)
 	}
 	if c.Stdin != nil {

@@ -57,7 +57,7 @@ func (o *out) Write(b []byte) (int, error) {
 }
 
 // notInBatch reports whether a command cannot be a line of a batch.
-func notInBatch(c *Command) bool { return c.Class != Envelope || c.Path == "exec" }
+func notInBatch(c *Command) bool { return !c.Class.enveloped() || c.Path == "exec" }
 
 // dispatchArgs turns a line into the arguments of a call. name is the command that the line names, even with a fault.
 func (p *Program) dispatchArgs(line []byte, forward []string) (args []string, name string, f *fault.Fault) {

@@ -177,9 +177,6 @@ func (p *Program) commandHelp(h *helpPage, c *Command) {
 	if c.Detail != "" {
 		h.text(c.Detail)
 	}
-	if c.StreamsRows {
-		h.text("Prints JSON lines as they come; --no-stream gives one envelope.")
-	}
 	h.examples(c.Examples)
 	var own, shared []Param
 	for _, param := range c.allParams() {

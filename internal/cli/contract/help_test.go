@@ -103,7 +103,7 @@ func TestHelp(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range p.All() {
-			if c.Class != Envelope {
+			if !c.Class.enveloped() {
 				continue
 			}
 			a := w.inside(t, nil, append(strings.Fields(c.Path), "--help"), onTerminal)

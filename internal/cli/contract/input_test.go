@@ -171,7 +171,7 @@ func TestEnvironmentTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw, err := json.Marshal(p.ManifestMeta()["environment"])
+		raw, err := json.Marshal(p.manifestMeta()["environment"])
 		if err != nil {
 			t.Fatal(err)
 		}

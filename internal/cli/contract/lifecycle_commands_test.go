@@ -103,13 +103,6 @@ func endingCommands() []*Command {
 			Path:   "ids",
 			Params: []Param{{Name: "id", Kind: ID, Position: 1, Variadic: true, Stdin: true, Help: "ids"}},
 		}),
-		quick(Command{
-			Path: "conversation", Class: Terminal, NeedsPerson: true,
-			Run: func(context.Context, *Call) (Result, error) {
-				_, _ = os.Stdin.Read(make([]byte, 1))
-				return Result{}, nil
-			},
-		}),
 	}
 }
 
@@ -286,18 +279,15 @@ func runBatch(_ context.Context, c *Call) (Result, error) {
 
 func printingCommands() []*Command {
 	rows := Command{
-		Path: "rows", Streaming: true, List: &List{Key: "items", ID: "name", Order: "given"},
+		Path: "rows", Class: Listing, List: &List{Key: "items", ID: "name", Order: "given"},
 		Output: TypeOf[itemData](), Run: runRows,
 		Params: []Param{
 			{Name: "count", Kind: Int, Default: "3", Position: 1, Help: "rows"},
 			{Name: "wait", Kind: Enum, Enum: []string{"go", "never"}, Help: "what comes before the second row"},
 		},
 	}
-	byDefault := rows
-	byDefault.Path, byDefault.StreamsRows = "streams", true
 	return []*Command{
 		quick(rows),
-		quick(byDefault),
 		quick(Command{
 			Path: "stray", Params: []Param{choice("how", "print", "descriptor", "json", "forever")}, Run: runStray,
 		}),

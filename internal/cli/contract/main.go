@@ -27,7 +27,7 @@ func (p *Program) Main(args []string) int {
 	// the default.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	words, _ := p.split(host.Args)
-	if c, known := p.Find(strings.Join(words, " ")); !known || c.Class == Envelope {
+	if c, known := p.Find(strings.Join(words, " ")); !known || c.Class.enveloped() {
 		if g := guardStdout(); g != nil {
 			host.Stdout, host.stray = g.real, g.collect
 		}

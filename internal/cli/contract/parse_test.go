@@ -43,7 +43,8 @@ func TestSharedFlags(t *testing.T) {
 				c.Output, c.List = TypeOf[itemData](), &List{Key: "items", ID: "name", Order: "name"}
 			}},
 			{"limit cursor stream no-stream", func(c *Command) {
-				c.Output, c.List, c.Streaming = TypeOf[itemData](), &List{Key: "items", ID: "name", Order: "name"}, true
+				c.Class, c.Output = Listing, TypeOf[itemData]()
+				c.List = &List{Key: "items", ID: "name", Order: "name"}
 			}},
 			{"idempotency-key raw-payload", func(c *Command) { c.Danger = Mutating }},
 			{"idempotency-key raw-payload dry-run", func(c *Command) { c.Danger, c.DryRun = Mutating, true }},
@@ -57,8 +58,7 @@ func TestSharedFlags(t *testing.T) {
 			},
 			{"input-file", func(c *Command) { c.Stdin = &Stdin{Format: "text"} }},
 			{"heartbeat-ms heartbeat-interval", func(c *Command) { c.LongRunning = true }},
-			{"", func(c *Command) { c.Steps = []string{"a"} }},
-			{"resume-from", func(c *Command) { c.Steps, c.Resumable = []string{"a"}, true }},
+			{"resume-from", func(c *Command) { c.Steps = []string{"a"} }},
 			{
 				"connect-timeout proxy no-proxy retries retry-delay",
 				func(c *Command) { c.Network = &Network{Timeout: 1, Connect: 1} },

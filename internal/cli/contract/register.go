@@ -95,10 +95,10 @@ func (r *registrar) words(c *Command) {
 		"the path must be lower-case words")
 	r.need(c, c.Summary != "" && len(c.Summary) <= 100 && !strings.HasSuffix(c.Summary, "."),
 		"the summary must be one line of at most 100 characters without a final period")
-	r.need(c, slices.Contains([]Class{Envelope, Stream, Terminal}, c.Class), "the class %q is unknown", c.Class)
+	r.need(c, c.Class.wire() != "", "the class %q is unknown", c.Class)
 	r.need(c, slices.Contains([]Danger{Safe, Mutating, Destructive}, c.Danger), "the danger %q is unknown", c.Danger)
-	r.need(c, (c.Run != nil) != (c.Serve != nil) && (c.Class != Envelope || c.Run != nil) &&
-		(c.Class != Stream || c.Serve != nil), "there is no run function, or one that its class does not have")
+	r.need(c, (c.Run != nil) == c.Class.enveloped() && (c.Serve != nil) != (c.Run != nil),
+		"there is no run function, or one that its class does not have")
 	r.need(c, len(c.Examples) > 0, "there is no example")
 	for _, e := range c.Examples {
 		r.need(c, strings.HasPrefix(e.Command, r.program.Name+" "+c.Path) ||
@@ -174,7 +174,7 @@ func (r *registrar) exits(c *Command) {
 			r.bad(c, "the exit code %s is not in the table; Specific declares one from 79 to 125", e.Code)
 		}
 		r.need(c, e.number == 0 || e.number >= 79 && e.number <= 125 || e.number == blockedNumber &&
-			c.Class != Envelope, "%s: codes of a command's own are 79 to 125, not %d", e.Code, e.number)
+			!c.Class.enveloped(), "%s: codes of a command's own are 79 to 125, not %d", e.Code, e.number)
 		extent := e.entry(c).SideEffects
 		r.need(c, !e.Retryable || extent == None, "%s: what may be repeated must not have changed anything", e.Code)
 		r.need(c, !e.Retryable || e.Code != PartialFailure, "a partial failure is never to be repeated")
@@ -185,7 +185,7 @@ func (r *registrar) exits(c *Command) {
 }
 
 func (r *registrar) output(c *Command) {
-	if c.Class != Envelope {
+	if !c.Class.enveloped() {
 		return
 	}
 	r.need(c, c.Output != nil, "the type of its data is not declared")
@@ -276,17 +276,11 @@ func (r *registrar) resources(c *Command) {
 }
 
 func (r *registrar) modes(c *Command) {
-	r.need(c, !c.Resumable || len(c.Steps) > 0, "only steps can be resumed")
 	for i, step := range c.Steps {
 		r.need(c, regexp.MustCompile(idPattern).MatchString(step) && slices.Index(c.Steps, step) == i,
 			"the step %q is not a name, or occurs twice", step)
 	}
-	r.need(c, !c.NeedsPerson || c.Class == Terminal, "only a terminal command may need a person")
-	r.need(c, !c.Streaming || c.List != nil || c.Class == Stream || c.Emits, "there are no rows to stream")
-	r.need(c, !c.Script || c.Class == Envelope && c.List == nil, "only the text of an envelope is a script")
-	r.need(c, !c.Prints || c.Class == Stream, "only a stream prints lines of its own")
-	r.need(c, !c.Emits || c.Streaming && c.List == nil, "only a stream without a list has lines of its own")
-	r.need(c, !c.StreamsRows || c.Streaming, "what streams by default must be able to stream")
+	r.need(c, c.Class != Listing || c.List != nil, "there are no rows to stream")
 	schema := schemaOf(c.Output)
 	r.need(c, c.Job != nil || !hasField(schema, "job_id"), "its data has a job_id: declare the Job")
 	r.need(c, c.Background != nil || !hasField(schema, "background_pid"),
@@ -299,7 +293,7 @@ func (r *registrar) modes(c *Command) {
 func (r *registrar) lifetime(c *Command) {
 	r.need(c, c.Timeout >= 0, "the time limit is negative")
 	r.need(c, c.Clock == nil || c.LongRunning, "only a long-running command keeps a clock of its own")
-	r.need(c, c.Class != Envelope || c.Timeout <= defaultTimeout || c.LongRunning,
+	r.need(c, !c.Class.enveloped() || c.Timeout <= defaultTimeout || c.LongRunning,
 		"a limit of more than %s is for long-running commands", defaultTimeout)
 }
 

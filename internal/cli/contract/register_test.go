@@ -58,7 +58,6 @@ func brokenDeclarations() []broken {
 		return func(c *Command) { c.Danger = Mutating; f(c) }
 	}
 	return []broken{
-		{"script_of_rows", "only the text of an envelope", func(c *Command) { c.Script, c.List = true, &List{} }},
 		{"auth_without_headless", "needs a variable for the token", func(c *Command) { c.Auth = &Auth{} }},
 		{"background_pid_without_background", "background", func(c *Command) { c.Output = TypeOf[withPID]() }},
 		{
@@ -126,11 +125,6 @@ func brokenDeclarations() []broken {
 		{"pattern_not_anchored", "the pattern is not anchored", param(Param{Name: "x", Pattern: "^[a-z]+"})},
 		{"pattern_not_anchored", "the pattern is not anchored", param(Param{Name: "x", Pattern: "[a-z]+$"})},
 		{
-			"person_without_terminal", "only a terminal command may need a person",
-			func(c *Command) { c.NeedsPerson = true },
-		},
-		{"resumable_without_steps", "only steps can be resumed", func(c *Command) { c.Resumable = true }},
-		{
 			"retryable_with_effects", "must not have changed anything",
 			mutating(exit(Exit{Code: Unavailable, When: "it is down", Retryable: true, Changed: Some})),
 		},
@@ -143,8 +137,7 @@ func brokenDeclarations() []broken {
 		{"secret_flag", "declare it Secret", param(Param{Name: "password"})},
 		{"secret_flag", "declare it Secret", param(Param{Name: "api-key"})},
 		{"secret_flag", "a secret has no place and no default", param(Param{Name: "token", Secret: true, Position: 1})},
-		{"streams_without_streaming", "must be able to stream", func(c *Command) { c.StreamsRows = true }},
-		{"streams_without_streaming", "there are no rows to stream", func(c *Command) { c.Streaming = true }},
+		{"stream_without_rows", "there are no rows to stream", func(c *Command) { c.Class = Listing }},
 		{"unknown_exit_code", "ODD is not in the table", exit(Exit{Code: "ODD", When: "it is odd"})},
 		{"unknown_exit_code", "79 to 125, not 78", exit(Specific(78, "MINE", "it is mine"))},
 		{"unknown_exit_code", "79 to 125, not 126", exit(Specific(126, "MINE", "it is mine"))},

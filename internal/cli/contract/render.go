@@ -26,7 +26,7 @@ func (c *Call) format() string {
 	if c.Bool("stream") {
 		return "jsonl"
 	}
-	if c.Command.Script && !c.Given("output") && !c.describes() {
+	if c.Command.Class == Script && !c.Given("output") && !c.describes() {
 		return "plain"
 	}
 	for _, wanted := range []string{c.String("output"), c.Config.String("output"), c.Host.env(prefix + "OUTPUT")} {
@@ -35,11 +35,8 @@ func (c *Call) format() string {
 			return wanted
 		}
 	}
-	switch {
-	case !c.Host.machine():
+	if !c.Host.machine() {
 		return "plain"
-	case c.Command.StreamsRows && !c.Bool("no-stream") && !c.describes():
-		return "jsonl"
 	}
 	return "json"
 }
@@ -49,9 +46,9 @@ func (c *Call) chosen() bool {
 	return c.Given("output") || c.Config.String("output") != "" || c.Host.env(prefix+"OUTPUT") != ""
 }
 
-// streams reports whether rows are written while they are made.
+// streams reports whether rows or events are written while they are made.
 func (c *Call) streams() bool {
-	return c.Command.Streaming && c.Host.line == nil && (c.Bool("stream") || c.format() == "jsonl" &&
+	return c.Command.Class.streams() && c.Host.line == nil && (c.Bool("stream") || c.format() == "jsonl" &&
 		!c.Bool("no-stream"))
 }
 
@@ -73,17 +70,17 @@ func (c *Call) rowEmitter() func(any) bool {
 	}
 }
 
-// Emit writes a line of JSON before the answer. It is for commands that declare Emits; their answer is an envelope. It
+// Emit writes a line of JSON before the answer. It is for commands of the class Events. It
 // returns false if the caller wants no lines, or nobody reads them.
 func (c *Call) Emit(line []byte) bool { return c.streams() && c.out.beat(line) }
 
-// Emits reports whether the command declares Emits and the caller wants the lines.
-func (c *Call) Emits() bool { return c.Command.Emits && c.streams() }
+// Emits reports whether the caller wants lines of Emit.
+func (c *Call) Emits() bool { return c.Command.Class == Events && c.streams() }
 
 // render returns what goes to standard output.
 func (c *Call) render(a *answer, status int) []byte {
 	format := c.format()
-	if status != 0 && c.Command.Script && !c.Given("output") && c.Host.machine() {
+	if status != 0 && c.Command.Class == Script && !c.Given("output") && c.Host.machine() {
 		format = "json" // a failure has no script to print
 	}
 	if a.bare || a.verbatim {
@@ -141,7 +138,7 @@ func (c *Call) lines(a *answer) []byte {
 	if !isList && a.data != nil {
 		b = append(appendJSON(b, a.data), '\n')
 	}
-	if c.streams() && (c.Bool("stream") || c.Command.StreamsRows) && a.page != nil {
+	if c.Bool("stream") && c.streams() && a.page != nil {
 		summary := append(object{{"_summary", true}}, c.pageMeta(a)...)
 		b = append(appendJSON(b, summary), '\n')
 	}

@@ -45,7 +45,7 @@ func (p *Program) serve(ctx context.Context, call *Call, rest []string, signals 
 	if f != nil && f.Code == fault.OutputFailed && command.Danger == Safe && readerGone(f) {
 		f = nil // as for an envelope: the reader wanted no more
 	}
-	if f != nil && command.Prints {
+	if f != nil && command.Class == Printout {
 		return call.finish(answer{fault: f}, signals)
 	}
 	if f != nil {

@@ -77,7 +77,7 @@ func (s sharedParam) appliesTo(c *Command) bool {
 		return c.Auth != nil && c.Interactive
 	case "networks":
 		// A stream has a --connect-timeout of its own, which is also for agents.
-		return c.Network != nil && !c.Network.Agents && (c.Class == Envelope || s.Name != "connect-timeout")
+		return c.Network != nil && !c.Network.Agents && (c.Class.enveloped() || s.Name != "connect-timeout")
 	case "previews":
 		return c.DryRun
 	case "reads":
@@ -85,11 +85,11 @@ func (s sharedParam) appliesTo(c *Command) bool {
 	case "recurses":
 		return c.Recursive
 	case "resumes":
-		return c.Resumable
+		return len(c.Steps) > 0
 	case "shows":
 		return c.SafeDefault
 	case "streams":
-		return c.Streaming
+		return c.Class.streams()
 	}
 	return s.scope == "always"
 }
@@ -109,8 +109,8 @@ func (p *Program) sharedUsed() []Param {
 func sharedFor(c *Command) []Param {
 	var list []Param
 	for _, s := range sharedParams() {
-		always := c.Class == Envelope || s.Name == "help" || s.Name == "schema" || s.scope == "networks"
-		if s.appliesTo(c) && (always || s.Name == "non-interactive" && c.NeedsPerson) {
+		always := s.Name == "help" || s.Name == "schema" || s.scope == "networks"
+		if s.appliesTo(c) && (always || c.Class.enveloped()) {
 			p := s.Param
 			p.Global = true
 			if p.Name == "limit" && c.List.Limit > 0 {

@@ -15,7 +15,7 @@ import (
 func stalling() []*Command {
 	return []*Command{
 		quick(Command{
-			Path: "flood", Output: TypeOf[itemData](), Streaming: true, List: &List{
+			Path: "flood", Class: Listing, Output: TypeOf[itemData](), List: &List{
 				Key: "items", ID: "name", Order: "given",
 			},
 			Run: func(_ context.Context, c *Call) (Result, error) {

@@ -126,7 +126,7 @@ func (c *Call) stepMembers(o object, failed *fault.Fault) object {
 	if s.failed != "" {
 		o = o.set("failed_step", s.failed)
 	}
-	if c.Command.Resumable && len(pending) > 0 {
+	if len(pending) > 0 {
 		o = o.set("resume_from", pending[0])
 	}
 	return o

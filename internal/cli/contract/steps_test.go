@@ -14,7 +14,7 @@ import (
 
 func steppedCommands() []*Command {
 	stepped := Command{
-		Path: "steps", Danger: Mutating, Steps: []string{"fetch", "build", "publish"}, Resumable: true, Run: runSteps,
+		Path: "steps", Danger: Mutating, Steps: []string{"fetch", "build", "publish"}, Run: runSteps,
 		Exits: []Exit{
 			{Code: Success, When: "all steps are done"},
 			{Code: PartialFailure, When: "a step failed"},
@@ -27,9 +27,7 @@ func steppedCommands() []*Command {
 			{Name: "go-on", Kind: Bool, Help: "do not look at failures"},
 		},
 	}
-	plain := stepped
-	plain.Path, plain.Resumable = "plain-steps", false
-	return []*Command{quick(stepped), quick(plain)}
+	return []*Command{quick(stepped)}
 }
 
 func runSteps(ctx context.Context, c *Call) (Result, error) {
@@ -201,11 +199,6 @@ func TestSteps(t *testing.T) {
 		unknown := newWorld(t).run(t, "steps", "--resume-from", "nothing")
 		unknown.wantEnd(t, 2)
 		unknown.wantAt(t, map[string]any{"error.code": "VALIDATION_ERROR"})
-		without := newWorld(t).run(t, "plain-steps", "--resume-from", "build")
-		without.wantEnd(t, 2)
-		if got := without.at(t, "error.errors").([]any)[0].(map[string]any)["code"]; got != "UNKNOWN_FLAG" {
-			t.Errorf("without Resumable: %v", got)
-		}
 	})
 	t.Run("timeout", func(t *testing.T) {
 		t.Parallel()

@@ -71,27 +71,20 @@ func TestStreaming(t *testing.T) {
 	t.Run("summary", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		for _, args := range [][]string{{"rows", "25", "--stream"}, {"streams", "25"}} {
-			a := w.run(t, args...)
-			lines := strings.Split(strings.TrimSuffix(a.stdout, "\n"), "\n")
-			if a.code != 0 || len(lines) != 21 {
-				t.Fatalf("%v: exit %d, %d lines: %s", args, a.code, len(lines), a.stdout)
-			}
-			s := decode(t, lines[20])
-			p, _ := s["pagination"].(map[string]any)
-			if s["_summary"] != true || s["total"] != 25.0 || p["returned"] != 20.0 || p["has_more"] != true ||
-				p["next_cursor"] == nil {
-				t.Errorf("%v: %s", args, lines[20])
-			}
+		a := w.run(t, "rows", "25", "--stream")
+		lines := strings.Split(strings.TrimSuffix(a.stdout, "\n"), "\n")
+		if a.code != 0 || len(lines) != 21 {
+			t.Fatalf("exit %d, %d lines: %s", a.code, len(lines), a.stdout)
 		}
-		a := w.run(t, "streams", "2", "--no-stream")
-		a.wantEnd(t, 0)
-		if rows := a.at(t, "data.items").([]any); len(rows) != 2 {
-			t.Errorf("%v", rows)
+		s := decode(t, lines[20])
+		p, _ := s["pagination"].(map[string]any)
+		if s["_summary"] != true || s["total"] != 25.0 || p["returned"] != 20.0 || p["has_more"] != true ||
+			p["next_cursor"] == nil {
+			t.Errorf("%s", lines[20])
 		}
-		w.run(t, "streams", "2", "--output", "json").wantEnd(t, 0)
-		if help := w.run(t, "streams", "--help"); !strings.Contains(help.stderr, "--no-stream") {
-			t.Error("the help does not say that it streams")
+		a = w.run(t, "rows", "2", "--output", "jsonl", "--no-stream")
+		if a.code != 0 || a.stdout != `{"name":"row-0","size":0}`+"\n"+`{"name":"row-1","size":1}`+"\n" {
+			t.Errorf("exit %d: %s", a.code, a.stdout)
 		}
 	})
 	t.Run("not supported", func(t *testing.T) {

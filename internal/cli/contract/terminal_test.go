@@ -121,39 +121,6 @@ func TestColour(t *testing.T) {
 	}
 }
 
-func TestNonInteractive(t *testing.T) {
-	t.Parallel()
-	want := func(t *testing.T, a answered) {
-		t.Helper()
-		if a.code != 4 || a.took > hermetic.Patience {
-			t.Fatalf("exit %d after %v: %s%s", a.code, a.took, a.stdout, a.stderr)
-		}
-	}
-	t.Run("no terminal", func(t *testing.T) {
-		t.Parallel()
-		a := newWorld(t).run(t, "conversation")
-		want(t, a)
-		a.wantEnd(t, 4)
-		a.wantAt(t, map[string]any{
-			"error.code": "REPL_MODE_PROHIBITED", "error.retryable": false,
-			"error.suggestion": "oatest --help lists the commands that need no terminal",
-		})
-	})
-	t.Run("flag", func(t *testing.T) {
-		t.Parallel()
-		a := newWorld(t).onTerminal(t, "conversation", "--non-interactive")
-		want(t, a)
-		if !strings.Contains(a.stderr, "oatest --help") {
-			t.Errorf("the other way is not told: %q", a.stderr)
-		}
-		w := newWorld(t)
-		w.env = append(w.env, "CI=1")
-		ci := w.onTerminal(t, "conversation")
-		want(t, ci)
-		ci.wantAt(t, map[string]any{"error.code": "REPL_MODE_PROHIBITED"})
-	})
-}
-
 // TestLiveLine: a command that takes longer than a second shows a person that it is at work, on a line that is gone in
 // the end. In CI, and for programs, it shows nothing.
 func TestLiveLine(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 
 func forkOpen() *contract.Command {
 	return &contract.Command{
-		Path: "fork open", Summary: "reach a port of a fork from outside, until interrupted", Class: contract.Stream,
-		Prints: true, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
+		Path: "fork open", Summary: "reach a port of a fork from outside, until interrupted", Class: contract.Printout,
+		Danger: contract.Safe, Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
 		Params: []contract.Param{
 			forkParam(),
 			{

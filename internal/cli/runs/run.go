@@ -89,7 +89,7 @@ func (p commands) run() *contract.Command {
 			},
 			{
 				Description: "Ask for what is missing before anything begins",
-				Command:     "omniagent run --agent claude -p 'Use my colour.' --require colour='Which colour?'",
+				Command:     "omniagent run --agent claude -p 'Use my colour.' --require colour='Which one?'",
 			},
 			{
 				Description: "Come back later",
@@ -129,8 +129,8 @@ func modelParams() []contract.Param {
 
 // runCommand adds the declarations shared by the commands that carry out a run.
 func (p commands) runCommand(c contract.Command) *contract.Command {
-	c.Class, c.Version, c.Scopes, c.Danger = contract.Envelope, "1.0.0", []string{}, contract.Mutating
-	c.LongRunning, c.Streaming, c.Emits, c.DryRun = true, true, true, true
+	c.Class, c.Version, c.Scopes, c.Danger = contract.Events, "1.0.0", []string{}, contract.Mutating
+	c.LongRunning, c.DryRun = true, true
 	c.Network = flags.ModelAPI()
 	c.Network.Agents = true
 	c.Clock = timeOf

@@ -20,7 +20,7 @@ import (
 func runsDiff() *contract.Command {
 	return &contract.Command{
 		Path: "runs diff", Summary: "print what a run has changed, or how two differ",
-		Class: contract.Stream, Prints: true, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{},
+		Class: contract.Printout, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{},
 		LooseConfig: true,
 		Params: []contract.Param{
 			printedRun(),

@@ -29,7 +29,7 @@ func printedRun() contract.Param {
 func runsWatch() *contract.Command {
 	return &contract.Command{
 		Path: "runs watch", Summary: "print what happens in a run as JSON lines, until it ends or asks",
-		Class: contract.Stream, Prints: true, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{},
+		Class: contract.Printout, Danger: contract.Safe, Version: "1.0.0", Scopes: []string{},
 		LooseConfig: true,
 		Detail: "The lines are those of omniagent session events, with the run's own count in seq and the attempt. " +
 			"The last one has status and exit_code.\n" +
@@ -208,7 +208,7 @@ func renumbered(dst, row []byte, seq int64, attempt int) []byte {
 
 func runsLogs() *contract.Command {
 	return &contract.Command{
-		Path: "runs logs", Summary: "print what an agent wrote in a run", Class: contract.Stream, Prints: true,
+		Path: "runs logs", Summary: "print what an agent wrote in a run", Class: contract.Printout,
 		Danger:  contract.Safe,
 		Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
 		Detail: "With --raw it is every byte of the stream, as the agent wrote it. Otherwise it is the conversation, " +

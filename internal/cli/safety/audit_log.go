@@ -15,13 +15,12 @@ type auditData struct {
 
 func auditLog() *contract.Command {
 	return &contract.Command{
-		Path: "audit-log", Summary: "show the record of calls, the oldest first", Class: contract.Envelope,
+		Path: "audit-log", Summary: "show the record of calls, the oldest first", Class: contract.Listing,
 		Danger: contract.Safe, Version: "1.0.0",
 		Detail: "Every call of a command is recorded, failures too, but for help, version, completion and manifest. " +
 			"Calls without a command,\nand of one that does not exist, are not. Secrets are removed before " +
 			"anything is written. Arguments came from callers: they\nare marked as foreign.",
 		LooseConfig: true, Scopes: []string{}, Output: contract.TypeOf[auditData](), Volatile: []string{"entries"},
-		Streaming: true,
 		List: &contract.List{
 			Key: "entries", ID: "request_id", Order: "timestamp",
 			Columns: []string{"timestamp", "command", "exit_code", "error_code", "duration_ms"},

@@ -16,7 +16,7 @@ import (
 func sessionEvents() *contract.Command {
 	return &contract.Command{
 		Path: "session events", Summary: "print the records of one conversation, one line of JSON each",
-		Class: contract.Stream, Prints: true, Danger: contract.Safe,
+		Class: contract.Printout, Danger: contract.Safe,
 		Version: "1.0.0", Scopes: []string{}, LooseConfig: true,
 		Detail: "Each line has seq, time, turn and kind; seq counts from 1 without gaps, and a line of one record is " +
 			"always the same bytes. A place of the file that " +

@@ -45,8 +45,7 @@ func (p commands) start() *contract.Command {
 		Examples: []contract.Example{
 			{
 				Description: "One question to a local model",
-				Command: "omniagent start --provider openai --api-base http://127.0.0.1:11434/v1 --model qwen3 -p " +
-					"'What is in this directory?'",
+				Command:     "omniagent start -P openai --api-base http://127.0.0.1:11434/v1 -m qwen3 -p hi",
 			},
 			{Description: "A conversation over lines", Command: "omniagent start --provider anthropic --session-id s1"},
 			{

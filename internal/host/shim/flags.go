@@ -61,12 +61,12 @@ func Flags() []Flag {
 		{
 			Name: "sandbox", Value: "WORD", takes: aValue, Allowed: text.Words(setting.Sandboxes()),
 			Default: "workspace-write",
-			Common:  true, Help: "what commands reach", also: setting.SandboxElsewhere(),
+			Common:  true, Help: "walls", also: setting.SandboxElsewhere(),
 		},
 		{
 			Name: "output", Value: "FORM", takes: aValue, Allowed: append(text.Words(setting.Outputs()), events),
 			Default: "text",
-			Common:  true, Help: "form of the output",
+			Common:  true, Help: "form",
 			also: setting.OutputElsewhere(), as: "output-format",
 		},
 		{Name: "json", Help: "--output json"},
