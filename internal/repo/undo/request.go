@@ -218,7 +218,7 @@ func (p *place) rehearse(ctx context.Context, q Request, f found) (out Outcome, 
 	if !f.died {
 		then, err = p.snapshots(out.Turn)
 	} else if then.before, err = p.load(out.Turn.ID, "before", len(out.Turn.Roots)); err == nil {
-		then.after = is.indexes
+		then = p.foresee(ctx, &out.Turn, then.before, is.indexes)
 	}
 	if err != nil {
 		return out, err
@@ -233,7 +233,10 @@ func (p *place) rehearse(ctx context.Context, q Request, f found) (out Outcome, 
 }
 
 // snapshots are the indexes before and after a turn.
-type snapshots struct{ before, after []*snapshot.Index }
+type snapshots struct {
+	before, after []*snapshot.Index
+	doubts        doubts // nil: the record of the turn has them
+}
 
 func (p *place) snapshots(r Record) (s snapshots, err error) {
 	if s.before, err = p.load(r.ID, "before", len(r.Roots)); err == nil {
@@ -358,7 +361,10 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 	contents := snapshot.OpenContents(p.contents(), p.objectsOf)
 	defer contents.Close()
 	plans := map[string]*plan{}
-	unsure, err := p.doubtsOf(out.Turn.ID)
+	unsure, err := then.doubts, error(nil)
+	if unsure == nil {
+		unsure, err = p.doubtsOf(out.Turn.ID)
+	}
 	var others neighbours
 	if len(unsure) > 0 || out.Turn.Said {
 		others = p.besides(out.Turn)

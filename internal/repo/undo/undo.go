@@ -44,6 +44,7 @@ import (
 	"omniagent/internal/kit/ident"
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/config"
+	"omniagent/internal/sys/touch"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -57,6 +58,10 @@ type Store struct {
 	IgnoredLimit int64 // bytes of files that .gitignore excludes, 128 MiB
 
 	Private func(content []byte) bool // see snapshot.Options; nil: nothing is
+
+	// Calls returns what the recorded calls of a turn say that they changed, for a turn whose process died. If it is
+	// nil or returns nil, nothing is recorded.
+	Calls func(context.Context, Record) *touch.Window
 
 	// Known is a file that lists the directories of all stores, one a line, outside of what an agent can write. What
 	// they share with a repository is covered. It may be empty.
