@@ -26,6 +26,10 @@ func (r Record) Advised() *fault.Fault {
 		f.Suggestion = "Read the reason for each denial; no --approval allows more than yolo."
 	}
 	retry := ours + "runs retry " + r.ID
+	if f.Code == fault.Interrupted && r.NeverBegan() {
+		f.Suggestion = "It never began. To begin it: " + retry
+		return &f
+	}
 	words := strings.TrimSuffix(cmp.Or(f.Suggestion, f.Code.Entry().NextStep), ".")
 	switch {
 	case f.Detail["connect_timeout"] != nil: // a run has no flag for it
