@@ -23,6 +23,7 @@ type Request struct {
 	ID      string // of the record, or its beginning; empty: the last turn that was not undone
 	Session string // only a turn of this session
 	Run     string // only a turn of this run
+	Fork    string // with Run: also a turn that brought the changes of this fork home
 	Redo    bool   // take back the last undo instead
 	TakeOld bool   // also overwrite what was changed after the turn; with ID, also of a turn that was undone before
 	// TakeAll also restores what the turn has perhaps not changed.
@@ -36,7 +37,7 @@ type Request struct {
 // Fits reports whether a request names a record. A request without ID, session and run names all.
 func (q Request) Fits(r Record) bool {
 	return strings.HasPrefix(r.ID, q.ID) && (q.Session == "" || r.Session == q.Session) &&
-		(q.Run == "" || r.Run == q.Run)
+		(q.Run == "" || r.Run == q.Run || q.Fork != "" && r.Fork == q.Fork)
 }
 
 // Outcome is the result of a Request.

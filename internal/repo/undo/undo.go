@@ -99,6 +99,7 @@ type Origin struct {
 	Turn    int64  `json:"turn,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Run     string `json:"run_id,omitempty"`
+	Fork    string `json:"fork_id,omitempty"` // whose changes the turn brought home
 }
 
 // Record describes a turn, an undo or a redo.
