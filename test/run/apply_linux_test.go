@@ -205,3 +205,56 @@ func TestWhatTheAgentAddedToGitIsTakenBack(t *testing.T) {
 	}
 	p.nothing()
 }
+
+// TestAnAppliedRunIsTakenBack names the run: what the latest turn is does not matter. What two runs differ in is what
+// they made, also once both are applied.
+func TestAnAppliedRunIsTakenBack(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).
+		agent("one", `cat >/dev/null; echo 1 >one.txt; sed -i s/a/A/ lines.txt; echo ok`).
+		agent("two", `cat >/dev/null; echo 2 >two.txt; echo ok`)
+	p.put("lines.txt", "a\nb\n")
+	one, two := p.forkOf("one"), p.forkOf("two")
+	if a := p.call("undo", "--run", one); a.Code != 5 || a.Error == nil ||
+		a.Error.Suggestion != "omniagent runs apply "+one+" brings it home" {
+		t.Errorf("%s", a)
+	}
+	want := p.printed("runs", "diff", one, two)
+	for _, part := range []string{"-1\n", "-A\n+a\n", "+2\n"} {
+		if !strings.Contains(want, part) {
+			t.Errorf("no %q in:\n%s", part, want)
+		}
+	}
+	said := p.printed("runs", "apply", one, "--output", "plain")
+	p.fork(0, "runs", "apply", two)
+	if got := p.printed("runs", "diff", one, two); got != want {
+		t.Errorf("once both are applied:\n%s\nbefore:\n%s", got, want)
+	}
+	if back := p.printed("runs", "diff", two, one); !strings.Contains(back, "+1\n") ||
+		!strings.Contains(back, "-a\n+A\n") || !strings.Contains(back, "-2\n") {
+		t.Errorf("the other way round:\n%s", back)
+	}
+	_, line, _ := strings.Cut(said, "\n")
+	shown := p.printed("runs", "show", one, "--output", "plain")
+	if line != strings.TrimPrefix(lastLine(shown), "It was applied: ") || !strings.HasPrefix(line, "omniagent undo ") {
+		t.Errorf("apply says %q, and show:\n%s", said, shown)
+	}
+	p.fork(0, "undo", "--run", one)
+	if p.read("one.txt") != "" || p.read("lines.txt") != "a\nb\n" || p.read("two.txt") != "2\n" {
+		t.Errorf("%q, %q, %q", p.read("one.txt"), p.read("lines.txt"), p.read("two.txt"))
+	}
+	if got := lastLine(p.printed("runs", "show", one, "--output", "plain")); !strings.HasPrefix(got,
+		"It was applied, and taken back: omniagent undo ") {
+		t.Errorf("show says %q", got)
+	}
+	if a := p.call("undo", "--run", one); a.Code != 5 || a.Error == nil ||
+		a.Error.Suggestion != "omniagent redo takes that back" {
+		t.Errorf("%s", a)
+	}
+}
+
+// lastLine returns the last line of a text.
+func lastLine(text string) string {
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	return lines[len(lines)-1] + "\n"
+}

@@ -259,12 +259,12 @@ func typedHints() map[string]typedHint {
 		},
 		"an undo of a turn that died": {
 			before: died, fails: "omniagent undo",
-			hint: "omniagent undo TURN --dry-run shows what that is; without --dry-run it is taken back",
+			hint: "omniagent undo TURN --dry-run shows what would be taken back and what kept; without --dry-run that is done",
 			does: "omniagent undo TURN --dry-run && omniagent undo TURN --take-all", shows: "made",
 		},
 		"a run whose process died": {
 			before: "omniagent run --agent slow --yolo -p x >/dev/null 2>&1 & until [ -e made ]; do sleep 0.1; done; kill -9 $!",
-			fails:  "omniagent runs show ID; false", hint: "omniagent undo TURN --dry-run shows what it changed; then: omniagent runs retry ID",
+			fails:  "omniagent runs show ID; false", hint: "omniagent undo TURN --dry-run shows what it changed, and what others may have changed since; then: omniagent runs retry ID",
 			does: "omniagent undo TURN --dry-run && omniagent runs retry ID", shows: `"succeeded"`,
 		},
 		"a turn that died and cannot be ended": {

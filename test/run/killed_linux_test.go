@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,8 +34,7 @@ func TestKilledAtWork(t *testing.T) {
 			_ = cmd.Wait()
 			id := p.newest()
 			shown := p.reaches(id, "unknown_outcome")
-			next, _, _ := strings.Cut(strings.Join(shown.Data.Summary.Next, "\n"),
-				" shows what it changed; then: omniagent runs retry "+id)
+			next, rest, _ := strings.Cut(strings.Join(shown.Data.Summary.Next, "\n"), " shows what it changed")
 			words := strings.Fields(next)
 			switch how {
 			case "--fork":
@@ -51,12 +51,11 @@ func TestKilledAtWork(t *testing.T) {
 					t.Errorf("next is %q", next)
 				}
 			default:
-				if len(words) != 4 || words[3] != "--dry-run" {
-					t.Fatalf("next is %q", next)
+				if len(words) != 4 || words[3] != "--dry-run" ||
+					rest != ", and what others may have changed since; then: omniagent runs retry "+id {
+					t.Fatalf("next is %q, then %q", next, rest)
 				}
-				if a := p.call(words[1:]...); a.Code != 0 || !strings.Contains(a.Stdout, "w.txt") {
-					t.Errorf("%s: %s", next, a)
-				}
+				p.tookBack(0, words[1:], "a.txt w.txt", "began notes.txt")
 			}
 			if got := p.differs(id); !slices.Equal(got, []string{"added w.txt", "modified a.txt"}) {
 				t.Errorf("the run has changed %q", got)
@@ -67,7 +66,39 @@ func TestKilledAtWork(t *testing.T) {
 				!strings.Contains(said, "perhaps changed by the run too, and not shown: began, notes.txt") {
 				t.Errorf("%v: %s", err, said)
 			}
+			if how == "" { // what a person wrote afterwards stays
+				p.tookBack(3, words[1:3], "a.txt w.txt", "began notes.txt")
+				if p.read("notes.txt") != "mine\n" || p.read("a.txt") != "one\n" {
+					t.Errorf("notes.txt is %q, a.txt %q", p.read("notes.txt"), p.read("a.txt"))
+				}
+				p.tookBack(0, append(words[1:3], "--take-all"), "began notes.txt", "")
+			}
 		})
+	}
+}
+
+// tookBack calls undo, and checks its exit code, what it restored, and what it kept.
+func (p *place) tookBack(code int, args []string, restored, kept string) {
+	p.t.Helper()
+	cmd := p.command(append(args, "--output", "json")...)
+	out, _ := cmd.Output()
+	var a struct {
+		Data struct {
+			Restored []struct{ Value string }
+			Kept     []struct{ Path string }
+		}
+	}
+	err := json.Unmarshal(out, &a)
+	var did, left []string
+	for _, f := range a.Data.Restored {
+		did = append(did, f.Value)
+	}
+	for _, f := range a.Data.Kept {
+		left = append(left, f.Path)
+	}
+	if err != nil || cmd.ProcessState.ExitCode() != code || strings.Join(did, " ") != restored ||
+		strings.Join(left, " ") != kept {
+		p.t.Errorf("%v: %v, exit %d, restored %q, kept %q\n%s", args, err, cmd.ProcessState.ExitCode(), did, left, out)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 // Applied reports what happened to the changes of a fork.
 type Applied struct {
 	Name    string                        `json:"name"`
-	Turn    *string                       `json:"turn" doc:"omniagent undo takes it back; null: nothing was changed"`
+	Turn    *string                       `json:"turn" doc:"omniagent undo TURN takes it back; null: nothing was changed"`
 	Files   contract.Foreigns[FileResult] `json:"files"`
 	Commits int                           `json:"commits"`
 	Branch  *string                       `json:"branch" doc:"that has them"`
@@ -122,7 +122,7 @@ func (d Applied) PlainText() string {
 		lines = append(lines, "Run later by themselves: "+strings.Join(later, ", "))
 	}
 	if d.Turn != nil {
-		lines = append(lines, "omniagent undo takes it back.")
+		lines = append(lines, "omniagent undo "+*d.Turn+" takes it back.")
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

@@ -44,7 +44,7 @@ func runsDiff() *contract.Command {
 			counted := &counter{to: c.Host.Stdout}
 			out := contract.Printed(counted)
 			defer func() {
-				if err == nil && counted.n == 0 && c.Host.StdoutTerminal {
+				if err == nil && counted.n == 0 && !logNeverBegan(c, store) && c.Host.StdoutTerminal {
 					parts.LogLine(c, "no file differs")
 				}
 			}()
@@ -76,6 +76,16 @@ func (w *counter) Write(b []byte) (n int, err error) {
 	n, err = w.to.Write(b)
 	w.n += n
 	return n, err
+}
+
+// logNeverBegan logs that the run never began, if that is why nothing differs, and reports whether it did.
+func logNeverBegan(c *contract.Call, store run.Store) bool {
+	r, err := store.Peek(c.String("id"))
+	if err != nil || c.Given("other") || !r.NeverBegan() {
+		return false
+	}
+	parts.LogLine(c, "%s never began, so it has changed nothing", r.ID)
+	return true
 }
 
 // logDoubtful logs the paths that others may have changed, which the output leaves out.

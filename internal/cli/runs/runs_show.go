@@ -15,6 +15,7 @@ import (
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/native"
+	"omniagent/internal/repo/undo"
 	"omniagent/internal/work/run"
 )
 
@@ -57,6 +58,43 @@ type runShown struct {
 	Error          *runError                      `json:"error"`
 	Path           string                         `json:"path" doc:"its directory"`
 	Owner          *stores.Writer                 `json:"owner" doc:"the process that carries it out; null: none"`
+	Turns          []runTurn                      `json:"turns" doc:"that undo knows, the newest first"`
+}
+
+// runTurn is a turn of a run, or one that brought its fork home.
+type runTurn struct {
+	ID      string  `json:"id"`
+	Applied bool    `json:"applied" doc:"it brought the changes of the fork home"`
+	Back    *string `json:"taken_back_by" doc:"the undo; null: it is not taken back"`
+}
+
+// PlainText returns a line for people, or "".
+func (t runTurn) PlainText() string {
+	switch {
+	case t.Applied && t.Back != nil:
+		return "It was applied, and taken back: omniagent undo " + *t.Back + " takes that back.\n"
+	case t.Applied:
+		return "It was applied: omniagent undo " + t.ID + " takes it back.\n"
+	case t.Back != nil:
+		return "It was taken back: omniagent undo " + *t.Back + " takes that back.\n"
+	}
+	return ""
+}
+
+// turnsOf returns the turns of a run, and those that brought its fork home.
+func turnsOf(c *contract.Call, r run.Record) (all []runTurn) {
+	store := stores.SnapshotsIn(c.Paths, c.Config, c.Host.Lookup)
+	if store == nil {
+		return nil
+	}
+	records, _ := store.List(r.Dir) // where they cannot be read, nothing is known
+	q := undo.Request{Run: r.ID, Fork: r.ForkID}
+	for _, t := range records {
+		if t.Kind == undo.OfTurn && q.Fits(t) {
+			all = append(all, runTurn{t.ID, t.Run != r.ID, contract.OrNil(t.UndoneBy)})
+		}
+	}
+	return all
 }
 
 type runAttempt struct {
@@ -103,7 +141,11 @@ func (d runShown) PlainText() string {
 		fmt.Fprintf(&b, "Asked: %s Answered: %s\n", text.OneLine(q.Question, 200), text.OneLine(answer, 200))
 	}
 	d.where = d.Cwd
-	return b.String() + "\n" + d.runData.PlainText()
+	b.WriteString("\n" + d.runData.PlainText())
+	for _, t := range d.Turns {
+		b.WriteString(t.PlainText())
+	}
+	return b.String()
 }
 
 func runsShow() *contract.Command {
@@ -122,7 +164,9 @@ func runsShow() *contract.Command {
 			if err != nil {
 				return contract.Result{}, err
 			}
-			return contract.Result{Data: runShownOf(store, r)}, nil
+			d := runShownOf(store, r)
+			d.Turns = turnsOf(c, r)
+			return contract.Result{Data: d}, nil
 		}),
 	})
 }

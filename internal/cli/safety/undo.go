@@ -129,7 +129,10 @@ func undoLast() *contract.Command {
 				Help: "another one, as --list names it",
 			},
 			{Name: "session", Kind: contract.ID, MaxLen: 128, Help: "the last one of this session"},
-			{Name: "run", Kind: contract.ID, MaxLen: 128, Help: "the last one of this run"},
+			{
+				Name: "run", Kind: contract.ID, MaxLen: 128,
+				Help: "the last one of this run, or the last that brought its fork home",
+			},
 		},
 		Examples: []contract.Example{
 			{Description: "The last turn", Command: "omniagent undo"},
@@ -167,18 +170,38 @@ func whyNothing(c *contract.Call, undos undo.Store, q undo.Request) error {
 	}
 	f := fault.New(fault.NotFoundCode, "there is nothing to take back of %s", q.Run)
 	turns, _ := undos.List(q.Dir)
+	last := slices.IndexFunc(turns, func(t undo.Record) bool { return t.Kind == undo.OfUndo && t.UndoneBy == "" })
 	for _, t := range turns {
-		if t.Run == q.Run && t.UndoneBy != "" {
-			f.Message += ": it was taken back"
-			return f.Hint("omniagent redo takes that back")
+		switch {
+		case !q.Fits(t) || t.UndoneBy == "":
+			continue
+		case last >= 0 && turns[last].ID == t.UndoneBy:
+			f.Hint("omniagent redo takes that back")
+		default:
+			f.Hint("omniagent undo %s takes that back", t.UndoneBy)
 		}
+		f.Message += ": it was taken back"
+		return f
 	}
 	if r.Fork != "" {
-		f.Message += ": it worked in a fork"
-		return f.Hint("omniagent fork diff %s", r.Fork)
+		f.Message += ": it worked in the fork " + r.Fork + ", and no turn here brought that home"
+		return f.Hint("omniagent runs apply %s brings it home", q.Run)
 	}
 	f.Message += ": it changed nothing that undo covers, or kept no snapshot"
 	return f.Hint("omniagent runs show %s", q.Run)
+}
+
+// forkOf returns the ID of the fork in which a run worked, or "".
+func forkOf(c *contract.Call, id string) string {
+	store, err := stores.Runs(c)
+	if err != nil || id == "" {
+		return ""
+	}
+	r, err := store.Peek(id)
+	if err != nil {
+		return ""
+	}
+	return r.ForkID
 }
 
 func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.Result, error) {
@@ -194,6 +217,7 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 				Hint("mkdir -p DIRECTORY && omniagent undo --cwd DIRECTORY, with the name that it had")
 		}
 	}
+	q.Fork = forkOf(c, q.Run)
 	if c.Bool("list") {
 		return undoList(store, q)
 	}
@@ -239,7 +263,7 @@ func takeBack(ctx context.Context, c *contract.Call, q undo.Request) (contract.R
 func warnOfEarlier(c *contract.Call, store undo.Store, q undo.Request, undone string) {
 	all, err := store.List(q.Dir)
 	earlier := slices.ContainsFunc(all, func(r undo.Record) bool {
-		return r.Run == q.Run && r.ID != undone && r.Kind == undo.OfTurn && r.UndoneBy == "" && r.Files > 0
+		return q.Fits(r) && r.ID != undone && r.Kind == undo.OfTurn && r.UndoneBy == "" && r.Files > 0
 	})
 	if err == nil && earlier {
 		c.Warn("EARLIER_TURN",

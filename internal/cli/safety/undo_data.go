@@ -31,7 +31,7 @@ type undoTurn struct {
 	Of        *string                       `json:"of" doc:"the turn that an undo or redo took back"`
 	Back      *string                       `json:"taken_back_by"`
 	Late      bool                          `json:"late" doc:"it may have begun before the first snapshot was complete"`
-	Abandoned bool                          `json:"abandoned" doc:"its process died, so undo asks for its name"`
+	Abandoned bool                          `json:"abandoned" doc:"its process died, so undo asks for its name, and keeps what its recorded calls do not explain"`
 	Gaps      contract.Foreigns[undoMissed] `json:"not_covered" doc:"the first hundred"`
 }
 
@@ -211,6 +211,7 @@ func undoNote(t undoTurn) string {
 	add(t.Kind == string(undo.OfRedo), "a redo")
 	add(t.Back != nil, "taken back")
 	add(t.Abandoned, "its process died")
+	add(t.Abandoned && t.Ended == nil, "undo keeps what its recorded calls do not explain")
 	add(t.Late, "its first changes may be missing")
 	add(len(t.Gaps) > 0, text.Plural(len(t.Gaps), "path")+" not covered")
 	var names []string

@@ -7,6 +7,7 @@ package stores
 
 import (
 	"cmp"
+	"context"
 	"path/filepath"
 
 	"omniagent/internal/agents/cli"
@@ -17,6 +18,7 @@ import (
 	"omniagent/internal/repo/undo"
 	"omniagent/internal/sys/config"
 	"omniagent/internal/sys/keyring"
+	"omniagent/internal/sys/touch"
 	"omniagent/internal/talk/session"
 	"omniagent/internal/work/run"
 )
@@ -83,6 +85,7 @@ func SnapshotsIn(paths contract.Paths, set *config.Set, lookup func(string) (str
 		return nil
 	}
 	home, _ := lookup("HOME")
+	profile, _ := lookup("USERPROFILE")
 	known := ""
 	if paths.Data != "" {
 		known = filepath.Join(paths.Data, "snapshots")
@@ -91,6 +94,24 @@ func SnapshotsIn(paths contract.Paths, set *config.Set, lookup func(string) (str
 		Known: known,
 		Dir:   filepath.Join(paths.State, "undo"), Home: home, FileLimit: set.Int("undo.file_limit"),
 		TotalLimit: set.Int("undo.total_limit"), IgnoredLimit: set.Int("undo.ignored_limit"),
+		Calls: callsIn(cmp.Or(home, profile)),
+	}
+}
+
+// callsIn returns a func that reads what the calls of a turn say that they changed from the journals of conversations.
+func callsIn(home string) func(context.Context, undo.Record) *touch.Window {
+	if home == "" {
+		return nil
+	}
+	return func(ctx context.Context, r undo.Record) *touch.Window {
+		log := touch.New()
+		log.Unseen(touch.ReasonUnwatched)
+		window := log.Open()
+		session.Default(home).Claims(ctx, r.Session, r.Dir, log, 1, func(e session.Entry) bool {
+			logged, is := e.Record.(session.Logged)
+			return is && logged.Event.Turn == r.Turn
+		})
+		return window
 	}
 }
 

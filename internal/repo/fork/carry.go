@@ -80,7 +80,7 @@ func (a *applying) turn(snapshots undo.Store) (*undo.Turn, error) {
 			return turn, nil
 		}
 	}
-	turn, err := snapshots.Begin(a.ctx, undo.Origin{Dir: a.Workspace, Agent: "fork " + a.Name})
+	turn, err := snapshots.Begin(a.ctx, undo.Origin{Dir: a.Workspace, Agent: "fork " + a.Name, Fork: a.ID})
 	if err == nil {
 		turn.Watch(touch.Only(a.carried()))
 	}

@@ -76,9 +76,9 @@ func choose(records []Record, q Request, root string) (Record, error) {
 			return r, damagedTurn(r.ID, errors.New("its record cannot be read"))
 		case r.Abandoned && !q.TakeOld:
 			return r, fault.New(fault.Conflicting,
-				"the agent's process died during turn %s, so changes made since then by others cannot be told "+
-					"apart and would be undone too", r.ID).
-				Hint("omniagent undo %s --dry-run shows what that is; without --dry-run it is taken back", r.ID)
+				"the agent's process died during turn %s, so others may have changed a part of what differs", r.ID).
+				Hint("omniagent undo %s --dry-run shows what would be taken back and what kept; without --dry-run "+
+					"that is done", r.ID)
 		default:
 			return r, nil
 		}

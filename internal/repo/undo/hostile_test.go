@@ -319,7 +319,7 @@ func TestAFailedEndGivesTheTurnUp(t *testing.T) {
 	if err := errors.Join(os.Remove(root), os.Rename(root+".away", root)); err != nil {
 		t.Fatal(err)
 	}
-	out := back(t, s, undo.Request{Dir: root, ID: turn.ID()})
+	out := back(t, s, undo.Request{Dir: root, ID: turn.ID(), TakeAll: true})
 	same(t, "restored", []string{"a"}, out.Restored)
 }
 

@@ -43,8 +43,8 @@ func (p *plan) keepsStateOf(path string) bool {
 // restoreOptions say what may be restored.
 type restoreOptions struct {
 	gitDir  bool // the root is itself a directory .git
-	takeOld bool // also what the turn has perhaps not changed (see doubt)
-	takeAll bool // also what the turn has perhaps not changed
+	takeOld bool // also what was changed after the turn
+	takeAll bool // also what the turn has perhaps not changed (see doubt)
 	// doubt returns why it is not certain that the turn changed a path, and whether another turn changed it.
 	doubt func(path string) (why string, foreign bool)
 	// overwrite are the paths, as returned by name, that are restored although they were changed after the turn.

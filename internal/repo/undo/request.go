@@ -24,6 +24,7 @@ type Request struct {
 	Session string // only a turn of this session
 	Turn    int64  // only the turn of the session with this number; 0: any
 	Run     string // only a turn of this run
+	Fork    string // with Run: also a turn that brought the changes of this fork home
 	Redo    bool   // take back the last undo instead
 	TakeOld bool   // also overwrite what was changed after the turn; with ID, also of a turn that was undone before
 	// TakeAll also restores what the turn has perhaps not changed.
@@ -37,7 +38,7 @@ type Request struct {
 // Fits reports whether a request names a record. A request without ID, session and run names all.
 func (q Request) Fits(r Record) bool {
 	return strings.HasPrefix(r.ID, q.ID) && (q.Session == "" || r.Session == q.Session) &&
-		(q.Turn == 0 || r.Turn == q.Turn) && (q.Run == "" || r.Run == q.Run)
+		(q.Turn == 0 || r.Turn == q.Turn) && (q.Run == "" || r.Run == q.Run || q.Fork != "" && r.Fork == q.Fork)
 }
 
 // Outcome is the result of a Request.
@@ -219,7 +220,7 @@ func (p *place) rehearse(ctx context.Context, q Request, f found) (out Outcome, 
 	if !f.died {
 		then, err = p.snapshots(out.Turn)
 	} else if then.before, err = p.load(out.Turn.ID, "before", len(out.Turn.Roots)); err == nil {
-		then.after = is.indexes
+		then = p.foresee(ctx, &out.Turn, then.before, is.indexes)
 	}
 	if err != nil {
 		return out, err
@@ -234,7 +235,10 @@ func (p *place) rehearse(ctx context.Context, q Request, f found) (out Outcome, 
 }
 
 // snapshots are the indexes before and after a turn.
-type snapshots struct{ before, after []*snapshot.Index }
+type snapshots struct {
+	before, after []*snapshot.Index
+	doubts        doubts // nil: the record of the turn has them
+}
 
 func (p *place) snapshots(r Record) (s snapshots, err error) {
 	if s.before, err = p.load(r.ID, "before", len(r.Roots)); err == nil {
@@ -359,7 +363,10 @@ func (p *place) each(out *Outcome, then snapshots, is now,
 	contents := snapshot.OpenContents(p.contents(), p.objectsOf)
 	defer contents.Close()
 	plans := map[string]*plan{}
-	unsure, err := p.doubtsOf(out.Turn.ID)
+	unsure, err := then.doubts, error(nil)
+	if unsure == nil {
+		unsure, err = p.doubtsOf(out.Turn.ID)
+	}
 	var others neighbours
 	if len(unsure) > 0 || out.Turn.FromCalls {
 		others = p.besides(out.Turn)

@@ -32,6 +32,7 @@ type Turn struct {
 	began  time.Time                   // when the first snapshot was complete; zero: not known
 	alive  *workspace.FileLock         // locked while this process runs the turn
 	seen   *touch.Window               // what the agent writes; nil: not known
+	live   bool                        // the second index is that of now, without contents
 	judged bool                        // doubts are complete
 	doubts doubts
 }
@@ -363,7 +364,8 @@ func (p *place) close(ctx context.Context) (failed error) {
 		}
 		t.record.Abandoned = true
 		if t.before, err = p.load(id, "before", len(t.record.Roots)); err == nil {
-			_, err = t.end(ctx, nil)
+			t.seen = p.calls(ctx, t.record)
+			_, err = t.end(ctx, t.judge)
 		} else { // it cannot be undone, which Undo reports
 			t.record.Ended = time.Now().UTC()
 			if err = p.write(t.record); err == nil {

@@ -44,6 +44,7 @@ import (
 	"omniagent/internal/kit/ident"
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/config"
+	"omniagent/internal/sys/touch"
 	"omniagent/internal/sys/workspace"
 )
 
@@ -57,6 +58,10 @@ type Store struct {
 	IgnoredLimit int64 // bytes of files that .gitignore excludes, 128 MiB
 
 	Private func(content []byte) bool // see snapshot.Options; nil: nothing is
+
+	// Calls returns what the recorded calls of a turn say that they changed, for a turn whose process died. If it is
+	// nil or returns nil, nothing is recorded.
+	Calls func(context.Context, Record) *touch.Window
 
 	// Known is a file that lists the directories of all stores, one a line, outside of what an agent can write. What
 	// they share with a repository is covered. It may be empty.
@@ -94,6 +99,7 @@ type Origin struct {
 	Turn    int64  `json:"turn,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Run     string `json:"run_id,omitempty"`
+	Fork    string `json:"fork_id,omitempty"` // whose changes the turn brought home
 }
 
 // Record describes a turn, an undo or a redo.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -281,7 +282,7 @@ func TestADryRunWritesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.ID = all[0].ID
+	request.ID, request.TakeAll = all[0].ID, true
 	dry(2)
 }
 
@@ -500,7 +501,7 @@ func TestAKilledSnapshotLosesNothing(t *testing.T) {
 	for range kills(t) {
 		s := undo.Store{Dir: t.TempDir()} // so that the first snapshot has all to do
 		killed(t, "TestAKilledSnapshotLosesNothing", s, root, time.Duration(20+dice.IntN(100))*time.Millisecond)
-		out, err := s.Undo(t.Context(), undo.Request{Dir: root, TakeOld: true})
+		out, err := s.Undo(t.Context(), undo.Request{Dir: root, TakeOld: true, TakeAll: true})
 		if err != nil && !errors.Is(err, fault.NotFoundCode) {
 			t.Fatal(err)
 		}
@@ -544,7 +545,22 @@ func TestATurnWhoseProcessDiedIsTakenBackByName(t *testing.T) {
 	if err != nil || len(all) != 1 || !all[0].Abandoned || !all[0].Ended.IsZero() { // so that it can be resumed
 		t.Fatalf("listed are %+v, %v", all, err)
 	}
-	back(t, s, undo.Request{Dir: root, ID: all[0].ID})
+	// No calls are recorded, so nothing says what the agent changed.
+	for _, dry := range []bool{true, false} {
+		out, err := s.Undo(t.Context(), undo.Request{Dir: root, ID: all[0].ID, DryRun: dry})
+		if err != nil || len(out.Restored) > 0 || !slices.ContainsFunc(out.NotRestored, func(k undo.NotRestored) bool {
+			return k.Path == "mine" && k.Cause == undo.CauseUncertain
+		}) {
+			t.Fatalf("dry %t: %v: restored %q, kept %+v", dry, err, out.Restored, out.NotRestored)
+		}
+	}
+	if diff := cmp.Diff(left, look(t, root)); diff != "" {
+		t.Fatalf("what may be somebody else's was changed (-was +is):\n%s", diff)
+	}
+	if all, err = s.List(root); err != nil || len(all) != 1 || all[0].Files > 0 || all[0].Doubtful == 0 {
+		t.Fatalf("listed are %+v, %v", all, err)
+	}
+	back(t, s, undo.Request{Dir: root, ID: all[0].ID, TakeAll: true})
 	if diff := cmp.Diff(was, look(t, root)); diff != "" {
 		t.Fatalf("(-was +is):\n%s", diff)
 	}

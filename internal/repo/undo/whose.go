@@ -1,8 +1,10 @@
 package undo
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"omniagent/internal/repo/snapshot"
@@ -19,6 +21,25 @@ type doubts map[string]string
 // Watch sets what knows which paths the agent writes. Without it, every change is perhaps not the agent's.
 func (t *Turn) Watch(w *touch.Window) { t.seen = w }
 
+// calls returns what the recorded calls of a turn whose process died say that they changed, or nil. What they do not
+// explain may have been changed by others since, because nothing says when the turn ended.
+func (p *place) calls(ctx context.Context, r Record) *touch.Window {
+	if p.store.Calls == nil {
+		return nil
+	}
+	return p.store.Calls(ctx, r)
+}
+
+// foresee returns the snapshots of a turn whose process died, as close would record them now. after are indexes without
+// contents.
+func (p *place) foresee(ctx context.Context, r *Record, before, after []*snapshot.Index) snapshots {
+	t := &Turn{place: p, record: *r, seen: p.calls(ctx, *r), live: true}
+	before, after = slices.Clone(before), slices.Clone(after)
+	t.judge(before, after)
+	*r = t.record
+	return snapshots{before, after, t.doubts}
+}
+
 // judge removes from the indexes what the agent has not changed, and records what it has perhaps not changed.
 func (t *Turn) judge(before, after []*snapshot.Index) {
 	t.judged, t.doubts = true, doubts{}
@@ -27,7 +48,7 @@ func (t *Turn) judge(before, after []*snapshot.Index) {
 	defer contents.Close()
 	for i := range before {
 		dropped := map[string]bool{}
-		whose := snapshot.ChangedBy(t.seen, before[i], after[i], contents)
+		whose := snapshot.ChangedBy(t.seen, before[i], after[i], contents, t.live)
 		snapshot.Each(before[i], after[i], func(path string, _, _ *snapshot.File) {
 			v := whose(path)
 			switch v.By {

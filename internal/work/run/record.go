@@ -168,6 +168,9 @@ type Answer struct {
 	parts map[string]string // the text, by the parts of the question; nil if it was given as a whole
 }
 
+// NeverBegan reports whether a run is over and no agent got its task, as when it was cancelled while it was queued.
+func (r *Record) NeverBegan() bool { return r.State.Terminal() && len(r.Attempts) == 0 }
+
 // Open returns the questions without an answer.
 func (r *Record) Open() []Question {
 	open := []Question{}

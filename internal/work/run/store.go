@@ -360,7 +360,8 @@ func (r *Run) unseen(agent string) *fault.Fault {
 	case r.Fork != "":
 		return f.Hint("omniagent fork diff %s shows what it changed; then: omniagent runs retry %s", r.Fork, r.ID)
 	case turn != "":
-		return f.Hint("omniagent undo %s --dry-run shows what it changed; then: omniagent runs retry %s", turn, r.ID)
+		return f.Hint("omniagent undo %s --dry-run shows what it changed, and what others may have changed since; "+
+			"then: omniagent runs retry %s", turn, r.ID)
 	}
 	return f.Hint("look at what it changed, then: omniagent runs retry %s", r.ID)
 }

@@ -139,11 +139,14 @@ func differ(c *Changes) *bool {
 // Changes returns the files that a run has changed in its directory.
 func (s Store) Changes(ctx context.Context, id string) (dir string, files []snapshot.Change, err error) {
 	r, err := s.Peek(id)
-	if err == nil && (r.Result == nil || r.Result.Changed == nil) {
-		err = unknownChanges(r)
-	}
-	if err != nil {
+	unknown := r.Result == nil || r.Result.Changed == nil
+	switch {
+	case err != nil:
 		return "", nil, err
+	case unknown && r.NeverBegan():
+		return r.Dir, nil, nil
+	case unknown:
+		return "", nil, unknownChanges(r)
 	}
 	if recorded := r.Result.Changed; recorded.Count <= len(recorded.Files) {
 		return r.Dir, recorded.Files, nil
@@ -168,10 +171,13 @@ func (r *Run) soFar(ctx context.Context) *Changes {
 
 func unknownChanges(r Record) *fault.Fault {
 	f := fault.New(fault.FileMissing, "what %s has changed is not known", r.ID)
-	if r.Fork != "" && r.State.Terminal() {
+	switch {
+	case !r.State.Terminal():
+		return f.Hint("it is known when the run is over")
+	case r.Fork != "":
 		return f.Hint("omniagent fork diff %s", r.Fork)
 	}
-	return f.Hint("it is known when the run is over")
+	return f.Hint("omniagent runs show %s", r.ID)
 }
 
 // Diff writes the changes of a run as a unified diff.
@@ -181,10 +187,12 @@ func (s Store) Diff(ctx context.Context, id string, w io.Writer) error {
 		return err
 	}
 	found, err := s.compared(id)
-	if errors.Is(err, fault.FileMissing) {
-		err = unknownChanges(r).Because(err)
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fault.FileMissing) && r.NeverBegan():
+		return nil
+	case errors.Is(err, fault.FileMissing):
+		return unknownChanges(r)
+	case err != nil:
 		return err
 	}
 	return found.Patch(ctx, s.contents(id), w)

@@ -129,7 +129,7 @@ func (r *Run) judge(before, after *snapshot.Index) (first, last *snapshot.Index,
 	}
 	contents := snapshot.OpenContents(r.store.contents(r.ID), func(dir string) string { return dir })
 	defer contents.Close()
-	whose := snapshot.ChangedBy(r.sight.seen, base, after, contents)
+	whose := snapshot.ChangedBy(r.sight.seen, base, after, contents, false)
 	snapshot.Each(before, after, func(name string, _, is *snapshot.File) {
 		if r.sight.own[name] && snapshot.SameFile(base.Find(name), is) {
 			return
