@@ -36,7 +36,7 @@ func TestLaws(t *testing.T) {
 		t.Run(s.Name(), func(t *testing.T) {
 			t.Parallel()
 			if s.Host.Name != Direct().Name {
-				hermetic.Long(t)
+				hermetic.LongAlone(t)
 			}
 			Laws(t, s)
 		})

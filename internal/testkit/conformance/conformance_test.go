@@ -153,7 +153,7 @@ func TestCheckRan(t *testing.T) {
 			"pass\nomniagent/test/walk TestC/one skip\nomniagent/test/walk TestC/two pass\n", "linux", nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			wrong, skips, err := CheckRan(rows, "omniagent", strings.NewReader(tc.report), tc.goos)
+			wrong, skips, err := CheckRan(rows, "omniagent", strings.NewReader(tc.report), tc.goos, never)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,9 +162,29 @@ func TestCheckRan(t *testing.T) {
 		})
 	}
 	for _, bad := range []string{"omniagent/internal/cli/contract TestA\n", "a b ok\n", "=== RUN TestA\nx y pass z\n"} {
-		if _, _, err := CheckRan(rows, "omniagent", strings.NewReader(bad), "linux"); err == nil {
+		if _, _, err := CheckRan(rows, "omniagent", strings.NewReader(bad), "linux", never); err == nil {
 			t.Errorf("a report that cannot be read was read: %q", bad)
 		}
+	}
+}
+
+// never says that no other run has a test.
+func never(string) bool { return false }
+
+// TestElsewhere: what another run has need not have run, but must not have failed.
+func TestElsewhere(t *testing.T) {
+	rows, _ := Parse("| REQ-F-001 | P0 | a | applies | b | `test/walk.TestA/x`, `test/walk.TestB` |\n")
+	for report, want := range map[string][]string{
+		"": {"TestB did not run"},
+		"omniagent/test/walk TestA/x skip\nomniagent/test/walk TestB pass\n": nil,
+		"omniagent/test/walk TestA/x fail\nomniagent/test/walk TestB skip\n": {"TestA/x failed", "TestB was skipped"},
+	} {
+		wrong, _, err := CheckRan(rows, "omniagent", strings.NewReader(report), "linux",
+			func(test string) bool { return test == "TestA/x" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, wrong, want)
 	}
 }
 

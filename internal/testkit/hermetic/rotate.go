@@ -1,6 +1,7 @@
 package hermetic
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -10,19 +11,27 @@ import (
 // RoundVariable is the number of the round, which decides what is tried in turn.
 const RoundVariable = "OMNIAGENT_ROUND"
 
-// Round returns the number of the round: OMNIAGENT_ROUND, or the day. It prints how to repeat the round.
+// Round returns the number of the round. It prints how to repeat the round.
 func Round(t testing.TB) int {
 	t.Helper()
-	round := int(time.Now().Unix() / (24 * 60 * 60))
-	if text := os.Getenv(RoundVariable); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
-			t.Fatalf("%s is %q, not a number", RoundVariable, text)
-		}
-		round = n
+	round, err := RoundOf(os.Getenv(RoundVariable))
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.Logf("the same again: %s=%d", RoundVariable, round)
 	return round
+}
+
+// RoundOf is the number that a value of OMNIAGENT_ROUND means: the day if it is empty.
+func RoundOf(text string) (int, error) {
+	if text == "" {
+		return int(time.Now().Unix() / (24 * 60 * 60)), nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%s is %q, not a number", RoundVariable, text)
+	}
+	return n, nil
 }
 
 // InTurn returns n of the cases, different ones in each round until all have been tried. It returns all of them with

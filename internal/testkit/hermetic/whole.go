@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// wholeVariable makes go test run every test. Set to "matrices" it also makes all combinations of what a test varies.
+// wholeVariable makes go test run every test. Set to "matrices" it also makes all combinations of what a test varies;
+// set to a part such as 2/3, only the tests that take long of that part run. See Part.
 const wholeVariable = "OMNIAGENT_WHOLE"
 
 // Thorough reports whether tests that take long run: OMNIAGENT_WHOLE is set, as scripts/test does, or -run names tests.
@@ -27,8 +28,23 @@ func Matrices() bool { return os.Getenv(wholeVariable) == "matrices" }
 // test functions themselves.
 func Long(t testing.TB) {
 	t.Helper()
-	if !Thorough() {
-		t.Skip("it takes long: OMNIAGENT_WHOLE=1 go test runs it, and so does scripts/test")
+	longOf(t, topOf(t.Name()))
+}
+
+// LongAlone is Long for a subtest that has a part of its own, as if it were a test. Sample does not know of it.
+func LongAlone(t testing.TB) {
+	t.Helper()
+	longOf(t, t.Name())
+}
+
+func longOf(t testing.TB, name string) {
+	t.Helper()
+	switch own := part(); {
+	case !Thorough():
+		t.Skip("it takes long: OMNIAGENT_WHOLE=1 go test runs it, and so does scripts/test --whole")
+	case !given("test.run") && !own.has(name):
+		t.Skipf("it takes long, and is not in part %s: OMNIAGENT_WHOLE=1 go test runs it, and so does "+
+			"scripts/test --whole", own)
 	}
 }
 
@@ -40,14 +56,22 @@ func Times(whole, few int) int {
 	return few
 }
 
-// Sample runs only the named tests of a suite that takes long, where Long skips a test. With them runs TestSources,
-// which keeps go test from giving a cached result after a change of the program.
+// Sample runs only the named tests of a suite that takes long, where Long skips a test, and those of the part if there
+// is one. With them runs TestSources, which keeps go test from giving a cached result after a change of the program.
 func Sample(m *testing.M, names ...string) int {
 	flag.Parse()
-	if !Thorough() && !given("test.run") && !given("test.bench") && !given("test.list") {
-		fmt.Printf("only %s: OMNIAGENT_WHOLE=1 go test runs all, and so does scripts/test\n", strings.Join(names, ", "))
-		_ = flag.Set("test.run", "^(TestSources|"+strings.Join(names, "|")+")$")
+	own := part()
+	if given("test.run") || given("test.bench") || given("test.list") || Thorough() && own.of == 0 {
+		return m.Run()
 	}
+	if Thorough() {
+		names = append(names, own.testsOf(".")...)
+		fmt.Printf("only part %s: OMNIAGENT_WHOLE=1 go test runs all, and so does scripts/test --whole\n", own)
+	} else {
+		fmt.Printf("only %s: OMNIAGENT_WHOLE=1 go test runs all, and so does scripts/test --whole\n",
+			strings.Join(names, ", "))
+	}
+	_ = flag.Set("test.run", "^(TestSources|"+strings.Join(names, "|")+")$")
 	return m.Run()
 }
 

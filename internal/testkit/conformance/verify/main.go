@@ -4,7 +4,8 @@
 //	go run ./internal/testkit/conformance/verify -ran FILE
 //
 // FILE has a line for each test and subtest that ran: its package's import path, its name, and pass, fail or skip. The
-// last line on standard output is the summary. It ends with 1 if a row's test did not pass, with 2 if the page or the
+// last line on standard output is the summary. With -whole K/N, a part as in OMNIAGENT_WHOLE, a test of another part
+// need not have run; how many did not is said. It ends with 1 if a row's test did not pass, with 2 if the page or the
 // report cannot be read.
 package main
 
@@ -19,6 +20,7 @@ import (
 	"slices"
 
 	"omniagent/internal/testkit/conformance"
+	"omniagent/internal/testkit/hermetic"
 )
 
 func main() {
@@ -31,10 +33,22 @@ func run(args []string, goos string, stdout, stderr io.Writer) int {
 	report := flags.String("ran", "", "report of the test run: lines of package, test, pass|fail|skip")
 	page := flags.String("page", "",
 		"the one table to look at (default: conformance.md, threats.md and orchestration.md in docs of this module)")
+	whole := flags.String("whole", "", "OMNIAGENT_WHOLE of the test run")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	wrong, skips, summary, err := verify(*page, *report, goos)
+	var wrong, skips []string
+	var summary string
+	later := map[string]bool{}
+	part, err := hermetic.ParsePart(*whole)
+	if err == nil {
+		wrong, skips, summary, err = verify(*page, *report, goos, func(test string) bool {
+			if !part.Has(test) {
+				later[test] = true
+			}
+			return later[test]
+		})
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "verify:", err)
 		return 2
@@ -45,6 +59,9 @@ func run(args []string, goos string, stdout, stderr io.Writer) int {
 	for _, line := range wrong {
 		fmt.Fprintln(stderr, "verify:", line)
 	}
+	if len(later) > 0 {
+		fmt.Fprintf(stdout, "%d tests are in other parts than %s\n", len(later), part)
+	}
 	fmt.Fprintln(stdout, summary)
 	if len(wrong) > 0 {
 		return 1
@@ -52,7 +69,9 @@ func run(args []string, goos string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-func verify(page, report, goos string) (wrong, skips []string, summary string, err error) {
+func verify(page, report, goos string, elsewhere func(test string) bool) (
+	wrong, skips []string, summary string, err error,
+) {
 	if report == "" {
 		return nil, nil, "", fmt.Errorf("give the report of the test run with -ran FILE")
 	}
@@ -84,12 +103,13 @@ func verify(page, report, goos string) (wrong, skips []string, summary string, e
 	if err != nil {
 		return nil, nil, "", err
 	}
-	unproven, skips, err := conformance.CheckRan(rows, "omniagent", bytes.NewReader(ran), goos)
+	unproven, skips, err := conformance.CheckRan(rows, "omniagent", bytes.NewReader(ran), goos, elsewhere)
 	if err != nil {
 		return nil, nil, "", err
 	}
 	// What a kernel does not have cannot be attacked on it, and no agent may be installed, so that a skip is only told.
-	unattacked, others, err := conformance.CheckRan(claims, "omniagent", bytes.NewReader(ran), "any")
+	unattacked, others, err := conformance.CheckRan(claims, "omniagent", bytes.NewReader(ran), "any",
+		elsewhere)
 	return slices.Concat(wrong, torn, unproven, unattacked), slices.Concat(skips, others), conformance.Summary(rows),
 		err
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"omniagent/internal/testkit/hermetic"
 )
 
 func TestRun(t *testing.T) {
@@ -23,6 +25,10 @@ func TestRun(t *testing.T) {
 	skip := write("skip", "omniagent/internal/cli/contract TestA/x skip\n")
 	torn := write("torn", "omniagent/internal/cli/contract\n")
 	const summary = "1 requirements: 1 apply, 0 in part, 0 not, 0 due; 1 tests prove them"
+	another := hermetic.PartOf(0, 2)
+	if another.Has("TestA/x") {
+		another = hermetic.PartOf(1, 2)
+	}
 	for _, tc := range []struct {
 		name, goos     string
 		args           []string
@@ -32,6 +38,11 @@ func TestRun(t *testing.T) {
 		{"passed", "linux", []string{"-page", page, "-ran", pass}, 0, summary, ""},
 		{"failed", "linux", []string{"-page", page, "-ran", fail}, 1, summary, "TestA/x failed"},
 		{"skipped", "linux", []string{"-page", page, "-ran", skip}, 1, summary, "TestA/x was skipped"},
+		{"in another part", "linux", []string{"-page", page, "-ran", skip, "-whole", another.String()}, 0,
+			"1 tests are in other parts than " + another.String(), ""},
+		{"in this part", "linux", []string{"-page", page, "-ran", skip, "-whole", "1/1"}, 1, summary,
+			"TestA/x was skipped"},
+		{"no part", "linux", []string{"-page", page, "-ran", skip, "-whole", "3/2"}, 2, "", "not a part"},
 		{"skipped elsewhere", "windows", []string{"-page", page, "-ran", skip}, 0, "skipped on windows: REQ-F-001", ""},
 		{"torn report", "linux", []string{"-page", page, "-ran", torn}, 2, "", "line 1 of the report"},
 		{"no report", "linux", []string{"-page", page}, 2, "", "-ran FILE"},

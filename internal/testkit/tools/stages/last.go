@@ -19,7 +19,8 @@ func (r *runner) conformance() bool {
 	if err := os.WriteFile(file, ran, 0o644); err != nil {
 		return r.fails("conformance", "", nil, err)
 	}
-	return r.do(r.program("go", "run", "./internal/testkit/conformance/verify", "-ran", file))
+	return r.do(r.program("go", "run", "./internal/testkit/conformance/verify", "-ran", file,
+		"-whole", r.amounts["OMNIAGENT_WHOLE"]))
 }
 
 // packages builds what is handed out, twice, and installs it as people do.

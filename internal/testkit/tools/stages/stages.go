@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"omniagent/internal/testkit/hermetic"
 )
 
 // stage is a part of a run that can be asked for by its name.
@@ -37,9 +39,9 @@ func stages(amounts map[string]string) []stage {
 
 // call is what the command line and the environment ask for.
 type call struct {
-	quick, long, help bool
-	names             []string          // stages; with quick, folders of internal
-	amounts           map[string]string // by variable
+	quick, whole, long, help bool
+	names                    []string          // stages; with quick, folders of internal
+	amounts                  map[string]string // by variable
 }
 
 // amount is a variable that says how much of something is tried.
@@ -59,7 +61,7 @@ func amountsOf(long bool, getenv func(string) string) (map[string]string, error)
 		{"UNDO_SCRIPTS", "", "1000", false},
 		{"WALLS_COMMANDS", "1000", "10000", false},
 		{"FUZZTIME", "0", "30s", true},
-		{"OMNIAGENT_WHOLE", "1", "matrices", true},
+		{"OMNIAGENT_WHOLE", "", "matrices", true},
 	} {
 		value := getenv(a.variable)
 		switch {
@@ -84,16 +86,20 @@ var usage string
 // parse reads the command line, in the root of the module.
 func parse(args []string, getenv func(string) string) (c call, err error) {
 	if len(args) > 0 {
-		c.quick, c.long, c.help = args[0] == "--quick", args[0] == "--long", args[0] == "--help" || args[0] == "-h"
+		c.quick, c.whole, c.long = args[0] == "--quick", args[0] == "--whole", args[0] == "--long"
+		c.help = args[0] == "--help" || args[0] == "-h"
 	}
 	if c.help {
 		return c, nil
 	}
-	if c.quick || c.long {
+	if c.quick || c.whole || c.long {
 		args = args[1:]
 	}
 	c.names = args
 	if c.amounts, err = amountsOf(c.long, getenv); err != nil {
+		return c, err
+	}
+	if err = c.chooseTests(getenv); err != nil {
 		return c, err
 	}
 	var known []string
@@ -110,4 +116,25 @@ func parse(args []string, getenv func(string) string) (c call, err error) {
 		}
 	}
 	return c, nil
+}
+
+// parts is how many runs of scripts/test it takes to run each test that takes long once.
+const parts = 3
+
+// chooseTests decides which of the tests that take long run: those of the part whose turn it is, unless all are asked
+// for.
+func (c *call) chooseTests(getenv func(string) string) error {
+	const variable = "OMNIAGENT_WHOLE"
+	if c.whole {
+		c.amounts[variable] = "1"
+	}
+	if c.amounts[variable] == "" {
+		round, err := hermetic.RoundOf(getenv(hermetic.RoundVariable))
+		if err != nil {
+			return err
+		}
+		c.amounts[variable] = hermetic.PartOf(round, parts).String()
+	}
+	_, err := hermetic.ParsePart(c.amounts[variable])
+	return err
 }

@@ -155,3 +155,30 @@ func TestLongTests(t *testing.T) {
 		t.Error("only q starts goroutines")
 	}
 }
+
+// TestChoiceOfTests: of the tests that take long, a part runs whose turn it is, unless all are asked for.
+func TestChoiceOfTests(t *testing.T) {
+	t.Chdir("../../../..")
+	for _, tt := range []struct {
+		args            []string
+		variables       map[string]string
+		want, complaint string
+	}{
+		{nil, map[string]string{"OMNIAGENT_ROUND": "3"}, "1/3", ""},
+		{[]string{"test"}, map[string]string{"OMNIAGENT_ROUND": "5"}, "3/3", ""},
+		{nil, map[string]string{"OMNIAGENT_WHOLE": "2/5"}, "2/5", ""},
+		{nil, map[string]string{"OMNIAGENT_WHOLE": "1"}, "1", ""},
+		{[]string{"--whole", "test"}, nil, "1", ""},
+		{[]string{"--long"}, nil, "matrices", ""},
+		{nil, map[string]string{"OMNIAGENT_WHOLE": "4/3"}, "", "not a part such as 2/3"},
+		{nil, map[string]string{"OMNIAGENT_ROUND": "today"}, "", "not a number"},
+	} {
+		c, err := parse(tt.args, func(name string) string { return tt.variables[name] })
+		switch {
+		case tt.complaint != "" && (err == nil || !strings.Contains(err.Error(), tt.complaint)):
+			t.Errorf("%q %v: error %v, want %q", tt.args, tt.variables, err, tt.complaint)
+		case tt.complaint == "" && (err != nil || c.amounts["OMNIAGENT_WHOLE"] != tt.want):
+			t.Errorf("%q %v: %q, %v, want %q", tt.args, tt.variables, c.amounts["OMNIAGENT_WHOLE"], err, tt.want)
+		}
+	}
+}

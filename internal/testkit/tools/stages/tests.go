@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"omniagent/internal/testkit/hermetic"
 )
 
 // goTest returns a command whose output read understands. -count=1 because the cache does not see what a test reads
@@ -88,6 +90,10 @@ func (r *runner) test() bool {
 	} else {
 		cmds = append(cmds, r.goTest(inside...))
 	}
+	if part := r.amounts["OMNIAGENT_WHOLE"]; strings.Contains(part, "/") {
+		fmt.Fprintf(r.out, "of the tests that take long only part %s: OMNIAGENT_WHOLE=%s runs the same ones, and "+
+			"--whole all\n", part, part)
+	}
 	fmt.Fprintf(r.out, "%s for the code of the program; go test for what looks at the built program from outside\n",
 		command)
 	cmds = append(cmds,
@@ -125,6 +131,9 @@ func (r *runner) withRace(inside, after []string) (cmds []*exec.Cmd, without []s
 		}
 	}
 	cmds = []*exec.Cmd{with(race(concurrent), "OMNIAGENT_WHOLE=")}
+	// Named, all of them would run.
+	part, _ := hermetic.ParsePart(r.amounts["OMNIAGENT_WHOLE"])
+	names = slices.DeleteFunc(names, func(name string) bool { return !part.Has(name) })
 	if len(names) > 0 {
 		slices.Sort(names)
 		run := "^(" + strings.Join(slices.Compact(names), "|") + ")$"
@@ -155,7 +164,7 @@ func startsGoroutines(pkg string) bool {
 // longTests returns the tests of a package that a plain go test leaves out or makes fewer times, and whether it calls
 // what does that.
 func longTests(pkg string) (names []string, called bool) {
-	begin, long := regexp.MustCompile(`^func (Test\w*)`), regexp.MustCompile(`hermetic\.(Long|Times)\(`)
+	begin, long := regexp.MustCompile(`^func (Test\w*)`), regexp.MustCompile(`hermetic\.(Long|LongAlone|Times)\(`)
 	for _, text := range sourcesOf(pkg, "*_test.go") {
 		name := ""
 		for line := range strings.Lines(text) {
