@@ -115,6 +115,38 @@ func (o *order) next(number int64) (gap string, ok bool) {
 	return gap, true
 }
 
+// item is a record of a line, or damage there.
+type item struct {
+	// of damage, only number, which is the one that a lost record there would have, at and size
+	recordAt
+	line   []byte // of the record; nil for damage
+	reason string // of the damage
+}
+
+func (i item) damage() Damaged { return Damaged{i.at, i.size, i.reason} }
+
+// divide adds the pieces of a line that begins at an offset, and calls do for each record and each damaged place.
+func (o *order) divide(line []byte, all []piece, start int64, do func(item)) {
+	for _, p := range all {
+		place := recordAt{o.last + 1, p.head.parent, start + int64(p.at), p.size, p.head.kind}
+		if p.reason != "" {
+			o.lost = true
+			do(item{recordAt: place, reason: p.reason})
+			continue
+		}
+		gap, ok := o.next(p.head.number)
+		if !ok {
+			do(item{recordAt: place, reason: repeated})
+			continue
+		}
+		if gap != "" {
+			do(item{recordAt: recordAt{number: place.number, at: place.at}, reason: gap})
+		}
+		place.number = p.head.number
+		do(item{recordAt: place, line: line[p.at : p.at+p.size]})
+	}
+}
+
 // isUnfinishedRecord reports whether a file ends as if its writer died in the middle of a record, or the machine lost
 // power: with the beginning of the record of that number, or zeros.
 func isUnfinishedRecord(end []byte, number int64) bool {

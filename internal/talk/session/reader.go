@@ -22,20 +22,11 @@ type Reader struct {
 	lock   string // the lock file of the writer, if follow is set
 	follow bool   // wait for more at the end of the file
 
-	from    int64 // the number of the first record to return
-	order   order // checks the numbers
-	at      int64 // where the next line begins
-	start   int64 // where pending was read from; not after at
-	pending []byte
-	queue   []readItem // records of the line before at
-	again   bool       // the line at at was damaged, and is read again
-}
-
-// readItem is a record of a line, or the damage found there.
-type readItem struct {
-	line   []byte // of the record; nil for damage
-	number int64
-	damage Damaged
+	from  int64 // the number of the first record to return
+	order order // checks the numbers
+	lines lineReader
+	queue []item // what the line before lines.at contains
+	again bool   // the line at lines.at was damaged, and is read again
 }
 
 // sharedFile is a file that a session and its readers use. The last user closes it, so that a file without a name can
@@ -82,9 +73,9 @@ func (s *Session) Reader(from int64) *Reader {
 		r.file = share(f)
 	}
 	if i := s.journal.index(r.from - 1); i >= 0 { // skip the records before it
-		r.order.last, r.at = s.journal.places[i].number-1, s.journal.places[i].at
+		r.order.last = s.journal.places[i].number - 1
+		r.lines.seek(s.journal.places[i].at)
 	}
-	r.start = r.at
 	return r
 }
 
@@ -131,12 +122,12 @@ func (r *Reader) next(ctx context.Context) (Entry, []byte, error) {
 			return Entry{}, nil, err
 		}
 		if len(r.queue) > 0 {
-			first := r.queue[0]
+			next := r.queue[0]
 			r.queue = r.queue[1:]
-			if first.number < r.from {
+			if next.number < r.from {
 				continue
 			}
-			return r.decoded(first), first.line, nil
+			return r.decoded(next), next.line, nil
 		}
 		if r.file == nil {
 			return Entry{}, nil, io.EOF
@@ -168,15 +159,15 @@ func (r *Reader) next(ctx context.Context) (Entry, []byte, error) {
 	}
 }
 
-// decoded returns the entry for a record. If the line is intact but its data is not, it returns Damaged.
-func (r *Reader) decoded(first readItem) Entry {
-	if first.line == nil {
-		return Entry{Number: first.number, Record: first.damage}
+// decoded returns the entry for an item. If the line is intact but its data is not, it returns Damaged.
+func (r *Reader) decoded(i item) Entry {
+	if i.line == nil {
+		return Entry{Number: i.number, Record: i.damage()}
 	}
-	e, err := r.blobs.decode(first.line)
+	e, err := r.blobs.decode(i.line)
 	if err != nil {
-		first.damage.Reason = err.Error()
-		return Entry{Number: first.number, Parent: e.Parent, Time: e.Time, Record: first.damage}
+		i.reason = err.Error()
+		return Entry{Number: i.number, Parent: e.Parent, Time: e.Time, Record: i.damage()}
 	}
 	return e
 }
@@ -218,11 +209,11 @@ func (s *Session) ahead(r *Reader) (end int64, changed <-chan struct{}, over, fo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wanted := max(r.from, r.order.last+1)
-	if k, ok := s.recent.get(wanted, r.at); ok {
-		r.order, r.at = order{last: wanted}, k.at+int64(len(k.line))+1
-		r.start, r.pending = r.at, r.pending[:0]
+	if k, ok := s.recent.get(wanted, r.lines.at); ok {
+		r.order = order{last: wanted}
+		r.lines.seek(k.at + int64(len(k.line)) + 1)
 		r.queue = append(r.queue[:0],
-			readItem{line: k.line, number: wanted, damage: Damaged{At: k.at, Size: len(k.line)}})
+			item{recordAt: recordAt{number: wanted, at: k.at, size: len(k.line)}, line: k.line})
 		return 0, nil, false, true
 	}
 	s.hasWaiter = true
@@ -238,94 +229,30 @@ func (s *Session) wake() {
 	}
 }
 
-// read reads the next line from the file into the queue. end is the end of the last complete line; if it is -1, a line
-// with a newline is complete. It returns io.EOF if there is no complete line yet.
+// read reads the next line from the file into the queue. For end, and io.EOF, see lineReader.
 func (r *Reader) read(end int64) error {
-	line, size, err := r.line(end)
+	line, size, err := r.lines.line(r.file, end)
 	if err != nil {
 		return err
 	}
-	all := pieces(line)
-	if !r.again && r.own == nil && (len(all) > 1 || len(all) == 1 && all[0].reason != "") {
-		// its writer may have replaced a torn line while we were reading
-		r.again, r.start, r.pending = true, r.at, r.pending[:0]
-		return nil
-	}
-	r.again = false
 	r.queue = r.queue[:0]
-	for _, p := range all {
-		damage := Damaged{r.at + int64(p.at), p.size, p.reason}
-		if p.reason != "" {
-			r.order.lost = true
-			r.queue = append(r.queue, readItem{number: r.order.last + 1, damage: damage})
-			continue
-		}
-		before := r.order.last + 1
-		gap, ok := r.order.next(p.head.number)
-		if gap != "" {
-			r.queue = append(r.queue, readItem{number: before, damage: Damaged{damage.At, 0, gap}})
-		}
-		if !ok {
-			damage.Reason = repeated
-			r.queue = append(r.queue, readItem{number: before, damage: damage})
-			continue
-		}
-		r.queue = append(r.queue, readItem{line: line[p.at : p.at+p.size], number: p.head.number, damage: damage})
-	}
 	if len(line) < size-1 { // the line is too long for a record
 		r.order.lost = true
-		r.queue = append(r.queue[:0], readItem{number: r.order.last + 1, damage: Damaged{r.at, size - 1, notARecord}})
+		long := recordAt{number: r.order.last + 1, at: r.lines.at, size: size - 1}
+		r.queue = append(r.queue, item{recordAt: long, reason: notARecord})
+	} else {
+		all := pieces(line)
+		if !r.again && r.own == nil && (len(all) > 1 || len(all) == 1 && all[0].reason != "") {
+			// its writer may have replaced a torn line while we were reading
+			r.again = true
+			r.lines.seek(r.lines.at)
+			return nil
+		}
+		r.order.divide(line, all, r.lines.at, func(i item) { r.queue = append(r.queue, i) })
 	}
-	r.at += int64(size)
+	r.again = false
+	r.lines.at += int64(size)
 	return nil
-}
-
-// line returns the line at r.at without its newline, and its size with the newline. If the line is longer than any
-// record, it returns only the beginning.
-func (r *Reader) line(end int64) (line []byte, size int, err error) {
-	held := r.pending[min(r.at-r.start, int64(len(r.pending))):]
-	for want := len(held) + chunk; ; want *= 2 {
-		if i := bytes.IndexByte(held, '\n'); i >= 0 {
-			return held[:i], i + 1, nil
-		}
-		if want > 2*longestLine {
-			size, err := r.endless(end)
-			return held, size, err
-		}
-		if end >= 0 {
-			want = int(min(int64(want), end-r.at))
-		}
-		if want <= len(held) {
-			return nil, 0, io.EOF
-		}
-		// Read an unfinished line again, because it may have been cut off since.
-		if cap(r.pending) < want || cap(r.pending) > 8*chunk && want < 2*chunk {
-			r.pending = make([]byte, want)
-		}
-		n, err := r.file.ReadAt(r.pending[:want], r.at)
-		r.start, r.pending, held = r.at, r.pending[:n], r.pending[:n]
-		if n < want && bytes.IndexByte(held, '\n') < 0 {
-			r.pending = r.pending[:0]
-			if err == nil || end >= 0 {
-				err = io.EOF
-			}
-			return nil, 0, err
-		}
-	}
-}
-
-// endless returns the size of a line that is longer than any record.
-func (r *Reader) endless(end int64) (int, error) {
-	buffer := make([]byte, chunk)
-	for at := r.at; ; {
-		n, err := r.file.ReadAt(buffer, at)
-		if i := bytes.IndexByte(buffer[:n], '\n'); i >= 0 {
-			return int(at - r.at + int64(i) + 1), nil
-		}
-		if at += int64(n); err != nil || end >= 0 && at >= end {
-			return 0, io.EOF
-		}
-	}
 }
 
 // recent holds the last lines of a session in memory, up to a limit, so that fast readers need not read the file.

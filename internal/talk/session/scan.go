@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -38,83 +37,42 @@ type journal struct {
 }
 
 const (
-	chunk = 128 << 10
 	// usualLine is the size of a short typical line.
 	usualLine = 1 << 10
 	// peek is enough for the head of a line.
 	peek = 256
-	// longestLine exceeds all records. A longer line is damaged, and not held in memory.
-	longestLine = 64 << 20
 	// mostDamage limits the list of damaged places.
 	mostDamage = 100
 )
 
-// readJournal reads a file once, in chunks. Like Reader, it cannot use lines.Reader, because it needs the offset of a
-// line, and the length of one that is too long.
+// readJournal reads a file once.
 func readJournal(file io.ReaderAt, blobs blobs) (*journal, error) {
 	j := &journal{file: file, blobs: blobs}
-	buffer := make([]byte, chunk)
 	if f, ok := file.(interface{ Stat() (os.FileInfo, error) }); ok {
 		if info, err := f.Stat(); err == nil {
 			j.places = make([]recordAt, 0, 8+min(info.Size()/usualLine, 1<<20))
 		}
 	}
-	held := 0 // bytes of an unfinished line at the start of the buffer
+	var lines lineReader
 	for {
-		n, err := file.ReadAt(buffer[held:], j.size)
-		j.size += int64(n)
-		filled := buffer[:held+n]
-		held = 0
-		for len(filled) > 0 {
-			i := bytes.IndexByte(filled, '\n')
-			if i < 0 {
-				break
-			}
-			j.line(filled[:i])
-			j.end += int64(i) + 1
-			filled = filled[i+1:]
-		}
-		if held = copy(buffer, filled); held == len(buffer) {
-			if len(buffer) < longestLine {
-				buffer = append(buffer, make([]byte, len(buffer))...)
-				continue
-			}
-			if err := j.endless(buffer); err != nil {
-				return j, err
-			}
-			held = 0
-			continue
-		}
-		if errors.Is(err, io.EOF) {
+		line, size, err := lines.line(file, -1)
+		switch {
+		case errors.Is(err, io.EOF):
+			j.size = j.end + int64(size)
 			if j.unverified {
 				j.lookAgain()
 			}
 			j.leaveHalf()
 			return j, nil
-		}
-		if err != nil {
+		case err != nil:
 			return j, err
+		case len(line) < size-1:
+			j.noteDamage(j.end, size-1, notARecord)
+		default:
+			j.line(line)
 		}
-	}
-}
-
-// endless skips a line that is longer than any record. The next read continues after it.
-func (j *journal) endless(buffer []byte) error {
-	for {
-		n, err := j.file.ReadAt(buffer, j.size)
-		if i := bytes.IndexByte(buffer[:n], '\n'); i >= 0 {
-			j.noteDamage(j.end, int(j.size+int64(i)-j.end), notARecord)
-			j.end = j.size + int64(i) + 1
-			j.size = j.end
-			return nil
-		}
-		j.size += int64(n)
-		if errors.Is(err, io.EOF) {
-			return nil // torn: the next read finds the end again
-		}
-		if err != nil {
-			return err
-		}
+		j.end += int64(size)
+		lines.at = j.end
 	}
 }
 
@@ -166,25 +124,15 @@ func (j *journal) line(line []byte) {
 	j.take(line, j.end)
 }
 
-// take adds the pieces of a line that begins at an offset.
+// take adds what a line that begins at an offset contains.
 func (j *journal) take(line []byte, start int64) {
-	for _, p := range pieces(line) {
-		at := start + int64(p.at)
-		if p.reason != "" {
-			j.noteDamage(at, p.size, p.reason)
-			continue
+	j.order.divide(line, pieces(line), start, func(i item) {
+		if i.line == nil {
+			j.note(i.damage())
+		} else {
+			j.add(i.recordAt)
 		}
-		gap, ok := j.order.next(p.head.number)
-		switch {
-		case gap != "":
-			j.note(Damaged{at, 0, gap})
-			fallthrough
-		case ok:
-			j.add(recordAt{p.head.number, p.head.parent, at, p.size, p.head.kind})
-		default:
-			j.noteDamage(at, p.size, repeated)
-		}
-	}
+	})
 }
 
 // lookAgain adds the last line again, because only its head was read.
@@ -281,20 +229,13 @@ func (j *journal) entry(i int) (Entry, error) {
 	return e, nil
 }
 
-// time returns when a record was written. It only reads the head of a large record.
+// time returns when a record was written.
 func (j *journal) time(p recordAt) time.Time {
-	start := make([]byte, min(p.size, peek))
-	if _, err := j.file.ReadAt(start, p.at); err != nil {
+	line, err := j.raw(p)
+	if err != nil {
 		return time.Time{}
 	}
-	h, ok := parseHead(start)
-	if !ok {
-		line, err := j.raw(p)
-		if err != nil {
-			return time.Time{}
-		}
-		h, _, _ = slowHead(bytes.TrimRight(line, "\r"))
-	}
+	h, _ := whole(line)
 	return h.when()
 }
 
