@@ -23,7 +23,6 @@ type Live struct {
 }
 
 const (
-	defaultGrace = 5 * time.Second
 	killAfter    = 500 * time.Millisecond // from Kill's signal to the kill
 	settleWithin = 10 * time.Second       // for an agent's answer to a change
 )
@@ -50,7 +49,7 @@ func LiveMind(l Live, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	if _, err := l.Launch(s); err != nil {
 		return nil, err
 	}
-	sv.Grace = cmp.Or(sv.Grace, defaultGrace)
+	sv.Grace = cmp.Or(sv.Grace, DefaultGrace)
 	life, end := context.WithCancel(context.Background())
 	m := &live{
 		Live: l, services: sv, first: factsOf(l.Driver, s), life: life, endLife: end,
@@ -227,7 +226,7 @@ func (m *live) send(t *liveTurn) error {
 		return err
 	}
 	m.turn, t.waits, m.process.works = t, false, true
-	m.process.notes = nil
+	m.process.BeginTurn()
 	m.take(m.process, step)
 	return nil
 }

@@ -17,22 +17,18 @@ import (
 
 // running is one process of a live Mind. Except for the streams, it is owned by the loop.
 type running struct {
-	mind   *live
-	proto  Proto
-	child  *process.Child
-	out    outbox
-	stderr process.Tail
-	gone   chan struct{} // closed when everything has ended
+	Process
+	mind  *live
+	proto Proto
+	out   outbox
 
-	byUs    string // why we ended it
-	leaving bool   // it was asked to exit, or is exiting
-	over    bool   // its output is ignored
-	ready   bool   // it has answered the greeting
-	works   bool   // it is working on a message, or on a turn that no message began
-	begun   bool   // it has reported its session
+	leaving bool // it was asked to exit, or is exiting
+	over    bool // its output is ignored
+	ready   bool // it has answered the greeting
+	works   bool // it is working on a message, or on a turn that no message began
+	begun   bool // it has reported its session
 	connect *time.Timer
-	hurried *time.Timer   // timer of an interruption
-	notes   []event.Event // events of the turn that Classify needs
+	hurried *time.Timer // timer of an interruption
 }
 
 // start starts the agent.
@@ -50,27 +46,27 @@ func (m *live) start() error {
 	if err != nil {
 		return err
 	}
-	p := &running{mind: m, proto: m.Proto(spec, launch), gone: make(chan struct{})}
+	p := &running{
+		Process: Process{Driver: m.Driver, Services: m.services, Env: m.spec.Env},
+		mind:    m, proto: m.Proto(spec, launch),
+	}
 	p.out.changed = sync.NewCond(&p.out.mu)
 	m.files = append(m.files, launch.Files...)
-	var observer agent.Observer
-	p.child, observer, err = startProcess(m.Driver, m.services, launch, process.Plan{
-		Standby: standby, Stdin: &p.out, Stdout: p, Stderr: &p.stderr,
-	}, agent.Beginning{Protocol: true})
-	if err != nil {
+	plan := process.Plan{Standby: standby, Stdin: &p.out, Stdout: p}
+	if err := p.Start(launch, plan, agent.Beginning{Protocol: true}); err != nil {
 		return err
 	}
 	m.process = p
 	if limit := m.services.Connect; limit > 0 {
 		p.connect = m.after(limit, func() {
 			if !p.ready && !p.leaving {
-				p.byUs = silence
-				p.kill()
+				p.leaving = true
+				p.EndSilent()
 			}
 		})
 	}
 	m.take(p, p.proto.Begin())
-	go p.wait(observer)
+	go p.wait()
 	return nil
 }
 
@@ -155,12 +151,12 @@ func (m *live) handle(p *running, e event.Event) {
 		p.works = true
 	case event.Ended:
 		if m.services.WithWalls != nil { // the mounts of its own sandbox are gone, ours remain
-			p.child.Tidy()
+			p.Tidy()
 		}
 		m.ended(p, e)
 		return
 	}
-	p.notes = note(p.notes, e)
+	p.Note(e)
 	m.put(e)
 }
 
@@ -208,17 +204,11 @@ func (m *live) answerNeed(p *running, n Need) {
 }
 
 // wait waits for the end of the process, and reads its records.
-func (p *running) wait(observer agent.Observer) {
-	defer close(p.gone)
-	end := p.child.Wait()
+func (p *running) wait() {
+	x := p.Wait()
 	p.out.close()
-	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: p.stderr.Bytes()}
-	p.mind.do(func() {
-		if x.Session = p.mind.id; end.Ended {
-			x.EndedBy = p.byUs
-		}
-	})
-	evidence := observer.After(x)
+	p.mind.do(func() { x.Session = p.mind.id })
+	evidence := p.After(x)
 	p.mind.do(func() { p.mind.exited(p, x, evidence) })
 }
 
@@ -271,33 +261,23 @@ func (m *live) lastEvents(p *running, x agent.Exit, e agent.Evidence) {
 		last = new(Unfinished("", ""))
 	}
 	if last.Synthetic {
-		if x.EndedBy != "" && x.EndedBy != silence {
-			last.End = &event.End{Reason: event.Cancelled}
-		}
-		if !failed {
-			m.put(event.Event{Kind: event.Failed, Fault: m.turnFault(p, x, e, *last), Terminal: true, Synthetic: true})
+		if reason := p.Failed(x, e, last); !failed {
+			m.put(reason)
 		}
 	}
 	last.Session = cmp.Or(last.Session, m.id)
 	m.ended(p, *last)
 }
 
-func (m *live) turnFault(p *running, x agent.Exit, e agent.Evidence, last event.Event) *fault.Fault {
-	if x.EndedBy == silence {
-		return silent(m.Driver, m.services.Connect)
-	}
-	return turnFault(m.Driver, m.spec.Env, x, e, append(p.notes, last))
-}
-
-// end ends the process with a signal, and kills it after the grace period or on a second call.
+// end asks the process to end, and kills it after the grace period or on a second call.
 func (p *running) end(why string) {
-	p.byUs, p.leaving = cmp.Or(p.byUs, why), true
-	p.child.End(syscall.SIGTERM)
+	p.leaving = true
+	p.End(why, syscall.SIGTERM)
 }
 
 func (p *running) kill() {
-	p.byUs, p.leaving = cmp.Or(p.byUs, "SIGKILL"), true
-	p.child.End(os.Kill)
+	p.leaving = true
+	p.End("SIGKILL", os.Kill)
 }
 
 // leave lets the process exit by itself, within the grace period.

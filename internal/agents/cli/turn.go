@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"omniagent/internal/core/agent"
@@ -17,21 +17,15 @@ import (
 
 // run is the process of one turn, and its outcome. The process may still write for a moment after we gave up on it.
 type run struct {
-	mind     *turns
-	child    *process.Child
-	observer agent.Observer
-	chosen   string // the id of the session, if we chose it
-	plain    bool   // it only prints its answer
-	stderr   process.Tail
+	mind    *turns
+	process Process
+	chosen  string      // the id of the session, if we chose it
+	plain   bool        // it only prints its answer
+	alive   atomic.Bool // it has printed something
 
-	mu    sync.Mutex
-	byUs  string // why we ended it
-	alive bool   // it has printed something
-
-	reading sync.Mutex // taken before mu, and before the Mind's
+	reading sync.Mutex // taken before the Mind's
 	decoder agent.Decoder
-	last    *event.Event  // the end, held back
-	notes   []event.Event // events that Classify needs
+	last    *event.Event // the end, held back
 	over    bool
 }
 
@@ -39,9 +33,7 @@ type run struct {
 func (r *run) Write(p []byte) (int, error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
-	r.mu.Lock()
-	r.alive = true
-	r.mu.Unlock()
+	r.alive.Store(true)
 	if !r.over {
 		r.handle(r.decoder.Feed(p))
 	}
@@ -50,30 +42,9 @@ func (r *run) Write(p []byte) (int, error) {
 
 // silent ends a process that has printed nothing.
 func (r *run) silent() {
-	r.mu.Lock()
-	late := !r.alive && len(r.stderr.Bytes()) == 0
-	r.mu.Unlock()
-	if late {
-		r.end(silence, os.Kill)
+	if !r.alive.Load() && len(r.process.stderr.Bytes()) == 0 {
+		r.process.EndSilent()
 	}
-}
-
-func (r *run) end(why string, with os.Signal) {
-	r.mu.Lock()
-	r.byUs = cmp.Or(r.byUs, why)
-	r.mu.Unlock()
-	r.child.End(with)
-}
-
-func (r *run) wait() agent.Exit {
-	end := r.child.Wait()
-	x := agent.Exit{Code: end.ExitCode, Signal: end.Signal, Stderr: r.stderr.Bytes()}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if end.Ended {
-		x.EndedBy = r.byUs
-	}
-	return x
 }
 
 // finish returns the event that ends the turn. Later events are ignored.
@@ -113,24 +84,28 @@ func (r *run) handle(events []event.Event) {
 			}
 			e = event.Event{Kind: event.Notice, Text: "the agent continued after an end", Raw: before.Raw}
 		}
-		r.notes = note(r.notes, e)
+		r.process.Note(e)
 		m.services.Tell(e)
 	}
 }
 
-// note adds an event that Classify needs. It keeps only one text.
-func note(notes []event.Event, e event.Event) []event.Event {
-	answer := func(o event.Event) bool { return o.Kind == event.Text || o.Kind == event.ToolCall }
-	switch e.Kind {
-	case event.Text, event.ToolCall:
-		if slices.ContainsFunc(notes, answer) {
-			return notes
+// completed adds what the agent did not report to the end of a turn: tokens and denials from its records, and the
+// reason for a failure.
+func (r *run) completed(last event.Event, x agent.Exit, e agent.Evidence) (out []event.Event) {
+	end := *last.End
+	last.End = &end
+	end.Usage = cmp.Or(end.Usage, e.Usage)
+	last.Model = cmp.Or(last.Model, e.Model)
+	denied := func(o event.Event) bool { return o.Kind == event.Denied }
+	if !slices.ContainsFunc(r.process.notes, denied) { // records may have other ids
+		for _, d := range e.Denials {
+			out = append(out, event.Event{Kind: event.Denied, Denial: &d, Synthetic: true})
 		}
-	case event.Denied, event.Failed:
-	default:
-		return notes
 	}
-	return append(notes, event.Event{Kind: e.Kind, Denial: e.Denial, Fault: e.Fault, Terminal: e.Terminal})
+	if !end.OK {
+		out = append(out, r.process.Failed(x, e, &last))
+	}
+	return append(out, last)
 }
 
 // plainText is the decoder for agents that only print their answer. Of a long one it keeps the beginning and the end.

@@ -31,7 +31,7 @@ func TurnMind(d agent.Driver, s agent.Spec, sv agent.Services) (agent.Mind, erro
 	if err := perTurn(d, &s, sv); err != nil {
 		return nil, err
 	}
-	sv.Grace = cmp.Or(sv.Grace, defaultGrace)
+	sv.Grace = cmp.Or(sv.Grace, DefaultGrace)
 	s.Mode = setting.OneShot
 	s.Shared.Output = setting.Chosen[setting.Output]{Value: Readable(d), Origin: setting.Derived}
 	return &turns{driver: d, spec: s, services: sv, first: first, id: s.Resume, model: first.Model}, nil
@@ -101,16 +101,16 @@ func (m *turns) Turn(ctx context.Context, message []event.Block) error {
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { r.end("SIGINT", syscall.SIGINT) })()
+	defer context.AfterFunc(ctx, func() { r.process.End("SIGINT", syscall.SIGINT) })()
 	if limit := m.services.Connect; limit > 0 && !r.plain {
 		defer time.AfterFunc(limit, r.silent).Stop()
 	}
-	x := r.wait()
+	x := r.process.Wait()
 	last := r.finish(x)
 	m.mu.Lock()
 	x.Session = cmp.Or(last.Session, m.id)
 	m.mu.Unlock()
-	e := r.observer.After(x)
+	e := r.process.After(x)
 	m.mu.Lock()
 	m.id = cmp.Or(e.Session, m.id)
 	last.Session = cmp.Or(last.Session, m.id, r.chosen)
@@ -163,10 +163,9 @@ func (m *turns) start(message []event.Block) (*run, error) {
 	if r.decoder = m.driver.Decode(setting.StreamJSON); r.decoder == nil {
 		r.decoder, r.plain = &plainText{}, true
 	}
-	r.child, r.observer, err = startProcess(m.driver, m.services, launch, process.Plan{
-		Standby: m.services.Standby, Stdin: strings.NewReader(prompt), Stdout: r, Stderr: &r.stderr,
-	}, agent.Beginning{Plain: r.plain})
-	if err != nil {
+	r.process = Process{Driver: m.driver, Services: m.services, Env: m.spec.Env}
+	plan := process.Plan{Standby: m.services.Standby, Stdin: strings.NewReader(prompt), Stdout: r}
+	if err := r.process.Start(launch, plan, agent.Beginning{Plain: r.plain}); err != nil {
 		return nil, err
 	}
 	m.run = r
@@ -183,7 +182,7 @@ func (m *turns) end(why string, with os.Signal) {
 	r := m.run
 	m.mu.Unlock()
 	if r != nil {
-		r.end(why, with)
+		r.process.End(why, with)
 	}
 }
 
