@@ -45,8 +45,15 @@ func laws() []law {
 }
 
 // Laws tries every law on a subject, each as a subtest. It skips what cannot be tried, with the reason.
-func Laws(t *testing.T, s Subject) {
-	for _, l := range laws() {
+func Laws(t *testing.T, s Subject) { try(t, s, laws()) }
+
+// Few is Laws for the laws with those numbers.
+func Few(t *testing.T, s Subject, numbers ...int) {
+	try(t, s, slices.DeleteFunc(laws(), func(l law) bool { return !slices.Contains(numbers, l.number) }))
+}
+
+func try(t *testing.T, s Subject, some []law) {
+	for _, l := range some {
 		t.Run(fmt.Sprintf("law%02d %s", l.number, l.name), func(t *testing.T) {
 			t.Parallel()
 			if why := s.Unsaid(l.number); why != "" {

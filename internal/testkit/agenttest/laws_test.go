@@ -14,6 +14,7 @@ import (
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/llm/modelserver"
 	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/measure"
 )
 
 // built is the built program.
@@ -40,6 +41,24 @@ func TestLaws(t *testing.T) {
 			}
 			Laws(t, s)
 		})
+	}
+}
+
+// TestEveryHost tries a few laws through each host, so that one that does not work is found at once. TestLaws tries
+// all.
+func TestEveryHost(t *testing.T) {
+	for _, h := range []Host{Flat(&built), Nested(&built), Editor(&built), Delegate(&built), Lines(&built)} {
+		t.Run(h.Name, func(t *testing.T) {
+			t.Parallel()
+			Few(t, Engine(h), 2, 3, 9)
+		})
+	}
+}
+
+// TestSources lets the result depend on the sources of the program.
+func TestSources(t *testing.T) {
+	if err := measure.Sources("../../.."); err != nil {
+		t.Fatal(err)
 	}
 }
 
