@@ -1,7 +1,9 @@
 package ignore
 
 import (
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // class is a set of characters in brackets.
@@ -13,15 +15,18 @@ type class struct {
 
 type span struct{ low, high rune }
 
-func (c *class) has(r rune) bool {
-	found := false
-	for _, s := range c.ranges {
-		found = found || s.low <= r && r <= s.high
-	}
-	for _, is := range c.named {
-		found = found || is(r)
+// has reports whether a character is in the class. With fold, its other cases count too.
+func (c *class) has(r rune, fold bool) bool {
+	found := c.lists(r)
+	for other := unicode.SimpleFold(r); fold && other != r; other = unicode.SimpleFold(other) {
+		found = found || c.lists(other)
 	}
 	return found != c.negated
+}
+
+func (c *class) lists(r rune) bool {
+	return slices.ContainsFunc(c.ranges, func(s span) bool { return s.low <= r && r <= s.high }) ||
+		slices.ContainsFunc(c.named, func(is func(rune) bool) bool { return is(r) })
 }
 
 // parseClass parses the class at the beginning of s. It returns nil if no class ends there.

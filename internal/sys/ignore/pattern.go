@@ -11,8 +11,9 @@ type Style int8
 
 // The styles.
 const (
-	Bytes Style = iota // like git: ? is one byte, and a pattern with an unclosed [ never matches
-	Runes              // like a shell: ? is one character, and an unclosed [ is literal
+	Bytes  Style = iota // like git: ? is one byte, and a pattern with an unclosed [ never matches
+	Runes               // like a shell: ? is one character, and an unclosed [ is literal
+	Folded              // the same, and case does not matter
 )
 
 // Pattern matches one name: * is any number of characters, ? one, [a-z] one of a class, and a backslash makes the next
@@ -81,7 +82,8 @@ func Compile(pattern string, style Style) Pattern {
 		}
 	}
 	flush()
-	p.plain = !slices.ContainsFunc(p.ops, func(o op) bool { return o.kind == one || o.kind == set }) && len(p.ops) <= 2
+	p.plain = style != Folded && len(p.ops) <= 2 &&
+		!slices.ContainsFunc(p.ops, func(o op) bool { return o.kind == one || o.kind == set })
 	return p
 }
 
@@ -154,19 +156,35 @@ func (p Pattern) match(name string) bool {
 // step returns how much of the name an operation matches, or 0.
 func (p Pattern) step(o op, name string) int {
 	if o.kind == literal {
-		if strings.HasPrefix(name, o.text) {
-			return len(o.text)
-		}
-		return 0
+		return p.style.prefix(name, o.text)
 	}
 	if name == "" {
 		return 0
 	}
 	r, n := p.style.first(name)
-	if o.kind == set && !o.set.has(r) {
+	if o.kind == set && !o.set.has(r, p.style == Folded) {
 		return 0
 	}
 	return n
+}
+
+// prefix returns how much of the name a literal text matches, or 0.
+func (s Style) prefix(name, text string) int {
+	if s != Folded {
+		if strings.HasPrefix(name, text) {
+			return len(text)
+		}
+		return 0
+	}
+	at := 0
+	for _, r := range text {
+		_, n := utf8.DecodeRuneInString(name[at:]) // a letter and its other case may differ in length
+		if !strings.EqualFold(name[at:at+n], string(r)) {
+			return 0
+		}
+		at += n
+	}
+	return at
 }
 
 // first returns the first character of a text, and its length.

@@ -215,6 +215,7 @@ func TestNobodyLifts(t *testing.T) {
 		"for i in 1; do cat ../home/.ssh/id_rsa; done", "for i in 1; do cd k; cat ../.ssh/id_rsa; done",
 		"for i in 1; do cd; cat .ssh/id_rsa; done", "f() { cat .ssh/id_rsa; }; cd; f", "cd \"$x\"; cat .ssh/id_rsa",
 		"cat k/../.ssh/*", "python3 x.py k/../.s*/id_rsa", "cat k/../.ssh/id_rs?",
+		"cat ~/.ss[[:h]/id_rsa", "cat ~/.[-r-[:s]sh/id_rsa",
 		"xargs cat <<< ~/.ssh/id_rsa", "xargs cat <<< \"x /w/home/.netrc\"", "xargs -n 1 cat <<E\n/w/home/.netrc\nE",
 		"cd $(cat x); cat .aws/credentials", "cd -; cat .ssh/id_rsa", "popd; cat .ssh/*",
 		"tar -C ~ -cf x .ssh", "tar -cf x -C \"$HOME\" .ssh", "tar cfC x ~ .ssh", "tar -cf x -C/w/home .ssh",

@@ -19,7 +19,7 @@ func TestBeyondLimits(t *testing.T) {
 		return names
 	}}
 	pattern := string(filepath.Separator) + filepath.Join("*", "*", "x")
-	if found, known := p.matches(pattern, 0, all); known {
+	if found, known := p.matches(pattern, globbing{}, all); known {
 		t.Errorf("a pattern is looked for in more than %d directories: %d matches", mostListed, len(found))
 	}
 	// A word that may be many is any word.

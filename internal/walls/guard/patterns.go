@@ -2,25 +2,30 @@ package guard
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
-	bash "mvdan.cc/sh/v3/pattern"
 	"mvdan.cc/sh/v3/syntax"
+
+	"omniagent/internal/sys/ignore"
 )
 
 // mostListed limits the directories that are listed for one pattern.
 const mostListed = 512
 
-// globbing returns how bash reads the patterns of a line.
-func globbing(line string) bash.Mode {
-	mode := bash.Filenames | bash.EntireString | bash.NoGlobStar
-	if strings.Contains(line, "dotglob") || strings.Contains(line, "GLOBIGNORE") {
-		mode |= bash.GlobLeadingDot
+// globbing is how bash reads the patterns of a line.
+type globbing struct {
+	dots  bool // * and ? match a dot at the beginning
+	style ignore.Style
+}
+
+func globbingOf(line string) globbing {
+	mode := globbing{
+		dots:  strings.Contains(line, "dotglob") || strings.Contains(line, "GLOBIGNORE"),
+		style: ignore.Runes,
 	}
 	if strings.Contains(line, "nocaseglob") {
-		mode |= bash.NoGlobCase
+		mode.style = ignore.Folded
 	}
 	return mode
 }
@@ -28,24 +33,19 @@ func globbing(line string) bash.Mode {
 func isPattern(text string) bool { return strings.ContainsAny(text, "*?[") }
 
 // fits reports whether an element of a path matches one of a pattern.
-func fits(element, name string, mode bash.Mode) bool {
-	if strings.HasPrefix(name, ".") && !strings.HasPrefix(element, ".") && mode&bash.GlobLeadingDot == 0 {
+func (g globbing) fits(element, name string) bool {
+	switch {
+	case strings.HasPrefix(name, ".") && !strings.HasPrefix(element, ".") && !g.dots:
 		return false
+	case isPattern(element):
+		return ignore.Compile(element, g.style).Match(name)
 	}
-	if !isPattern(element) {
-		return element == name || mode&bash.NoGlobCase != 0 && strings.EqualFold(element, name)
-	}
-	text, err := bash.Regexp(element, mode)
-	if err != nil {
-		return element == name
-	}
-	expression, err := regexp.Compile(text)
-	return err == nil && expression.MatchString(name)
+	return element == name || g.style == ignore.Folded && strings.EqualFold(element, name)
 }
 
 // matches returns the existing paths that bash makes of an absolute pattern and for which wanted returns true, for them
 // and the directories above. known is false if they cannot be determined.
-func (p Place) matches(path string, mode bash.Mode, wanted func(string) bool) (all []string, known bool) {
+func (p Place) matches(path string, mode globbing, wanted func(string) bool) (all []string, known bool) {
 	volume := filepath.VolumeName(path)
 	all = []string{volume + string(filepath.Separator)}
 	listed, wild := 0, false
@@ -61,7 +61,7 @@ func (p Place) matches(path string, mode bash.Mode, wanted func(string) bool) (a
 				return nil, false
 			}
 			for _, name := range append(p.Names(dir), ".", "..") {
-				if fits(element, name, mode) && wanted(filepath.Join(dir, name)) {
+				if mode.fits(element, name) && wanted(filepath.Join(dir, name)) {
 					next = append(next, filepath.Join(dir, name))
 				}
 			}
@@ -71,11 +71,12 @@ func (p Place) matches(path string, mode bash.Mode, wanted func(string) bool) (a
 	return all, true
 }
 
-// mayMeet reports whether a pattern may match a path or something below it.
-func mayMeet(path, target string, mode bash.Mode) bool {
+// mayMeet reports whether a pattern may match a path or something below it, whatever the case.
+func mayMeet(path, target string, mode globbing) bool {
+	mode.style = ignore.Folded
 	elements, names := strings.Split(filepath.ToSlash(path), "/"), strings.Split(filepath.ToSlash(target), "/")
 	for i, name := range names {
-		if i >= len(elements) || !fits(elements[i], name, mode|bash.NoGlobCase) {
+		if i >= len(elements) || !mode.fits(elements[i], name) {
 			return false
 		}
 	}
@@ -116,7 +117,7 @@ func (p Place) upwards(dir, text string) (paths []string) {
 // meets denies the piece if a pattern may match a credential. path is the pattern in one directory. With doubt, it also
 // denies if that cannot be determined.
 func (w *walker) meets(p *piece, path, text string, doubt bool) {
-	mode := globbing(w.survey.line)
+	mode := globbingOf(w.survey.line)
 	near := slices.ContainsFunc(w.place.Agents.Credentials(w.place.Home),
 		func(secret string) bool { return mayMeet(path, secret, mode) })
 	wanted := anyPath
@@ -148,7 +149,7 @@ func (p Place) withTargets(paths []string) []string {
 // expand records the paths that the patterns of a piece match.
 func (p *piece) expand(place Place, line string) {
 	for _, path := range p.patterns {
-		all, known := place.matches(path, globbing(line), anyPath)
+		all, known := place.matches(path, globbingOf(line), anyPath)
 		p.unexpanded = p.unexpanded || !known
 		p.reads = append(p.reads, place.withTargets(all)...)
 	}
