@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/agents/relay"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
@@ -16,11 +17,11 @@ import (
 
 // Mind returns a Mind over the CLI's stdio protocol.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
-	return cli.LiveMind(cli.Live{
+	return live.NewMind(live.Agent{
 		Driver:    d,
 		Abilities: agent.Abilities{Steer: true, Mode: true, Model: true, Images: true, Resume: true},
 		Launch:    d.live,
-		Proto: func(s agent.Spec, _ agent.Launch) cli.Proto {
+		Proto: func(s agent.Spec, _ agent.Launch) live.Proto {
 			inside, _ := servers(s.Terms.Servers)
 			return newTalk(talkOptions{
 				mode: cli.ModeOf(s), hooks: sv.Hook != nil, servers: inside, helpers: s.Terms.Helpers,

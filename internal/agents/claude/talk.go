@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -29,7 +30,7 @@ import (
 type talk struct {
 	*decoder
 	o    talkOptions
-	step cli.Step
+	step live.Step
 
 	ready      bool // messages do not wait for the answer to the greeting
 	greeted    bool // the greeting was answered
@@ -47,7 +48,7 @@ type talk struct {
 
 	sent      int
 	requests  map[string]ownRequest // our requests without a response
-	questions cli.Questions[question]
+	questions live.Questions[question]
 	always    map[string]bool // calls that a person has allowed from now on, as named by exactly
 	needs     map[string]need // requests for the host, by id
 
@@ -93,7 +94,7 @@ type need struct {
 	message json.RawMessage // if not a moment: the id of a message for an MCP server
 }
 
-var _ cli.Proto = (*talk)(nil)
+var _ live.Proto = (*talk)(nil)
 
 func newTalk(o talkOptions) *talk {
 	if o.id == nil {
@@ -108,7 +109,7 @@ func newTalk(o talkOptions) *talk {
 
 // Begin sends the greeting. If it contains terms, messages wait for the answer, because a CLI that rejects the terms
 // would work without them. Hooks slow down the start, so they are only registered if needed.
-func (t *talk) Begin() cli.Step {
+func (t *talk) Begin() live.Step {
 	var names []agent.MomentName
 	switch {
 	case t.o.hooks:
@@ -153,7 +154,7 @@ func (t *talk) reject(id, why string) { t.say(wire.No(id, why)) }
 func (t *talk) interrupt() { t.say(t.control(ownRequest{}, wire.Control{Subtype: "interrupt"})) }
 
 // Feed takes the next bytes.
-func (t *talk) Feed(data []byte) cli.Step {
+func (t *talk) Feed(data []byte) live.Step {
 	t.step.Events = append(t.step.Events, t.decoder.Feed(data)...)
 	return t.step.Take()
 }
@@ -189,7 +190,7 @@ func (t *talk) AddFacts(f *event.Facts) {
 	for _, s := range t.facts.Servers {
 		f.Servers = append(f.Servers, event.Server(s))
 	}
-	f.Servers = cli.SortServers(f.Servers)
+	f.Servers = live.SortServers(f.Servers)
 }
 
 // read reads a line, with the decoder's help.

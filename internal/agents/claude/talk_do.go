@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -14,7 +15,7 @@ import (
 )
 
 // Do translates a command for the CLI.
-func (t *talk) Do(c cli.Command) (cli.Step, error) {
+func (t *talk) Do(c live.Command) (live.Step, error) {
 	var err error
 	switch {
 	case c.Message != nil:
@@ -134,7 +135,7 @@ func (t *talk) answered(raw []byte) []event.Event {
 // refused ends the message, because the CLI refused the terms of the conversation. Later messages fail too.
 func (t *talk) refused(why string) []event.Event {
 	t.failed = fault.New(fault.AgentFailed, "Claude Code cannot begin the conversation: %s", why)
-	events := cli.Rejected(t.failed, "", why, t.current != "")
+	events := live.Rejected(t.failed, "", why, t.current != "")
 	t.message, t.current = nil, ""
 	return events
 }

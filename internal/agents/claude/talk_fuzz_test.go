@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/setting"
@@ -30,7 +30,7 @@ func FuzzTalk(f *testing.F) {
 			cut = 0
 		}
 		ends := 0
-		take := func(step cli.Step) {
+		take := func(step live.Step) {
 			for _, line := range step.Lines {
 				if !json.Valid(line) || bytes.IndexByte(line, '\n') != len(line)-1 {
 					t.Fatalf("%q", line)
@@ -41,11 +41,11 @@ func FuzzTalk(f *testing.F) {
 					ends++
 				}
 				if e.Kind == event.Question {
-					_, _ = w.Do(cli.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
+					_, _ = w.Do(live.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
 				}
 			}
 			for _, n := range step.Needs {
-				answered, _ := w.Do(cli.Command{HostAnswer: &cli.HostAnswer{Need: n.ID}})
+				answered, _ := w.Do(live.Command{HostAnswer: &live.HostAnswer{Need: n.ID}})
 				for _, line := range answered.Lines {
 					if !json.Valid(line) {
 						t.Fatalf("%q", line)
@@ -55,7 +55,7 @@ func FuzzTalk(f *testing.F) {
 		}
 		take(w.Feed(data[:cut]))
 		take(w.Feed(data[cut:]))
-		take(cli.Step{Events: w.End(agent.Exit{})})
+		take(live.Step{Events: w.End(agent.Exit{})})
 		if ends > 1 {
 			t.Fatalf("%d ends for one message", ends)
 		}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 
-	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/setting"
@@ -21,7 +21,7 @@ func (t *talk) hook(id string, raw []byte) {
 	}
 	t.needs[id] = need{moment: agent.MomentName(in.Event)}
 	if !t.o.hooks || t.mode == setting.DenyAll && in.Event == string(agent.BeforeTool) {
-		t.hostAnswered(cli.HostAnswer{Need: id})
+		t.hostAnswered(live.HostAnswer{Need: id})
 		return
 	}
 	m := &agent.Moment{
@@ -36,7 +36,7 @@ func (t *talk) hook(id string, raw []byte) {
 			}
 		}
 	}
-	t.step.Needs = append(t.step.Needs, cli.Need{ID: id, Moment: m})
+	t.step.Needs = append(t.step.Needs, live.Need{ID: id, Moment: m})
 }
 
 // outputOf returns the text of a tool's result, or the raw result if its form is unknown.
@@ -66,11 +66,11 @@ func (t *talk) serve(id string, c wire.Control) {
 	}
 	m, _ := jsonrpc.Read(c.Message)
 	t.needs[id] = need{message: firstRaw(m.ID, json.RawMessage("null"))}
-	t.step.Needs = append(t.step.Needs, cli.Need{ID: id, Server: c.Server, Message: c.Message})
+	t.step.Needs = append(t.step.Needs, live.Need{ID: id, Server: c.Server, Message: c.Message})
 }
 
 // hostAnswered sends the host's answer.
-func (t *talk) hostAnswered(m cli.HostAnswer) {
+func (t *talk) hostAnswered(m live.HostAnswer) {
 	n, open := t.needs[m.Need]
 	if !open {
 		return

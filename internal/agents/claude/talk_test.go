@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -54,7 +54,7 @@ func greeted(t testing.TB, o talkOptions) *talk {
 	if len(step.Lines) != 1 || !bytes.Contains(step.Lines[0], []byte(`"initialize"`)) {
 		t.Fatalf("%s", step.Lines)
 	}
-	sent, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}})
+	sent, err := w.Do(live.Command{Message: []event.Block{{Text: "go"}}})
 	if waits := o.hooks || hookKeeps(o.mode); err != nil || (len(sent.Lines) == 0) != waits {
 		t.Fatalf("a message that has to wait (%v): %s, %v", waits, sent.Lines, err)
 	}
@@ -129,7 +129,7 @@ func TestReplay(t *testing.T) {
 		for _, p := range divided(pieces) {
 			for _, e := range w.Feed(p).Events {
 				if e.Kind == event.Question {
-					step, err := w.Do(cli.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
+					step, err := w.Do(live.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
 					if err != nil ||
 						!bytes.Contains(step.Lines[0],
 							[]byte(`"updatedInput":{"command":"python3 -c 'open(\"made\",\"w\")'"}`)) {
@@ -172,7 +172,7 @@ const askLine = `{"type":"control_request","request_id":"r1","request":{"subtype
 func TestAlwaysIsKept(t *testing.T) {
 	w := greeted(t, talkOptions{mode: setting.Prompt})
 	w.Feed([]byte(askLine))
-	if _, err := w.Do(cli.Command{Answer: &event.Reply{Question: "r1", Option: event.Always}}); err != nil {
+	if _, err := w.Do(live.Command{Answer: &event.Reply{Question: "r1", Option: event.Always}}); err != nil {
 		t.Fatal(err)
 	}
 	again := strings.ReplaceAll(askLine, `"r1"`, `"r2"`)
@@ -233,7 +233,7 @@ func TestAnswers(t *testing.T) {
 			if tt.reply.Question == "" {
 				tt.reply.Question = "r1"
 			}
-			step, err := w.Do(cli.Command{Answer: &tt.reply})
+			step, err := w.Do(live.Command{Answer: &tt.reply})
 			if tt.code != "" {
 				if fault.Of(err).Code != tt.code || len(step.Lines) != 0 {
 					t.Errorf("%s, %v", step.Lines, err)
@@ -260,7 +260,7 @@ func TestAnswers(t *testing.T) {
 			} else if denied && step.Events[0].Denial.ByUser == tt.reply.Automatic {
 				t.Errorf("%+v", step.Events[0].Denial)
 			}
-			if _, err := w.Do(cli.Command{Answer: &tt.reply}); err == nil {
+			if _, err := w.Do(live.Command{Answer: &tt.reply}); err == nil {
 				t.Error("it can be answered twice")
 			}
 		})
@@ -304,7 +304,7 @@ func TestModeOfItsOwn(t *testing.T) {
 			t.Errorf("%s: %+v, %s", s.says, events, modeOf(w))
 		}
 	}
-	step, err := w.Do(cli.Command{Change: &agent.Change{Mode: setting.Default}, Token: 7})
+	step, err := w.Do(live.Command{Change: &agent.Change{Mode: setting.Default}, Token: 7})
 	if err != nil || len(step.Lines) != 1 {
 		t.Fatalf("%s, %v", step.Lines, err)
 	}
@@ -320,7 +320,7 @@ func TestModeOfItsOwn(t *testing.T) {
 		t.Errorf("behind its answer: %s", modeOf(w))
 	}
 	// A response of a subtype that is not known settles the change at once; its clock need not run out.
-	if _, err := w.Do(cli.Command{Change: &agent.Change{Mode: setting.Plan}, Token: 8}); err != nil {
+	if _, err := w.Do(live.Command{Change: &agent.Change{Mode: setting.Plan}, Token: 8}); err != nil {
 		t.Fatal(err)
 	}
 	odd := `{"type":"control_response","response":{"subtype":"odd","request_id":"omniagent-3"}}` + "\n"
@@ -357,7 +357,7 @@ func TestSteering(t *testing.T) {
 	steered := func(t *testing.T, after ...string) *talk {
 		t.Helper()
 		w := greeted(t, talkOptions{})
-		steer := cli.Command{Steer: []event.Block{{Text: "more"}}, Token: 6}
+		steer := live.Command{Steer: []event.Block{{Text: "more"}}, Token: 6}
 		if _, err := w.Do(steer); fault.Of(err).Code != fault.Unsupported {
 			t.Errorf("before the turn has begun: %v", err)
 		}
@@ -367,7 +367,7 @@ func TestSteering(t *testing.T) {
 			t.Fatalf("%s, %v", step.Lines, err)
 		}
 		got := w.Feed([]byte(life("m2", "queued")))
-		if len(got.Results) != 1 || got.Results[0] != (cli.CommandResult{Token: 6}) {
+		if len(got.Results) != 1 || got.Results[0] != (live.CommandResult{Token: 6}) {
 			t.Fatalf("%+v", got)
 		}
 		return w
@@ -394,7 +394,7 @@ func TestSteering(t *testing.T) {
 		t.Errorf("in a turn of its own: %s, %+v", got, end.End)
 	}
 	w = steered(t)
-	step, _ := w.Do(cli.Command{Interrupt: true})
+	step, _ := w.Do(live.Command{Interrupt: true})
 	if len(step.Lines) != 2 || !bytes.Contains(step.Lines[0], []byte(`"cancel_async_message"`)) {
 		t.Errorf("%s", step.Lines)
 	}
@@ -403,7 +403,7 @@ func TestSteering(t *testing.T) {
 	}
 	w = steered(t)
 	told(w, result("one"))
-	if _, err := w.Do(cli.Command{Interrupt: true}); err != nil {
+	if _, err := w.Do(live.Command{Interrupt: true}); err != nil {
 		t.Error(err)
 	}
 	if got, end := told(w, life("m2", "cancelled")); got != "end=success" || end.End.Text != "one" {
@@ -416,7 +416,7 @@ func TestSteering(t *testing.T) {
 	}
 	w = greeted(t, talkOptions{})
 	w.Feed([]byte(life("m1", "started")))
-	_, _ = w.Do(cli.Command{Steer: []event.Block{{Text: "more"}}, Token: 6})
+	_, _ = w.Do(live.Command{Steer: []event.Block{{Text: "more"}}, Token: 6})
 	if got := w.Feed([]byte(life("m2", "refused"))); len(got.Results) != 1 || got.Results[0].Err == nil {
 		t.Errorf("refused: %+v", got)
 	}
@@ -479,7 +479,7 @@ func TestShortened(t *testing.T) {
 // TestInterruptedEarly: an interruption that comes before the CLI has begun is said again when it begins.
 func TestInterruptedEarly(t *testing.T) {
 	w := greeted(t, talkOptions{})
-	if step, _ := w.Do(cli.Command{Interrupt: true}); len(step.Lines) != 1 {
+	if step, _ := w.Do(live.Command{Interrupt: true}); len(step.Lines) != 1 {
 		t.Errorf("%s", step.Lines)
 	}
 	step := w.Feed([]byte(`{"type":"command_lifecycle","command_uuid":"m1","state":"started"}` + "\n"))
@@ -492,7 +492,7 @@ func TestInterruptedEarly(t *testing.T) {
 func TestUnwilling(t *testing.T) {
 	w := newTalk(talkOptions{hooks: true})
 	w.Begin()
-	if _, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}}); err != nil {
+	if _, err := w.Do(live.Command{Message: []event.Block{{Text: "go"}}}); err != nil {
 		t.Fatal(err)
 	}
 	step := w.Feed(
@@ -503,7 +503,7 @@ func TestUnwilling(t *testing.T) {
 	} else if said := step.Events[1].End.AgentReason; said != "no" {
 		t.Errorf("it said %q", said)
 	}
-	if _, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}}); err == nil {
+	if _, err := w.Do(live.Command{Message: []event.Block{{Text: "go"}}}); err == nil {
 		t.Error("a further message is taken")
 	}
 }

@@ -89,6 +89,9 @@ func Unreadable(line []byte) []event.Event {
 	return []event.Event{{Kind: event.Notice, Text: unreadable, Raw: line}}
 }
 
+// IsUnreadable recognises the event of Unreadable.
+func IsUnreadable(e event.Event) bool { return e.Kind == event.Notice && e.Text == unreadable }
+
 const unreadable = "a line that cannot be read"
 
 // ExitCode returns the exit code that the first line of a command's output has after these words, or nil.

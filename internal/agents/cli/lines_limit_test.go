@@ -13,10 +13,10 @@ import (
 // read.
 func TestLongLines(t *testing.T) {
 	const most = 3 * quotedLine
-	fits, long := strings.Repeat("a", most), strings.Repeat("b", most)+"c"
-	stream := []byte("first\n" + fits + "\n" + long + "\nnext\n" + long + long + long)
+	CheckMessage, long := strings.Repeat("a", most), strings.Repeat("b", most)+"c"
+	stream := []byte("first\n" + CheckMessage + "\n" + long + "\nnext\n" + long + long + long)
 	want := []string{
-		"first", fits, "a line that cannot be read " + long[:quotedLine], "next",
+		"first", CheckMessage, "a line that cannot be read " + long[:quotedLine], "next",
 		"a line that cannot be read " + long[:quotedLine],
 	}
 	for _, size := range []int{1, 7, 1000, quotedLine, most, most + 1, len(stream)} {

@@ -4,7 +4,6 @@ package cli_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,6 +22,7 @@ import (
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/sys/process"
 	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/mindtest"
 )
 
 const stubName = "omniagent-cli-stub"
@@ -55,10 +54,6 @@ func forEver() {
 
 // stub is the agent. Long because it is a table.
 func stub() {
-	if len(os.Args) > 1 && os.Args[1] == "live" {
-		liveStub()
-		return
-	}
 	data, _ := io.ReadAll(os.Stdin)
 	word, rest, _ := strings.Cut(string(data), " ")
 	session := "s1"
@@ -200,115 +195,8 @@ func parse(data []byte) []event.Event {
 	return []event.Event{e}
 }
 
-const soon = 2 * time.Minute // for what takes milliseconds
-
-func within(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// mind is a Mind and what it has told.
-type mind struct {
-	agent.Mind
-	mu      sync.Mutex
-	events  []event.Event // not looked at yet
-	changed chan struct{} // closed, and replaced, by each event
-}
-
-func (m *mind) tell(e event.Event) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	e.Raw = bytes.Clone(e.Raw)
-	m.events = append(m.events, e)
-	close(m.changed)
-	m.changed = make(chan struct{})
-}
-
-// all are the events since the last look.
-func (m *mind) all() []event.Event {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	events := m.events
-	m.events = nil
-	return events
-}
-
-// next waits for an event.
-func (m *mind) next(t *testing.T) event.Event {
-	t.Helper()
-	late := time.After(soon)
-	for {
-		m.mu.Lock()
-		changed := m.changed
-		if len(m.events) > 0 {
-			e := m.events[0]
-			m.events = m.events[1:]
-			m.mu.Unlock()
-			return e
-		}
-		m.mu.Unlock()
-		select {
-		case <-changed:
-		case <-late:
-			t.Fatal("nothing was told")
-		}
-	}
-}
-
-// until waits for an event of that kind.
-func (m *mind) until(t *testing.T, k event.Kind) event.Event {
-	t.Helper()
-	for {
-		if e := m.next(t); e.Kind == k {
-			return e
-		}
-	}
-}
-
-// turn is a whole turn.
-func (m *mind) turn(t *testing.T, text string) []event.Event {
-	t.Helper()
-	if err := m.Turn(within(t), []event.Block{{Text: text}}); err != nil {
-		t.Fatalf("%.40q: %v", text, err)
-	}
-	return m.all()
-}
-
-// going is a turn that runs.
-type going struct {
-	t         *testing.T
-	mind      *mind
-	interrupt context.CancelFunc
-	ended     chan error
-}
-
-func (m *mind) begin(t *testing.T, text string) *going {
-	t.Helper()
-	ctx, cancel := context.WithCancel(within(t))
-	t.Cleanup(cancel)
-	g := &going{t, m, cancel, make(chan error, 1)}
-	go func() { g.ended <- m.Turn(ctx, []event.Block{{Text: text}}) }()
-	return g
-}
-
-// rest waits for the end of the turn.
-func (g *going) rest() []event.Event {
-	g.t.Helper()
-	select {
-	case err := <-g.ended:
-		if err != nil {
-			g.t.Fatal(err)
-		}
-	case <-time.After(soon):
-		g.t.Fatal("the turn does not end")
-	}
-	return g.mind.all()
-}
-
 // open is a Mind of the stub with a process for each turn.
-func open(t *testing.T, d agentOf, change ...func(*agent.Spec, *agent.Services)) *mind {
+func open(t *testing.T, d agentOf, change ...func(*agent.Spec, *agent.Services)) *mindtest.Mind {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -323,50 +211,8 @@ func open(t *testing.T, d agentOf, change ...func(*agent.Spec, *agent.Services))
 	for _, c := range change {
 		c(&s, &sv)
 	}
-	m := &mind{changed: make(chan struct{})}
-	sv.Tell = m.tell
-	if m.Mind, err = cli.TurnMind(d, s, sv); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(m.close(t))
-	return m
-}
-
-func (m *mind) close(t *testing.T) func() {
-	return func() {
-		if _, err := m.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// rest closes the Mind and returns what is left.
-func rest(t *testing.T, m *mind) ([]event.Event, agent.Outcome) {
-	t.Helper()
-	o, err := m.Close(within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m.all(), o
-}
-
-func told(events []event.Event) string {
-	var words []string
-	for _, e := range events {
-		word := string(e.Kind)
-		if e.Text != "" {
-			word += "=" + e.Text
-		}
-		if e.End != nil && e.End.Reason != "" {
-			word += "=" + e.End.Reason
-		}
-		if e.Facts != nil && e.Kind == event.Changed {
-			word += "=" + string(e.Facts.Mode) + e.Facts.Model
-		}
-		if e.Synthetic {
-			word += "!"
-		}
-		words = append(words, word)
-	}
-	return strings.Join(words, "; ")
+	return mindtest.New(t, func(tell func(event.Event)) (agent.Mind, error) {
+		sv.Tell = tell
+		return cli.TurnMind(d, s, sv)
+	})
 }

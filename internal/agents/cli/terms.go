@@ -67,9 +67,9 @@ func Keep(name string, s agent.Spec, sv agent.Services, kept ...Term) error {
 	return nil
 }
 
-// perTurn copies the mode to the shared flag. It returns an error for terms that cannot be enforced in an agent that
+// ApplyTerms copies the mode to the shared flag. It returns an error for terms that cannot be enforced in an agent that
 // accepts no messages while it works. kept lists further terms that the agent keeps.
-func perTurn(d agent.Driver, s *agent.Spec, sv agent.Services, kept ...Term) error {
+func ApplyTerms(d agent.Driver, s *agent.Spec, sv agent.Services, kept ...Term) error {
 	m := d.Matrix(s.Install.Version)
 	mode := s.Terms.Mode
 	switch cell := m.Cell(agent.Approval, string(mode), setting.OneShot); {

@@ -27,8 +27,8 @@ func TurnMind(d agent.Driver, s agent.Spec, sv agent.Services) (agent.Mind, erro
 	if s.Temp == "" {
 		return nil, fault.New(fault.Internal, "a conversation needs a private directory")
 	}
-	first := factsOf(d, s)
-	if err := perTurn(d, &s, sv); err != nil {
+	first := FirstFacts(d, s)
+	if err := ApplyTerms(d, &s, sv); err != nil {
 		return nil, err
 	}
 	sv.Grace = cmp.Or(sv.Grace, DefaultGrace)
@@ -130,7 +130,7 @@ func (m *turns) readable(message []event.Block) error {
 			return fault.New(fault.Unsupported, "%s accepts no %s in a message", m.driver.Describe().Title, block.Media)
 		}
 	}
-	return fits(m.driver, m.spec.Install.Version, message)
+	return CheckMessage(m.driver, m.spec.Install.Version, message)
 }
 
 // start starts the process of a turn.
@@ -138,7 +138,7 @@ func (m *turns) start(message []event.Block) (*run, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return nil, errClosed()
+		return nil, fault.New(fault.Internal, "the conversation is closed")
 	}
 	if m.begun > 0 && m.id == "" {
 		return nil, fault.New(fault.AgentFailed,
@@ -199,6 +199,24 @@ func (m *turns) Close(ctx context.Context) (agent.Outcome, error) {
 	return m.outcome, nil
 }
 
+// FirstFacts returns what is known about a conversation before the agent has reported anything.
+func FirstFacts(d agent.Driver, s agent.Spec) event.Facts {
+	return event.Facts{
+		Agent: d.Name(), Version: s.Install.Version, Model: s.Shared.Model.Value, Mode: ModeOf(s), Dir: s.Dir,
+	}
+}
+
+// ModeOf returns the mode in which a conversation begins.
+func ModeOf(s agent.Spec) setting.Approval {
+	switch {
+	case s.Terms.Mode != "":
+		return s.Terms.Mode
+	case s.Shared.Approval.Value != "":
+		return s.Shared.Approval.Value
+	}
+	return setting.Prompt
+}
+
 func textOf(message []event.Block) string {
 	var b strings.Builder
 	for _, block := range message {
@@ -207,8 +225,8 @@ func textOf(message []event.Block) string {
 	return b.String()
 }
 
-// fits refuses a message that is empty or too long for the agent.
-func fits(d agent.Driver, version string, message []event.Block) error {
+// CheckMessage refuses a message that is empty or too long for the agent.
+func CheckMessage(d agent.Driver, version string, message []event.Block) error {
 	text, media := textOf(message), false
 	for _, block := range message {
 		media = media || block.Media != ""

@@ -19,6 +19,7 @@ import (
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
+	"omniagent/internal/testkit/mindtest"
 )
 
 const failedTurn = "end=" + event.FailedTurn + "!"
@@ -28,8 +29,8 @@ func TestTurns(t *testing.T) {
 	m := open(t, agentOf{})
 	session := ""
 	for i, want := range []string{"", " --resume=s1", " --resume=s1+"} {
-		events := m.turn(t, "args")
-		if got := told(events); got != "text=one --output=stream-json"+want+"; end=done" {
+		events := m.WholeTurn(t, "args")
+		if got := mindtest.Story(events); got != "text=one --output=stream-json"+want+"; end=done" {
 			t.Errorf("turn %d: %s", i, got)
 		}
 		session = events[len(events)-1].Session
@@ -37,9 +38,9 @@ func TestTurns(t *testing.T) {
 	if session != "s1++" {
 		t.Errorf("session %q", session)
 	}
-	left, o := rest(t, m)
+	left, o := m.End(t)
 	if len(left) != 0 || o.Exit.Code != 0 || o.Exit.EndedBy != "" {
-		t.Errorf("%s, %+v", told(left), o)
+		t.Errorf("%s, %+v", mindtest.Story(left), o)
 	}
 	if err := m.Turn(t.Context(), []event.Block{{Text: "say x"}}); err == nil {
 		t.Error("a closed Mind takes a message")
@@ -48,7 +49,7 @@ func TestTurns(t *testing.T) {
 
 func TestResumedFromTheStart(t *testing.T) {
 	m := open(t, agentOf{}, func(s *agent.Spec, _ *agent.Services) { s.Resume = "old" })
-	if got := told(m.turn(t, "args")); !strings.Contains(got, "--resume=old") {
+	if got := mindtest.Story(m.WholeTurn(t, "args")); !strings.Contains(got, "--resume=old") {
 		t.Error(got)
 	}
 	if _, err := cli.TurnMind(agentOf{}, agent.Spec{}, agent.Services{}); !errors.Is(err, fault.Internal) {
@@ -74,9 +75,9 @@ func TestEnds(t *testing.T) {
 		t.Run(tt.message, func(t *testing.T) {
 			t.Parallel()
 			m := open(t, agentOf{})
-			events := m.turn(t, tt.message)
-			left, o := rest(t, m)
-			if got := told(append(events, left...)); got != tt.want {
+			events := m.WholeTurn(t, tt.message)
+			left, o := m.End(t)
+			if got := mindtest.Story(append(events, left...)); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 			if o.Exit.Code != tt.code || o.Exit.Signal != tt.signal || o.Exit.EndedBy != "" {
@@ -100,13 +101,13 @@ func (d *concluding) End(agent.Exit) []event.Event {
 // TestTheAgentHasTheLastWord: an end that we conclude never replaces what the agent has said.
 func TestTheAgentHasTheLastWord(t *testing.T) {
 	m := open(t, agentOf{decoder: func() agent.Decoder { return &concluding{cli.JSONLines{Parse: parse}} }})
-	if got := told(m.turn(t, "say x")); got != "text=x; end=done" {
+	if got := mindtest.Story(m.WholeTurn(t, "say x")); got != "text=x; end=done" {
 		t.Error(got)
 	}
-	if got := told(m.turn(t, "many")); !strings.HasSuffix(got, "; end=done") {
+	if got := mindtest.Story(m.WholeTurn(t, "many")); !strings.HasSuffix(got, "; end=done") {
 		t.Error(got)
 	}
-	if got := told(m.turn(t, "exit 1")); got != "failed!; end=ours!" {
+	if got := mindtest.Story(m.WholeTurn(t, "exit 1")); got != "failed!; end=ours!" {
 		t.Error(got)
 	}
 }
@@ -125,22 +126,22 @@ func TestLastWords(t *testing.T) {
 	} {
 		t.Setenv("STUB_API_KEY", "of-the-environment-0123")
 		m := open(t, agentOf{})
-		events := m.turn(t, message)
+		events := m.WholeTurn(t, message)
 		f := events[0].Fault
 		if len(events) != 2 || f == nil || f.Message != want || f.Code != fault.AgentFailed || !events[0].Terminal {
-			t.Errorf("%s\n%s: %+v", message, told(events), f)
+			t.Errorf("%s\n%s: %+v", message, mindtest.Story(events), f)
 		}
 	}
 }
 
 func TestHugeLineAndOrder(t *testing.T) {
 	m := open(t, agentOf{})
-	events := m.turn(t, "huge")
+	events := m.WholeTurn(t, "huge")
 	if len(events) != 2 || events[0].Kind != event.Notice || len(events[0].Raw) != 4<<20 {
 		t.Fatalf("%d events", len(events))
 	}
 	m = open(t, agentOf{})
-	events = m.turn(t, "many")
+	events = m.WholeTurn(t, "many")
 	if len(events) != 2001 {
 		t.Fatalf("%d events", len(events))
 	}
@@ -153,7 +154,7 @@ func TestHugeLineAndOrder(t *testing.T) {
 
 func TestUnknownSessionCannotGoOn(t *testing.T) {
 	m := open(t, agentOf{})
-	m.turn(t, "exit 1")
+	m.WholeTurn(t, "exit 1")
 	if err := m.Turn(t.Context(), []event.Block{{Text: "say x"}}); !errors.Is(err, fault.AgentFailed) {
 		t.Errorf("%v", err)
 	}
@@ -168,8 +169,8 @@ func TestUnable(t *testing.T) {
 	if can := open(t, agentOf{}).Abilities(); can != (agent.Abilities{}) {
 		t.Errorf("%+v", can)
 	}
-	g := m.begin(t, "stall")
-	m.next(t)
+	g := m.BeginTurn(t, "stall")
+	m.Next(t)
 	for _, refused := range []struct{ err, want error }{
 		{m.Turn(t.Context(), []event.Block{{Text: "say x"}}), fault.Internal},
 		{m.Answer(event.Reply{Question: "q"}), fault.NotFoundCode},
@@ -180,11 +181,11 @@ func TestUnable(t *testing.T) {
 			t.Errorf("%v, want %v", refused.err, refused.want)
 		}
 	}
-	g.interrupt()
-	g.rest()
+	g.Interrupt()
+	g.Rest()
 	// A turn is over when the next message can be taken, however often it is tried.
 	for range 10 {
-		if got := told(m.turn(t, "say again")); got != "text=again; end=done" {
+		if got := mindtest.Story(m.WholeTurn(t, "say again")); got != "text=again; end=done" {
 			t.Fatal(got)
 		}
 	}
@@ -214,7 +215,7 @@ func TestRefusedMessages(t *testing.T) {
 	if err := m.Turn(t.Context(), []event.Block{{Text: "say "}, {Text: "éé"}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := told(m.all()); got != "text=éé; end=done" {
+	if got := mindtest.Story(m.All()); got != "text=éé; end=done" {
 		t.Error(got)
 	}
 }
@@ -223,32 +224,32 @@ func TestRefusedMessages(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	m := open(t, agentOf{})
 	m.Kill() // nothing runs
-	g := m.begin(t, "stall")
-	m.next(t)
-	g.interrupt()
-	if got := told(g.rest()); got != "failed!; end=cancelled!" {
+	g := m.BeginTurn(t, "stall")
+	m.Next(t)
+	g.Interrupt()
+	if got := mindtest.Story(g.Rest()); got != "failed!; end=cancelled!" {
 		t.Error(got)
 	}
-	g = m.begin(t, "late") // it has ended its turn, but never exits: the result counts
-	if got := told([]event.Event{m.next(t)}); got != "text=told" {
+	g = m.BeginTurn(t, "late") // it has ended its turn, but never exits: the result counts
+	if got := mindtest.Story([]event.Event{m.Next(t)}); got != "text=told" {
 		t.Error(got)
 	}
-	g.interrupt()
-	if got := told(g.rest()); got != "end=done" {
+	g.Interrupt()
+	if got := mindtest.Story(g.Rest()); got != "end=done" {
 		t.Error(got)
 	}
-	if _, o := rest(t, m); o.Exit.EndedBy != "SIGINT" || o.Exit.Signal != "SIGINT" {
+	if _, o := m.End(t); o.Exit.EndedBy != "SIGINT" || o.Exit.Signal != "SIGINT" {
 		t.Errorf("%+v", o.Exit)
 	}
 }
 
 // TestNothingIsLeft: neither of the agent, which ignores signals, nor of what it started.
 func TestNothingIsLeft(t *testing.T) {
-	ways := map[string]func(*testing.T, *mind, *going){
-		"close":     func(t *testing.T, m *mind, _ *going) { _, _ = m.Close(within(t)) },
-		"interrupt": func(_ *testing.T, _ *mind, g *going) { g.interrupt() },
-		"kill":      func(_ *testing.T, m *mind, _ *going) { m.Kill() },
-		"cancelled": func(t *testing.T, m *mind, _ *going) {
+	ways := map[string]func(*testing.T, *mindtest.Mind, *mindtest.Turning){
+		"close":     func(t *testing.T, m *mindtest.Mind, _ *mindtest.Turning) { _, _ = m.Close(mindtest.Within(t)) },
+		"interrupt": func(_ *testing.T, _ *mindtest.Mind, g *mindtest.Turning) { g.Interrupt() },
+		"kill":      func(_ *testing.T, m *mindtest.Mind, _ *mindtest.Turning) { m.Kill() },
+		"cancelled": func(t *testing.T, m *mindtest.Mind, _ *mindtest.Turning) {
 			gone, cancel := context.WithCancel(t.Context())
 			cancel()
 			_, _ = m.Close(gone)
@@ -260,12 +261,12 @@ func TestNothingIsLeft(t *testing.T) {
 				t.Parallel()
 				m := open(t, agentOf{}, func(_ *agent.Spec, sv *agent.Services) {
 					if name == "kill" || name == "cancelled" {
-						sv.Grace = 10 * soon // they do not wait for it
+						sv.Grace = 10 * mindtest.Soon // they do not wait for it
 					}
 				})
-				g := m.begin(t, "family "+apart)
+				g := m.BeginTurn(t, "family "+apart)
 				var pids []int
-				for word := range strings.FieldsSeq(m.next(t).Text) {
+				for word := range strings.FieldsSeq(m.Next(t).Text) {
 					pid, err := strconv.Atoi(word)
 					if err != nil {
 						t.Fatal(err)
@@ -274,8 +275,8 @@ func TestNothingIsLeft(t *testing.T) {
 				}
 				began := time.Now()
 				way(t, m, g)
-				left := g.rest()
-				if took := time.Since(began); took > soon/3 {
+				left := g.Rest()
+				if took := time.Since(began); took > mindtest.Soon/3 {
 					t.Errorf("it took %s", took)
 				}
 				for _, pid := range pids {
@@ -283,8 +284,8 @@ func TestNothingIsLeft(t *testing.T) {
 						t.Errorf("%d is alive: %v", pid, err)
 					}
 				}
-				if told(left) != "failed!; end=cancelled!" || left[0].Fault.Code != fault.Interrupted {
-					t.Errorf("%s", told(left))
+				if mindtest.Story(left) != "failed!; end=cancelled!" || left[0].Fault.Code != fault.Interrupted {
+					t.Errorf("%s", mindtest.Story(left))
 				}
 			})
 		}
@@ -295,14 +296,14 @@ func TestNothingIsLeft(t *testing.T) {
 func TestCloseAmidAFlood(t *testing.T) {
 	for range 4 {
 		m := open(t, agentOf{})
-		g := m.begin(t, "flood")
-		m.next(t)
+		g := m.BeginTurn(t, "flood")
+		m.Next(t)
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := m.Close(gone); err != nil {
 			t.Fatal(err)
 		}
-		left := g.rest()
+		left := g.Rest()
 		ends := 0
 		for _, e := range left {
 			if e.Kind == event.Ended {
@@ -319,22 +320,22 @@ func TestCloseAmidAFlood(t *testing.T) {
 func TestSilence(t *testing.T) {
 	short := func(_ *agent.Spec, sv *agent.Services) { sv.Connect = 100 * time.Millisecond }
 	m := open(t, agentOf{}, short)
-	events := m.turn(t, "mute")
-	if got := told(events); got != "failed!; "+failedTurn || !lateFault(events[0].Fault, "Stub", "100ms") {
+	events := m.WholeTurn(t, "mute")
+	if got := mindtest.Story(events); got != "failed!; "+failedTurn || !lateFault(events[0].Fault, "Stub", "100ms") {
 		t.Errorf("%s: %v", got, events[0].Fault)
 	}
 	for message, d := range map[string]agentOf{"stall": {}, "breathe": {}, "mute": {silent: true}} {
 		// A busy machine may need long for the first sign of life, so the limit grows until there is one in time.
 		lives := false
-		for limit := 100 * time.Millisecond; !lives && limit < soon/4; limit *= 2 {
+		for limit := 100 * time.Millisecond; !lives && limit < mindtest.Soon/4; limit *= 2 {
 			m := open(t, d, func(_ *agent.Spec, sv *agent.Services) { sv.Connect = limit })
-			g := m.begin(t, message)
+			g := m.BeginTurn(t, message)
 			select {
-			case <-g.ended:
+			case <-g.Ended:
 			case <-time.After(4 * limit):
 				lives = true
-				g.interrupt()
-				g.rest()
+				g.Interrupt()
+				g.Rest()
 			}
 		}
 		if !lives {
@@ -362,13 +363,13 @@ func TestFilesOfALaunch(t *testing.T) {
 	m := open(t, agentOf{files: []agent.File{
 		{Path: gone, Data: []byte("content")}, {Path: kept, Data: []byte("content"), Keep: true},
 	}})
-	if got := told(m.turn(t, "file "+gone)); got != "text=content<nil>; end=done" {
+	if got := mindtest.Story(m.WholeTurn(t, "file "+gone)); got != "text=content<nil>; end=done" {
 		t.Error(got)
 	}
 	if info, err := os.Stat(gone); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	rest(t, m)
+	m.End(t)
 	if _, err := os.Stat(gone); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
@@ -379,11 +380,11 @@ func TestFilesOfALaunch(t *testing.T) {
 
 func TestPromptAsArgument(t *testing.T) {
 	m := open(t, agentOf{by: agent.ByArgument, silent: true})
-	if err := m.Turn(within(t), []event.Block{{Text: "--yolo"}}); !errors.Is(err, fault.ArgError) {
+	if err := m.Turn(mindtest.Within(t), []event.Block{{Text: "--yolo"}}); !errors.Is(err, fault.ArgError) {
 		t.Errorf("a message that would be a flag: %v", err)
 	}
 	// Standard input is empty, so the stub prints nothing, which does not count as an answer.
-	if got := told(m.turn(t, "hello world")); got != "failed!; "+failedTurn {
+	if got := mindtest.Story(m.WholeTurn(t, "hello world")); got != "failed!; "+failedTurn {
 		t.Error(got)
 	}
 }
@@ -391,7 +392,7 @@ func TestPromptAsArgument(t *testing.T) {
 // TestPlainText: an agent without a stream that we know is asked for text, which is cut between characters only.
 func TestPlainText(t *testing.T) {
 	m := open(t, agentOf{silent: true})
-	events := m.turn(t, "args")
+	events := m.WholeTurn(t, "args")
 	end := events[len(events)-1].End
 	if !end.OK || end.Reason != event.Success || !strings.Contains(end.Text, "one --output=text") {
 		t.Errorf("%+v", end)
@@ -405,18 +406,18 @@ func TestPlainText(t *testing.T) {
 	if text != end.Text {
 		t.Errorf("pieces %q", text)
 	}
-	if end := open(t, agentOf{silent: true}).turn(t, "exit 1")[1].End; end.OK {
+	if end := open(t, agentOf{silent: true}).WholeTurn(t, "exit 1")[1].End; end.OK {
 		t.Errorf("%+v", end)
 	}
 }
 
 func TestNotStarted(t *testing.T) {
 	m := open(t, agentOf{}, func(s *agent.Spec, _ *agent.Services) { s.Install.Path = t.TempDir() + "/none" })
-	if err := m.Turn(within(t), []event.Block{{Text: "say x"}}); !errors.Is(err, fault.NotInstalled) {
+	if err := m.Turn(mindtest.Within(t), []event.Block{{Text: "say x"}}); !errors.Is(err, fault.NotInstalled) {
 		t.Errorf("%v", err)
 	}
-	if left := m.all(); len(left) != 0 {
-		t.Errorf("events of a turn that was not accepted: %s", told(left))
+	if left := m.All(); len(left) != 0 {
+		t.Errorf("events of a turn that was not accepted: %s", mindtest.Story(left))
 	}
 }
 
@@ -426,7 +427,7 @@ func TestFactsOfATurn(t *testing.T) {
 	if f := m.Facts(); f.Agent != "stub" || f.Mode != setting.AutoEdit || f.Dir == "" || f.Model != "" {
 		t.Errorf("%+v", f)
 	}
-	f := m.turn(t, "began m1")[0].Facts
+	f := m.WholeTurn(t, "began m1")[0].Facts
 	if f == nil || f.Model != "m1" || f.Mode != setting.AutoEdit {
 		t.Errorf("%+v", f)
 	}

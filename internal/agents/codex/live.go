@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
@@ -20,11 +21,11 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 	if err := cli.Keep(d.ID, s, sv, terms()...); err != nil {
 		return nil, err
 	}
-	return cli.LiveMind(cli.Live{
+	return live.NewMind(live.Agent{
 		Driver:    d,
 		Abilities: agent.Abilities{Steer: true, Images: true, Resume: true},
 		Launch:    func(s agent.Spec) (agent.Launch, error) { return d.live(s, sv.CanAsk) },
-		Proto: func(s agent.Spec, _ agent.Launch) cli.Proto {
+		Proto: func(s agent.Spec, _ agent.Launch) live.Proto {
 			o, _ := optionsOf(s, sv.CanAsk) // the launch has checked the error
 			return newTalk(o)
 		},

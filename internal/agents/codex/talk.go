@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -30,7 +31,7 @@ import (
 //	        ▲          │ refused                  │ questions: answers go back as responses
 //	        └── Ended ─┘                          └──┘
 type talk struct {
-	cli.RPC[ownRequest, question]
+	live.RPC[ownRequest, question]
 	o       threadOptions
 	failed  *fault.Fault // why no thread could be opened
 	thread  string
@@ -85,7 +86,7 @@ type question struct {
 	keys    []string // Codex's ids of the questions of a form
 }
 
-var _ cli.Proto = (*talk)(nil)
+var _ live.Proto = (*talk)(nil)
 
 func newTalk(o threadOptions) *talk {
 	t := &talk{
@@ -99,7 +100,7 @@ func newTalk(o threadOptions) *talk {
 }
 
 // Begin sends the greeting, and opens the thread.
-func (t *talk) Begin() cli.Step {
+func (t *talk) Begin() live.Step {
 	info := map[string]any{"name": "omniagent", "title": "omniagent", "version": "1"}
 	experimental := map[string]any{"experimentalApi": true} // for endCommand
 	t.send("initialize", map[string]any{"clientInfo": info, "capabilities": experimental})
@@ -133,7 +134,7 @@ func (t *talk) AddFacts(f *event.Facts) {
 	for name, status := range t.servers {
 		f.Servers = append(f.Servers, event.Server{Name: name, Status: status})
 	}
-	f.Servers = cli.SortServers(f.Servers)
+	f.Servers = live.SortServers(f.Servers)
 }
 
 // answered handles a response to one of our requests.
@@ -262,7 +263,7 @@ func (t *talk) refused(method, why string) []event.Event {
 	if method != "turn/start" {
 		t.failed = f
 	}
-	events := cli.Rejected(f, t.thread, why, t.busy)
+	events := live.Rejected(f, t.thread, why, t.busy)
 	t.message, t.busy, t.stops = nil, false, false
 	return events
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -15,7 +16,7 @@ import (
 )
 
 // Do translates a command for Codex.
-func (t *talk) Do(c cli.Command) (cli.Step, error) {
+func (t *talk) Do(c live.Command) (live.Step, error) {
 	var err error
 	switch {
 	case c.Message != nil:

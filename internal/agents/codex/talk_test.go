@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -52,7 +52,7 @@ func given(t testing.TB, o threadOptions) *talk {
 	if step := w.Begin(); len(step.Lines) != 3 || !bytes.Contains(step.Lines[0], []byte(`"initialize"`)) {
 		t.Fatalf("%s", step.Lines)
 	}
-	if step, err := w.Do(cli.Command{Message: []event.Block{{Text: "go"}}}); err != nil || len(step.Lines) != 0 {
+	if step, err := w.Do(live.Command{Message: []event.Block{{Text: "go"}}}); err != nil || len(step.Lines) != 0 {
 		t.Fatalf("a message is sent before there is a thread: %s, %v", step.Lines, err)
 	}
 	return w
@@ -108,7 +108,7 @@ func TestReplayLive(t *testing.T) {
 		w := given(t, threadOptions{mode: setting.Prompt, dir: "/ws"})
 		var events []event.Event
 		var lines []byte
-		take := func(step cli.Step) {
+		take := func(step live.Step) {
 			for _, line := range step.Lines {
 				lines = append(lines, line...)
 			}
@@ -122,7 +122,7 @@ func TestReplayLive(t *testing.T) {
 					if e.Kind != event.Question {
 						continue
 					}
-					answer, err := w.Do(cli.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
+					answer, err := w.Do(live.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -233,11 +233,11 @@ func TestAnswersInItsWords(t *testing.T) {
 				t.Fatal(got)
 			}
 			tt.reply.Question = "q7"
-			step, err := w.Do(cli.Command{Answer: &tt.reply})
+			step, err := w.Do(live.Command{Answer: &tt.reply})
 			if err != nil || len(step.Lines) != 1 || string(step.Lines[0]) != `{"id":7,"result":`+tt.want+"}\n" {
 				t.Fatalf("%s, %v", step.Lines, err)
 			}
-			if _, err := w.Do(cli.Command{Answer: &tt.reply}); !errorsIs(err, fault.NotFoundCode) {
+			if _, err := w.Do(live.Command{Answer: &tt.reply}); !errorsIs(err, fault.NotFoundCode) {
 				t.Error("it can be answered twice")
 			}
 		})
@@ -248,11 +248,11 @@ func TestAnswersInItsWords(t *testing.T) {
 	if got := brief(q.Events); got != `question=q"x"; question=q"x"/1` {
 		t.Fatal(got)
 	}
-	if step, err := w.Do(cli.Command{Answer: &event.Reply{Question: `q"x"/1`, Text: "two"}}); err != nil ||
+	if step, err := w.Do(live.Command{Answer: &event.Reply{Question: `q"x"/1`, Text: "two"}}); err != nil ||
 		len(step.Lines) != 0 {
 		t.Fatalf("%s, %v", step.Lines, err)
 	}
-	step, err := w.Do(cli.Command{Answer: &event.Reply{Question: `q"x"`, Option: "one"}})
+	step, err := w.Do(live.Command{Answer: &event.Reply{Question: `q"x"`, Option: "one"}})
 	if err != nil ||
 		string(step.Lines[0]) != `{"id":"x","result":{"answers":{"a":{"answers":["one"]},"b":{"answers":["two"]}}}}`+
 			"\n" {
@@ -285,11 +285,11 @@ func TestTurnsOfOthers(t *testing.T) {
 		t.Error(brief(out))
 	}
 	w = begun(t, threadOptions{mode: setting.Prompt})
-	if step, _ := w.Do(cli.Command{Interrupt: true}); !bytes.Contains(step.Lines[0], []byte(`"turnId":"U"`)) {
+	if step, _ := w.Do(live.Command{Interrupt: true}); !bytes.Contains(step.Lines[0], []byte(`"turnId":"U"`)) {
 		t.Errorf("%s", step.Lines)
 	}
 	w = given(t, threadOptions{mode: setting.Prompt})
-	if step, _ := w.Do(cli.Command{Interrupt: true}); brief(step.Events) != "end=cancelled" || len(step.Lines) != 0 {
+	if step, _ := w.Do(live.Command{Interrupt: true}); brief(step.Events) != "end=cancelled" || len(step.Lines) != 0 {
 		t.Errorf("%s", step.Lines)
 	}
 }
@@ -319,7 +319,7 @@ func TestChangesOfCodex(t *testing.T) {
 	}
 	w := begun(t, threadOptions{mode: setting.Yolo})
 	change := agent.Change{Mode: setting.Prompt}
-	if _, err := w.Do(cli.Command{Change: &change}); !errors.Is(err, agent.ErrRestart) ||
+	if _, err := w.Do(live.Command{Change: &change}); !errors.Is(err, agent.ErrRestart) ||
 		facts(w).Mode != setting.Yolo {
 		t.Error(err)
 	}
@@ -327,7 +327,7 @@ func TestChangesOfCodex(t *testing.T) {
 	w.Feed([]byte(`{"id":7,"method":"item/commandExecution/requestApproval",` +
 		`"params":{"itemId":"i","command":"ls","threadId":"T"}}` + "\n"))
 	reply := event.Reply{Question: "q7", Option: event.Allow, Mode: setting.AutoEdit}
-	if _, err := w.Do(cli.Command{Answer: &reply}); err != nil || facts(w).Mode != setting.Prompt {
+	if _, err := w.Do(live.Command{Answer: &reply}); err != nil || facts(w).Mode != setting.Prompt {
 		t.Error("a mode of an answer does not hold in the turn", err)
 	}
 	w.Feed([]byte(`{"method":"turn/completed","params":{"threadId":"T","turn":{"id":"U","status":"completed"}}}` +
@@ -339,7 +339,7 @@ func TestChangesOfCodex(t *testing.T) {
 
 // TestSteeringOfCodex: what is said during a turn is part of it when Codex says so.
 func TestSteeringOfCodex(t *testing.T) {
-	steer := cli.Command{Steer: []event.Block{{Text: "more"}}, Token: 6}
+	steer := live.Command{Steer: []event.Block{{Text: "more"}}, Token: 6}
 	if _, err := given(t, threadOptions{mode: setting.Prompt}).Do(steer); !errorsIs(err, fault.Unsupported) {
 		t.Errorf("before there is a turn: %v", err)
 	}
@@ -378,7 +378,7 @@ func TestInterruptedCommand(t *testing.T) {
 	if step := w.Feed([]byte(began("a", "1") + ended("U", "completed"))); len(step.Lines) != 0 {
 		t.Errorf("%s", step.Lines)
 	}
-	if _, err := w.Do(cli.Command{Message: []event.Block{{Text: "on"}}}); err != nil {
+	if _, err := w.Do(live.Command{Message: []event.Block{{Text: "on"}}}); err != nil {
 		t.Fatal(err)
 	}
 	w.Feed([]byte(`{"id":4,"result":{"turn":{"id":"V"}}}` + "\n" + began("b", "2") + began("c", "3") +
@@ -391,7 +391,7 @@ func TestInterruptedCommand(t *testing.T) {
 	if len(step.Events) != 0 {
 		t.Errorf("%s", brief(step.Events))
 	}
-	if _, err := w.Do(cli.Command{Message: []event.Block{{Text: "on"}}}); err != nil {
+	if _, err := w.Do(live.Command{Message: []event.Block{{Text: "on"}}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -433,8 +433,8 @@ func FuzzTalk(f *testing.F) {
 			cut = 0
 		}
 		ends := 0
-		var take func(step cli.Step)
-		take = func(step cli.Step) {
+		var take func(step live.Step)
+		take = func(step live.Step) {
 			for _, line := range step.Lines {
 				if !json.Valid(line) || bytes.IndexByte(line, '\n') != len(line)-1 {
 					t.Fatalf("%q", line)
@@ -445,14 +445,14 @@ func FuzzTalk(f *testing.F) {
 					ends++
 				}
 				if e.Kind == event.Question {
-					answer, _ := w.Do(cli.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
+					answer, _ := w.Do(live.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
 					take(answer)
 				}
 			}
 		}
 		take(w.Feed(data[:cut]))
 		take(w.Feed(data[cut:]))
-		take(cli.Step{Events: w.End(agent.Exit{})})
+		take(live.Step{Events: w.End(agent.Exit{})})
 		if ends > 1 {
 			t.Fatalf("%d ends for one message", ends)
 		}

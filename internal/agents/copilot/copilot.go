@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"omniagent/internal/agents/acpclient"
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
@@ -68,7 +69,7 @@ func New() agent.Driver {
 // Mind returns a Mind with a lasting process over ACP, or else with a process for every turn.
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }
-	return cli.ACP{
+	return acpclient.Agent{
 		Driver: d, Launch: d.acp, Unsafe: refuseHooks, Lost: acpLost, Sums: true, Stream: stream,
 	}.Mind(s, sv)
 }

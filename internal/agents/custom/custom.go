@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/agents/acpclient"
 	"omniagent/internal/agents/agentsfile"
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
@@ -264,7 +265,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 	case d.cli.OneShot.Command == "" && s.Terms.Transport != agent.ByStream:
 		s.Terms.Transport = agent.ByACP
 	}
-	return cli.ACP{
+	return acpclient.Agent{
 		Driver: d, Launch: d.acp, Models: true, Unflagged: true, Stream: stream, Offered: acp.Offered{
 			Files:     slices.Contains(d.cli.ACP.Offer, agentsfile.OfferFiles),
 			Terminals: slices.Contains(d.cli.ACP.Offer, agentsfile.OfferTerminals),

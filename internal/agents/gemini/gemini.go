@@ -12,6 +12,7 @@ package gemini
 import (
 	"context"
 
+	"omniagent/internal/agents/acpclient"
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/setting"
@@ -106,7 +107,7 @@ func (d driver) Command(s agent.Spec) (agent.Launch, []agent.Warning, error) {
 func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	d.hosted = true
 	stream := func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) }
-	return cli.ACP{Driver: d, Launch: d.acp, Fault: acpFault, Exit: exitOf, Stream: stream}.Mind(s, sv)
+	return acpclient.Agent{Driver: d, Launch: d.acp, Fault: acpFault, Exit: exitOf, Stream: stream}.Mind(s, sv)
 }
 
 // traps returns repository files that the CLI may obey.

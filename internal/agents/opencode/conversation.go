@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/agents/acpclient"
 	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/kit/fault"
@@ -27,7 +28,7 @@ func (d driver) Mind(_ context.Context, s agent.Spec, sv agent.Services) (agent.
 		sv.Connect = 0 // the CLI prints nothing before the model has answered
 		return cli.TurnMind(conversing{d}, s, sv)
 	}
-	return cli.ACP{
+	return acpclient.Agent{
 		Driver: conversing{d}, Launch: d.acp, Models: true, Recorded: spent, Stream: stream,
 	}.Mind(s, sv)
 }

@@ -1,4 +1,8 @@
-package cli
+// Package acpclient is the client's side of the Agent Client Protocol. It drives an agent that speaks the protocol,
+// decides by the mode about the calls that the agent asks about, and asks a person about the rest.
+//
+// It does no I/O for the agent: files and terminals are served by the host.
+package acpclient
 
 import (
 	"bytes"
@@ -7,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -15,8 +21,8 @@ import (
 	"omniagent/internal/wire/jsonrpc"
 )
 
-// ACP describes an agent that we drive over the Agent Client Protocol, with one process for the whole conversation.
-type ACP struct {
+// Agent describes an agent that we drive over the Agent Client Protocol, with one process for the whole conversation.
+type Agent struct {
 	Driver agent.Driver
 	// Launch returns the program and its arguments. Shared.Approval is the mode. The messages, the session and the
 	// servers go over the wire.
@@ -55,7 +61,7 @@ const greetWithin = 2 * time.Minute
 
 // Mind returns a Mind over the transport that Terms name. If the agent turns out not to speak the protocol, because it
 // prints something else, exits, or stays silent for too long, the conversation falls back to its stream.
-func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
+func (a Agent) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	var unsafe error
 	if a.Unsafe != nil {
 		unsafe = a.Unsafe(s)
@@ -77,7 +83,7 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	}, tell: sv.Tell, within: cmp.Or(a.within, greetWithin), title: a.Driver.Describe().Title}
 	over := sv
 	over.Tell = m.receive
-	live, err := LiveMind(Live{
+	live, err := live.NewMind(live.Agent{
 		Driver:    a.Driver,
 		Abilities: agent.Abilities{Images: true, Resume: true},
 		Launch: func(s agent.Spec) (agent.Launch, error) {
@@ -90,12 +96,12 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 			}
 			return l, err
 		},
-		Proto: func(s agent.Spec, l agent.Launch) Proto {
-			servers, _ := HostServers(a.Driver.Name(), s.Terms.Servers) // the launch has checked the error
+		Proto: func(s agent.Spec, l agent.Launch) live.Proto {
+			servers, _ := cli.HostServers(a.Driver.Name(), s.Terms.Servers) // the launch has checked the error
 			about := a.Driver.Describe()
-			o := acpOptions{
-				ACP: a, name: about.Title, login: about.Login, dir: s.Dir, resume: s.Resume, fork: s.Terms.Fork,
-				mode: ModeOf(s), plan: a.Unflagged && ModeOf(s) == setting.Plan, servers: servers,
+			o := terms{
+				Agent: a, name: about.Title, login: about.Login, dir: s.Dir, resume: s.Resume, fork: s.Terms.Fork,
+				mode: cli.ModeOf(s), plan: a.Unflagged && cli.ModeOf(s) == setting.Plan, servers: servers,
 			}
 			if a.Models {
 				o.model = s.Shared.Model.Value
@@ -103,7 +109,7 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 			if a.Recorded != nil {
 				o.recorded = func(session string) *event.Usage { return a.Recorded(l.Env, session) }
 			}
-			return &greeted{Proto: newACPTalk(o), mind: m}
+			return &greeted{Proto: newTalk(o), mind: m}
 		},
 	}, s, over)
 	m.mind = live
@@ -111,11 +117,11 @@ func (a ACP) Mind(s agent.Spec, sv agent.Services) (agent.Mind, error) {
 }
 
 // keep refuses terms that the agent cannot keep, and copies the mode to the shared flag.
-func (a ACP) keep(s *agent.Spec, sv agent.Services) error {
-	if _, err := HostServers(a.Driver.Name(), s.Terms.Servers); err != nil {
+func (a Agent) keep(s *agent.Spec, sv agent.Services) error {
+	if _, err := cli.HostServers(a.Driver.Name(), s.Terms.Servers); err != nil {
 		return err
 	}
-	mode, flagged := ModeOf(*s), *s
+	mode, flagged := cli.ModeOf(*s), *s
 	if a.Unflagged {
 		if mode == setting.DenyAll || mode == setting.AskAll {
 			return fault.New(fault.Unsupported, "%s has no mode %s that we know to keep: what it does without a "+
@@ -123,7 +129,7 @@ func (a ACP) keep(s *agent.Spec, sv agent.Services) error {
 		}
 		flagged.Terms.Mode, flagged.Shared.Approval = "", setting.Defaults().Approval
 	}
-	err := perTurn(a.Driver, &flagged, sv, Servers, Fork, Protocol)
+	err := cli.ApplyTerms(a.Driver, &flagged, sv, cli.Servers, cli.Fork, cli.Protocol)
 	flagged.Terms.Mode = mode
 	*s = flagged
 	return err
@@ -153,12 +159,12 @@ type greeting struct {
 
 // greeted reports the agent's first output to the greeting.
 type greeted struct {
-	Proto
+	live.Proto
 	mind *greeting
 }
 
 // Feed detects the answer to initialize, or other output.
-func (p *greeted) Feed(data []byte) Step {
+func (p *greeted) Feed(data []byte) live.Step {
 	step := p.Proto.Feed(data)
 	if p.Ready() {
 		p.mind.mu.Lock()
@@ -167,7 +173,7 @@ func (p *greeted) Feed(data []byte) Step {
 		return step
 	}
 	for _, e := range step.Events {
-		if e.Kind == event.Notice && e.Text == unreadable {
+		if cli.IsUnreadable(e) {
 			p.mind.printed(e.Raw)
 		}
 	}
@@ -186,7 +192,7 @@ func (p *greeted) End(x agent.Exit) []event.Event {
 // printed gives up the protocol because of a line that is not part of it.
 func (m *greeting) printed(line []byte) {
 	m.mu.Lock()
-	m.line = cmp.Or(m.line, FirstLine(string(line)))
+	m.line = cmp.Or(m.line, cli.FirstLine(string(line)))
 	m.mu.Unlock()
 	m.leave("the agent printed something else")
 }

@@ -1,4 +1,4 @@
-package cli
+package acpclient
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -15,7 +17,7 @@ import (
 	"omniagent/internal/wire/jsonrpc"
 )
 
-// acpTalk is the client's side of the Agent Client Protocol.
+// talk is the client's side of the Agent Client Protocol.
 //
 //	Begin ──► initialize ──► session/new, load, resume or fork ──► mode, model ──► idle
 //	                          │ a login is missing, or refused                      │ message
@@ -23,9 +25,9 @@ import (
 //	                        failed                            Ended ◄── session/prompt: updates, questions
 //
 // Version 1 ends the turn with the answer to session/prompt, version 2 with a state that is idle.
-type acpTalk struct {
-	RPC[acpRequest, acpAsked]
-	o       acpOptions
+type talk struct {
+	live.RPC[ownRequest, question]
+	o       terms
 	agent   acp.Agent
 	greeted bool
 	failed  *fault.Fault // why no session could be opened
@@ -40,8 +42,8 @@ type acpTalk struct {
 	pieces  int    // of text since the last call
 	plan    string
 
-	calls     map[string]*acpCall // of this turn
-	order     []string            // their ids
+	calls     map[string]*toolCall // of this turn
+	order     []string             // their ids
 	terminals map[string]*acp.Terminal
 	chores    map[string]json.RawMessage // ids of requests that the host carries out
 	granted   map[string]bool            // commands and files that a person allowed in this turn
@@ -52,9 +54,9 @@ type acpTalk struct {
 	before    float64      // cost before this turn
 }
 
-// acpOptions are the terms with which a conversation is opened.
-type acpOptions struct {
-	ACP
+// terms are the terms with which a conversation is opened.
+type terms struct {
+	Agent
 	name, login string
 	dir         string
 	resume      string
@@ -63,20 +65,20 @@ type acpOptions struct {
 	plan        bool // the agent must have a mode of its own that changes nothing
 	model       string
 	servers     []acp.Server
-	recorded    func(session string) *event.Usage // ACP.Recorded in the agent's environment
+	recorded    func(session string) *event.Usage // Agent.Recorded in the agent's environment
 }
 
-// acpRequest is a request that we sent.
-type acpRequest struct {
+// ownRequest is a request that we sent.
+type ownRequest struct {
 	method string
 	token  int // if it is a change
 }
 
-var _ Proto = (*acpTalk)(nil)
+var _ live.Proto = (*talk)(nil)
 
-func newACPTalk(o acpOptions) *acpTalk {
-	t := &acpTalk{
-		o: o, calls: map[string]*acpCall{}, terminals: map[string]*acp.Terminal{},
+func newTalk(o terms) *talk {
+	t := &talk{
+		o: o, calls: map[string]*toolCall{}, terminals: map[string]*acp.Terminal{},
 		chores: map[string]json.RawMessage{}, granted: map[string]bool{},
 	}
 	t.Handle(t.answered, t.requested, t.notified)
@@ -84,37 +86,37 @@ func newACPTalk(o acpOptions) *acpTalk {
 }
 
 // Begin sends the greeting.
-func (t *acpTalk) Begin() Step {
+func (t *talk) Begin() live.Step {
 	t.send("initialize", acp.Hello("omniagent", "1", t.o.Offered))
 	return t.Step.Take()
 }
 
-func (t *acpTalk) send(method string, params any) {
-	t.Request(acpRequest{method: method}, method, params)
+func (t *talk) send(method string, params any) {
+	t.Request(ownRequest{method: method}, method, params)
 }
 
 // Ready reports whether the agent has answered the greeting.
-func (t *acpTalk) Ready() bool { return t.greeted }
+func (t *talk) Ready() bool { return t.greeted }
 
 // End reads the rest of the output.
-func (t *acpTalk) End(agent.Exit) []event.Event {
+func (t *talk) End(agent.Exit) []event.Event {
 	out := t.Rest()
 	if t.busy {
 		t.busy = false
-		out = append(out, Unfinished(t.offer.Session, ""))
+		out = append(out, cli.Unfinished(t.offer.Session, ""))
 	}
 	return out
 }
 
 // AddFacts adds the facts that the agent has reported.
-func (t *acpTalk) AddFacts(f *event.Facts) {
+func (t *talk) AddFacts(f *event.Facts) {
 	f.Mode = t.o.mode
 	f.Merge(t.facts)
 	f.Model = cmp.Or(t.offer.Model, f.Model)
 }
 
 // answered handles a response to one of our requests.
-func (t *acpTalk) answered(r acpRequest, m jsonrpc.Message) []event.Event {
+func (t *talk) answered(r ownRequest, m jsonrpc.Message) []event.Event {
 	switch {
 	case r.token != 0:
 		return t.changed(r, m)
@@ -138,7 +140,7 @@ func (t *acpTalk) answered(r acpRequest, m jsonrpc.Message) []event.Event {
 }
 
 // greet handles the answer to the greeting, and opens the session.
-func (t *acpTalk) greet(result json.RawMessage) []event.Event {
+func (t *talk) greet(result json.RawMessage) []event.Event {
 	var ok bool
 	if t.agent, ok = acp.ReadAgent(result); !ok {
 		return t.fail(fault.New(fault.AgentRefused, "%s speaks an unknown version of the Agent Client Protocol",
@@ -168,7 +170,7 @@ func (t *acpTalk) greet(result json.RawMessage) []event.Event {
 }
 
 // opened sets the options that differ from those requested, one at a time, and then opens the session for messages.
-func (t *acpTalk) opened() []event.Event {
+func (t *talk) opened() []event.Event {
 	if t.open {
 		return nil
 	}
@@ -218,7 +220,7 @@ func harmlessMode(modes []acp.Choice) (id string, found bool) {
 }
 
 // refused handles an error response.
-func (t *acpTalk) refused(method string, e *jsonrpc.Error) []event.Event {
+func (t *talk) refused(method string, e *jsonrpc.Error) []event.Event {
 	f := t.faultOf(method, e)
 	if method != "session/prompt" {
 		return t.fail(f)
@@ -230,11 +232,11 @@ func (t *acpTalk) refused(method string, e *jsonrpc.Error) []event.Event {
 }
 
 // faultOf translates an error, if possible with the agent's driver.
-func (t *acpTalk) faultOf(method string, e *jsonrpc.Error) (f *fault.Fault) {
-	words := FirstLine(e.Message)
+func (t *talk) faultOf(method string, e *jsonrpc.Error) (f *fault.Fault) {
+	words := cli.FirstLine(e.Message)
 	data, _ := e.Data.(map[string]any)
 	if data["details"] != nil {
-		words = FirstLine(fmt.Sprintf("%s: %v", words, data["details"]))
+		words = cli.FirstLine(fmt.Sprintf("%s: %v", words, data["details"]))
 	}
 	kind, _ := data["errorKind"].(string) // set by the adapter for Claude Code
 	if e.Code == acp.AuthRequired {
@@ -265,15 +267,15 @@ func (t *acpTalk) faultOf(method string, e *jsonrpc.Error) (f *fault.Fault) {
 }
 
 // fail records that no session can be opened.
-func (t *acpTalk) fail(f *fault.Fault) []event.Event {
+func (t *talk) fail(f *fault.Fault) []event.Event {
 	t.failed, t.greeted, t.message = f, true, nil
 	open := t.busy
 	t.busy = false
-	return Rejected(f, t.offer.Session, "", open)
+	return live.Rejected(f, t.offer.Session, "", open)
 }
 
 // prompt begins the turn of a message.
-func (t *acpTalk) prompt(message []event.Block) {
+func (t *talk) prompt(message []event.Block) {
 	t.last, t.pieces, t.begun, t.stops, t.spent, t.plan = "", 0, false, false, nil, ""
 	if t.cost != nil {
 		t.before = *t.cost
@@ -286,7 +288,7 @@ func (t *acpTalk) prompt(message []event.Block) {
 }
 
 // prompted handles the response to a message: in version 1 its turn is over, in version 2 it has begun.
-func (t *acpTalk) prompted(result json.RawMessage) []event.Event {
+func (t *talk) prompted(result json.RawMessage) []event.Event {
 	s := acp.ReadStopped(result)
 	t.spent = cmp.Or(s.Spent, t.spent)
 	if t.agent.Version == acp.V2 {
@@ -296,7 +298,7 @@ func (t *acpTalk) prompted(result json.RawMessage) []event.Event {
 }
 
 // begins reports, once, that the agent has begun to work on the message.
-func (t *acpTalk) begins() []event.Event {
+func (t *talk) begins() []event.Event {
 	if t.begun || !t.open {
 		return nil
 	}
@@ -305,7 +307,7 @@ func (t *acpTalk) begins() []event.Event {
 }
 
 // used returns the usage of the turn that ends, or nil if that is not known.
-func (t *acpTalk) used() *event.Usage {
+func (t *talk) used() *event.Usage {
 	var u *event.Usage
 	switch s := t.spent; {
 	case t.o.recorded != nil:
@@ -326,7 +328,7 @@ func (t *acpTalk) used() *event.Usage {
 }
 
 // ended ends the turn for the agent's reason. f is why it failed, if known.
-func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
+func (t *talk) ended(stop string, f *fault.Fault) []event.Event {
 	out := append(t.begins(), t.Questions.WithdrawAll()...)
 	out = append(out, t.callsLeft()...)
 	end := &event.End{OK: stop == "end_turn" && f == nil, Reason: stop, Usage: t.used()}
@@ -343,7 +345,7 @@ func (t *acpTalk) ended(stop string, f *fault.Fault) []event.Event {
 		f = fault.New(fault.ModelRefused, "the model behind %s refused", t.o.name)
 	case f == nil && !end.OK:
 		f = fault.New(fault.AgentFailed, "%s ended its turn: %s", t.o.name,
-			cmp.Or(FirstLine(stop), "no reason given"))
+			cmp.Or(cli.FirstLine(stop), "no reason given"))
 	}
 	if t.cost != nil && end.Usage != nil && *t.cost > t.before {
 		end.Usage.CostUSD = new(*t.cost - t.before)

@@ -1,4 +1,4 @@
-package cli
+package acpclient
 
 import (
 	"cmp"
@@ -7,15 +7,16 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/text"
 	"omniagent/internal/wire/acp"
 	"omniagent/internal/wire/jsonrpc"
 )
 
-// acpCall collects what the agent has reported about a tool call. Some agents announce a call before the model has
+// toolCall collects what the agent has reported about a tool call. Some agents announce a call before the model has
 // finished its input, so we report it only when it is complete.
-type acpCall struct {
+type toolCall struct {
 	acp.Tool
 	terminal string // its id, in version 2
 	told     bool
@@ -23,7 +24,7 @@ type acpCall struct {
 }
 
 // notified handles a notification.
-func (t *acpTalk) notified(m jsonrpc.Message) []event.Event {
+func (t *talk) notified(m jsonrpc.Message) []event.Event {
 	if m.Method == "$/cancel_request" {
 		var p struct{ RequestID json.RawMessage }
 		_ = json.Unmarshal(m.Params, &p)
@@ -57,7 +58,7 @@ func (t *acpTalk) notified(m jsonrpc.Message) []event.Event {
 }
 
 // told returns the events of an update.
-func (t *acpTalk) told(u acp.Update) []event.Event {
+func (t *talk) told(u acp.Update) []event.Event {
 	one := func(e event.Event) []event.Event { return []event.Event{e} }
 	switch u.Kind {
 	case acp.Answer, acp.Thinking:
@@ -98,7 +99,7 @@ func (t *acpTalk) told(u acp.Update) []event.Event {
 }
 
 // state handles the state of the session, which in version 2 ends a turn.
-func (t *acpTalk) state(u acp.Update) []event.Event {
+func (t *talk) state(u acp.Update) []event.Event {
 	switch {
 	case u.State == "running" && !t.begun:
 		return t.begins()
@@ -111,7 +112,7 @@ func (t *acpTalk) state(u acp.Update) []event.Event {
 }
 
 // tool handles a change of a call.
-func (t *acpTalk) tool(u *acp.Tool) []event.Event {
+func (t *talk) tool(u *acp.Tool) []event.Event {
 	c := t.merge(u)
 	switch {
 	case c.ended:
@@ -125,10 +126,10 @@ func (t *acpTalk) tool(u *acp.Tool) []event.Event {
 }
 
 // merge adds a change to a call.
-func (t *acpTalk) merge(u *acp.Tool) *acpCall {
+func (t *talk) merge(u *acp.Tool) *toolCall {
 	c := t.calls[u.ID]
 	if c == nil {
-		c = &acpCall{}
+		c = &toolCall{}
 		t.calls[u.ID] = c
 		t.order = append(t.order, u.ID)
 	}
@@ -161,7 +162,7 @@ func (t *acpTalk) merge(u *acp.Tool) *acpCall {
 }
 
 // output handles the output of a terminal.
-func (t *acpTalk) output(u *acp.Tool) {
+func (t *talk) output(u *acp.Tool) {
 	at := t.terminals[u.ID]
 	if at == nil {
 		at = &acp.Terminal{}
@@ -180,7 +181,7 @@ func (t *acpTalk) output(u *acp.Tool) {
 }
 
 // tell reports a call, once.
-func (t *acpTalk) tell(c *acpCall) []event.Event {
+func (t *talk) tell(c *toolCall) []event.Event {
 	if c.told {
 		return nil
 	}
@@ -189,8 +190,8 @@ func (t *acpTalk) tell(c *acpCall) []event.Event {
 }
 
 // call converts a call to an event's call.
-func (t *acpTalk) call(c *acp.Tool) *event.Call {
-	kind := acpKind(c.Kind)
+func (t *talk) call(c *acp.Tool) *event.Call {
+	kind := kindOf(c.Kind)
 	call := event.NewCall(c.ID, cmp.Or(c.Name, c.Kind, "tool"), kind, c.Input, "file_path", "filePath", "filepath",
 		"path")
 	var diff *acp.Diff
@@ -219,14 +220,14 @@ func (t *acpTalk) call(c *acp.Tool) *event.Call {
 	return call
 }
 
-func (t *acpTalk) absolute(path string) string {
+func (t *talk) absolute(path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
 	}
 	return filepath.Join(t.o.dir, path)
 }
 
-func acpKind(kind string) event.ToolKind {
+func kindOf(kind string) event.ToolKind {
 	return cmp.Or(map[string]event.ToolKind{
 		"execute": event.Shell, "read": event.Read, "edit": event.Write, "delete": event.Write, "move": event.Write,
 		"search": event.Search, "fetch": event.Web,
@@ -234,7 +235,7 @@ func acpKind(kind string) event.ToolKind {
 }
 
 // result reports the result of a call.
-func (t *acpTalk) result(c *acpCall) []event.Event {
+func (t *talk) result(c *toolCall) []event.Event {
 	out := t.tell(c)
 	c.ended = true
 	r := &event.Result{ID: c.ID, Name: cmp.Or(c.Name, c.Kind, "tool"), Failed: c.Status != acp.Completed}
@@ -255,7 +256,7 @@ func (t *acpTalk) result(c *acpCall) []event.Event {
 	case c.Output != "":
 		r.Output = c.Output
 	}
-	if t.o.Exit != nil && r.ExitCode == nil && acpKind(c.Kind) == event.Shell {
+	if t.o.Exit != nil && r.ExitCode == nil && kindOf(c.Kind) == event.Shell {
 		r.ExitCode = t.o.Exit(r.Output)
 	}
 	out = append(out, event.Event{Kind: event.ToolResult, Session: t.offer.Session, Parent: c.Parent, Result: r})
@@ -265,18 +266,18 @@ func (t *acpTalk) result(c *acpCall) []event.Event {
 	return out
 }
 
-func (t *acpTalk) denial(call *event.Call, reason string, byUser bool) event.Event {
+func (t *talk) denial(call *event.Call, reason string, byUser bool) event.Event {
 	return event.Event{Kind: event.Denied, Session: t.offer.Session, Denial: &event.Denial{
-		CallID: call.ID, Tool: call.Name, Reason: FirstLine(reason), ByUser: byUser,
+		CallID: call.ID, Tool: call.Name, Reason: cli.FirstLine(reason), ByUser: byUser,
 	}}
 }
 
 // callsLeft reports the calls that were only announced, and forgets all calls of the turn.
-func (t *acpTalk) callsLeft() (out []event.Event) {
+func (t *talk) callsLeft() (out []event.Event) {
 	for _, id := range t.order {
 		out = append(out, t.tell(t.calls[id])...)
 	}
-	t.calls, t.order, t.terminals = map[string]*acpCall{}, nil, map[string]*acp.Terminal{}
+	t.calls, t.order, t.terminals = map[string]*toolCall{}, nil, map[string]*acp.Terminal{}
 	clear(t.granted)
 	return out
 }

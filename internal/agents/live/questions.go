@@ -1,4 +1,4 @@
-package cli
+package live
 
 import (
 	"slices"
@@ -20,15 +20,14 @@ type Questions[Q any] struct {
 type Question[Q any] struct {
 	Request Q
 	Form    bool
-
-	id      string
-	ids     []string // of the questions of a form
+	ID      string   // of its first question
+	IDs     []string // of the questions of a form
 	answers map[string]string
 }
 
 // Ask opens a question.
 func (q *Questions[Q]) Ask(id string, request Q) *Question[Q] {
-	one := &Question[Q]{Request: request, id: id, answers: map[string]string{}}
+	one := &Question[Q]{Request: request, ID: id, answers: map[string]string{}}
 	q.put(id, one)
 	return one
 }
@@ -54,7 +53,7 @@ func (q *Questions[Q]) AskForm(id, session string, form []event.FormQuestion, re
 			ask.Options = append(ask.Options, o.Label)
 		}
 		q.put(name, one)
-		one.ids = append(one.ids, name)
+		one.IDs = append(one.IDs, name)
 		out = append(out, event.Event{Kind: event.Question, Session: session, Ask: ask})
 	}
 	return out
@@ -76,10 +75,10 @@ func (q *Questions[Q]) Fill(id, answer string) (answers []string, err error) {
 	}
 	delete(q.open, id)
 	one.answers[id] = answer
-	if len(one.answers) < len(one.ids) {
+	if len(one.answers) < len(one.IDs) {
 		return nil, nil
 	}
-	for _, id := range one.ids {
+	for _, id := range one.IDs {
 		answers = append(answers, one.answers[id])
 	}
 	return answers, nil
@@ -102,7 +101,7 @@ func (q *Questions[Q]) Close(one *Question[Q]) {
 
 // Withdraw forgets the questions that were opened with that id, and reports it.
 func (q *Questions[Q]) Withdraw(id string) []event.Event {
-	return q.forget(func(one *Question[Q]) bool { return one.id == id })
+	return q.forget(func(one *Question[Q]) bool { return one.ID == id })
 }
 
 // WithdrawAll forgets all questions, and reports it.

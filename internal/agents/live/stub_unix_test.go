@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli_test
+package live_test
 
 import (
 	"bufio"
@@ -16,18 +16,55 @@ import (
 	"time"
 
 	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
+	"omniagent/internal/sys/process"
+	"omniagent/internal/testkit/hermetic"
+	"omniagent/internal/testkit/mindtest"
 )
 
-// liveStub is an agent that stays. Each line that it reads is a word and what belongs to it. Long because it is a
+const stubName = "omniagent-live-stub"
+
+const failedTurn = "end=" + event.FailedTurn + "!"
+
+// TestMain lets the test binary be the guard and the agent.
+func TestMain(m *testing.M) {
+	hermetic.Signals()
+	if process.IsGuard(os.Args) {
+		syscall.Exit(process.Guard())
+	}
+	if os.Args[0] == stubName {
+		stub()
+		os.Exit(0)
+	}
+	hermetic.InMemory()
+	os.Exit(m.Run())
+}
+
+func line(e map[string]any) {
+	data, _ := json.Marshal(e)
+	_, _ = os.Stdout.Write(append(data, '\n'))
+}
+
+func forEver() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
+// stub is an agent that stays. Each line that it reads is a word and what belongs to it. Long because it is a
 // table.
-func liveStub() {
+func stub() {
 	in := bufio.NewReader(os.Stdin)
+	if len(os.Args) > 1 && os.Args[1] == "sleeper" {
+		signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		forEver()
+	}
 	session, late, lingers := "s1", "", false
-	for _, arg := range os.Args[2:] {
+	for _, arg := range os.Args[1:] {
 		if id, ok := strings.CutPrefix(arg, "--resume="); ok {
 			session = id + "+"
 		}
@@ -176,7 +213,7 @@ func liveStub() {
 // wire is the stub's.
 type wire struct {
 	lines cli.JSONLines
-	step  cli.Step
+	step  live.Step
 	ready bool
 	open  bool
 	model string
@@ -194,13 +231,13 @@ func newWire() *wire {
 
 func (w *wire) settle(err error) {
 	if len(w.tokens) > 0 {
-		w.step.Results = append(w.step.Results, cli.CommandResult{Token: w.tokens[0], Err: err})
+		w.step.Results = append(w.step.Results, live.CommandResult{Token: w.tokens[0], Err: err})
 		w.tokens = w.tokens[1:]
 	}
 }
 
 func (w *wire) parse(data []byte) []event.Event {
-	var l struct{ Kind, Text string }
+	var l struct{ Kind, Text, Session, Reason string }
 	_ = json.Unmarshal(data, &l)
 	switch l.Kind {
 	case "ready":
@@ -221,30 +258,31 @@ func (w *wire) parse(data []byte) []event.Event {
 	case "started":
 		w.model = l.Text
 	}
-	events := parse(data)
-	for i := range events {
-		e := &events[i]
-		if e.Kind == event.Question || e.Kind == event.Withdrawn {
-			e.Ask = &event.Ask{ID: e.Text, Options: []string{"allow", "deny"}, Tool: &event.Call{ID: "c1"}}
-		}
-		if e.Kind == event.Ended {
-			e.Unprompted = !w.open
-			w.open = false
-		}
+	if data[0] != '{' || !json.Valid(data) {
+		return cli.Unreadable(data)
 	}
-	return events
+	e := event.Event{Kind: event.Kind(l.Kind), Text: l.Text, Session: l.Session}
+	switch e.Kind {
+	case event.Question, event.Withdrawn:
+		e.Ask = &event.Ask{ID: e.Text, Options: []string{"allow", "deny"}, Tool: &event.Call{ID: "c1"}}
+	case event.Ended:
+		e.End = &event.End{OK: true, Reason: l.Reason}
+		e.Unprompted = !w.open
+		w.open = false
+	}
+	return []event.Event{e}
 }
 
-func (w *wire) Begin() cli.Step { return cli.Step{Lines: [][]byte{[]byte("hello\n")}} }
-func (w *wire) Ready() bool     { return w.ready }
-func (w *wire) Feed(p []byte) cli.Step {
+func (w *wire) Begin() live.Step { return live.Step{Lines: [][]byte{[]byte("hello\n")}} }
+func (w *wire) Ready() bool      { return w.ready }
+func (w *wire) Feed(p []byte) live.Step {
 	w.step.Events = w.lines.Feed(p)
 	step := w.step
-	w.step = cli.Step{}
+	w.step = live.Step{}
 	return step
 }
 
-func (w *wire) Do(c cli.Command) (cli.Step, error) {
+func (w *wire) Do(c live.Command) (live.Step, error) {
 	var text string
 	switch {
 	case c.Message != nil:
@@ -254,20 +292,20 @@ func (w *wire) Do(c cli.Command) (cli.Step, error) {
 		w.tokens = append(w.tokens, c.Token)
 	case c.Answer != nil:
 		if !strings.HasPrefix(c.Answer.Question, "q") {
-			return cli.Step{}, fault.New(fault.NotFoundCode, "there is no open question %s", c.Answer.Question)
+			return live.Step{}, fault.New(fault.NotFoundCode, "there is no open question %s", c.Answer.Question)
 		}
 		text = c.Answer.Option + " " + c.Answer.Text
 	case c.Interrupt && w.dumb:
-		return cli.Step{}, fault.New(fault.Unsupported, "there is no word for it")
+		return live.Step{}, fault.New(fault.Unsupported, "there is no word for it")
 	case c.Interrupt:
 		text = "interrupt"
 	case c.Change != nil && c.Change.Mode == setting.AskAll:
-		return cli.Step{}, agent.ErrRestart
+		return live.Step{}, agent.ErrRestart
 	case c.Change != nil:
 		text = "set " + string(c.Change.Mode) + c.Change.Model
 		w.tokens = append(w.tokens, c.Token)
 	}
-	return cli.Step{Lines: [][]byte{[]byte(text + "\n")}}, nil
+	return live.Step{Lines: [][]byte{[]byte(text + "\n")}}, nil
 }
 
 // End adds an end of its own, also behind one that the last line had.
@@ -286,28 +324,27 @@ func (w *wire) AddFacts(f *event.Facts) {
 	f.Model, f.Mode = cmp.Or(w.model, f.Model), cmp.Or(w.mode, f.Mode)
 }
 
-// live is a Mind of the stub with one process.
-func live(t *testing.T, change ...func(*agent.Spec, *agent.Services)) *mind {
-	return liveOf(t, newWire, change...)
+// openStub opens a Mind of the stub with one process.
+func openStub(t *testing.T, change ...func(*agent.Spec, *agent.Services)) *mindtest.Mind {
+	return openWire(t, newWire, change...)
 }
 
-func liveOf(t *testing.T, wire func() *wire, change ...func(*agent.Spec, *agent.Services)) *mind {
+func openWire(t *testing.T, wire func() *wire, change ...func(*agent.Spec, *agent.Services)) *mindtest.Mind {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mind{changed: make(chan struct{})}
 	s := agent.Spec{Dir: t.TempDir(), Temp: t.TempDir(), Env: append(os.Environ(), "GORACE=atexit_sleep_ms=0")}
-	sv := agent.Services{CanAsk: true, Grace: 100 * time.Millisecond, Tell: m.tell}
+	sv := agent.Services{CanAsk: true, Grace: 100 * time.Millisecond}
 	for _, c := range change {
 		c(&s, &sv)
 	}
-	m.Mind, err = cli.LiveMind(cli.Live{
-		Driver:    agentOf{Program: cli.Program{ID: "stub", About: agent.About{Title: "Stub", Binary: stubName}}},
+	a := live.Agent{
+		Driver:    cli.Program{ID: "stub", About: agent.About{Title: "Stub", Binary: stubName}},
 		Abilities: agent.Abilities{Steer: true},
 		Launch: func(s agent.Spec) (agent.Launch, error) {
-			args := []string{"live"}
+			var args []string
 			if s.Resume != "" {
 				args = append(args, "--resume="+s.Resume)
 			}
@@ -322,11 +359,10 @@ func liveOf(t *testing.T, wire func() *wire, change ...func(*agent.Spec, *agent.
 			}
 			return agent.Launch{Path: self, Args: args, Env: s.Env, Dir: s.Dir, Spec: s}, nil
 		},
-		Proto: func(agent.Spec, agent.Launch) cli.Proto { return wire() },
-	}, s, sv)
-	if err != nil {
-		t.Fatal(err)
+		Proto: func(agent.Spec, agent.Launch) live.Proto { return wire() },
 	}
-	t.Cleanup(m.close(t))
-	return m
+	return mindtest.New(t, func(tell func(event.Event)) (agent.Mind, error) {
+		sv.Tell = tell
+		return live.NewMind(a, s, sv)
+	})
 }

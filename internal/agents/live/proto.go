@@ -1,6 +1,7 @@
-package cli
+package live
 
 import (
+	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -54,7 +55,7 @@ func Rejected(f *fault.Fault, session, why string, open bool) []event.Event {
 	if !open {
 		return []event.Event{failed}
 	}
-	return []event.Event{failed, Unfinished(session, why)}
+	return []event.Event{failed, cli.Unfinished(session, why)}
 }
 
 // Command is a request of the conversation. One field is set, in addition to Token.

@@ -1,4 +1,4 @@
-package cli
+package acpclient
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 	"omniagent/internal/wire/jsonrpc"
 )
 
-// acpAsked is a request of the agent that a person has to answer.
-type acpAsked struct {
+// question is a request of the agent that a person has to answer.
+type question struct {
 	id      json.RawMessage // the id of the request
 	form    bool            // it is a form, or a page to visit
 	call    *event.Call
@@ -29,11 +29,11 @@ type acpAsked struct {
 }
 
 // requested handles a request by the agent.
-func (t *acpTalk) requested(m jsonrpc.Message) []event.Event {
+func (t *talk) requested(m jsonrpc.Message) []event.Event {
 	if t.o.Offered.Has(m.Method) {
 		return t.chore(m)
 	}
-	q := acpAsked{id: slices.Clone(m.ID)}
+	q := question{id: slices.Clone(m.ID)}
 	name := "q" + string(m.ID)
 	wrong := jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: invalid parameters", m.Method)
 	switch m.Method {
@@ -54,7 +54,7 @@ func (t *acpTalk) requested(m jsonrpc.Message) []event.Event {
 }
 
 // permission asks whether a call may run, unless the mode decides that.
-func (t *acpTalk) permission(name string, q acpAsked, p acp.Permission) []event.Event {
+func (t *talk) permission(name string, q question, p acp.Permission) []event.Event {
 	p.Tool.Status = ""
 	p.Tool.ID = cmp.Or(p.Tool.ID, name)
 	input := p.Tool.Input // some agents show more here than in the call
@@ -92,7 +92,7 @@ func (t *acpTalk) permission(name string, q acpAsked, p acp.Permission) []event.
 //	ask, prompt, default     all is asked about
 //	auto-edit                files of the workspace may be changed; the rest is asked about
 //	yolo                     everything runs
-func (t *acpTalk) judge(c *event.Call) (allowed, decided bool) {
+func (t *talk) judge(c *event.Call) (allowed, decided bool) {
 	switch t.o.mode {
 	case setting.DenyAll:
 		return false, true
@@ -108,7 +108,7 @@ func (t *acpTalk) judge(c *event.Call) (allowed, decided bool) {
 
 // sort sets the answers from the kinds of the options, because each agent has its own ids. If there are several ways to
 // allow the call once, each becomes an answer.
-func (q *acpAsked) sort(options []acp.Option) {
+func (q *question) sort(options []acp.Option) {
 	once := 0
 	for _, o := range options {
 		switch o.Kind {
@@ -131,7 +131,7 @@ func (q *acpAsked) sort(options []acp.Option) {
 }
 
 // names returns the possible answers.
-func (q *acpAsked) names() []string {
+func (q *question) names() []string {
 	var names []string
 	for _, o := range q.choices {
 		names = append(names, o.Name)
@@ -149,7 +149,7 @@ func (q *acpAsked) names() []string {
 }
 
 // choice returns the id of the option that a person chose, or "".
-func (q *acpAsked) choice(r event.Reply) string {
+func (q *question) choice(r event.Reply) string {
 	for _, o := range q.choices {
 		if o.ID == r.Option || o.Name == r.Option || o.Name == r.Text && (r.Option == "" || r.Option == event.Allow) {
 			return o.ID
@@ -168,7 +168,7 @@ func (q *acpAsked) choice(r event.Reply) string {
 }
 
 // refuse denies a request. If stop is true, the turn should end.
-func (t *acpTalk) refuse(q *acpAsked, stop bool) {
+func (t *talk) refuse(q *question, stop bool) {
 	if q.method != "" {
 		t.deny(q.id)
 		return
@@ -176,7 +176,7 @@ func (t *acpTalk) refuse(q *acpAsked, stop bool) {
 	t.AddLine(jsonrpc.Result(q.id, q.refusal(stop)))
 }
 
-func (q *acpAsked) refusal(stop bool) any {
+func (q *question) refusal(stop bool) any {
 	switch {
 	case q.form:
 		return acp.Submit(nil)
@@ -187,7 +187,7 @@ func (q *acpAsked) refusal(stop bool) any {
 }
 
 // form asks a question for each field of a form.
-func (t *acpTalk) form(name string, q acpAsked, b acp.Blank) []event.Event {
+func (t *talk) form(name string, q question, b acp.Blank) []event.Event {
 	q.fields = b.Fields
 	if b.URL != "" {
 		t.Questions.Ask(name, q)

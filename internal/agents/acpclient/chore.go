@@ -1,4 +1,4 @@
-package cli
+package acpclient
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/wire/acp"
@@ -20,7 +21,7 @@ import (
 //	the rest of terminal/   always: it is about a command that runs already
 //
 // A call that a person allowed when the agent asked for permission needs no second question in the same turn.
-func (t *acpTalk) chore(m jsonrpc.Message) []event.Event {
+func (t *talk) chore(m jsonrpc.Message) []event.Event {
 	c, ok := acp.ReadChore(m.Params)
 	if !ok {
 		t.AddLine(jsonrpc.Failure(m.ID, jsonrpc.Errorf(jsonrpc.InvalidParams, "%s: invalid parameters", m.Method)))
@@ -49,7 +50,7 @@ func (t *acpTalk) chore(m jsonrpc.Message) []event.Event {
 		return append(t.begins(), t.denial(call, "the mode is "+string(t.o.mode), false))
 	}
 	out := append(t.begins(), t.tell(t.merge(about))...)
-	q := acpAsked{
+	q := question{
 		id: slices.Clone(m.ID), call: call, text: writtenBy(about), allow: event.Allow, method: m.Method,
 		params: slices.Clone(m.Params),
 	}
@@ -59,7 +60,7 @@ func (t *acpTalk) chore(m jsonrpc.Message) []event.Event {
 }
 
 // judgeChore decides about a chore by the mode, or by what a person has already allowed.
-func (t *acpTalk) judgeChore(c *event.Call, text *string) (allowed, decided bool) {
+func (t *talk) judgeChore(c *event.Call, text *string) (allowed, decided bool) {
 	switch {
 	case t.granted[grantOf(c, text)]:
 		return true, true
@@ -80,7 +81,7 @@ func hiddenIn(dir, path string) bool {
 }
 
 // commandOf returns a command together with its variables and its directory, which affect what it does.
-func (t *acpTalk) commandOf(c acp.Chore) string {
+func (t *talk) commandOf(c acp.Chore) string {
 	var words []string
 	if c.Cwd != "" && filepath.Clean(c.Cwd) != filepath.Clean(t.o.dir) {
 		words = append(words, "cd "+c.Cwd+" &&")
@@ -92,7 +93,7 @@ func (t *acpTalk) commandOf(c acp.Chore) string {
 }
 
 // grant records what a person allowed, so that this turn does not ask about it again.
-func (t *acpTalk) grant(q *acpAsked) {
+func (t *talk) grant(q *question) {
 	if q.call == nil {
 		return
 	}
@@ -126,19 +127,19 @@ func writtenBy(t *acp.Tool) *string {
 }
 
 // need passes a request to the host.
-func (t *acpTalk) need(id []byte, method string, params []byte) {
+func (t *talk) need(id []byte, method string, params []byte) {
 	name := string(id)
 	t.chores[name] = slices.Clone(id)
-	t.Step.Needs = append(t.Step.Needs, Need{ID: name, Chore: method, Message: slices.Clone(params)})
+	t.Step.Needs = append(t.Step.Needs, live.Need{ID: name, Chore: method, Message: slices.Clone(params)})
 }
 
 // deny refuses a request.
-func (t *acpTalk) deny(id []byte) {
+func (t *talk) deny(id []byte) {
 	t.AddLine(jsonrpc.Failure(id, jsonrpc.Errorf(acp.RequestCancelled, "the user does not allow this")))
 }
 
 // hostAnswered answers a request that the host has served.
-func (t *acpTalk) hostAnswered(m HostAnswer) {
+func (t *talk) hostAnswered(m live.HostAnswer) {
 	id, known := t.chores[m.Need]
 	if !known {
 		return

@@ -1,4 +1,4 @@
-package cli
+package live
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -17,8 +18,8 @@ import (
 
 // running is one process of a live Mind. Except for the streams, it is owned by the loop.
 type running struct {
-	Process
-	mind  *live
+	cli.Process
+	mind  *mind
 	proto Proto
 	out   outbox
 
@@ -32,7 +33,7 @@ type running struct {
 }
 
 // start starts the agent.
-func (m *live) start() error {
+func (m *mind) start() error {
 	standby := m.services.Standby
 	if standby == nil && m.services.WithWalls == nil {
 		standby = process.Prepare(m.services.OwnPIDs) // takes about as long as the preparations below
@@ -47,7 +48,7 @@ func (m *live) start() error {
 		return err
 	}
 	p := &running{
-		Process: Process{Driver: m.Driver, Services: m.services, Env: m.spec.Env},
+		Process: cli.Process{Driver: m.Driver, Services: m.services, Env: m.spec.Env},
 		mind:    m, proto: m.Proto(spec, launch),
 	}
 	p.out.changed = sync.NewCond(&p.out.mu)
@@ -97,7 +98,7 @@ func stop(t *time.Timer) {
 }
 
 // take carries out a step.
-func (m *live) take(p *running, step Step) {
+func (m *mind) take(p *running, step Step) {
 	for _, line := range step.Lines {
 		p.out.put(line)
 	}
@@ -123,7 +124,7 @@ func (m *live) take(p *running, step Step) {
 }
 
 // tellFacts reports the facts that have changed.
-func (m *live) tellFacts(now event.Facts) {
+func (m *mind) tellFacts(now event.Facts) {
 	if change, different := difference(m.facts, now); different {
 		m.adopt(change)
 		m.put(event.Event{Kind: event.Changed, Session: m.id, Facts: &change})
@@ -131,15 +132,15 @@ func (m *live) tellFacts(now event.Facts) {
 }
 
 // adopt records the facts that are set. The next start uses the mode.
-func (m *live) adopt(change event.Facts) {
+func (m *mind) adopt(change event.Facts) {
 	m.facts.Merge(change)
-	if change.Mode != "" && change.Mode != ModeOf(m.spec) {
+	if change.Mode != "" && change.Mode != cli.ModeOf(m.spec) {
 		m.spec.Terms.Mode = change.Mode
 	}
 }
 
 // handle handles an event from the wire.
-func (m *live) handle(p *running, e event.Event) {
+func (m *mind) handle(p *running, e event.Event) {
 	if e.Session != "" && (e.Session != m.id || !p.begun) { // a new process resumes this session from now on
 		m.id, p.begun = e.Session, true
 		m.spec.Terms.Continue, m.spec.Terms.Fork, m.spec.Fresh = false, false, ""
@@ -161,7 +162,7 @@ func (m *live) handle(p *running, e event.Event) {
 }
 
 // ended ends the turn of the message, or a turn that no message began.
-func (m *live) ended(p *running, e event.Event) {
+func (m *mind) ended(p *running, e event.Event) {
 	t := m.turn
 	if t != nil && t.waits {
 		t = nil
@@ -179,7 +180,7 @@ func (m *live) ended(p *running, e event.Event) {
 }
 
 // answerNeed passes a request to the host. Close does not wait for a host that ignores its context.
-func (m *live) answerNeed(p *running, n Need) {
+func (m *mind) answerNeed(p *running, n Need) {
 	met := &HostAnswer{Need: n.ID}
 	switch {
 	case n.Moment != nil && m.services.Hook != nil:
@@ -213,7 +214,7 @@ func (p *running) wait() {
 }
 
 // exited ends the work of the process, and starts a turn that waited for the exit.
-func (m *live) exited(p *running, x agent.Exit, e agent.Evidence) {
+func (m *mind) exited(p *running, x agent.Exit, e agent.Evidence) {
 	p.leaving = true
 	stop(p.connect)
 	stop(p.hurried)
@@ -238,7 +239,7 @@ func (m *live) exited(p *running, x agent.Exit, e agent.Evidence) {
 }
 
 // lastEvents reports how a process ended, and ends its turn.
-func (m *live) lastEvents(p *running, x agent.Exit, e agent.Evidence) {
+func (m *mind) lastEvents(p *running, x agent.Exit, e agent.Evidence) {
 	var last *event.Event
 	failed := false
 	for _, e := range p.proto.End(x) {
@@ -258,7 +259,7 @@ func (m *live) lastEvents(p *running, x agent.Exit, e agent.Evidence) {
 		return
 	}
 	if last == nil {
-		last = new(Unfinished("", ""))
+		last = new(cli.Unfinished("", ""))
 	}
 	if last.Synthetic {
 		if reason := p.Failed(x, e, last); !failed {

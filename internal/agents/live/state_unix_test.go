@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli_test
+package live_test
 
 import (
 	"context"
@@ -18,17 +18,18 @@ import (
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
+	"omniagent/internal/testkit/mindtest"
 )
 
 // TestSteer: a message for the turn that runs reaches it, or Steer says that it did not.
 func TestSteer(t *testing.T) {
-	m := live(t)
-	steer := func(text string) error { return m.Steer(within(t), []event.Block{{Text: text}}) }
+	m := openStub(t)
+	steer := func(text string) error { return m.Steer(mindtest.Within(t), []event.Block{{Text: text}}) }
 	if err := steer("x"); !errors.Is(err, fault.NotFoundCode) {
 		t.Errorf("nothing runs: %v", err)
 	}
-	g := m.begin(t, "work")
-	m.next(t)
+	g := m.BeginTurn(t, "work")
+	m.Next(t)
 	if err := steer("more"); err != nil {
 		t.Error(err)
 	}
@@ -41,43 +42,44 @@ func TestSteer(t *testing.T) {
 	if err := steer("over"); err != nil {
 		t.Error(err)
 	}
-	if got := told(g.rest()); got != "text=more; end=done" {
+	if got := mindtest.Story(g.Rest()); got != "text=more; end=done" {
 		t.Error(got)
 	}
-	g = m.begin(t, "deaf")
-	m.until(t, event.Text)
+	g = m.BeginTurn(t, "deaf")
+	m.Until(t, event.Text)
 	errs := make(chan error, 1)
 	go func() { errs <- steer("x") }()
 	m.Kill()
 	if err := <-errs; err == nil {
 		t.Error("a message has reached a process that is gone")
 	}
-	g.rest()
+	g.Rest()
 }
 
 // TestFacts: what the wire knows is told with Started, and as Changed where it is different.
 func TestFacts(t *testing.T) {
-	m := live(t)
+	m := openStub(t)
 	if f := m.Facts(); f.Agent != "stub" || f.Mode != setting.Prompt || f.Dir == "" {
 		t.Errorf("%+v", f)
 	}
-	events := m.turn(t, "began m1")
+	events := m.WholeTurn(t, "began m1")
 	f := events[0].Facts
-	if got := told(events); got != "started=m1; end=done" || f == nil || f.Model != "m1" || f.Agent != "stub" {
+	if got := mindtest.Story(events); got != "started=m1; end=done" || f == nil ||
+		f.Model != "m1" || f.Agent != "stub" {
 		t.Errorf("%s, %+v", got, f)
 	}
-	events = m.turn(t, "facts m2")
-	if got := told(events); got != "changed=m2; text=behind; end=done" || events[0].Facts.Agent != "" {
+	events = m.WholeTurn(t, "facts m2")
+	if got := mindtest.Story(events); got != "changed=m2; text=behind; end=done" || events[0].Facts.Agent != "" {
 		t.Errorf("%s, %+v", got, events[0].Facts)
 	}
-	if got := told(m.turn(t, "facts m2")); got != "text=behind; end=done" {
+	if got := mindtest.Story(m.WholeTurn(t, "facts m2")); got != "text=behind; end=done" {
 		t.Errorf("told again: %s", got)
 	}
-	if got := told(m.turn(t, "plan")); got != "changed=plan; end=done" {
+	if got := mindtest.Story(m.WholeTurn(t, "plan")); got != "changed=plan; end=done" {
 		t.Error(got)
 	}
-	m.turn(t, "die")
-	if got := told(m.turn(t, "args")); got != "text=live --resume=s1 --mode=plan; end=done" {
+	m.WholeTurn(t, "die")
+	if got := mindtest.Story(m.WholeTurn(t, "args")); got != "text=--resume=s1 --mode=plan; end=done" {
 		t.Errorf("after a restart: %s", got)
 	}
 }
@@ -87,41 +89,41 @@ func TestGreeting(t *testing.T) {
 	for _, greets := range []string{"mute", "noise"} {
 		t.Run(greets, func(t *testing.T) {
 			t.Parallel()
-			m := live(t, func(s *agent.Spec, sv *agent.Services) {
+			m := openStub(t, func(s *agent.Spec, sv *agent.Services) {
 				s.Env, sv.Connect = append(s.Env, "STUB_GREETS="+greets), 200*time.Millisecond
 			})
-			events := m.turn(t, "say x")
+			events := m.WholeTurn(t, "say x")
 			failed := events[len(events)-2]
-			if got := told(events[len(events)-2:]); got != "failed!; "+failedTurn ||
+			if got := mindtest.Story(events[len(events)-2:]); got != "failed!; "+failedTurn ||
 				!lateFault(failed.Fault, "Stub", "200ms") {
 				t.Errorf("%s: %v", got, failed.Fault)
 			}
 		})
 	}
-	m := live(t, func(_ *agent.Spec, sv *agent.Services) { sv.Connect = 2 * time.Second })
-	m.turn(t, "say x")
-	g := m.begin(t, "deaf")
+	m := openStub(t, func(_ *agent.Spec, sv *agent.Services) { sv.Connect = 2 * time.Second })
+	m.WholeTurn(t, "say x")
+	g := m.BeginTurn(t, "deaf")
 	select {
-	case <-g.ended:
+	case <-g.Ended:
 		t.Error("an agent that has answered was ended")
 	case <-time.After(2500 * time.Millisecond):
 	}
 	m.Kill()
-	g.rest()
+	g.Rest()
 }
 
 // TestSlowListener: an agent that prints more than is listened to has to wait, and nothing is lost. It can be ended all
 // the same.
 func TestSlowListener(t *testing.T) {
 	gate, marker := make(chan struct{}), filepath.Join(t.TempDir(), "printed")
-	m := live(t, func(_ *agent.Spec, sv *agent.Services) {
+	m := openStub(t, func(_ *agent.Spec, sv *agent.Services) {
 		tell := sv.Tell
 		sv.Tell = func(e event.Event) {
 			<-gate
 			tell(e)
 		}
 	})
-	g := m.begin(t, "flood "+marker)
+	g := m.BeginTurn(t, "flood "+marker)
 	time.Sleep(300 * time.Millisecond) // for what takes a tenth of that where nobody waits
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("the agent has printed everything while nobody listened")
@@ -130,25 +132,25 @@ func TestSlowListener(t *testing.T) {
 		t.Error(err)
 	}
 	close(gate)
-	if events := g.rest(); len(events) != 20_001 {
+	if events := g.Rest(); len(events) != 20_001 {
 		t.Errorf("%d events", len(events))
 	}
 	if _, err := os.Stat(marker); err != nil {
 		t.Error(err)
 	}
-	g = m.begin(t, "flood "+marker)
-	m.next(t)
-	_, _ = m.Close(within(t))
-	events := g.rest()
+	g = m.BeginTurn(t, "flood "+marker)
+	m.Next(t)
+	_, _ = m.Close(mindtest.Within(t))
+	events := g.Rest()
 	if last := events[len(events)-1]; last.Kind != event.Ended || last.Unprompted {
 		t.Errorf("%+v", last)
 	}
 }
 
 func TestFamilyEndsWithTheMind(t *testing.T) {
-	m := live(t)
-	pids := strings.Fields(m.turn(t, "family")[0].Text)
-	rest(t, m)
+	m := openStub(t)
+	pids := strings.Fields(m.WholeTurn(t, "family")[0].Text)
+	m.End(t)
 	for _, word := range pids {
 		pid, _ := strconv.Atoi(word)
 		if err := syscall.Kill(pid, 0); len(pids) != 2 || !errors.Is(err, syscall.ESRCH) {
@@ -158,7 +160,7 @@ func TestFamilyEndsWithTheMind(t *testing.T) {
 }
 
 func TestLiveMessages(t *testing.T) {
-	m := live(t)
+	m := openStub(t)
 	if err := m.Turn(t.Context(), []event.Block{{Text: " "}}); !errors.Is(err, fault.ArgError) {
 		t.Error(err)
 	}
@@ -167,13 +169,13 @@ func TestLiveMessages(t *testing.T) {
 	if err := m.Turn(gone, []event.Block{{Text: "say x"}}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	g := m.begin(t, "slow")
-	m.next(t)
+	g := m.BeginTurn(t, "slow")
+	m.Next(t)
 	if err := m.Turn(t.Context(), []event.Block{{Text: "say x"}}); !errors.Is(err, fault.Internal) {
 		t.Errorf("a second turn: %v", err)
 	}
-	g.interrupt()
-	if got := told(g.rest()); got != "end=interrupted" {
+	g.Interrupt()
+	if got := mindtest.Story(g.Rest()); got != "end=interrupted" {
 		t.Error(got)
 	}
 }
@@ -183,21 +185,21 @@ func TestCloseInEveryState(t *testing.T) {
 	for _, message := range []string{"", "say x", "deaf", "silence", "ask 1", "wakes", "linger"} {
 		t.Run(message, func(t *testing.T) {
 			t.Parallel()
-			m := live(t)
+			m := openStub(t)
 			if message == "" {
-				rest(t, m)
+				m.End(t)
 				return
 			}
-			g := m.begin(t, message)
+			g := m.BeginTurn(t, message)
 			if message != "silence" {
-				m.next(t)
+				m.Next(t)
 			}
 			began := time.Now()
-			rest(t, m)
-			if took := time.Since(began); took > soon/3 {
+			m.End(t)
+			if took := time.Since(began); took > mindtest.Soon/3 {
 				t.Errorf("it took %s", took)
 			}
-			if err := <-g.ended; err != nil && message != "silence" { // which may not have begun
+			if err := <-g.Ended; err != nil && message != "silence" { // which may not have begun
 				t.Error(err)
 			}
 		})
@@ -206,31 +208,31 @@ func TestCloseInEveryState(t *testing.T) {
 
 // TestCloseAtOnce: when there is no time for the agent to end by itself, it is killed.
 func TestCloseAtOnce(t *testing.T) {
-	m := live(t, func(_ *agent.Spec, sv *agent.Services) { sv.Grace = 10 * soon })
-	g := m.begin(t, "stubborn")
-	m.next(t)
+	m := openStub(t, func(_ *agent.Spec, sv *agent.Services) { sv.Grace = 10 * mindtest.Soon })
+	g := m.BeginTurn(t, "stubborn")
+	m.Next(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if _, err := m.Close(ctx); err != nil || time.Since(began) > soon/3 {
+	if _, err := m.Close(ctx); err != nil || time.Since(began) > mindtest.Soon/3 {
 		t.Errorf("after %s: %v", time.Since(began), err)
 	}
-	if got := told(g.rest()); got != "failed!; end=cancelled!" {
+	if got := mindtest.Story(g.Rest()); got != "failed!; end=cancelled!" {
 		t.Error(got)
 	}
-	m = live(t, func(_ *agent.Spec, sv *agent.Services) { sv.Grace = 10 * soon })
-	g = m.begin(t, "deaf") // one at work is not waited for
-	m.next(t)
+	m = openStub(t, func(_ *agent.Spec, sv *agent.Services) { sv.Grace = 10 * mindtest.Soon })
+	g = m.BeginTurn(t, "deaf") // one at work is not waited for
+	m.Next(t)
 	began = time.Now()
-	if rest(t, m); time.Since(began) > soon/3 {
+	if m.End(t); time.Since(began) > mindtest.Soon/3 {
 		t.Errorf("after %s", time.Since(began))
 	}
-	g.rest()
+	g.Rest()
 }
 
 // TestEverythingAtOnce: whatever is asked for at the same time, each turn has one end and Close comes back.
 func TestEverythingAtOnce(t *testing.T) {
-	m := live(t)
+	m := openStub(t)
 	var wg sync.WaitGroup
 	turns := 0
 	stop := make(chan struct{})
@@ -259,7 +261,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		cancel()
 	}
 	close(stop)
-	left, _ := rest(t, m)
+	left, _ := m.End(t)
 	wg.Wait()
 	ends := 0
 	for _, e := range left {
@@ -270,4 +272,17 @@ func TestEverythingAtOnce(t *testing.T) {
 	if ends != turns {
 		t.Errorf("%d turns, %d ends", turns, ends)
 	}
+}
+
+// lateFault reports whether a fault is one of an agent that gave no sign of life, in full.
+func lateFault(f *fault.Fault, parts ...string) bool {
+	if f == nil || f.Code != fault.TimedOut || !strings.Contains(f.Suggestion, "--connect-timeout") {
+		return false
+	}
+	for _, part := range parts {
+		if !strings.Contains(f.Message, part) {
+			return false
+		}
+	}
+	return true
 }

@@ -1,18 +1,23 @@
-package cli
+// Package live drives an agent whose process stays for many turns. An Agent says how it is started, and its Proto
+// translates between its wire and the events of a conversation; NewMind owns the process.
+//
+// RPC and Questions are the parts that several Protos share. A Proto does no I/O.
+package live
 
 import (
 	"cmp"
 	"context"
 	"time"
 
+	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/setting"
 )
 
-// Live describes an agent whose process lasts for many turns.
-type Live struct {
+// Agent describes an agent whose process lasts for many turns.
+type Agent struct {
 	Driver    agent.Driver
 	Abilities agent.Abilities
 	// Launch returns the program and its arguments for a conversation. It refuses terms that the agent cannot keep. It
@@ -27,7 +32,7 @@ const (
 	settleWithin = 10 * time.Second       // for an agent's answer to a change
 )
 
-// LiveMind returns a Mind for an agent whose process lasts for many turns. The first Turn starts the process.
+// NewMind returns a Mind for an agent whose process lasts for many turns. The first Turn starts the process.
 //
 // One goroutine owns the state. Another passes events on, in order, so that the first never waits for their receiver.
 // The process waits until the events from its output have been passed on.
@@ -42,17 +47,17 @@ const (
 //
 // When a process dies, its turn ends with a Failed that says why and a synthetic Ended. The next Turn restarts the
 // agent with the session that it had. If the agent ignores an interruption for the grace period, it gets a signal.
-func LiveMind(l Live, s agent.Spec, sv agent.Services) (agent.Mind, error) {
+func NewMind(l Agent, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	if s.Temp == "" {
 		return nil, fault.New(fault.Internal, "a conversation needs a private directory")
 	}
 	if _, err := l.Launch(s); err != nil {
 		return nil, err
 	}
-	sv.Grace = cmp.Or(sv.Grace, DefaultGrace)
+	sv.Grace = cmp.Or(sv.Grace, cli.DefaultGrace)
 	life, end := context.WithCancel(context.Background())
-	m := &live{
-		Live: l, services: sv, first: factsOf(l.Driver, s), life: life, endLife: end,
+	m := &mind{
+		Agent: l, services: sv, first: cli.FirstFacts(l.Driver, s), life: life, endLife: end,
 		inbox: make(chan func()), over: make(chan struct{}), spec: s, id: s.Resume, pending: map[int]*pending{},
 	}
 	if s.Terms.Fork {
@@ -63,27 +68,9 @@ func LiveMind(l Live, s agent.Spec, sv agent.Services) (agent.Mind, error) {
 	return m, nil
 }
 
-// factsOf returns what is known about a conversation before the agent has reported anything.
-func factsOf(d agent.Driver, s agent.Spec) event.Facts {
-	return event.Facts{
-		Agent: d.Name(), Version: s.Install.Version, Model: s.Shared.Model.Value, Mode: ModeOf(s), Dir: s.Dir,
-	}
-}
-
-// ModeOf returns the mode in which a conversation begins.
-func ModeOf(s agent.Spec) setting.Approval {
-	switch {
-	case s.Terms.Mode != "":
-		return s.Terms.Mode
-	case s.Shared.Approval.Value != "":
-		return s.Shared.Approval.Value
-	}
-	return setting.Prompt
-}
-
-// live is the Mind of an agent whose process lasts for many turns.
-type live struct {
-	Live
+// mind is the Mind of an agent whose process lasts for many turns.
+type mind struct {
+	Agent
 	services agent.Services
 	first    event.Facts
 	life     context.Context // context for requests to the host
@@ -120,7 +107,7 @@ type pending struct {
 }
 
 // run is the loop.
-func (m *live) run() {
+func (m *mind) run() {
 	tell, finished := make(chan []func()), make(chan struct{})
 	go func() {
 		defer close(finished)
@@ -149,7 +136,7 @@ func (m *live) run() {
 }
 
 // do runs f in the loop. It reports false if the loop has ended.
-func (m *live) do(f func()) bool {
+func (m *mind) do(f func()) bool {
 	ran := make(chan struct{})
 	select {
 	case m.inbox <- func() { defer close(ran); f() }:
@@ -161,27 +148,27 @@ func (m *live) do(f func()) bool {
 }
 
 // after runs f in the loop after d.
-func (m *live) after(d time.Duration, f func()) *time.Timer {
+func (m *mind) after(d time.Duration, f func()) *time.Timer {
 	return time.AfterFunc(d, func() { m.do(f) })
 }
 
 // put queues an event.
-func (m *live) put(e event.Event) { m.enqueue(func() { m.services.Tell(e) }) }
+func (m *mind) put(e event.Event) { m.enqueue(func() { m.services.Tell(e) }) }
 
 // enqueue queues f after the queued events.
-func (m *live) enqueue(f func()) { m.queue = append(m.queue, f) }
+func (m *mind) enqueue(f func()) { m.queue = append(m.queue, f) }
 
-func (m *live) Abilities() agent.Abilities { return m.Live.Abilities }
-func (m *live) Facts() event.Facts         { return m.first }
+func (m *mind) Abilities() agent.Abilities { return m.Agent.Abilities }
+func (m *mind) Facts() event.Facts         { return m.first }
 
 func errClosed() error { return fault.New(fault.Internal, "the conversation is closed") }
 
 // Turn starts the agent if necessary, passes it the message, and waits for the end of the turn.
-func (m *live) Turn(ctx context.Context, message []event.Block) error {
+func (m *mind) Turn(ctx context.Context, message []event.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := fits(m.Driver, m.first.Version, message); err != nil {
+	if err := cli.CheckMessage(m.Driver, m.first.Version, message); err != nil {
 		return err
 	}
 	t := &liveTurn{message: message, ended: make(chan error, 1)}
@@ -200,7 +187,7 @@ func (m *live) Turn(ctx context.Context, message []event.Block) error {
 }
 
 // begin runs in the loop, as does everything that follows except the methods of Mind.
-func (m *live) begin(t *liveTurn) error {
+func (m *mind) begin(t *liveTurn) error {
 	switch {
 	case m.closed:
 		return errClosed()
@@ -215,7 +202,7 @@ func (m *live) begin(t *liveTurn) error {
 }
 
 // send passes the message to the agent.
-func (m *live) send(t *liveTurn) error {
+func (m *mind) send(t *liveTurn) error {
 	if m.process == nil {
 		if err := m.start(); err != nil {
 			return err
@@ -232,7 +219,7 @@ func (m *live) send(t *liveTurn) error {
 }
 
 // interrupt asks the agent to end the turn. If the agent ignores that for the grace period, it gets a signal.
-func (m *live) interrupt(t *liveTurn, why error) {
+func (m *mind) interrupt(t *liveTurn, why error) {
 	p := m.process
 	switch {
 	case m.turn != t: // the turn has ended
@@ -258,7 +245,7 @@ func (m *live) interrupt(t *liveTurn, why error) {
 }
 
 // Kill ends the process.
-func (m *live) Kill() {
+func (m *mind) Kill() {
 	m.do(func() {
 		if p := m.process; p != nil && p.works {
 			p.end("SIGINT")
@@ -269,11 +256,11 @@ func (m *live) Kill() {
 
 // Steer adds a message to the current turn, and waits until the agent has accepted or refused it. Once the message was
 // sent, ctx does not end the wait: the message could still reach the turn, and the caller would send it again.
-func (m *live) Steer(ctx context.Context, message []event.Block) error {
+func (m *mind) Steer(ctx context.Context, message []event.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := fits(m.Driver, m.first.Version, message); err != nil {
+	if err := cli.CheckMessage(m.Driver, m.first.Version, message); err != nil {
 		return err
 	}
 	w, err := &pending{settled: make(chan error, 1)}, errClosed()
@@ -293,7 +280,7 @@ func (m *live) Steer(ctx context.Context, message []event.Block) error {
 
 // Set changes the mode or the model. It waits for the agent's answer; if that comes late, it is still reported as
 // Changed.
-func (m *live) Set(ctx context.Context, c agent.Change) error {
+func (m *mind) Set(ctx context.Context, c agent.Change) error {
 	w, err := &pending{change: c, settled: make(chan error, 1)}, errClosed()
 	m.do(func() { err = m.set(w) })
 	if err != nil {
@@ -312,7 +299,7 @@ func (m *live) Set(ctx context.Context, c agent.Change) error {
 	}
 }
 
-func (m *live) set(w *pending) error {
+func (m *mind) set(w *pending) error {
 	if m.closed {
 		return errClosed()
 	}
@@ -327,7 +314,7 @@ func (m *live) set(w *pending) error {
 }
 
 // request sends a command that the agent has to accept.
-func (m *live) request(w *pending, c Command) error {
+func (m *mind) request(w *pending, c Command) error {
 	m.token++
 	c.Token = m.token
 	step, err := m.process.proto.Do(c)
@@ -340,7 +327,7 @@ func (m *live) request(w *pending, c Command) error {
 }
 
 // settle ends the wait for a command. It first reports a successful change, even if nobody waits any more.
-func (m *live) settle(w *pending, err error) {
+func (m *mind) settle(w *pending, err error) {
 	if err == nil && w.change != (agent.Change{}) {
 		m.spec = changed(m.spec, w.change)
 		m.tellFacts(event.Facts{Mode: w.change.Mode, Model: w.change.Model})
@@ -357,7 +344,7 @@ func changed(s agent.Spec, c agent.Change) agent.Spec {
 }
 
 // Answer answers a question by its id.
-func (m *live) Answer(r event.Reply) error {
+func (m *mind) Answer(r event.Reply) error {
 	err := errClosed()
 	m.do(func() {
 		if m.process == nil {
@@ -373,7 +360,7 @@ func (m *live) Answer(r event.Reply) error {
 }
 
 // Close ends the turn, if one runs, and the process. An idle agent only gets the end of its input.
-func (m *live) Close(ctx context.Context) (agent.Outcome, error) {
+func (m *mind) Close(ctx context.Context) (agent.Outcome, error) {
 	var p *running
 	m.do(func() {
 		m.closed = true
@@ -395,6 +382,6 @@ func (m *live) Close(ctx context.Context) (agent.Outcome, error) {
 	}
 	<-m.over
 	m.endLife()
-	RemoveFiles(m.files)
+	cli.RemoveFiles(m.files)
 	return m.outcome, nil
 }

@@ -1,8 +1,9 @@
-package cli
+package live
 
 import (
 	"strconv"
 
+	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/event"
 	"omniagent/internal/wire/jsonrpc"
 )
@@ -14,7 +15,7 @@ type RPC[R, Q any] struct {
 	Step      Step
 	Questions Questions[Q]
 	NoVersion bool // the lines have no version
-	lines     JSONLines
+	lines     cli.JSONLines
 	sent      int64
 	requests  map[string]R // without a response
 }
@@ -28,7 +29,7 @@ func (w *RPC[R, Q]) Handle(answered func(R, jsonrpc.Message) []event.Event,
 		m, ok := jsonrpc.Read(line)
 		switch {
 		case !ok, m.Method == "" && m.ID == nil:
-			return Unreadable(line)
+			return cli.Unreadable(line)
 		case m.Method != "" && m.ID != nil:
 			return requested(m)
 		case m.Method != "":

@@ -1,10 +1,12 @@
-package cli
+package acpclient
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 
+	"omniagent/internal/agents/cli"
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -14,7 +16,7 @@ import (
 )
 
 // Do translates a command for the agent.
-func (t *acpTalk) Do(c Command) (Step, error) {
+func (t *talk) Do(c live.Command) (live.Step, error) {
 	var err error
 	switch {
 	case c.Message != nil:
@@ -33,7 +35,7 @@ func (t *acpTalk) Do(c Command) (Step, error) {
 	return t.Step.Take(), err
 }
 
-func (t *acpTalk) sendMessage(message []event.Block) error {
+func (t *talk) sendMessage(message []event.Block) error {
 	if t.failed != nil {
 		return t.failed
 	}
@@ -52,19 +54,19 @@ func (t *acpTalk) sendMessage(message []event.Block) error {
 
 // change changes the model, if the agent offers that. A change of mode needs a restart, because it also changes the
 // flags.
-func (t *acpTalk) change(c agent.Change, token int) error {
+func (t *talk) change(c agent.Change, token int) error {
 	offered := func(m acp.Choice) bool { return m.ID == c.Model }
 	if c.Mode != "" || !t.open || !slices.ContainsFunc(t.offer.Models, offered) {
 		return agent.ErrRestart
 	}
 	method, params := t.offer.SetModel(c.Model)
-	t.Request(acpRequest{method, token}, method, params)
+	t.Request(ownRequest{method, token}, method, params)
 	t.offer.Model = c.Model
 	return nil
 }
 
 // changed handles the response to a change.
-func (t *acpTalk) changed(r acpRequest, m jsonrpc.Message) []event.Event {
+func (t *talk) changed(r ownRequest, m jsonrpc.Message) []event.Event {
 	if m.Error != nil {
 		t.Step.AddResult(r.token, t.faultOf(r.method, m.Error))
 		return nil
@@ -75,11 +77,11 @@ func (t *acpTalk) changed(r acpRequest, m jsonrpc.Message) []event.Event {
 }
 
 // interrupt ends the turn. A message that waits for the session is dropped.
-func (t *acpTalk) interrupt() {
+func (t *talk) interrupt() {
 	switch {
 	case t.message != nil:
 		t.message, t.busy = nil, false
-		end := Unfinished(t.offer.Session, "")
+		end := cli.Unfinished(t.offer.Session, "")
 		end.End.Reason = event.Cancelled
 		t.Step.Events = append(t.Step.Events, end)
 	case t.busy:
@@ -93,7 +95,7 @@ func (t *acpTalk) interrupt() {
 }
 
 // reply answers a question.
-func (t *acpTalk) reply(r event.Reply) error {
+func (t *talk) reply(r event.Reply) error {
 	open, err := t.Questions.Find(r.Question)
 	if err != nil {
 		return err
@@ -133,15 +135,15 @@ func (t *acpTalk) reply(r event.Reply) error {
 }
 
 // filled records the answer to one question of a form. After the last one, it sends all answers.
-func (t *acpTalk) filled(open *Question[acpAsked], r event.Reply) error {
+func (t *talk) filled(open *live.Question[question], r event.Reply) error {
 	q := open.Request
 	if r.Automatic || r.Stop || r.Option == event.Deny {
-		t.Step.Events = append(t.Step.Events, t.Questions.Withdraw(open.id)...) // the other questions of the form
+		t.Step.Events = append(t.Step.Events, t.Questions.Withdraw(open.ID)...) // the other questions of the form
 		t.AddLine(jsonrpc.Result(q.id, acp.Submit(nil)))
 		return nil
 	}
 	answer := cmp.Or(r.Text, r.Option)
-	field := q.fields[slices.Index(open.ids, r.Question)]
+	field := q.fields[slices.Index(open.IDs, r.Question)]
 	if _, ok := field.Value(answer); !ok {
 		return fault.New(fault.ArgError, "invalid answer %q", answer).Hint("%s", field.About)
 	}

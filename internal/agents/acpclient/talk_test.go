@@ -1,4 +1,4 @@
-package cli
+package acpclient
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"omniagent/internal/agents/live"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/fault"
@@ -20,8 +21,8 @@ import (
 // InOrder is the check of package order, which imports what imports this package.
 var InOrder func([]event.Event) error
 
-// capturedACP is what an agent said to another client, which asked for the same.
-func capturedACP(t testing.TB, name string) (out []byte) {
+// captured is what an agent said to another client, which asked for the same.
+func captured(t testing.TB, name string) (out []byte) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata/acp", name+".jsonl"))
 	if err != nil {
@@ -42,33 +43,33 @@ func capturedACP(t testing.TB, name string) (out []byte) {
 	return out
 }
 
-// acpPlay drives a wire: it says two messages, answers each question with the option, and interrupts the second turn.
-type acpPlay struct {
+// play drives a wire: it says two messages, answers each question with the option, and interrupts the second turn.
+type play struct {
 	t      testing.TB
-	wire   *acpTalk
+	wire   *talk
 	option string
 	ends   int
 	events []event.Event
 	said   []byte
 }
 
-func playACP(t testing.TB, o acpOptions, option string) *acpPlay {
+func playTalk(t testing.TB, o terms, option string) *play {
 	t.Helper()
 	o.name, o.dir = "The agent", "/ws"
-	p := &acpPlay{t: t, wire: newACPTalk(o), option: option}
+	p := &play{t: t, wire: newTalk(o), option: option}
 	p.take(p.wire.Begin())
-	p.do(Command{Message: []event.Block{{Text: "go"}}})
+	p.do(live.Command{Message: []event.Block{{Text: "go"}}})
 	return p
 }
 
-func (p *acpPlay) do(c Command) error {
+func (p *play) do(c live.Command) error {
 	p.t.Helper()
 	step, err := p.wire.Do(c)
 	p.take(step)
 	return err
 }
 
-func (p *acpPlay) take(step Step) {
+func (p *play) take(step live.Step) {
 	p.t.Helper()
 	for _, line := range step.Lines {
 		if !json.Valid(line) || bytes.IndexByte(line, '\n') != len(line)-1 {
@@ -81,20 +82,20 @@ func (p *acpPlay) take(step Step) {
 		p.events = append(p.events, e)
 		switch {
 		case e.Kind == event.Question && p.option != "":
-			if err := p.do(Command{Answer: &event.Reply{Question: e.Ask.ID, Option: p.option}}); err != nil {
+			if err := p.do(live.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: p.option}}); err != nil {
 				p.t.Fatal(err)
 			}
 		case e.Kind == event.Ended:
 			if p.ends++; p.ends == 1 && p.option != "" {
-				_ = p.do(Command{Message: []event.Block{{Text: "hang"}}})
-				_ = p.do(Command{Interrupt: true})
+				_ = p.do(live.Command{Message: []event.Block{{Text: "hang"}}})
+				_ = p.do(live.Command{Interrupt: true})
 			}
 		}
 	}
 }
 
 // feed feeds the pieces line by line, as an agent that waits for our answers would say them.
-func (p *acpPlay) feed(pieces ...[]byte) {
+func (p *play) feed(pieces ...[]byte) {
 	p.t.Helper()
 	for _, piece := range pieces {
 		for line := range bytes.Lines(piece) {
@@ -103,7 +104,7 @@ func (p *acpPlay) feed(pieces ...[]byte) {
 	}
 }
 
-func (p *acpPlay) story() string {
+func (p *play) story() string {
 	var words []string
 	for _, e := range p.events {
 		word := string(e.Kind)
@@ -151,11 +152,11 @@ func TestACPCaptures(t *testing.T) {
 			if strings.Contains(name, "reject") {
 				option = event.Deny
 			}
-			out := capturedACP(t, name)
-			play := func(pieces ...[]byte) (*acpPlay, string) {
-				p := playACP(t, acpOptions{mode: setting.Prompt}, option)
+			out := captured(t, name)
+			play := func(pieces ...[]byte) (*play, string) {
+				p := playTalk(t, terms{mode: setting.Prompt}, option)
 				p.feed(pieces...)
-				p.take(Step{Events: p.wire.End(agent.Exit{})})
+				p.take(live.Step{Events: p.wire.End(agent.Exit{})})
 				return p, p.story() + "\n" + string(p.said)
 			}
 			whole, want := play(out)
@@ -192,11 +193,11 @@ func TestACPCaptures(t *testing.T) {
 // FuzzACP: whatever the agent says, nothing breaks, a message has at most one end, and what we say is lines of JSON.
 func FuzzACP(f *testing.F) {
 	for _, name := range []string{"gemini-allow", "copilot-reject", "opencode-allow"} {
-		f.Add(capturedACP(f, name), 100, "prompt")
+		f.Add(captured(f, name), 100, "prompt")
 	}
 	f.Add([]byte(v2Hello+v2Session+v2Prompt+v2Turn), 9, "plan")
 	f.Fuzz(func(t *testing.T, data []byte, cut int, mode string) {
-		p := playACP(t, acpOptions{mode: setting.Approval(mode)}, "")
+		p := playTalk(t, terms{mode: setting.Approval(mode)}, "")
 		if len(data) > 0 {
 			cut = ((cut % len(data)) + len(data)) % len(data)
 		} else {
@@ -205,11 +206,11 @@ func FuzzACP(f *testing.F) {
 		p.feed(data[:cut], data[cut:])
 		for _, e := range p.events {
 			if e.Kind == event.Question {
-				_ = p.do(Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
+				_ = p.do(live.Command{Answer: &event.Reply{Question: e.Ask.ID, Option: event.Allow}})
 			}
 		}
-		_ = p.do(Command{Interrupt: true})
-		p.take(Step{Events: p.wire.End(agent.Exit{})})
+		_ = p.do(live.Command{Interrupt: true})
+		p.take(live.Step{Events: p.wire.End(agent.Exit{})})
 		ends := 0
 		for _, e := range p.events {
 			if e.Kind == event.Ended && !e.Unprompted {
@@ -252,7 +253,7 @@ const (
 
 // TestACPVersion2: a prompt is answered when it is accepted, and the turn ends with a state.
 func TestACPVersion2(t *testing.T) {
-	p := playACP(t, acpOptions{mode: setting.Prompt}, event.Allow)
+	p := playTalk(t, terms{mode: setting.Prompt}, event.Allow)
 	p.feed([]byte(v2Hello + v2Session + v2Prompt + v2Turn))
 	const want = `started=
 turn=
@@ -274,7 +275,7 @@ func TestACPAdapted(t *testing.T) {
 	for kind, want := range map[string]fault.Code{
 		"rate_limit": fault.TooManyRequests, "billing_error": fault.QuotaExhausted, "overloaded": fault.AgentFailed,
 	} {
-		p := playACP(t, acpOptions{mode: setting.Prompt}, "")
+		p := playTalk(t, terms{mode: setting.Prompt}, "")
 		p.feed([]byte(v2Hello + v2Session + v2Prompt + `{"jsonrpc":"2.0","method":"session/update","params":` +
 			`{"sessionId":"s","update":{"sessionUpdate":"state_update","state":"idle","stopReason":"error","error":` +
 			`{"code":-32603,"message":"Internal error: x","data":{"errorKind":"` + kind + `"}}}}}` + "\n"))
@@ -286,7 +287,7 @@ func TestACPAdapted(t *testing.T) {
 		`{"decisionReasonType":"rule"}`: true, `{"stdout":""}`: false,
 		`"no"`: false,
 	} {
-		p := playACP(t, acpOptions{mode: setting.Prompt}, "")
+		p := playTalk(t, terms{mode: setting.Prompt}, "")
 		p.feed([]byte(v2Hello + v2Session + v2Prompt + `{"jsonrpc":"2.0","method":"session/update","params":` +
 			`{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"c","name":"Bash","title":"x",` +
 			`"kind":"execute","status":"failed","_meta":{"claudeCode":{"toolResponse":` + decision + "}}}}}\n"))
@@ -328,7 +329,7 @@ func TestACPModes(t *testing.T) {
 		{setting.Yolo, "execute", "", "y"},
 		{setting.Yolo, "edit", "/x", "y"},
 	} {
-		p := playACP(t, acpOptions{mode: c.mode}, "")
+		p := playTalk(t, terms{mode: c.mode}, "")
 		p.feed([]byte(hello + permission(c.kind, c.path)))
 		_, said, _ := strings.Cut(string(p.said), `"session/prompt"`)
 		last := p.events[len(p.events)-1]
@@ -377,7 +378,7 @@ func TestACPChores(t *testing.T) {
 		{setting.Yolo, acp.Offered{Terminals: true}, read, "-32601"},
 		{setting.Yolo, all, `{"id":"r","method":"fs/read_text_file","params":7}` + "\n", "-32602"},
 	} {
-		p := playACP(t, acpOptions{mode: c.mode, ACP: ACP{Offered: c.offered}}, "")
+		p := playTalk(t, terms{mode: c.mode, Agent: Agent{Offered: c.offered}}, "")
 		p.feed([]byte(hello))
 		step := p.wire.Feed([]byte(c.line))
 		p.take(step)
@@ -397,9 +398,9 @@ func TestACPChores(t *testing.T) {
 		}
 	}
 	for option, want := range map[string]string{event.Allow: `"id":"w","result":{}`, event.Deny: "-32800"} {
-		p := playACP(t, acpOptions{mode: setting.Prompt, ACP: ACP{Offered: all}}, "")
+		p := playTalk(t, terms{mode: setting.Prompt, Agent: Agent{Offered: all}}, "")
 		p.feed([]byte(hello + write))
-		step, err := p.wire.Do(Command{Answer: &event.Reply{
+		step, err := p.wire.Do(live.Command{Answer: &event.Reply{
 			Question: p.events[len(p.events)-1].Ask.ID,
 			Option:   option,
 		}})
@@ -407,7 +408,7 @@ func TestACPChores(t *testing.T) {
 			t.Fatalf("%s: %v %+v", option, err, step)
 		}
 		for _, n := range step.Needs {
-			_ = p.do(Command{HostAnswer: &HostAnswer{Need: n.ID, Result: map[string]any{}}})
+			_ = p.do(live.Command{HostAnswer: &live.HostAnswer{Need: n.ID, Result: map[string]any{}}})
 		}
 		if !strings.Contains(string(p.said), want) {
 			t.Errorf("%s: %s", option, p.said)
@@ -435,9 +436,9 @@ func TestACPChores(t *testing.T) {
 				"\n",
 		},
 	} {
-		p := playACP(t, acpOptions{mode: setting.Prompt, ACP: ACP{Offered: all}}, "")
+		p := playTalk(t, terms{mode: setting.Prompt, Agent: Agent{Offered: all}}, "")
 		p.feed([]byte(hello + c.allowed))
-		if err := p.do(Command{Answer: &event.Reply{
+		if err := p.do(live.Command{Answer: &event.Reply{
 			Question: p.events[len(p.events)-1].Ask.ID,
 			Option:   event.Allow,
 		}}); err != nil {
@@ -454,24 +455,24 @@ func TestACPRefusals(t *testing.T) {
 	const hello = `{"id":1,"result":{"protocolVersion":1,"authMethods":[{"id":"x","name":"Log in","description":"run x login"}]}}` +
 		"\n"
 	for name, c := range map[string]struct {
-		o    acpOptions
+		o    terms
 		said string
 		want string
 	}{
-		"version": {acpOptions{}, `{"id":1,"result":{"protocolVersion":3}}`, "AGENT_REFUSED"},
-		"login":   {acpOptions{}, hello + `{"id":2,"error":{"code":-32000,"message":"no"}}`, "AUTH_REQUIRED"},
-		"session": {acpOptions{resume: "s"}, hello, "UNSUPPORTED"},
+		"version": {terms{}, `{"id":1,"result":{"protocolVersion":3}}`, "AGENT_REFUSED"},
+		"login":   {terms{}, hello + `{"id":2,"error":{"code":-32000,"message":"no"}}`, "AUTH_REQUIRED"},
+		"session": {terms{resume: "s"}, hello, "UNSUPPORTED"},
 		"plan": {
-			acpOptions{mode: setting.Plan, plan: true},
+			terms{mode: setting.Plan, plan: true},
 			hello + `{"id":2,"result":{"sessionId":"s"}}`,
 			"UNSUPPORTED",
 		},
-		"model":  {acpOptions{model: "m"}, hello + `{"id":2,"result":{"sessionId":"s"}}`, "AGENT_REFUSED"},
-		"server": {acpOptions{servers: []acp.Server{{URL: "http://x"}}}, hello, "UNSUPPORTED"},
-		"the turn": {acpOptions{}, hello + `{"id":2,"result":{"sessionId":"s"}}` + "\n" +
+		"model":  {terms{model: "m"}, hello + `{"id":2,"result":{"sessionId":"s"}}`, "AGENT_REFUSED"},
+		"server": {terms{servers: []acp.Server{{URL: "http://x"}}}, hello, "UNSUPPORTED"},
+		"the turn": {terms{}, hello + `{"id":2,"result":{"sessionId":"s"}}` + "\n" +
 			`{"id":3,"error":{"code":429,"message":"slow"}}`, "RATE_LIMITED"},
 	} {
-		p := playACP(t, c.o, "")
+		p := playTalk(t, c.o, "")
 		p.feed([]byte(c.said + "\n"))
 		if got := p.story(); !strings.Contains(got, "failed="+c.want) || p.ends != 1 || !p.wire.Ready() {
 			t.Errorf("%s: %s", name, got)
@@ -481,7 +482,7 @@ func TestACPRefusals(t *testing.T) {
 
 // TestACPForms: each field of a form is a question, and the agent gets all answers at once, in the types it wants.
 func TestACPForms(t *testing.T) {
-	p := playACP(t, acpOptions{mode: setting.Prompt}, "")
+	p := playTalk(t, terms{mode: setting.Prompt}, "")
 	p.feed([]byte(`{"id":1,"result":{"protocolVersion":1}}
 {"id":2,"result":{"sessionId":"s"}}
 {"id":"f","method":"elicitation/create","params":{"mode":"form","sessionId":"s","message":"Tell me","requestedSchema":` +
@@ -499,7 +500,7 @@ func TestACPForms(t *testing.T) {
 		{`q"f"/1`, "7", true},
 		{`q"f"/2`, "q, p", true},
 	} {
-		if err := p.do(Command{Answer: &event.Reply{Question: a.question, Text: a.text}}); (err == nil) != a.ok {
+		if err := p.do(live.Command{Answer: &event.Reply{Question: a.question, Text: a.text}}); (err == nil) != a.ok {
 			t.Errorf("%+v: %v", a, err)
 		}
 	}

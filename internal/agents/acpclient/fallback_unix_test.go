@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package acpclient
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"omniagent/internal/agents/cli"
 	"omniagent/internal/core/agent"
 	"omniagent/internal/core/event"
 	"omniagent/internal/kit/setting"
@@ -34,7 +35,7 @@ func TestACPFallsBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := Program{
+			d := cli.Program{
 				ID: "stub", About: agent.About{Title: "Stub", Binary: "sh"}, OneShot: []string{
 					"-c",
 					reads + "; echo well",
@@ -42,7 +43,7 @@ func TestACPFallsBack(t *testing.T) {
 			}
 			var told []event.Event
 			sv := agent.Services{Tell: func(e event.Event) { told = append(told, e) }, Grace: time.Second}
-			a := ACP{
+			a := Agent{
 				Driver: d, within: time.Second,
 				Launch: func(s agent.Spec) (agent.Launch, error) {
 					d := d
@@ -50,7 +51,7 @@ func TestACPFallsBack(t *testing.T) {
 					l, _, err := d.Command(s)
 					return l, err
 				},
-				Stream: func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return TurnMind(d, s, sv) },
+				Stream: func(s agent.Spec, sv agent.Services) (agent.Mind, error) { return cli.TurnMind(d, s, sv) },
 			}
 			m, err := a.Mind(agent.Spec{
 				Install: agent.Install{Path: "/bin/sh"}, Dir: t.TempDir(), Temp: filepath.Join(t.TempDir(), "private"),
@@ -85,7 +86,7 @@ func TestACPFallsBack(t *testing.T) {
 
 // watched notes of which session its records are asked for.
 type watched struct {
-	Program
+	cli.Program
 	started *string // named when it started
 	ended   *string // told when it ended
 }
@@ -113,10 +114,10 @@ esac
 read line; echo '{"id":3,"result":{"stopReason":"end_turn"}}'; cat >` + os.DevNull
 	for fork, want := range map[bool][2]string{false: {"original", "original"}, true: {"", "copy"}} {
 		var started, ended string
-		d := watched{Program{
+		d := watched{cli.Program{
 			ID: "stub", About: agent.About{Title: "Stub", Binary: "sh"}, OneShot: []string{"-c", script},
 		}, &started, &ended}
-		a := ACP{Driver: d, Launch: func(s agent.Spec) (agent.Launch, error) {
+		a := Agent{Driver: d, Launch: func(s agent.Spec) (agent.Launch, error) {
 			s.Mode = setting.OneShot
 			l, _, err := d.Command(s)
 			return l, err
