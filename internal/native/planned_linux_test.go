@@ -125,6 +125,24 @@ func TestPlannedWallsOfASubAgent(t *testing.T) {
 	}
 }
 
+// TestPlannedWallsStandLater: after a failure, which leaves nothing in the way, below the temporary directory as well.
+func TestPlannedWallsStandLater(t *testing.T) {
+	d := newDesk(t, `[`+echo+`,{"say":"ok"},`+echo+`,{"say":"ok"}]`)
+	_, m := d.walled(t)
+	back := d.away(t)
+	all := say(t, m, "go")
+	why := slices.IndexFunc(all, func(e event.Event) bool {
+		return e.Fault != nil && strings.Contains(e.Fault.Suggestion, "Begin a new conversation")
+	})
+	if end(all).OK || why < 0 {
+		t.Errorf("%+v: %s", end(all), results(all))
+	}
+	back()
+	if all = say(t, m, "go"); !end(all).OK || !strings.Contains(results(all), "hi") || m.Facts().Walls.Planned {
+		t.Errorf("%+v, planned %v: %s", end(all), m.Facts().Walls.Planned, results(all))
+	}
+}
+
 // TestKilledWhileWallsAreBuilt: the killed turn leaves no fault and no event to the next one, whose walls stand.
 func TestKilledWhileWallsAreBuilt(t *testing.T) {
 	d := newDesk(t, `[`+echo+`,{"say":"ok"},{"say":"ok"}]`)

@@ -156,6 +156,7 @@ func (w *Walls) build(ctx context.Context) ([]string, error) {
 // stand builds walls that are only planned. The end of ctx says nothing about them: they can be built later.
 func (w *Walls) stand(ctx context.Context) (err error) {
 	hidden, scratch := w.policy.Hidden, w.policy.Scratch
+	before := below(w.policy.Temp)
 	for range 2 { // an editor or git may have moved a protected file meanwhile
 		var holes []string
 		if holes, err = w.build(ctx); err == nil {
@@ -167,6 +168,11 @@ func (w *Walls) stand(ctx context.Context) (err error) {
 				strings.Join(more, "; "))
 		}
 		_ = w.release()
+		for _, path := range slices.Backward(below(w.policy.Temp)) { // a place of one kind takes no mount of the other
+			if !slices.Contains(before, path) {
+				_ = os.Remove(path)
+			}
+		}
 		w.policy.Hidden, w.policy.Scratch, w.system.homes = hidden, scratch, nil
 		if ctx.Err() != nil {
 			return fault.New(fault.Interrupted, "the command was not started: its walls were still being built").
@@ -178,6 +184,17 @@ func (w *Walls) stand(ctx context.Context) (err error) {
 	f := fault.New(failed.Code, "the command was not started: %s", failed.Message).Because(failed.Cause)
 	f.Detail = failed.Detail
 	return f.Hint("%s", strings.TrimSpace("Begin a new conversation, which tries the walls first. "+failed.Suggestion))
+}
+
+// below returns what lies below a directory, parents first.
+func below(dir string) (paths []string) {
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && path != dir {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	return paths
 }
 
 // recordDir is where the record is kept: in the user's directory for state, or where that cannot be written in a
