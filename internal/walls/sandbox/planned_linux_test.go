@@ -158,3 +158,19 @@ func TestPlannedWallsAreGivenUp(t *testing.T) {
 		t.Errorf("recorded: %v, %+v", recorded, w.Enforced())
 	}
 }
+
+// TestTrialIsGivenUp: a trial that waits for its home directories ends with its context, and not with its time limit.
+func TestTrialIsGivenUp(t *testing.T) {
+	g := newGround(t)
+	w := g.planned(t, func(p *Policy) { p.Homes, p.Places = []string{g.outside}, nil })
+	server := w.system.homes.held.child.PID()
+	must(t, unix.Kill(server, unix.SIGSTOP))
+	defer func() { must(t, unix.Kill(server, unix.SIGCONT)) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	began := time.Now()
+	_, err := w.try(ctx)
+	if took := time.Since(began); err == nil || took >= trialTime {
+		t.Errorf("%v, after %v", err, took)
+	}
+}
