@@ -91,14 +91,14 @@ type Options struct {
 // Mind is the engine and everything that it uses.
 type Mind struct {
 	*engine.Mind
-	facts    event.Facts                 // facts in addition to the engine's
-	written  bool                        // the model writes its calls as text
-	walls    *policy.Walls               // may be nil
-	unwalled atomic.Pointer[fault.Fault] // why planned walls could not be built
-	refused  refusals                    // refusals that the model has not seen
-	left     leftovers
-	closers  []func()
-	once     sync.Once // around closers
+	facts   event.Facts   // facts in addition to the engine's
+	written bool          // the model writes its calls as text
+	walls   *policy.Walls // may be nil
+	untold  atomic.Bool   // no event has said yet that planned walls stand
+	refused refusals      // refusals that the model has not seen
+	left    leftovers
+	closers []func()
+	once    sync.Once // around closers
 }
 
 var (
@@ -169,13 +169,13 @@ func (m *Mind) engine(o Options, t terms, env *tool.Env, more []tool.Tool) engin
 	roots := append([]string{env.Files.Path()}, env.Files.AddedDirs()...)
 	place := PlaceOf(roots, o.Walls.Home, o.Walls.Agents, o.Walls.Lookup)
 	services := o.Services
-	services.CanAsk, services.Tell = o.CanAsk, m.left.tells(services.Tell)
+	services.CanAsk, services.Tell = o.CanAsk, m.tells(m.left.tells(services.Tell), o.Kept.ID())
 	return engine.Options{
 		ID: o.Kept.ID(), Services: services, Client: o.client(o.Choice), Retry: o.Choice.Patience(), Mode: o.Mode,
 		Limits: o.Limits, Search: o.searches(t.away), Journal: o.Kept, Todos: env.Todos, System: engine.System(s),
 		Secrets: o.known, Walls: Strength(m.walls, o.Sandbox != string(setting.Off)),
-		Containment: m.ground(place, o.Services.Cover), WithoutWalls: m.withoutWalls,
-		Rules: guard.Judge{Rules: o.Rules, Place: place, Known: t.known},
+		Containment: m.ground(place, o.Services.Cover),
+		Rules:       guard.Judge{Rules: o.Rules, Place: place, Known: t.known},
 		Tools: func(task tool.Task) []tool.Tool {
 			env.Task = task
 			offered := o.offered(append(o.Tools.In(env), more...), t.away)
@@ -222,7 +222,7 @@ func (m *Mind) tools(o *Options) (*tool.Env, error) {
 	}
 	commands, err := shell.New(shell.Options{
 		Root: o.Dir, Env: o.inheritance().Commands(o.Env), Private: private, Secrets: o.known, Starter: starter,
-		Opened: m.left.follow(m.standing(*o, m.walls.Opened())), Kept: m.refused.take,
+		Opened: m.left.follow(m.walls.Opened()), Ready: m.ready(*o), Kept: m.refused.take,
 	})
 	if err != nil {
 		o.Log("the model can run no commands: %v", err)

@@ -2,6 +2,7 @@ package native
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -68,42 +69,61 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	m.walls = walls
 	m.leaves(o, walls, temp)
 	m.closers = append(m.closers, func() { _ = walls.Close() })
-	return m.left.follow(m.standing(*o, walls.Starter())), nil
+	return m.left.follow(walls.Starter()), nil
 }
 
-// standing returns a starter behind walls that may only be planned. That they stand then is recorded and reported. If
-// they cannot be built, the turn ends, see engine.Options: until then the conversation relied on them.
-func (m *Mind) standing(o Options, start shell.Starter) shell.Starter {
-	return func(line, dir string, env []string) (process.Plan, error) {
-		planned := m.walls.Enforced().Planned
-		plan, err := start(line, dir, env)
+// ready returns a function that builds walls which are only planned, before a command of a call; nil if there are none.
+// That they stand then is recorded and reported. If they cannot be built, the turn of the call ends: until then the
+// conversation relied on them.
+func (m *Mind) ready(o Options) func(context.Context) error {
+	if m.walls == nil {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		built, err := m.walls.Stand(ctx)
 		switch {
-		case !planned:
-		case err == nil:
+		case errors.Is(err, fault.Interrupted): // by the end of the turn or the conversation
+			return err
+		case err != nil:
+			err = orWithoutWalls(err)
+			engine.FailTurn(ctx, fault.Of(err))
+			return err
+		case built:
 			if err := m.keepWalls(o); err != nil {
 				o.Log("that the walls stand is not recorded: %v", err)
 			}
-			o.Services.Tell(event.Event{
-				Kind: event.Changed, Session: o.Kept.ID(), Facts: &event.Facts{Walls: m.Walls()},
-			})
-		case m.walls.Enforced().Planned:
-			if !errors.Is(err, fault.Interrupted) { // the conversation is being closed
-				err = orWithoutWalls(err)
-			}
-			m.unwalled.Store(fault.Of(err))
+			m.untold.Store(true)
 		}
-		return plan, err
+		if m.untold.Swap(false) && !m.TellIn(ctx, m.changedWalls(o.Kept.ID())) {
+			m.untold.Store(true) // a turn that was killed has ended before
+		}
+		return nil
 	}
+}
+
+// tells returns a function that also reports at the beginning of a turn that the walls stand, if no earlier turn could
+// report that.
+func (m *Mind) tells(tell func(event.Event), id string) func(event.Event) {
+	if tell == nil {
+		return nil
+	}
+	return func(e event.Event) {
+		tell(e)
+		if e.Kind == event.TurnBegan && m.untold.Swap(false) {
+			tell(m.changedWalls(id))
+		}
+	}
+}
+
+func (m *Mind) changedWalls(id string) event.Event {
+	return event.Event{Kind: event.Changed, Session: id, Facts: &event.Facts{Walls: m.Walls()}}
 }
 
 // orWithoutWalls adds to the hint of an error that commands can do without walls.
 func orWithoutWalls(err error) error {
 	f := fault.Of(err)
-	return f.Hint("%s", strings.TrimSpace(f.Suggestion+" With --sandbox off commands run without walls."))
+	return f.Hint("%s", strings.TrimSpace("With --sandbox off commands run without walls. "+f.Suggestion))
 }
-
-// withoutWalls returns why walls that were planned could not be built since it was last called, or nil.
-func (m *Mind) withoutWalls() *fault.Fault { return m.unwalled.Swap(nil) }
 
 // watcher returns the receiver of what commands write, or nil.
 func (o Options) watcher() sandbox.Watcher {

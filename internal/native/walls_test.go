@@ -3,8 +3,10 @@ package native
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"omniagent/internal/core/event"
 	"omniagent/internal/kit/setting"
 	"omniagent/internal/talk/session"
 	"omniagent/internal/walls/policy"
@@ -72,5 +74,23 @@ func TestARehearsalMayWrite(t *testing.T) {
 		if got := credentialsFrom(root, []string{state, "/home/a/.ssh"}); len(got) != want {
 			t.Errorf("%s: %v", dir, got)
 		}
+	}
+}
+
+// TestWallsThatStandAreToldOnce at the beginning of a turn, if the turn in which they were built was over.
+func TestWallsThatStandAreToldOnce(t *testing.T) {
+	m := &Mind{}
+	if m.tells(nil, "id") != nil || m.ready(Options{}) != nil {
+		t.Error("there is a function without anything to do")
+	}
+	var told []event.Kind
+	tell := m.tells(func(e event.Event) { told = append(told, e.Kind) }, "id")
+	m.untold.Store(true)
+	for _, kind := range []event.Kind{event.Text, event.TurnBegan, event.Ended, event.TurnBegan} {
+		tell(event.Event{Kind: kind})
+	}
+	want := []event.Kind{event.Text, event.TurnBegan, event.Changed, event.Ended, event.TurnBegan}
+	if !slices.Equal(told, want) {
+		t.Errorf("%v", told)
 	}
 }

@@ -86,10 +86,8 @@ func (l *loop) act(ctx context.Context, calls []model.Block) ([]model.Block, err
 			results, failed = append(results, block), cmp.Or(failed, err)
 		}
 		i += n
-		if without := l.mind.o.WithoutWalls; without != nil && failed == nil {
-			if why := without(); why != nil {
-				failed = &stop{event.FailedTurn, why}
-			}
+		if why := l.turn.failed.Load(); why != nil && failed == nil {
+			failed = &stop{event.FailedTurn, why}
 		}
 		if failed != nil || ctx.Err() != nil {
 			break

@@ -43,12 +43,9 @@ type Options struct {
 	Rules       guard.Judge
 	Walls       Walls
 	Containment func() guard.Containment // of the running turn; nil: only the walls
-	// WithoutWalls returns why the walls that Walls stands for could not be built, which ends the turn; nil: they are
-	// built, or nobody needed them.
-	WithoutWalls func() *fault.Fault
-	Limits       Limits
-	Search       bool        // the API's own web search may be used
-	Todos        *tool.Todos // the list of TodoWrite, which is also recorded in the journal; nil: none
+	Limits      Limits
+	Search      bool        // the API's own web search may be used
+	Todos       *tool.Todos // the list of TodoWrite, which is also recorded in the journal; nil: none
 	// Secrets are values that never appear in what is stored, reported or sent. Results of tools are also cleared of
 	// other credentials.
 	Secrets *redact.Values

@@ -517,3 +517,45 @@ func TestSearch(t *testing.T) {
 		}
 	}
 }
+
+// TestFailTurn: a call ends its own turn, also that of a sub-agent; after a killed turn it neither ends nor reports
+// anything.
+func TestFailTurn(t *testing.T) {
+	client, _ := scripted(t, `[{"call":{"name":"Task","input":{"description":"d","prompt":"p"}}},`+
+		`{"call":{"name":"Break","input":{}}},{"say":"ok"}]`) // a sub-agent begins with the script again
+	const fails, late = 1, 2
+	var s *mind
+	runs, release, done := 0, make(chan struct{}), make(chan struct{})
+	s = begin(t, engine.Options{Client: client}, kit("Break", tool.Action{
+		Kind: event.Read, Run: func(ctx context.Context) tool.Result {
+			runs++
+			run := runs
+			if run > late {
+				return tool.Result{Text: "whole"}
+			}
+			if run == late {
+				defer close(done)
+				s.Kill()
+				<-release
+			}
+			if s.TellIn(ctx, event.Event{Kind: event.Notice, Text: "heard"}) != (run == fails) {
+				t.Errorf("run %d", run)
+			}
+			engine.FailTurn(ctx, fault.New(fault.ServiceDown, "it broke"))
+			return tool.Result{Text: "broken", Failed: true}
+		},
+	}))
+	all := turn(t, s, "go", nil)
+	if end := all[len(all)-1].End; end.OK || end.Reason != event.FailedTurn || runs != 1 {
+		t.Error(runs, told(all))
+	}
+	all = turn(t, s, "go", nil)
+	close(release)
+	if end := all[len(all)-1].End; end.Reason != event.Cancelled {
+		t.Fatal(told(all))
+	}
+	<-done
+	if all = turn(t, s, "go", nil); !all[len(all)-1].End.OK {
+		t.Error(told(all))
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"omniagent/internal/core/agent"
@@ -19,6 +21,11 @@ type turn struct {
 	over   chan struct{} // closed when it has ended
 	killed chan struct{} // closed by Kill; the turn then waits for no tool
 
+	failed atomic.Pointer[fault.Fault] // see FailTurn
+
+	telling sync.Mutex // held while a call reports an event
+	silent  bool       // under telling: its end is reported, so its calls report nothing
+
 	// Under the Mind's lock.
 	sealed   bool // it accepts no more steering: further input is a new message
 	isKilled bool // killed is closed
@@ -26,6 +33,39 @@ type turn struct {
 
 // errInterrupted is the cause of a turn that the user ended.
 var errInterrupted = errors.New("interrupted")
+
+// turnKey is the key of a turn in the contexts of its calls.
+type turnKey struct{}
+
+// FailTurn ends the turn of a call, also if a sub-agent made the call: when the calls that run have their results, the
+// model is not asked again. ctx is the one that the call's tool got. If that turn is over, nothing happens.
+func FailTurn(ctx context.Context, why *fault.Fault) {
+	if t, ok := ctx.Value(turnKey{}).(*turn); ok {
+		t.failed.CompareAndSwap(nil, why)
+	}
+}
+
+// TellIn reports an event of a call, unless the turn of the call is over: a killed turn ends before its tools. It
+// returns whether it did. ctx is the one that the call's tool got.
+func (m *Mind) TellIn(ctx context.Context, e event.Event) bool {
+	t, ok := ctx.Value(turnKey{}).(*turn)
+	if !ok {
+		return false
+	}
+	t.telling.Lock()
+	defer t.telling.Unlock()
+	if !t.silent {
+		m.tell(e)
+	}
+	return !t.silent
+}
+
+// silence is called before the end of the turn is reported.
+func (t *turn) silence() {
+	t.telling.Lock()
+	defer t.telling.Unlock()
+	t.silent = true
+}
 
 // Turn answers a message. It returns an error for a message without content, and while another turn runs. Cancelling
 // ctx interrupts the turn.
@@ -65,7 +105,7 @@ func (m *Mind) Turn(ctx context.Context, message []event.Block) error {
 	}
 	detach := context.AfterFunc(ctx, func() { m.interrupt(t) })
 	defer detach()
-	m.answer(own, t, blocks)
+	m.answer(context.WithValue(own, turnKey{}, t), t, blocks)
 	return nil
 }
 
@@ -160,7 +200,7 @@ func (m *Mind) answer(ctx context.Context, t *turn, message []model.Block) {
 	m.mu.Lock()
 	m.evidence.Fault = nil
 	m.mu.Unlock()
-	defer m.recoverTurn()
+	defer m.recoverTurn(t)
 	l.tell(event.Event{Kind: event.TurnBegan, Session: m.o.ID})
 	var err error
 	if wish, ok := asksToShorten(message); ok {
@@ -171,6 +211,7 @@ func (m *Mind) answer(ctx context.Context, t *turn, message []model.Block) {
 	m.mu.Lock()
 	t.sealed = true // however it ended
 	m.mu.Unlock()
+	t.silence()
 	end := l.end(ctx, err)
 	if err != nil && m.o.Journal != nil {
 		// Read it from the journal again: without what could not be recorded, and with a result for each call.
@@ -198,15 +239,16 @@ func (l *loop) respond(ctx context.Context, message []model.Block) error {
 }
 
 // recoverTurn ends a turn that panics: it reports the end, and everything that the turn started ends in order.
-func (m *Mind) recoverTurn() {
+func (m *Mind) recoverTurn(t *turn) {
 	r := recover()
 	if r == nil {
 		return
 	}
 	f := plainFault(m.o.Secrets, fault.New(fault.Internal, "the turn failed inside: %v", r))
 	m.mu.Lock()
-	m.turn.sealed, m.evidence.Fault = true, f
+	t.sealed, m.evidence.Fault = true, f
 	m.mu.Unlock()
+	t.silence()
 	if m.o.Journal != nil {
 		m.talk = nil
 	}

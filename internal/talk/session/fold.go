@@ -202,9 +202,8 @@ func (s *State) change(c Changed) {
 	s.Sandbox = cmp.Or(c.Sandbox, s.Sandbox)
 	s.Network = cmp.Or(c.Network, s.Network)
 	if c.Walls != "" {
-		s.Walls, s.Planned = c.Walls, c.Planned
+		s.Walls, s.Planned, s.Holes = c.Walls, c.Planned, c.Holes // these walls may have no holes
 	}
-	s.Holes = cmp.Or(c.Holes, s.Holes)
 	s.Wanted = cmp.Or(c.Wanted, s.Wanted)
 }
 

@@ -450,3 +450,18 @@ func TestLineHasTheFormThatIsReadFast(t *testing.T) {
 		}
 	}
 }
+
+// TestHolesAreCleared by walls that have none, so that they are recorded once.
+func TestHolesAreCleared(t *testing.T) {
+	own := create(t, store(t), "x")
+	whole := Confinement{Sandbox: "workspace-write", Network: "off", Walls: "namespaces", Wanted: "off"}
+	holed := whole
+	holed.Holes = "one\ntwo"
+	for _, c := range []Confinement{holed, whole} {
+		add(t, own, Changed{Confinement: c})
+		add(t, own, Changed{Title: "a title says nothing of walls"})
+		if now := own.State().Confinement; now != c {
+			t.Errorf("%+v", now)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -59,7 +60,7 @@ func OpenAgent(p AgentPolicy, files []string, o Options) (*AgentWalls, error) {
 		w.homes.policy.Homes = append(slices.Clip(p.Homes), "/tmp")
 	}
 	w.homes.system.lives, w.homes.system.files = true, files
-	if err := w.homes.openHomes(o.State); err != nil {
+	if err := w.homes.openHomes(context.Background(), o.State); err != nil {
 		_ = w.homes.release()
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ const (
 func digest(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:20] }
 
 // openHomes prepares the home directories, and removes those that were unused for homesKept.
-func (w *Walls) openHomes(state string) error {
+func (w *Walls) openHomes(ctx context.Context, state string) error {
 	if len(w.policy.Homes) == 0 {
 		return nil
 	}
@@ -65,7 +66,7 @@ func (w *Walls) openHomes(state string) error {
 	}
 	sweepHomes(record, time.Now().Add(-homesKept))
 	h := &homes{own: filepath.Join(record, homePrefix+digest(w.policy.Root))}
-	if h.used, err = share(h.own); err != nil {
+	if h.used, err = share(ctx, h.own); err != nil {
 		return noHome(err)
 	}
 	w.system.homes = h
@@ -89,14 +90,14 @@ func (w *Walls) openHomes(state string) error {
 }
 
 // share creates a directory and takes a shared lock on it. It tries again if the directory was removed meanwhile.
-func share(dir string) (fd int, err error) {
+func share(ctx context.Context, dir string) (fd int, err error) {
 	for {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return -1, err
 		}
 		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err == nil {
-			err = unix.Flock(fd, unix.LOCK_SH)
+			err = lockShared(ctx, fd)
 		}
 		var locked, found unix.Stat_t
 		if err == nil && unix.Fstat(fd, &locked) == nil && unix.Stat(dir, &found) == nil && locked.Ino == found.Ino {
@@ -105,6 +106,24 @@ func share(dir string) (fd int, err error) {
 		_ = unix.Close(fd)
 		if err != nil && !errors.Is(err, unix.ENOENT) {
 			return -1, err
+		}
+	}
+}
+
+// lockShared takes a shared lock, or gives up at the end of ctx. A process that removes the directory holds another lock
+// on it, and a wait in the kernel could not be interrupted.
+func lockShared(ctx context.Context, fd int) error {
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-again.C:
 		}
 	}
 }

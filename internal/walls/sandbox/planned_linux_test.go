@@ -1,13 +1,22 @@
 package sandbox
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"golang.org/x/sys/unix"
+
+	"omniagent/internal/kit/fault"
 	"omniagent/internal/sys/process"
+	"omniagent/internal/testkit/hermetic"
 )
 
 // planned opens walls that may be built later.
@@ -107,5 +116,61 @@ func TestPlannedWallsAreClosed(t *testing.T) {
 	}
 	if w.system.homes != nil {
 		t.Error("walls were built after they were closed")
+	}
+}
+
+// TestPlannedWallsAreGivenUp: neither the end of a call nor Close waits for walls that cannot be built now, and the
+// record stays.
+func TestPlannedWallsAreGivenUp(t *testing.T) {
+	g := newGround(t)
+	home := func(p *Policy) { p.Homes, p.Places = []string{g.outside}, nil }
+	must(t, g.planned(t, home).Close())
+	w := g.planned(t, home)
+	own := filepath.Join(g.state, "walls", homePrefix+digest(g.root))
+	must(t, os.MkdirAll(own, 0o700))
+	held, err := os.Open(own)
+	must(t, err)
+	defer held.Close()
+	must(t, unix.Flock(int(held.Fd()), unix.LOCK_EX|unix.LOCK_NB))
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, give := range []func(){cancel, func() { must(t, w.Close()) }} {
+		ended := make(chan error, 1)
+		go func() {
+			_, err := w.Stand(ctx)
+			ended <- err
+		}()
+		for w.building.TryRLock() {
+			w.building.RUnlock()
+			runtime.Gosched()
+		}
+		give()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, fault.Interrupted) {
+				t.Error(err)
+			}
+		case <-time.After(hermetic.Patience):
+			t.Fatal("it waits")
+		}
+		ctx = t.Context()
+	}
+	if _, recorded := w.system.tried.found(); !recorded || !w.Enforced().Planned {
+		t.Errorf("recorded: %v, %+v", recorded, w.Enforced())
+	}
+}
+
+// TestTrialIsGivenUp: a trial that waits for its home directories ends with its context, and not with its time limit.
+func TestTrialIsGivenUp(t *testing.T) {
+	g := newGround(t)
+	w := g.planned(t, func(p *Policy) { p.Homes, p.Places = []string{g.outside}, nil })
+	server := w.system.homes.held.child.PID()
+	must(t, unix.Kill(server, unix.SIGSTOP))
+	defer func() { must(t, unix.Kill(server, unix.SIGCONT)) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	began := time.Now()
+	_, err := w.try(ctx)
+	if took := time.Since(began); err == nil || took >= trialTime {
+		t.Errorf("%v, after %v", err, took)
 	}
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -22,6 +23,9 @@ type Walls struct {
 	building sync.RWMutex // locked while they are built or released
 	planned  atomic.Bool  // they are built before the first command, see Options.Later
 	closed   bool         // under building
+
+	over context.Context // ends when Close begins
+	end  context.CancelFunc
 }
 
 // Open builds a sandbox of the report's tier, or of a weaker one if Options say so, and tries to break out of it: it
@@ -40,6 +44,7 @@ func Open(p Policy, r Report, o Options) (*Walls, error) {
 	w := &Walls{
 		policy: p, tier: tier, refused: o.Refused, seen: o.Watcher,
 	}
+	w.over, w.end = context.WithCancel(context.Background())
 	if err := w.open(r, o); err != nil {
 		w.release()
 		return nil, err
@@ -84,10 +89,8 @@ func (w *Walls) PlanOpen(p process.Plan) (process.Plan, error) {
 }
 
 func (w *Walls) start(p process.Plan, network Network) (process.Plan, error) {
-	if w.planned.Load() {
-		if err := w.stand(); err != nil {
-			return process.Plan{}, err
-		}
+	if _, err := w.Stand(context.Background()); err != nil {
+		return process.Plan{}, err
 	}
 	w.building.RLock()
 	defer w.building.RUnlock()
@@ -100,12 +103,37 @@ func (w *Walls) start(p process.Plan, network Network) (process.Plan, error) {
 	return w.plan(p, network)
 }
 
+// Stand builds walls that are only planned, and reports whether it did. Plan does that too; Stand also ends with ctx.
+// Until it succeeds, no command is started.
+func (w *Walls) Stand(ctx context.Context) (built bool, err error) {
+	if !w.planned.Load() {
+		return false, nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(w.over, func() { cancel(areClosed()) })()
+	w.building.Lock()
+	defer w.building.Unlock()
+	switch {
+	case w.closed:
+		return false, areClosed()
+	case !w.planned.Load(): // another call has built them
+		return false, nil
+	}
+	if err := w.stand(ctx); err != nil {
+		return false, err
+	}
+	w.planned.Store(false)
+	return true, nil
+}
+
 func areClosed() error {
 	return fault.New(fault.Interrupted, "the walls are closed: no command is started any more")
 }
 
-// Close releases everything. Commands that still run stay in the sandbox.
+// Close releases everything. Commands that still run stay in the sandbox. Walls that are being built are given up.
 func (w *Walls) Close() error {
+	w.end()
 	w.building.Lock()
 	defer w.building.Unlock()
 	if w.closed {

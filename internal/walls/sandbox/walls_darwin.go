@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
@@ -43,4 +44,4 @@ func (w *Walls) plan(p process.Plan, network Network) (process.Plan, error) {
 func (w *Walls) release() error { return nil }
 
 // stand does nothing: here walls are built by Open.
-func (w *Walls) stand() error { return nil }
+func (w *Walls) stand(context.Context) error { return nil }

@@ -1,7 +1,7 @@
 package sandbox
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -134,7 +134,7 @@ func (w *Walls) open(r Report, o Options) error {
 			return nil
 		}
 	}
-	holes, err := w.build()
+	holes, err := w.build(context.Background())
 	if w.holes = holes; err == nil && later {
 		w.system.tried.remember(holes)
 	}
@@ -142,47 +142,59 @@ func (w *Walls) open(r Report, o Options) error {
 }
 
 // build builds the walls and tries them. It returns what they do not stop.
-func (w *Walls) build() ([]string, error) {
-	if err := w.openHomes(w.system.state); err != nil {
+func (w *Walls) build(ctx context.Context) ([]string, error) {
+	if err := w.openHomes(ctx, w.system.state); err != nil {
 		return nil, err
 	}
-	found, err := w.try()
+	found, err := w.try(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return found.holes(w.policy, w.tier, os.Geteuid() == 0), nil
 }
 
-// stand builds walls that are only planned. Until it succeeds, no command is started.
-func (w *Walls) stand() (err error) {
-	w.building.Lock()
-	defer w.building.Unlock()
-	if w.closed {
-		return areClosed()
-	}
-	if !w.planned.Load() {
-		return nil
-	}
+// stand builds walls that are only planned. The end of ctx says nothing about them: they can be built later.
+func (w *Walls) stand(ctx context.Context) (err error) {
 	hidden, scratch := w.policy.Hidden, w.policy.Scratch
+	before := below(w.policy.Temp)
 	for range 2 { // an editor or git may have moved a protected file meanwhile
 		var holes []string
-		if holes, err = w.build(); err == nil {
+		if holes, err = w.build(ctx); err == nil {
 			more := slices.DeleteFunc(holes, func(hole string) bool { return slices.Contains(w.holes, hole) })
 			if len(more) == 0 {
-				w.planned.Store(false)
 				return nil
 			}
 			err = fault.New(fault.ServiceDown, "the walls do not stop what they stopped before: %s",
 				strings.Join(more, "; "))
 		}
 		_ = w.release()
+		for _, path := range slices.Backward(below(w.policy.Temp)) { // a place of one kind takes no mount of the other
+			if !slices.Contains(before, path) {
+				_ = os.Remove(path)
+			}
+		}
 		w.policy.Hidden, w.policy.Scratch, w.system.homes = hidden, scratch, nil
+		if ctx.Err() != nil {
+			return fault.New(fault.Interrupted, "the command was not started: its walls were still being built").
+				Because(context.Cause(ctx))
+		}
 	}
 	w.system.tried.forget()
 	failed := fault.Of(err)
 	f := fault.New(failed.Code, "the command was not started: %s", failed.Message).Because(failed.Cause)
 	f.Detail = failed.Detail
-	return f.Hint("%s", cmp.Or(failed.Suggestion, "Begin a new conversation, which tries the walls first."))
+	return f.Hint("%s", strings.TrimSpace("Begin a new conversation, which tries the walls first. "+failed.Suggestion))
+}
+
+// below returns what lies below a directory, parents first.
+func below(dir string) (paths []string) {
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && path != dir {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	return paths
 }
 
 // recordDir is where the record is kept: in the user's directory for state, or where that cannot be written in a
@@ -210,7 +222,7 @@ func recordDirs(state string) [2]string {
 }
 
 // try runs a stage that builds the sandbox and tries to break out of it.
-func (w *Walls) try() (trial, error) {
+func (w *Walls) try(ctx context.Context) (trial, error) {
 	var result trial
 	said := ""
 	plan, err := w.wrap(process.Plan{
@@ -233,9 +245,10 @@ func (w *Walls) try() (trial, error) {
 		return result, fault.New(fault.ServiceDown, "the walls cannot be built%s", why).
 			Hint("Run: omniagent doctor").Because(err)
 	}
-	clock := time.AfterFunc(trialTime, func() { child.End(os.Kill) })
+	ctx, cancel := context.WithTimeout(ctx, trialTime)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { child.End(os.Kill) })()
 	ending := child.Wait()
-	clock.Stop()
 	if text, ok := strings.CutPrefix(said, "trial "); ok && json.Unmarshal([]byte(text), &result) == nil &&
 		ending.ExitCode == 0 {
 		return result, nil

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"os"
 
 	"omniagent/internal/kit/fault"
@@ -23,4 +24,4 @@ func (w *Walls) plan(process.Plan, Network) (process.Plan, error) {
 func (w *Walls) release() error { return nil }
 
 // stand does nothing: here walls are built by Open.
-func (w *Walls) stand() error { return nil }
+func (w *Walls) stand(context.Context) error { return nil }

@@ -44,6 +44,9 @@ type Options struct {
 	Private string
 	Starter Starter // nil: Plain
 	Opened  Starter // of a command for which a person has opened the network; nil: Starter
+	// Ready is called before each command, with the context of the call; an error means that the command is not
+	// started. nil: nothing has to be ready.
+	Ready func(ctx context.Context) error
 	// removed from the output: from what is returned and written to files
 	Secrets *redact.Values
 	Grace   time.Duration // from the request to end until the kill; 0: 2 s
@@ -57,6 +60,7 @@ type Shell struct {
 	env     []string
 	starter Starter
 	opened  Starter
+	ready   func(context.Context) error // may be nil
 	kept    func() []string
 	grace   time.Duration
 	spills  *spills
@@ -127,8 +131,8 @@ func New(o Options) (*Shell, error) {
 	}
 	o.Grace = cmp.Or(o.Grace, defaultGrace)
 	s := &Shell{
-		root: root, dir: root, env: o.Env, starter: o.Starter, opened: o.Opened, kept: o.Kept, grace: o.Grace,
-		spills: &spills{given: o.Private, secrets: o.Secrets},
+		root: root, dir: root, env: o.Env, starter: o.Starter, opened: o.Opened, ready: o.Ready, kept: o.Kept,
+		grace: o.Grace, spills: &spills{given: o.Private, secrets: o.Secrets},
 	}
 	s.over, s.close = context.WithCancel(context.Background())
 	return s, nil

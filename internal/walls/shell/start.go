@@ -80,6 +80,11 @@ func (s *Shell) begin(ctx context.Context, c Command, r *commandOutput) (*runnin
 	if strings.ContainsRune(line, 0) {
 		return nil, fault.New(fault.ArgError, "the command has a NUL character in it")
 	}
+	if s.ready != nil {
+		if err := s.ready(ctx); err != nil {
+			return nil, err
+		}
+	}
 	s.mu.Lock()
 	at, dir := s.at(), s.dir
 	s.mu.Unlock()
@@ -96,7 +101,7 @@ func (s *Shell) begin(ctx context.Context, c Command, r *commandOutput) (*runnin
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil || s.over.Err() != nil { // a starter that builds walls takes its time
+	if ctx.Err() != nil || s.over.Err() != nil { // building walls takes its time
 		if plan.After != nil {
 			plan.After(nil)
 		}
