@@ -7,7 +7,8 @@ import (
 )
 
 // Settings returns the settings of a configuration in their order: keys with the section before a dot, in lower case
-// but for the name in quotes, and values without quotes, escapes and comments. A key without a value has "".
+// but for the name in quotes, and values without quotes, escapes and comments. A key without a value has "". Before
+// version 2.45 git made a blank of each tab in a value: a setting with one is there twice, in both forms.
 //
 // It reads what git reads. Git refuses the whole file if it cannot read a line, and Settings continues with the next.
 func Settings(text string) iter.Seq2[string, string] {
@@ -22,7 +23,10 @@ func Settings(text string) iter.Seq2[string, string] {
 				section = c.section()
 			case isLetter(first):
 				key, value, ok := c.setting()
-				if ok && !yield(section+"."+key, value) {
+				if ok && !yield(section+"."+key, value.kept) {
+					return
+				}
+				if value.blanks != value.kept && !yield(section+"."+key, value.blanks) {
 					return
 				}
 			default: // a comment, or something that git does not accept
@@ -71,7 +75,7 @@ func (c *configuration) section() string {
 			}
 			quoted.WriteByte(c.left[0])
 		}
-		name += "." + quoted.String()
+		name += "." + untilNUL(quoted.String())
 		c.left = strings.TrimPrefix(c.left, `"`)
 	}
 	if rest, ended := strings.CutPrefix(c.left, "]"); ended {
@@ -83,46 +87,58 @@ func (c *configuration) section() string {
 }
 
 // setting reads a key and its value.
-func (c *configuration) setting() (key, value string, ok bool) {
+func (c *configuration) setting() (key string, value forms, ok bool) {
 	key = strings.ToLower(c.take(isKey))
 	c.take(isBlank)
 	if c.left == "" || c.left[0] == '\n' {
-		return key, "", true
+		return key, forms{}, true
 	}
 	rest, ok := strings.CutPrefix(c.left, "=")
 	if !ok {
 		c.skipLine()
-		return "", "", false
+		return "", forms{}, false
 	}
 	c.left = rest
 	return key, c.value(), true
 }
 
+// forms are a value with its blanks as they are, and with a space for each.
+type forms struct{ kept, blanks string }
+
+// untilNUL returns the text that git sees: in its language a text ends at a NUL.
+func untilNUL(text string) string {
+	text, _, _ = strings.Cut(text, "\x00")
+	return text
+}
+
 // value reads a value with its lines: a backslash at the end of one, but not in a comment, continues it.
-func (c *configuration) value() string {
-	var b strings.Builder
+func (c *configuration) value() forms {
+	var kept, spaced strings.Builder
 	quoted, blanks := false, "" // those that count if something follows
 	add := func(text string) {
-		b.WriteString(blanks + text)
+		kept.WriteString(blanks + text)
+		spaced.WriteString(strings.Repeat(" ", len(blanks)) + text)
 		blanks = ""
 	}
+	result := func() forms { return forms{untilNUL(kept.String()), untilNUL(spaced.String())} }
 	for c.left != "" {
 		first := c.left[0]
 		c.left = c.left[1:]
 		switch {
 		case first == '\n':
-			return b.String()
+			return result()
 		case !quoted && (first == '#' || first == ';'):
 			c.skipLine()
-			return b.String()
+			return result()
 		case !quoted && isBlank(first):
-			if b.Len() > 0 {
+			if kept.Len() > 0 {
 				blanks += string(first)
 			}
 		case first == '"':
 			quoted = !quoted
 			add("")
 		case first == '\\' && c.left != "":
+			add("") // the blanks before it count, even if the line ends here
 			escaped := c.left[:1]
 			if c.left = c.left[1:]; escaped != "\n" {
 				add(strings.NewReplacer("n", "\n", "t", "\t", "b", "\b").Replace(escaped))
@@ -131,5 +147,5 @@ func (c *configuration) value() string {
 			add(string([]byte{first}))
 		}
 	}
-	return b.String()
+	return result()
 }

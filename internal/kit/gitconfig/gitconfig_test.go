@@ -28,6 +28,7 @@ func TestSettings(t *testing.T) {
 		"[alias]\n\tx = \"!f() { cd / && \\\n/usr/bin/env true; }; f\"\n",
 		"[remote \"A ]b\\\"c\\\\\"] worktree = /x\n[a.B]c=d\n[a \"\"]\nb\n",
 		"[core]\n\ta = one   two\n\tb =\n\tc\n\td = \"  x\"  y\n",
+		"[core]\n\ta = hk \\\n\n\tb = hk \\\n# comment\n\td = hk  \\\nmore\n",
 	} {
 		file := filepath.Join(t.TempDir(), "config")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -59,6 +60,25 @@ func TestDamagedSettings(t *testing.T) {
 		}
 		if last != "core.worktree /x" {
 			t.Errorf("%q: %q", text, last)
+		}
+	}
+}
+
+// TestFormsOfAValue: what versions of git read in different ways is there in both, and a text ends at a NUL, as in git.
+func TestFormsOfAValue(t *testing.T) {
+	for text, want := range map[string][]string{
+		"[core]\nhooksPath = my\thk\t\n":          {"core.hookspath my\thk", "core.hookspath my hk"},
+		"[core]\nhooksPath = \"my\thk\"\n":        {"core.hookspath my\thk"},
+		"[core]\nhooksPath = a\rb\n":              {"core.hookspath a\rb", "core.hookspath a b"},
+		"[core]\nhooksPath = hk\x00x\n":           {"core.hookspath hk"},
+		"[includeIf \"a\x00b\"]\npath = c\x00d\n": {"includeif.a.path c"},
+	} {
+		var got []string
+		for key, value := range Settings(text) {
+			got = append(got, key+" "+value)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", text, diff)
 		}
 	}
 }

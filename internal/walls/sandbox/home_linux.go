@@ -110,8 +110,8 @@ func share(ctx context.Context, dir string) (fd int, err error) {
 	}
 }
 
-// lockShared takes a shared lock, or gives up at the end of ctx. A process that removes the directory holds another lock
-// on it, and a wait in the kernel could not be interrupted.
+// lockShared takes a shared lock, or gives up at the end of ctx. A process that removes the directory holds another
+// lock on it, and a wait in the kernel could not be interrupted.
 func lockShared(ctx context.Context, fd int) error {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()

@@ -19,8 +19,8 @@ import (
 // programs of filters. A repository in the workspace has a configuration of its own.
 
 const (
-	mostIncludes     = 32      // files of configuration that are read for one repository
-	longestConfig    = 1 << 20 // bytes of such a file
+	mostIncludes     = 256     // files of configuration that are read for one repository
+	longestConfig    = 8 << 20 // bytes of such a file
 	mostDirectories  = 20000   // that are looked at for repositories
 	deepRepositories = 8       // levels of directories
 	fewRepositories  = 12      // in which all names are protected
@@ -167,8 +167,10 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 		files = append(files, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"))
 	}
 	add := func(path string, lock bool) {
-		if base, name, ok := p.locate(path); ok && name != "." {
-			all = append(all, kept{base: base, name: name, lock: lock})
+		for _, path := range written(path) {
+			if base, name, ok := p.locate(path); ok && name != "." {
+				all = append(all, kept{base: base, name: name, lock: lock})
+			}
 		}
 	}
 	var followed []string // directories of hooks
@@ -181,7 +183,8 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 			case slices.Contains([]string{"core.hookspath", "core.attributesfile", "init.templatedir"}, s.key):
 				path := homely(s.value, tree)
 				if add(path, false); s.key == "core.hookspath" {
-					followed = append(followed, path)
+					followed = append(followed, written(path)...)
+					all = append(all, p.hooksIn(path)...)
 				}
 			case s.key == "include.path" || strings.HasPrefix(s.key, "includeif.") && strings.HasSuffix(s.key, ".path"):
 				path := homely(s.value, filepath.Dir(files[i]))
@@ -200,12 +203,62 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 	return all
 }
 
-// homely makes a path of a configuration absolute, as git does.
+// written returns the paths by which commands could reach, or change, what a path of a configuration leads to: each
+// directory on the way may be a link into a workspace, out of it, or within it.
+func written(path string) []string {
+	all := []string{filepath.Clean(path)}
+	if pathname.Real(path) == all[0] {
+		return all
+	}
+	for i, c := range path + "/" {
+		if c != '/' || i == 0 {
+			continue
+		}
+		if info, err := os.Lstat(path[:i]); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			dir, name := filepath.Split(path[:i])
+			all = append(all, filepath.Join(pathname.Real(dir), name))
+		}
+		all = append(all, filepath.Join(pathname.Real(path[:i]), (path + "/")[i:]))
+	}
+	return all
+}
+
+// hooksIn returns the hooks in a directory of hooks that commands have to be able to change, because it is a workspace.
+func (p Policy) hooksIn(dir string) (all []kept) {
+	base, name, ok := p.locate(pathname.Real(dir))
+	if !ok || name != "." {
+		return nil
+	}
+	for _, hook := range gitHooks() {
+		all = append(all, kept{base: base, name: hook})
+	}
+	return all
+}
+
+// gitHooks returns the names of all hooks of git, by githooks(5).
+func gitHooks() []string {
+	return []string{
+		"applypatch-msg", "commit-msg", "fsmonitor-watchman", "p4-changelist", "p4-post-changelist", "p4-pre-submit",
+		"p4-prepare-changelist", "post-applypatch", "post-checkout", "post-commit", "post-index-change", "post-merge",
+		"post-receive", "post-rewrite", "post-update", "pre-applypatch", "pre-auto-gc", "pre-commit",
+		"pre-merge-commit", "pre-push", "pre-rebase", "pre-receive", "prepare-commit-msg", "proc-receive",
+		"push-to-checkout", "reference-transaction", "sendemail-validate", "update",
+	}
+}
+
+// homely makes a path of a configuration absolute, as git does. It does not clean it, since link/.. is not the
+// directory of link.
 func homely(path, base string) string {
 	if rest, found := strings.CutPrefix(path, "%(prefix)/"); found {
-		return filepath.Join(gitPrefix(), rest)
+		return gitPrefix() + "/" + rest
 	}
-	return filepath.Clean(autorun.ExpandHome(path, base))
+	switch name, rest, _ := strings.Cut(path, "/"); {
+	case filepath.IsAbs(path):
+		return path
+	case strings.HasPrefix(name, "~"):
+		return autorun.ExpandHome(name+"/", base) + "/" + rest
+	}
+	return base + "/" + path
 }
 
 // gitPrefix returns the directory in which git is installed.
