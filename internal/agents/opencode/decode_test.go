@@ -135,7 +135,9 @@ func TestEnds(t *testing.T) {
 		{"answered", stopped, agent.Exit{}, true, ""},
 		{"answered, exit 1", stopped, agent.Exit{Code: 1}, false, fault.AgentFailed},
 		{
-			"ended by us", stopped, agent.Exit{Code: -1, Signal: "terminated", EndedBy: "SIGTERM"}, false,
+			"ended by us", stopped,
+			agent.Exit{Code: -1, Signal: "terminated", EndedBy: "SIGTERM"},
+			false,
 			fault.Interrupted,
 		},
 		{"nothing", "", agent.Exit{}, false, fault.NoAnswer},

@@ -19,8 +19,10 @@ func places(dir string) map[string]Place {
 			Files: []string{filepath.Join(dir, "a.toml")}, Form: TOML, Path: []string{"servers", "omniagent"},
 			Entry: entry,
 		},
-		"whole": {Files: []string{filepath.Join(dir, "a.lua")}, Form: Whole, RequiredDir: dir,
-			Text: "-- ours\nreturn {}\n"},
+		"whole": {
+			Files: []string{filepath.Join(dir, "a.lua")}, Form: Whole, RequiredDir: dir,
+			Text: "-- ours\nreturn {}\n",
+		},
 	}
 }
 
