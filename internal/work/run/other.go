@@ -4,6 +4,7 @@ package run
 
 import (
 	"io/fs"
+	"net"
 	"time"
 )
 
@@ -18,3 +19,9 @@ func family(int) kin { return kin{} }
 
 // inputOf is not supported on this system.
 func inputOf(int) fs.FileInfo { return nil }
+
+// checkPeer returns nil, because only the user may enter the directory of the socket.
+func checkPeer(net.Conn) error { return nil }
+
+// uptime returns time.Since(since), which includes sleep if the system's clock does.
+func uptime(since time.Time) time.Duration { return time.Since(since) }

@@ -3,6 +3,7 @@
 package process
 
 import (
+	"os"
 	"runtime"
 	"syscall"
 
@@ -25,3 +26,6 @@ func (n *namespace) dismiss() {}
 func CheckPIDNamespace() error {
 	return fault.New(fault.Unsupported, "%s has no PID namespaces", runtime.GOOS)
 }
+
+// keepWrites does nothing: only Linux has pipes that keep writes apart.
+func keepWrites(*os.File) {}

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package hermetic
-
-// InMemory does nothing: only Linux has a /tmp for each process.
-func InMemory() {}
