@@ -79,8 +79,8 @@ func unescaped(text string) string {
 	return b.String()
 }
 
-// spot returns where a path lies on its file system. What does not exist lies where its parent does.
-func (t table) spot(path string) (diskPath, error) {
+// diskPathOf returns where a path lies on its file system. What does not exist lies where its parent does.
+func (t table) diskPathOf(path string) (diskPath, error) {
 	var s unix.Statx_t
 	for at := path; ; at = filepath.Dir(at) {
 		err := unix.Statx(unix.AT_FDCWD, at, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &s)
@@ -98,7 +98,7 @@ func (t table) spot(path string) (diskPath, error) {
 
 // others returns the other paths of the file at a path.
 func (t table) others(path string) (paths []string, err error) {
-	where, err := t.spot(path)
+	where, err := t.diskPathOf(path)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (t table) others(path string) (paths []string, err error) {
 		if other == path || slices.Contains(paths, other) {
 			continue
 		}
-		if place, err := t.spot(other); err == nil && place == where { // else another mount lies over it
+		if place, err := t.diskPathOf(other); err == nil && place == where { // else another mount lies over it
 			paths = append(paths, other)
 		}
 	}
@@ -140,7 +140,7 @@ func (o *order) everyPath() error {
 	above := inodesAbove(slices.Concat(roots, o.Kept, o.Stay))
 	var disks []diskPath
 	for _, root := range roots {
-		where, err := t.spot(root)
+		where, err := t.diskPathOf(root)
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (o *order) everyPath() error {
 		if slices.Contains(o.Watched, dir) || err != nil {
 			continue
 		}
-		where, err := t.spot(dir)
+		where, err := t.diskPathOf(dir)
 		if err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func (r *pathCall) do(d change) error {
 	if err != nil {
 		return err
 	}
-	s, err := r.spot(d.dirs[0], path, followed(d.act == truncates)) // truncate follows, the calls below do not
+	s, err := r.resolve(d.dirs[0], path, followed(d.act == truncates)) // truncate follows, the calls below do not
 	if err != nil {
 		return r.kernels(err, d.act == truncates)
 	}
@@ -208,7 +208,7 @@ func (r *pathCall) open(d change) error {
 	}
 	exclusive := flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
 	follow := r.follows(flags, path)
-	s, err := r.spot(d.dirs[0], path, follow)
+	s, err := r.resolve(d.dirs[0], path, follow)
 	if err != nil {
 		return r.kernels(err, flags&(unix.O_TRUNC|unix.O_WRONLY|unix.O_RDWR) == unix.O_TRUNC)
 	}
@@ -342,7 +342,7 @@ func (r *pathCall) second(d change) (resolved, error) {
 	if err != nil {
 		return resolved{}, err
 	}
-	s, err := r.spot(d.dirs[1], path, never)
+	s, err := r.resolve(d.dirs[1], path, never)
 	if err == nil && s.own >= 0 {
 		return resolved{}, errGoOn
 	}
@@ -384,7 +384,7 @@ func (r *pathCall) link(d change) error {
 	}
 	from := resolved{dir: -1, own: int(d.dirs[0])}
 	if path != "" || d.flags&unix.AT_EMPTY_PATH == 0 {
-		if from, err = r.spot(d.dirs[0], path, followed(d.flags&unix.AT_SYMLINK_FOLLOW != 0 ||
+		if from, err = r.resolve(d.dirs[0], path, followed(d.flags&unix.AT_SYMLINK_FOLLOW != 0 ||
 			strings.HasSuffix(path, "/"))); err != nil {
 			return elsewhere(err)
 		}
@@ -437,7 +437,7 @@ func (r *pathCall) move(d change) error {
 	if err != nil {
 		return err
 	}
-	from, errFrom := r.spot(d.dirs[0], path, never)
+	from, errFrom := r.resolve(d.dirs[0], path, never)
 	if errFrom == nil {
 		defer from.close()
 	}

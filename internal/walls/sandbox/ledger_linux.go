@@ -271,7 +271,7 @@ func (r *pathCall) enter(n *notification) {
 	case marks:
 		r.seeMark(d)
 	case moves:
-		from, err := r.firstSpot(d, never)
+		from, err := r.resolveFirst(d, never)
 		if err != nil {
 			return
 		}
@@ -296,17 +296,17 @@ func (r *pathCall) enter(n *notification) {
 			r.writes(to, true, false)
 		}
 	case makesDirectory, makesNode:
-		if s, err := r.firstSpot(d, never); err == nil {
+		if s, err := r.resolveFirst(d, never); err == nil {
 			defer s.close()
 			r.writes(s, true, false)
 		}
 	case removes:
-		if s, err := r.firstSpot(d, never); err == nil {
+		if s, err := r.resolveFirst(d, never); err == nil {
 			defer s.close()
 			r.writes(s, false, true)
 		}
 	case truncates:
-		if s, err := r.firstSpot(d, always); err == nil {
+		if s, err := r.resolveFirst(d, always); err == nil {
 			defer s.close()
 			r.writes(s, false, true)
 		}
@@ -315,27 +315,27 @@ func (r *pathCall) enter(n *notification) {
 			return
 		}
 		exclusive := flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL
-		if s, err := r.firstSpot(d, followed(flags&unix.O_NOFOLLOW == 0 && !exclusive)); err == nil {
+		if s, err := r.resolveFirst(d, followed(flags&unix.O_NOFOLLOW == 0 && !exclusive)); err == nil {
 			defer s.close()
 			r.writes(s, exclusive, flags&unix.O_CREAT == 0)
 		}
 	}
 }
 
-// firstSpot resolves the first path of a call.
-func (r *pathCall) firstSpot(d change, follow following) (resolved, error) {
+// resolveFirst resolves the first path of a call.
+func (r *pathCall) resolveFirst(d change, follow following) (resolved, error) {
 	path, err := r.text(d.paths[0])
 	if err != nil {
 		return resolved{}, err
 	}
-	s, err := r.spot(d.dirs[0], path, follow)
+	s, err := r.resolve(d.dirs[0], path, follow)
 	if err == nil && s.own >= 0 { // a descriptor of the caller: the path is that of the open file
 		fd, path, err := r.held(s.own)
 		if err != nil {
 			return resolved{}, err
 		}
 		_ = unix.Close(fd)
-		return r.spot(here, path, never)
+		return r.resolve(here, path, never)
 	}
 	return s, err
 }

@@ -23,7 +23,7 @@ const (
 	toLayer = "layer" // put layers in place, then execute the program
 	toJoin  = "join"  // start the program in existing namespaces
 	toDial  = "dial"  // connect to what listens in them
-	toAgent = "lodge" // build the walls around an agent
+	toAgent = "agent" // build the walls around an agent
 )
 
 // spaceFile is the first descriptor of a stage that joins: a user namespace, a mount namespace, perhaps a network.

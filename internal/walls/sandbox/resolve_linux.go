@@ -39,9 +39,9 @@ func followed(yes bool) following {
 	return never
 }
 
-// spot resolves a path of the caller; follow says whether the last element is followed. It fails with errGoOn if the
+// resolve resolves a path of the caller; follow says whether the last element is followed. It fails with errGoOn if the
 // path leads out of the workspace.
-func (r *pathCall) spot(dir int32, path string, follow following) (resolved, error) {
+func (r *pathCall) resolve(dir int32, path string, follow following) (resolved, error) {
 	s, err := r.anywhere(dir, path, follow)
 	if err != nil || s.own >= 0 {
 		return s, err
@@ -57,7 +57,7 @@ func (r *pathCall) spot(dir int32, path string, follow following) (resolved, err
 	return s, nil
 }
 
-// anywhere is spot for paths that may lead out of the workspace.
+// anywhere is resolve for paths that may lead out of the workspace.
 func (r *pathCall) anywhere(dir int32, path string, follow following) (resolved, error) {
 	at, owned := unix.AT_FDCWD, false
 	drop := func() {
