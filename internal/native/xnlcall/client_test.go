@@ -268,7 +268,7 @@ func TestThoughtAndNativeCalls(t *testing.T) {
 	}
 }
 
-// TestWithoutTools: an errand such as a summary gets no documents, and its answer is text whatever is in it.
+// TestWithoutTools: a side request such as a summary gets no documents, and its answer is text whatever is in it.
 func TestWithoutTools(t *testing.T) {
 	t.Parallel()
 	c, server := clientOf(t, "openai", says(readCall))

@@ -80,7 +80,7 @@ func PersonOf(ask func(context.Context, Question) (Answer, bool)) func(context.C
 	}
 }
 
-// question returns the question for a person that ended an errand, or nil.
+// question returns the question for a person that ended an exchange, or nil.
 func (e Ending) question() *Question {
 	switch p := e.Prompt; {
 	case e.Question != nil:

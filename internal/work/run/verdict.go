@@ -56,7 +56,7 @@ const (
 	Other        Reason = "failed"            //
 )
 
-// Verdict is the judgement of an errand.
+// Verdict is the judgement of an exchange.
 type Verdict struct {
 	State    State
 	Reason   Reason

@@ -44,7 +44,7 @@ type Exchange struct {
 	Waits func(exited bool) *stuckprompt.Signal
 }
 
-// Ending is everything known about a finished errand.
+// Ending is everything known about a finished exchange.
 type Ending struct {
 	Session        string // empty if no conversation was opened
 	AgentSessionID string // the agent's own id of the session
@@ -85,8 +85,8 @@ const (
 	stopped   = time.Second           // a longer time between two checks means that this process was stopped
 )
 
-// errand is an Exchange in progress.
-type errand struct {
+// runningExchange is an Exchange in progress.
+type runningExchange struct {
 	Exchange
 	ending  Ending
 	talk    *conversation.Conversation
@@ -109,7 +109,7 @@ type errand struct {
 // Run opens the conversation, sends the message, reads the turn to its end or to a question, and closes the
 // conversation. Nothing that it started is alive when it returns.
 func (e Exchange) Run(ctx context.Context) Ending {
-	w := errand{
+	w := runningExchange{
 		began:    time.Now(),
 		Exchange: e, waiting: map[string]*event.Ask{}, running: map[string]bool{},
 		asking: map[string]context.CancelCauseFunc{},
@@ -189,7 +189,7 @@ type prompted struct{ signal *stuckprompt.Signal }
 
 func (p *prompted) Error() string { return "it waits at a prompt: " + p.signal.Question }
 
-func (w *errand) prompted(exited bool) *stuckprompt.Signal {
+func (w *runningExchange) prompted(exited bool) *stuckprompt.Signal {
 	if w.Waits == nil {
 		return nil
 	}
@@ -197,7 +197,7 @@ func (w *errand) prompted(exited bool) *stuckprompt.Signal {
 }
 
 // evidence adds the evidence from the agent's own records.
-func (w *errand) evidence(e agent.Evidence) {
+func (w *runningExchange) evidence(e agent.Evidence) {
 	for _, d := range e.Denials {
 		if !slices.ContainsFunc(w.ending.Denials, func(known event.Denial) bool {
 			return known.CallID == d.CallID && (d.CallID != "" || known.Tool == d.Tool)
@@ -210,7 +210,7 @@ func (w *errand) evidence(e agent.Evidence) {
 // watched returns a context that ends when the agent is silent for too long, waits at a prompt, or its output cannot be
 // stored. The silence includes the time that the machine sleeps, because connections do not survive that, but not the
 // time that this process is stopped or OnEvent blocks.
-func (w *errand) watched(ctx context.Context) context.Context {
+func (w *runningExchange) watched(ctx context.Context) context.Context {
 	w.alive()
 	life, cancel := context.WithCancelCause(ctx)
 	w.give = cancel
@@ -259,7 +259,7 @@ func (w *errand) watched(ctx context.Context) context.Context {
 }
 
 // alive records activity. There is no idle limit while a question is open.
-func (w *errand) alive() {
+func (w *runningExchange) alive() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sign, w.limit, w.waits = uptime(w.began), w.Idle, len(w.waiting) > 0
@@ -272,7 +272,7 @@ func (w *errand) alive() {
 }
 
 // listen reads events until the turn ends, or a question ends it.
-func (w *errand) listen(ctx context.Context, events *conversation.Events) error {
+func (w *runningExchange) listen(ctx context.Context, events *conversation.Events) error {
 	for w.ending.End == nil && w.ending.Question == nil {
 		e, err := events.Next(ctx)
 		switch {
@@ -293,7 +293,7 @@ func (w *errand) listen(ctx context.Context, events *conversation.Events) error 
 }
 
 // tell passes an event to OnEvent, and waits for it.
-func (w *errand) tell(e event.Event) {
+func (w *runningExchange) tell(e event.Event) {
 	if w.OnEvent == nil {
 		return
 	}
@@ -308,7 +308,7 @@ func (w *errand) tell(e event.Event) {
 }
 
 // take records an event. It ignores the texts and failures of a sub-agent.
-func (w *errand) take(ctx context.Context, e event.Event) {
+func (w *runningExchange) take(ctx context.Context, e event.Event) {
 	switch e.Kind {
 	case event.Text:
 		if e.Parent == "" && !e.Delta {
@@ -342,7 +342,7 @@ func (w *errand) take(ctx context.Context, e event.Event) {
 	}
 }
 
-func (w *errand) asked(ctx context.Context, ask *event.Ask) {
+func (w *runningExchange) asked(ctx context.Context, ask *event.Ask) {
 	reply, wait := w.Ask(*ask)
 	switch {
 	case reply != nil:
@@ -371,7 +371,7 @@ const (
 func (s QuestionClosed) Error() string { return string(s) }
 
 // person asks a person while the turn continues.
-func (w *errand) person(ctx context.Context, ask event.Ask) {
+func (w *runningExchange) person(ctx context.Context, ask event.Ask) {
 	ctx, settled := context.WithCancelCause(ctx)
 	w.asking[ask.ID] = settled
 	w.persons.Go(func() {
@@ -388,7 +388,7 @@ func (w *errand) person(ctx context.Context, ask event.Ask) {
 }
 
 // settled closes a question.
-func (w *errand) settled(id string, why QuestionClosed) {
+func (w *runningExchange) settled(id string, why QuestionClosed) {
 	delete(w.waiting, id)
 	if settled := w.asking[id]; settled != nil {
 		settled(why)
@@ -396,8 +396,8 @@ func (w *errand) settled(id string, why QuestionClosed) {
 	}
 }
 
-// Touched reports whether the errand may have changed something outside the conversation: true if a tool ran that can,
-// nil if unknown.
+// Touched reports whether the exchange may have changed something outside the conversation: true if a tool ran that
+// can, nil if unknown.
 func (e Ending) Touched() *bool {
 	wrote, unclear := false, e.Concluded || e.End == nil
 	for id, t := range e.Tools {
