@@ -15,6 +15,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
+	"omniagent/internal/repo/git"
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 	"omniagent/internal/walls/sandbox"
@@ -186,6 +187,12 @@ func (f *Fork) keepRefs() error {
 
 // keepInLayer copies a file of the workspace, unless it is missing, into the layer that covers it.
 func (f *Fork) keepInLayer(path string, limit int64) error {
+	if to := git.LinkAt(path); git.NamesRef(to) { // HEAD: its content would be a commit without the branch
+		if err := f.likeParents(path); err != nil {
+			return fmt.Errorf("%s: %w", path, fault.Bare(err))
+		}
+		return os.Symlink(to, f.upper(path))
+	}
 	data, err := workspace.ReadFile(path, limit)
 	if workspace.Absent(err) {
 		return nil
