@@ -70,7 +70,9 @@ func TestOddRefs(t *testing.T) {
 			}
 			dir := filepath.Join(top, ".git")
 			refs := git.RefsOf(dir, dir, pathname.Real)
-			want := git.Head{Ref: asked("symbolic-ref", "-q", "HEAD"), Commit: asked("rev-parse", "-q", "--verify", "HEAD")}
+			want := git.Head{
+				Ref: asked("symbolic-ref", "-q", "HEAD"), Commit: asked("rev-parse", "-q", "--verify", "HEAD"),
+			}
 			if h, err := refs.Head(); err != nil || h != want {
 				t.Errorf("HEAD is %+v, %v; want %+v", h, err, want)
 			}

@@ -17,7 +17,8 @@ func gitSettings(lookup func(name string) (string, bool)) (all []sandbox.GitSett
 	count, _ := strconv.Atoi(strings.TrimSpace(variable("GIT_CONFIG_COUNT")))
 	for i := range min(count, mostSettings) {
 		n := strconv.Itoa(i)
-		all = append(all, sandbox.GitSetting{Key: variable("GIT_CONFIG_KEY_" + n), Value: variable("GIT_CONFIG_VALUE_" + n)})
+		key, value := variable("GIT_CONFIG_KEY_"+n), variable("GIT_CONFIG_VALUE_"+n)
+		all = append(all, sandbox.GitSetting{Key: key, Value: value})
 	}
 	return append(all, gitParameters(variable("GIT_CONFIG_PARAMETERS"))...)
 }

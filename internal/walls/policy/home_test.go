@@ -83,9 +83,11 @@ func TestHomeIsNoWorkspace(t *testing.T) {
 // TestGitConfig: the files are those that git reads, in whatever shell a person calls it.
 func TestGitConfig(t *testing.T) {
 	prefix := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(prefix, "bin"), 0o700), os.Mkdir(filepath.Join(prefix, "git-2"), 0o700),
+	if err := errors.Join(
+		os.Mkdir(filepath.Join(prefix, "bin"), 0o700), os.Mkdir(filepath.Join(prefix, "git-2"), 0o700),
 		os.WriteFile(filepath.Join(prefix, "git-2", "git"), nil, 0o700),
-		os.Symlink("../git-2/git", filepath.Join(prefix, "bin", "git"))); err != nil {
+		os.Symlink("../git-2/git", filepath.Join(prefix, "bin", "git")),
+	); err != nil {
 		t.Fatal(err)
 	}
 	variables := map[string]string{
@@ -109,8 +111,8 @@ func TestGitConfig(t *testing.T) {
 
 // TestGitSettings: the settings of the environment are what git itself says they are.
 func TestGitSettings(t *testing.T) {
-	git := exec.Command("git", "-c", "core.hooksPath=it's a/hook", "-c", "url.a=b.insteadOf=c d", "-c", "alias.x=!sh 'y'",
-		"-c", "alias.env=!env", "env")
+	git := exec.Command("git", "-c", "core.hooksPath=it's a/hook", "-c", "url.a=b.insteadOf=c d",
+		"-c", "alias.x=!sh 'y'", "-c", "alias.env=!env", "env")
 	git.Env = append(os.Environ(), "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=core.pager", "GIT_CONFIG_VALUE_0=a=b",
 		"GIT_CONFIG_KEY_1=include.path", "GIT_CONFIG_VALUE_1=/c")
 	out, err := git.Output()

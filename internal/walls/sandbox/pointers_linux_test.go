@@ -56,7 +56,8 @@ func TestAliases(t *testing.T) {
 	slices.Sort(got)
 	var want []string
 	for _, name := range []string{
-		"a\\b/hooks", "attr", "common", "env/alias.sh", "env/config", "env/hooks", "env/pager", "made/Makefile", "nd/x.js", "py/mod.py", "tools/absent",
+		"a\\b/hooks", "attr", "common", "env/alias.sh", "env/config", "env/hooks", "env/pager",
+		"made/Makefile", "nd/x.js", "py/mod.py", "tools/absent",
 		"tools/alias.sh", "tools/clean.sh", "tools/gitconfig", "tools/merge",
 		"u.sh",
 	} {
