@@ -216,7 +216,8 @@ func TestAnAppliedRunIsTakenBack(t *testing.T) {
 	p.put("lines.txt", "a\nb\n")
 	one, two := p.forkOf("one"), p.forkOf("two")
 	if a := p.call("undo", "--run", one); a.Code != 5 || a.Error == nil ||
-		a.Error.Suggestion != "omniagent runs apply "+one+" brings it home" {
+		a.Error.Suggestion != "omniagent runs apply "+one+" brings it home" ||
+		!strings.HasSuffix(a.Error.Message, ", and no turn that is on record brought it home") {
 		t.Errorf("%s", a)
 	}
 	want := p.printed("runs", "diff", one, two)

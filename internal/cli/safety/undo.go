@@ -184,7 +184,7 @@ func whyNothing(c *contract.Call, undos undo.Store, q undo.Request) error {
 		return f
 	}
 	if r.Fork != "" {
-		f.Message += ": it worked in the fork " + r.Fork + ", and no turn here brought that home"
+		f.Message += ": it worked in the fork " + r.Fork + ", and no turn that is on record brought it home"
 		return f.Hint("omniagent runs apply %s brings it home", q.Run)
 	}
 	f.Message += ": it changed nothing that undo covers, or kept no snapshot"

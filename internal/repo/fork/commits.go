@@ -54,7 +54,24 @@ func (f *Fork) standsNow(m move, turn string) error {
 func (f *Fork) home() git.Refs { return git.RefsOf(f.GitDir, f.Common, pathname.Real) }
 
 func (f *Fork) inside() git.Refs {
-	return git.RefsOf(f.GitDir, f.Common, func(path string) string { return f.Real(pathname.Real(path)) })
+	return f.refs(f.GitDir, f.Common, func(path string) string { return f.Real(pathname.Real(path)) })
+}
+
+// refs returns the refs that programs of the fork see in two directories of the workspace. A link there may be the
+// fork's or the workspace's, wherever its directory is.
+func (f *Fork) refs(dir, common string, at func(path string) string) git.Refs {
+	refs := git.RefsOf(dir, common, at)
+	refs.Link = func(path string) string {
+		dir, name := pathname.Real(filepath.Dir(path)), filepath.Base(path)
+		if f.Tier == Overlay {
+			return git.LinkAt(f.Real(filepath.Join(dir, name)))
+		}
+		if path = filepath.Join(f.Place(dir), name); f.leadsOn(path) { // Place would follow the workspace's link
+			return ""
+		}
+		return git.LinkAt(path)
+	}
+	return refs
 }
 
 const indexLimit = 1 << 30

@@ -39,7 +39,7 @@ func (f *Fork) Owns(ctx context.Context) ([]Own, error) {
 			if !in || dir == f.GitDir || dir == f.Common {
 				return nil
 			}
-			here, there := git.RefsOf(dir, dir, pathname.Real), git.RefsOf(dir, dir, f.Real)
+			here, there := git.RefsOf(dir, dir, pathname.Real), f.refs(dir, dir, f.Real)
 			if _, err := there.Head(); err == nil {
 				all = append(all, f.owns(ctx, top, here, there)...)
 			}

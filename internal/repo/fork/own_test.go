@@ -55,3 +55,26 @@ func TestOwns(t *testing.T) {
 		}
 	})
 }
+
+// TestHeadIsALink: git takes a link to a branch, which it does not write any more, for that branch.
+func TestHeadIsALink(t *testing.T) {
+	tiers(t, func(t *testing.T, tier fork.Tier) {
+		g := newHistory(t)
+		g.must(g.dir, "ln -sf refs/heads/main .git/HEAD")
+		f := g.make("try", tier)
+		g.run(f, `test "$(git symbolic-ref HEAD)" = refs/heads/main
+			git commit -q --allow-empty -m x; ln -s refs/heads/topic .git/refs/heads/named
+			git branch topic $(git commit-tree -m topic HEAD^{tree})`)
+		own, err := f.Owns(t.Context())
+		var refs []string
+		for _, o := range own {
+			refs = append(refs, o.Ref)
+		}
+		if want := []string{"refs/heads/main", "refs/heads/named", "refs/heads/topic"}; err != nil ||
+			!slices.Equal(refs, want) {
+			t.Errorf("%q, %v; want %q", refs, err, want)
+		}
+		g.apply(f)
+		g.must(g.dir, `test "$(git symbolic-ref HEAD)" = refs/heads/main; test "$(git log -1 --format=%s)" = x`)
+	})
+}

@@ -15,6 +15,7 @@ import (
 
 	"omniagent/internal/kit/fault"
 	"omniagent/internal/kit/pathname"
+	"omniagent/internal/repo/git"
 	"omniagent/internal/repo/snapshot"
 	"omniagent/internal/sys/workspace"
 	"omniagent/internal/walls/sandbox"
@@ -184,8 +185,34 @@ func (f *Fork) keepRefs() error {
 	return nil
 }
 
+// sameInGit reports whether a link of a git directory leads to the file of the same name in another one. Any other file
+// may be a secret, and a command that cannot read it may have made the link: a copy would be within its reach. Walls
+// keep commands from making the configuration a link.
+func sameInGit(link, to string) bool {
+	name, dir := filepath.Base(link), filepath.Dir(to)
+	if name == "config" || name == "config.worktree" {
+		return true
+	}
+	for _, part := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Lstat(filepath.Join(dir, part)); err != nil {
+			return false
+		}
+	}
+	return name == filepath.Base(to)
+}
+
 // keepInLayer copies a file of the workspace, unless it is missing, into the layer that covers it.
 func (f *Fork) keepInLayer(path string, limit int64) error {
+	if to := git.LinkAt(path); git.NamesRef(to) { // HEAD: its content would be a commit without the branch
+		if err := f.likeParents(path); err != nil {
+			return fmt.Errorf("%s: %w", path, fault.Bare(err))
+		}
+		return os.Symlink(to, f.upper(path))
+	}
+	if to := pathname.Real(path); to != pathname.Real(filepath.Dir(path))+"/"+filepath.Base(path) &&
+		f.upper(to) == "" && !sameInGit(path, to) {
+		return fmt.Errorf("%s leads to %s, which is not that file of another repository", path, to)
+	}
 	data, err := workspace.ReadFile(path, limit)
 	if workspace.Absent(err) {
 		return nil

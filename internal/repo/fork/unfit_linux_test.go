@@ -51,3 +51,20 @@ func TestUnfitWorkspace(t *testing.T) {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
+
+// TestNoSecretInAFork: a link in the git directory, which a command can make, does not bring what it leads to into a
+// fork, where the command could read it.
+func TestNoSecretInAFork(t *testing.T) {
+	for _, name := range []string{"HEAD", "packed-refs", "index", "notes"} {
+		t.Run(name, func(t *testing.T) {
+			g := newGround(t)
+			secret := filepath.Join(filepath.Dir(g.dir), "secret")
+			g.must(g.dir, "git init -q -b main; git commit -q --allow-empty -m first; echo ref: refs/heads/canary >"+
+				secret+"; ln -sf "+secret+" .git/"+name)
+			f, err := g.store.Make(t.Context(), fork.Wanted{Dir: g.dir})
+			if !errors.Is(err, fault.Unsafe) || !strings.Contains(err.Error(), secret) {
+				t.Errorf("%+v, %v", f, err)
+			}
+		})
+	}
+}

@@ -67,7 +67,8 @@ func At(dir string) (*Repository, error) {
 	if text, err := workspace.ReadFile(filepath.Join(dir, "commondir"), SmallFile); err == nil {
 		r.common = Named(dir, string(text))
 	}
-	if _, err := workspace.ReadFile(filepath.Join(dir, "HEAD"), SmallFile); err != nil {
+	head := filepath.Join(dir, "HEAD")
+	if _, err := workspace.ReadFile(head, SmallFile); err != nil && !NamesRef(LinkAt(head)) {
 		return nil, damaged(dir, "it has no HEAD").Because(err)
 	}
 	if r.configured("objectformat", "sha256") {

@@ -92,6 +92,11 @@ func (c *comparison) workedIn(dir, own string) (e *elsewhere, is bool) {
 func (c *comparison) refs(x *snapshot.Index, dir string) git.Refs {
 	return git.Refs{Dir: dir, Common: dir, Read: func(name string, limit int64) ([]byte, error) {
 		return c.text(x, filepath.ToSlash(name), limit)
+	}, Link: func(name string) string {
+		if f := x.Find(filepath.ToSlash(name)); f != nil {
+			return f.Target()
+		}
+		return ""
 	}}
 }
 

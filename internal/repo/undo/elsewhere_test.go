@@ -35,6 +35,7 @@ func TestWorkInAnotherWorkingTreeStays(t *testing.T) {
 		"a packed branch":  {`git pack-refs --all`, commit, other},
 		"only staged":      {``, `echo y > s; git add s`, other},
 		"no branch":        {`git -C ../other switch -q --detach`, commit, other},
+		"HEAD is a link":   {`ln -sf refs/heads/other .git/worktrees/other/HEAD`, commit, other},
 		"another branch":   {``, `git switch -q -c mine; ` + commit, other},
 		"a new tree":       {``, `git worktree add -q -b new ../new; cd ../new; ` + commit, []string{".git/worktrees/new"}},
 		"all refs at once": {``, commit + `git pack-refs --all`, []string{".git", ".git/worktrees/other"}},

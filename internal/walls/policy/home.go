@@ -24,11 +24,19 @@ func Credentials(agents guard.Agents, home string) []string {
 	return all
 }
 
-// GitConfig returns the git configuration files of the user and of the machine. lookup reads a variable of the
-// environment; nil: none is set.
+// GitConfig returns the git configuration files of the user and of the machine: those of a git in PATH too, which reads
+// them where it is installed, and those of package managers. lookup reads a variable of the environment; nil: none is
+// set.
 func GitConfig(home string, lookup func(name string) (string, bool)) []string {
 	variable := Wanted{Lookup: lookup}.variable
-	files := append([]string{"/etc/gitconfig"}, gitOf(home, "")...)
+	files := append(gitOf(home, ""), installedGit(filepath.SplitList(variable("PATH")))...)
+	for _, dir := range []string{
+		"/etc", "/usr/local/etc", "/opt/homebrew/etc", "/opt/local/etc", "/home/linuxbrew/.linuxbrew/etc",
+		"/Library/Developer/CommandLineTools/usr/share/git-core",
+		"/Applications/Xcode.app/Contents/Developer/usr/share/git-core",
+	} {
+		files = append(files, filepath.Join(dir, "gitconfig"))
+	}
 	files = append(files, gitOf(home, variable("XDG_CONFIG_HOME"))...)
 	for _, name := range []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
 		if path := variable(name); filepath.IsAbs(path) {
@@ -37,6 +45,31 @@ func GitConfig(home string, lookup func(name string) (string, bool)) []string {
 	}
 	slices.Sort(files)
 	return slices.Compact(files)
+}
+
+// mostInstalled limits the files of installed gits: sandbox reads only so many, and has to read those of repositories.
+const mostInstalled = 8
+
+// installedGit returns the configuration files of each git in directories of programs.
+func installedGit(dirs []string) (files []string) {
+	for _, dir := range dirs {
+		if len(files) >= mostInstalled {
+			break
+		}
+		program := filepath.Join(dir, "git")
+		real, err := filepath.EvalSymlinks(program)
+		if err != nil || !filepath.IsAbs(program) {
+			continue
+		}
+		for _, program := range []string{program, real} {
+			prefix := filepath.Dir(filepath.Dir(program))
+			if prefix == "/usr" {
+				prefix = "/"
+			}
+			files = append(files, filepath.Join(prefix, "etc", "gitconfig"))
+		}
+	}
+	return files
 }
 
 // CheckWorkspace refuses, before anything is created there, what Open and OpenAgent refuse because of a home directory.

@@ -1,9 +1,12 @@
 package policy
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"omniagent/internal/kit/fault"
@@ -79,12 +82,65 @@ func TestHomeIsNoWorkspace(t *testing.T) {
 
 // TestGitConfig: the files are those that git reads, in whatever shell a person calls it.
 func TestGitConfig(t *testing.T) {
+	prefix := t.TempDir()
+	if err := errors.Join(
+		os.Mkdir(filepath.Join(prefix, "bin"), 0o700), os.Mkdir(filepath.Join(prefix, "git-2"), 0o700),
+		os.WriteFile(filepath.Join(prefix, "git-2", "git"), nil, 0o700),
+		os.Symlink("../git-2/git", filepath.Join(prefix, "bin", "git")),
+	); err != nil {
+		t.Fatal(err)
+	}
 	variables := map[string]string{
+		"PATH":            filepath.Join(prefix, "bin") + string(filepath.ListSeparator) + prefix,
 		"XDG_CONFIG_HOME": "/x", "GIT_CONFIG_GLOBAL": "/g/config", "GIT_CONFIG_SYSTEM": "here",
 	}
 	got := GitConfig("/h", func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
-	want := []string{"/etc/gitconfig", "/g/config", "/h/.config/git/config", "/h/.gitconfig", "/x/git/config"}
-	if !slices.Equal(got, want) {
+	want := []string{
+		"/etc/gitconfig", "/g/config", "/h/.config/git/config", "/h/.gitconfig", "/x/git/config",
+		"/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig", filepath.Join(prefix, "etc/gitconfig"),
+	}
+	for _, file := range want {
+		if !slices.Contains(got, file) {
+			t.Errorf("%s is missing: %q", file, got)
+		}
+	}
+	if slices.Contains(got, "here") || len(got) > 16 { // sandbox reads 32 of them, and those that they include
+		t.Errorf("%q", got)
+	}
+}
+
+// TestGitSettings: the settings of the environment are what git itself says they are.
+func TestGitSettings(t *testing.T) {
+	git := exec.Command("git", "-c", "core.hooksPath=it's a/hook", "-c", "url.a=b.insteadOf=c d",
+		"-c", "alias.x=!sh 'y'", "-c", "alias.env=!env", "env")
+	git.Env = append(os.Environ(), "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=core.pager", "GIT_CONFIG_VALUE_0=a=b",
+		"GIT_CONFIG_KEY_1=include.path", "GIT_CONFIG_VALUE_1=/c")
+	out, err := git.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		variables[name] = value
+	}
+	lookup := func(name string) (string, bool) { v, ok := variables[name]; return v, ok }
+	want := []sandbox.GitSetting{
+		{Key: "core.pager", Value: "a=b"},
+		{Key: "include.path", Value: "/c"},
+		{Key: "core.hooksPath", Value: "it's a/hook"},
+		{Key: "url.a", Value: "b.insteadOf=c d"},
+		{Key: "alias.x", Value: "!sh 'y'"},
+		{Key: "alias.env", Value: "!env"},
+	}
+	if got := gitSettings(lookup); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	old := []sandbox.GitSetting{{Key: "core.hooksPath", Value: "it's"}, {Key: "a.b", Value: "c=d"}}
+	if got := gitParameters(`'core.hooksPath=it'\''s' 'a.b=c=d'`); !slices.Equal(got, old) {
+		t.Errorf("%q, want %q", got, old)
+	}
+	if got := gitSettings(nil); len(got) > 0 {
+		t.Errorf("%q", got)
 	}
 }

@@ -22,7 +22,8 @@ func Later(
 	}
 	names := agents.Protected()
 	p := autorun.For(real, names, excludes(home, lookup))
-	config, started := GitConfig(home, lookup), startedOf(home, lookup).PathsInto(real)
+	config := sandbox.UserGit{Files: GitConfig(home, lookup), Settings: gitSettings(lookup)}
+	started := startedOf(home, lookup).PathsInto(real)
 	p.Kept = func() []string {
 		paths := sandbox.Aliases(real, names, config, started)
 		for _, path := range paths[:len(paths):len(paths)] { // as a tool names them

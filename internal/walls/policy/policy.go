@@ -64,7 +64,8 @@ func (w Wanted) Policy() (sandbox.Policy, error) {
 	}
 	p := sandbox.Policy{
 		Root: root, Write: sandbox.GitDirs(root), Protected: w.Agents.Protected(),
-		Hidden: Credentials(w.Agents, w.Home), GitConfig: GitConfig(w.Home, w.Lookup), Temp: w.Temp,
+		Hidden: Credentials(w.Agents, w.Home), Temp: w.Temp,
+		GitConfig:   sandbox.UserGit{Files: GitConfig(w.Home, w.Lookup), Settings: gitSettings(w.Lookup)},
 		Obeyed:      w.Agents.Protected(),
 		HiddenNames: w.DeniedPaths.UnreadNames, KeptNames: w.DeniedPaths.UnchangedNames,
 		Limits: sandbox.Limits{Memory: w.Memory},

@@ -89,7 +89,7 @@ func TestHooksOfWhatEncloses(t *testing.T) {
 		g.repository(t)
 		must(t, os.MkdirAll(g.root+"/tools/githooks", 0o700))
 		asPerson(t, g.root, "git config core.hooksPath tools/githooks")
-		if len(Aliases(g.root+"/tools", nil, nil, nil)) != 1 {
+		if len(Aliases(g.root+"/tools", nil, UserGit{}, nil)) != 1 {
 			t.Error("the file tools are not told")
 		}
 		inner := g

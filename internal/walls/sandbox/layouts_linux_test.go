@@ -83,7 +83,7 @@ func TestLinksInProtectedDirectories(t *testing.T) {
 		if exists(g.root+"/scripts/absent") || !exists(g.root+"/scripts/other") {
 			t.Errorf("%+v", r)
 		}
-		aliases, p := Aliases(g.root, []string{".claude"}, nil, nil), g.policy()
+		aliases, p := Aliases(g.root, []string{".claude"}, UserGit{}, nil), g.policy()
 		for _, name := range []string{"hook", "tasks", "skill", "configured"} {
 			if e := p.Explain(g.root+"/scripts/"+name, Report{Tier: tier}); e[1].Allowed {
 				t.Errorf("%s is explained as %+v", name, e)
@@ -104,7 +104,7 @@ func TestProgramsOfSettings(t *testing.T) {
 		"tools/key.sh": "", "tools/merge": "", "tools/alias.sh": "", "tools/new.sh": "", "tools/inc.sh": "",
 		"tools/revs": "",
 	})
-	got := Aliases(root, nil, nil, nil)
+	got := Aliases(root, nil, UserGit{}, nil)
 	slices.Sort(got)
 	var want []string
 	for _, name := range []string{"alias.sh", "inc.sh", "key.sh", "merge", "new.sh"} {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"omniagent/internal/kit/fault"
+	"omniagent/internal/kit/pathname"
 	"omniagent/internal/walls/autorun"
 )
 
@@ -36,12 +37,36 @@ func TestLittleIsRemembered(t *testing.T) {
 	if n := len(h.lines()); n != heldMost || !held || !slices.Equal(holes, []string{"two words"}) {
 		t.Errorf("%d kinds are remembered, the last of them: %t %q", n, held, holes)
 	}
+	if err := os.Truncate(h.file, heldMostBytes+1); err != nil { // a hole
+		t.Fatal(err)
+	}
+	if lines := h.lines(); len(lines) > 0 {
+		t.Errorf("%d kinds were read from a record that is too long", len(lines))
+	}
 	g := newGuarded(&order{Root: "/w"})
 	for i := range mostDirs + 6 {
 		g.protectsDir(fmt.Sprint("/w/", i))
 	}
 	if n := len(g.dirs); n > mostDirs {
 		t.Errorf("%d directories are remembered", n)
+	}
+}
+
+// TestCommandsCannotRecord: a record that commands could write is not used, however a path leads to it.
+func TestCommandsCannotRecord(t *testing.T) {
+	root, temp, out := pathname.Real(t.TempDir()), pathname.Real(t.TempDir()), t.TempDir()
+	link := filepath.Join(out, "link")
+	if err := os.Symlink(root, link); err != nil {
+		t.Fatal(err)
+	}
+	p := Policy{Root: root, Temp: filepath.Join(temp, "one", "two")}
+	for state, recorded := range map[string]bool{
+		out: true, root: false, filepath.Join(root, "state"): false, filepath.Join(link, "state"): false,
+	} {
+		commands, agent := heldAround(state, Namespaces, p), heldIn(state, AgentPolicy{Policy: p}, nil)
+		if (commands.file != "") != recorded || (agent.file != "") != recorded {
+			t.Errorf("%s: %+v, %+v", state, commands, agent)
+		}
 	}
 }
 

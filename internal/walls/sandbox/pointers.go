@@ -84,7 +84,7 @@ func packages(dir string) (found []string) {
 // Aliases returns the paths below root that only a person may change although their names do not say so: where .git
 // leads, the targets of links in protected directories, what git's configuration (of the repository or of the user)
 // names as hooks, configuration or programs, what protected files name, and where start-up places lead.
-func Aliases(root string, protected, user, started []string) (paths []string) {
+func Aliases(root string, protected []string, user UserGit, started []string) (paths []string) {
 	p := Policy{Root: root, GitConfig: user, Obeyed: protected, Started: started}
 	all := append(p.git(root), p.pointers(root, "")...)
 	if up := enclosing(root); up != "" {
@@ -162,7 +162,7 @@ func (p Policy) nested(root, tree string) (all []kept) {
 // start-up places lead, as far as commands could write them.
 func (p Policy) pointers(root, rel string) (all []kept) {
 	tree := filepath.Join(root, rel)
-	files := slices.Clone(p.GitConfig)
+	files := slices.Clone(p.GitConfig.Files)
 	for _, dir := range repository(tree) {
 		files = append(files, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"))
 	}
@@ -177,8 +177,12 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 	for _, dir := range repository(tree) {
 		followed = append(followed, filepath.Join(dir, "hooks"))
 	}
-	for i := 0; i < len(files) && i < mostIncludes; i++ {
-		for _, s := range gitSettings(files[i]) {
+	for i := -1; i < len(files) && i < mostIncludes; i++ {
+		settings, base := p.GitConfig.settings(), tree // git takes no relative path of the environment for an include
+		if i >= 0 {
+			settings, base = gitSettings(files[i]), filepath.Dir(files[i])
+		}
+		for _, s := range settings {
 			switch {
 			case slices.Contains([]string{"core.hookspath", "core.attributesfile", "init.templatedir"}, s.key):
 				path := homely(s.value, tree)
@@ -187,7 +191,7 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 					all = append(all, p.hooksIn(path)...)
 				}
 			case s.key == "include.path" || strings.HasPrefix(s.key, "includeif.") && strings.HasSuffix(s.key, ".path"):
-				path := homely(s.value, filepath.Dir(files[i]))
+				path := homely(s.value, base)
 				add(path, true)
 				files = append(files, path)
 			case !isData(s.key):
@@ -290,6 +294,16 @@ func isData(key string) bool {
 
 // setting is a line of a configuration; the key is in lower case.
 type setting struct{ key, value string }
+
+// settings returns the settings of the environment. Those that name no key or no value have no effect here.
+func (g UserGit) settings() (all []setting) {
+	for _, s := range g.Settings {
+		if strings.Contains(s.Key, ".") && s.Value != "" {
+			all = append(all, setting{strings.ToLower(s.Key), s.Value})
+		}
+	}
+	return all
+}
 
 // gitSettings returns the settings of a file. It reads what it can of one that git would not accept.
 func gitSettings(path string) (all []setting) {

@@ -44,12 +44,23 @@ func TestAliases(t *testing.T) {
 		"tools/clean.sh": "", "tools/alias.sh": "", "tools/merge": "", "src/file": "", "u.sh": "", "true/x": "",
 		"made/Makefile": "", "nd/x.js": "", "py/mod.py": "", "Makefile": "",
 		".git/config.worktree": "[core]\n\tattributesFile = attr\n",
+		"env/config":           "[core]\n\tpager = env/pager\n", "env/pager": "", "env/alias.sh": "",
 	})
-	got := Aliases(root, nil, []string{filepath.Join(root, "user"), filepath.Join(root, "gone")}, nil)
+	got := Aliases(root, nil, UserGit{
+		Files: []string{filepath.Join(root, "user"), filepath.Join(root, "gone")},
+		Settings: []GitSetting{
+			{"Core.HooksPath", "env/hooks"},
+			{"include.path", filepath.Join(root, "env/config")},
+			{"alias.e", "!sh env/alias.sh"},
+			{"core.pager", ""},
+			{"pager", "src/file"},
+		},
+	}, nil)
 	slices.Sort(got)
 	var want []string
 	for _, name := range []string{
-		"a\\b/hooks", "attr", "common", "made/Makefile", "nd/x.js", "py/mod.py", "tools/absent",
+		"a\\b/hooks", "attr", "common", "env/alias.sh", "env/config", "env/hooks", "env/pager",
+		"made/Makefile", "nd/x.js", "py/mod.py", "tools/absent",
 		"tools/alias.sh", "tools/clean.sh", "tools/gitconfig", "tools/merge",
 		"u.sh",
 	} {
@@ -64,7 +75,7 @@ func TestAliases(t *testing.T) {
 func TestAliasesBehindABackslash(t *testing.T) {
 	for _, before := range []string{"# x \\\n", "a = b ; x \\\n", "a = b\\\\\n"} {
 		root := planted(t, map[string]string{".git/config": "[core]\n" + before + "hooksPath = evil\n"})
-		if got := Aliases(root, nil, nil, nil); !slices.Contains(got, filepath.Join(root, "evil")) {
+		if got := Aliases(root, nil, UserGit{}, nil); !slices.Contains(got, filepath.Join(root, "evil")) {
 			t.Errorf("%q: %q", before, got)
 		}
 	}
@@ -76,7 +87,7 @@ func TestAliasesEnd(t *testing.T) {
 		".git/config": "[include]\n\tpath = config\n[include]\n\tpath = /dev/zero\n[[[\"]]\n= x\n[core\nhooksPath\n" +
 			strings.Repeat("[", 1<<16) + "\n[core]\n\thooksPath = h\n",
 	})
-	got := Aliases(root, nil, nil, nil)
+	got := Aliases(root, nil, UserGit{}, nil)
 	if !slices.Contains(got, filepath.Join(root, "h")) || len(got) > 2*mostIncludes {
 		t.Errorf("%q", got)
 	}

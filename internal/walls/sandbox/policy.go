@@ -35,7 +35,7 @@ type Policy struct {
 
 	Repositories     []string         // work trees below Root and Roots whose git directories are protected too
 	MoreRepositories bool             // there may be more repositories
-	GitConfig        []string         // the user's git configuration files, which may name files of the workspace
+	GitConfig        UserGit          // it may name files of the workspace
 	Started          []string         // paths in Root and Roots to which start-up files of the user lead; autorun.Home
 	Obeyed           []string         // those names in Protected that agents obey; what they name is protected too
 	Fresh            []autorun.Policy // for each of Root and Roots, which new names are refused
@@ -53,6 +53,15 @@ type Policy struct {
 	Network Network
 	Limits  Limits
 }
+
+// UserGit is the configuration of git that the user has outside of repositories.
+type UserGit struct {
+	Files    []string
+	Settings []GitSetting // of the environment
+}
+
+// GitSetting is one setting of git, such as core.hooksPath.
+type GitSetting struct{ Key, Value string }
 
 // Network says what commands may reach. The zero value is nothing, not even this machine.
 type Network struct {

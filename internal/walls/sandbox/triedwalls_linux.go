@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"omniagent/internal/kit/pathname"
+	"omniagent/internal/sys/workspace"
 )
 
 // triedWalls records that walls of one kind have held on this machine, because a trial takes as long as building them.
@@ -22,9 +25,12 @@ type triedWalls struct {
 
 const heldMost = 64
 
+// heldMostBytes is more than the record has unless something else wrote it.
+const heldMostBytes = 1 << 20
+
 // heldIn is the record of walls around an agent.
 func heldIn(state string, p AgentPolicy, files []string) triedWalls {
-	return tried(state, p.Root, p.Write, p.Roots, p.Hidden, p.Homes, p.Places, p.Veiled, p.OwnSettings, files,
+	return p.tried(state, p.Root, p.Write, p.Roots, p.Hidden, p.Homes, p.Places, p.Veiled, p.OwnSettings, files,
 		filepath.Dir(p.Temp))
 }
 
@@ -37,11 +43,12 @@ func heldAround(state string, tier Tier, p Policy) triedWalls {
 	if err != nil { // none of it can fail to be encoded
 		return triedWalls{}
 	}
-	return tried(state, "commands", tier, string(data))
+	return p.tried(state, "commands", tier, string(data))
 }
 
-func tried(state string, what ...any) triedWalls {
-	if !filepath.IsAbs(state) { // a record in the directory of a command would be one of the command
+// tried returns the record in a directory. There is none where commands could write it: each start tries the walls.
+func (p Policy) tried(state string, what ...any) triedWalls {
+	if !filepath.IsAbs(state) || p.writable(pathname.Real(state)) != "" {
 		return triedWalls{}
 	}
 	text := func(path string) string {
@@ -79,7 +86,7 @@ func (h triedWalls) found() (holes []string, ok bool) {
 }
 
 func (h triedWalls) lines() []string {
-	data, _ := os.ReadFile(h.file)
+	data, _ := workspace.ReadFile(h.file, heldMostBytes)
 	return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' })
 }
 

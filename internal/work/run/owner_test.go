@@ -220,34 +220,41 @@ func TestQueueWithFilesThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// TestQueueGoesPastAStoppedRun: a run that waits and does not look at the queue any more holds nobody up.
+// TestQueueGoesPastAStoppedRun: a run that waits and does not look at the queue any more holds nobody up, also if the
+// clock was set back after it last looked.
 func TestQueueGoesPastAStoppedRun(t *testing.T) {
-	b := newBench(t, `[{"say":"ok"}]`, engine.Options{})
-	r, slots := b.created()
-	stopped := earlier(r.ID)
-	place := filepath.Join(slots, stopped)
-	held, err := workspace.Lock(t.Context(), place, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.Unlock() //nolint:errcheck // the test is over
-	o := b.owner(r, 1)
-	var behind []string
-	o.Tell = func(p run.Progress) {
-		if p.State != run.Queued {
-			return
-		}
-		behind = append(behind, p.Behind)
-		old := time.Now().Add(-time.Minute)
-		if err := os.Chtimes(place, old, old); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := o.Work(t.Context()); err != nil || r.State != run.Succeeded || !slices.Equal(behind, []string{stopped}) {
-		t.Errorf("%v %s, behind %q", err, r.State, behind)
-	}
-	if _, err := os.Stat(place); err != nil { // it may be continued
-		t.Error(err)
+	for name, ago := range map[string]time.Duration{"long ago": time.Minute, "in the future": -time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, `[{"say":"ok"}]`, engine.Options{})
+			r, slots := b.created()
+			stopped := earlier(r.ID)
+			place := filepath.Join(slots, stopped)
+			held, err := workspace.Lock(t.Context(), place, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer held.Unlock() //nolint:errcheck // the test is over
+			o := b.owner(r, 1)
+			var behind []string
+			o.Tell = func(p run.Progress) {
+				if p.State != run.Queued {
+					return
+				}
+				behind = append(behind, p.Behind)
+				looked := time.Now().Add(-ago)
+				if err := os.Chtimes(place, looked, looked); err != nil {
+					t.Error(err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			if err := o.Work(ctx); err != nil || r.State != run.Succeeded || !slices.Equal(behind, []string{stopped}) {
+				t.Errorf("%v %s, behind %q", err, r.State, behind)
+			}
+			if _, err := os.Stat(place); err != nil { // it may be continued
+				t.Error(err)
+			}
+		})
 	}
 }
 

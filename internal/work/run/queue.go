@@ -22,6 +22,8 @@ const queueDir = ".slots"
 const queueGap = 25 * time.Millisecond
 
 // stoppedAfter is the time after which a run that has not looked at the queue counts as stopped. The others go past it.
+// So does one that looked at it in the future: the clock was set back, and a run that is not stopped touches its place
+// again soon.
 const stoppedAfter = 5 * time.Second
 
 // queue waits until fewer runs than Parallel are in progress. Waiting runs start in the order of their ids. Between two
@@ -134,7 +136,11 @@ func (q queue) waits(ctx context.Context, place os.DirEntry) bool {
 		return false
 	}
 	info, err := place.Info()
-	return err == nil && time.Since(info.ModTime()) < stoppedAfter
+	if err != nil {
+		return false
+	}
+	age := time.Since(info.ModTime())
+	return age >= 0 && age < stoppedAfter
 }
 
 // open tries to lock a file of the queue. It returns neither a lock nor an error if another process holds it, and says
