@@ -108,7 +108,7 @@ func TestQueuesInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead := filepath.Join(slots, run.NewID())
+	dead := filepath.Join(slots, earlier(run.NewID()))
 	if err := os.WriteFile(dead, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
