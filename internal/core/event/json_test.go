@@ -171,20 +171,20 @@ func FuzzText(f *testing.F) {
 // TestOtherEventsAreLeftToTheUsualForm: an event with any other member is not written in short.
 func TestOtherEventsAreLeftToTheUsualForm(t *testing.T) {
 	simple := map[string]bool{
-		"Kind":      true,
-		"Seq":       true,
-		"Time":      true,
-		"Turn":      true,
-		"Session":   true,
-		"Parent":    true,
-		"Model":     true,
-		"Text":      true,
-		"Delta":     true,
-		"Synthetic": true,
-		"Unasked":   true,
-		"Denies":    true,
-		"Hash":      true,
-		"Raw":       true,
+		"Kind":       true,
+		"Seq":        true,
+		"Time":       true,
+		"Turn":       true,
+		"Session":    true,
+		"Parent":     true,
+		"Model":      true,
+		"Text":       true,
+		"Delta":      true,
+		"Synthetic":  true,
+		"Unprompted": true,
+		"Denies":     true,
+		"Hash":       true,
+		"Raw":        true,
 	}
 	of := reflect.TypeFor[event.Event]()
 	for i := range of.NumField() {

@@ -218,7 +218,7 @@ func TestApartIsRefused(t *testing.T) {
 	exe, err := os.Executable()
 	check(t, err)
 	cmd := exec.Command("/bin/sh", "-c", `echo 0 >/proc/sys/user/max_pid_namespaces && exec "$@"`, "sh", exe,
-		`{"Argv":["/bin/sh","-c","test $PPID != 0 && exit 7"],"Apart":true}`)
+		`{"Argv":["/bin/sh","-c","test $PPID != 0 && exit 7"],"OwnPIDs":true}`)
 	cmd.Env = roleEnvironment("starter")
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER,
