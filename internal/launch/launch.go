@@ -78,7 +78,7 @@ type Agent struct {
 type NativeSettings struct {
 	native.Settings
 	Model provider.Options // what does not depend on the Request
-	// Profiles returns the profiles of the user, and of the project of a directory; nil: there are none.
+	// Profiles returns the profiles of the user and of the project in a directory. If it is nil, there are none.
 	Profiles      func(dir string) provider.Profiles
 	UsualProtocol string // of tools, if neither Settings nor the model's profile name one; empty: xnlcall.Native
 	Problem       error  // syntax error of a rule

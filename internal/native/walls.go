@@ -72,8 +72,8 @@ func (m *Mind) enclose(o *Options, private string) (shell.Starter, error) {
 	return m.left.follow(walls.Starter()), nil
 }
 
-// ready returns a function that builds walls which are only planned, before a command of a call; nil if there are none.
-// That they stand then is recorded and reported. If they cannot be built, the turn of the call ends: until then the
+// ready returns a function that builds planned walls before a command. It returns nil if there are no walls. That they
+// stand then is recorded and reported. If they cannot be built, the turn of the call ends: until then the
 // conversation relied on them.
 func (m *Mind) ready(o Options) func(context.Context) error {
 	if m.walls == nil {

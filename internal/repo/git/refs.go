@@ -40,7 +40,7 @@ type Refs struct {
 	At func(path string) string
 	// Read returns the content of a path.
 	Read func(path string, limit int64) ([]byte, error)
-	// Link returns what the link at a path names, or "" if there is none. nil: there are no links.
+	// Link returns the target of the link at a path, or "" if the path is not a link. If it is nil, no path is one.
 	Link func(path string) string
 }
 

@@ -47,8 +47,8 @@ func TestParsePart(t *testing.T) {
 // TestTestsOf: the parts of a package have all its tests, each once.
 func TestTestsOf(t *testing.T) {
 	dir := t.TempDir()
-	text := "package p\n\nfunc TestMain(m *testing.M) {}\n\nfunc TestA(t *testing.T) {\n}\n\nfunc TestB(t *testing.T) {}\n" +
-		"func help() {}\n\nfunc TestC(tt *testing.T) {}\n"
+	text := "package p\n\nfunc TestMain(m *testing.M) {}\n\nfunc TestA(t *testing.T) {\n}\n\n" +
+		"func TestB(t *testing.T) {}\nfunc help() {}\n\nfunc TestC(tt *testing.T) {}\n"
 	if err := os.WriteFile(filepath.Join(dir, "p_test.go"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -166,8 +166,8 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 	for _, dir := range repository(tree) {
 		files = append(files, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"))
 	}
-	add := func(path string, lock bool) {
-		for _, path := range written(path) {
+	add := func(lock bool, paths ...string) {
+		for _, path := range paths {
 			if base, name, ok := p.locate(path); ok && name != "." {
 				all = append(all, kept{base: base, name: name, lock: lock})
 			}
@@ -186,24 +186,24 @@ func (p Policy) pointers(root, rel string) (all []kept) {
 			switch {
 			case slices.Contains([]string{"core.hookspath", "core.attributesfile", "init.templatedir"}, s.key):
 				path := homely(s.value, tree)
-				if add(path, false); s.key == "core.hookspath" {
-					followed = append(followed, written(path)...)
+				paths := written(path)
+				if add(false, paths...); s.key == "core.hookspath" {
+					followed = append(followed, paths...)
 					all = append(all, p.hooksIn(path)...)
 				}
 			case s.key == "include.path" || strings.HasPrefix(s.key, "includeif.") && strings.HasSuffix(s.key, ".path"):
 				path := homely(s.value, base)
-				add(path, true)
+				add(true, written(path)...)
 				files = append(files, path)
 			case !isData(s.key):
 				for _, path := range autorun.Files(s.value, tree) {
-					add(path, false)
+					add(false, written(path)...)
 				}
 			}
 		}
 	}
-	for _, path := range append(autorun.Pointers(root, tree, p.Obeyed, followed), p.Started...) {
-		add(path, false)
-	}
+	add(false, autorun.Pointers(root, tree, p.Obeyed, followed)...) // they follow links themselves
+	add(false, p.Started...)
 	return all
 }
 

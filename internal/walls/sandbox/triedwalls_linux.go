@@ -46,7 +46,8 @@ func heldAround(state string, tier Tier, p Policy) triedWalls {
 	return p.tried(state, "commands", tier, string(data))
 }
 
-// tried returns the record in a directory. There is none where commands could write it: each start tries the walls.
+// tried returns the record in the state directory. Where commands could write it there is no record, and each start
+// tries the walls.
 func (p Policy) tried(state string, what ...any) triedWalls {
 	if !filepath.IsAbs(state) || p.writable(pathname.Real(state)) != "" {
 		return triedWalls{}
